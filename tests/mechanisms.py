@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import synovia as sy
+from synovia.model.loops.mechanism import Mechanism
+
+
+def mechanism_of(body: sy.Skeleton) -> Mechanism:
+    """Return the loops of a body that has some."""
+    mechanism = body.mechanism
+    assert mechanism is not None
+    return mechanism
 
 
 def at(x: float, y: float = 0.0, z: float = 0.0) -> np.ndarray[Any, np.dtype[np.float64]]:
@@ -18,7 +27,12 @@ def at(x: float, y: float = 0.0, z: float = 0.0) -> np.ndarray[Any, np.dtype[np.
 
 def hinge(name: str, parent: str | None, rest: Any, axis: Any = (0, 0, 1), limit: Any = None) -> sy.Joint:
     """Return a hinge."""
-    return sy.Joint(name, parent, kind=sy.Kind.HINGE, rest=rest, axis=axis, limit=limit)
+    return sy.Joint(name, parent, kind=sy.Kind.HINGE, rest=rest, axis=np.array(axis, float), limit=limit)
+
+
+def slide(name: str, parent: str | None, rest: Any, axis: Any, limit: sy.Limit | None = None) -> sy.Joint:
+    """Return a slide."""
+    return sy.Joint(name, parent, kind=sy.Kind.SLIDE, rest=rest, axis=np.array(axis, float), limit=limit)
 
 
 def four_bar(ground: float = 3.0, crank: float = 1.0, coupler: float = 3.0, rocker: float = 2.0) -> sy.Skeleton:
@@ -30,8 +44,8 @@ def four_bar(ground: float = 3.0, crank: float = 1.0, coupler: float = 3.0, rock
 
 def slider_crank(crank: float = 1.0, rod: float = 2.5) -> sy.Skeleton:
     """Return a crank with a rod to a slide along x."""
-    slide = sy.Joint("slide", None, kind=sy.Kind.SLIDE, rest=at(2.0), axis=(1, 0, 0), limit=sy.Interval(-2.0, 3.0))
-    bars = [hinge("crank", None, at(0)), hinge("rod", "crank", at(crank)), slide]
+    slider = slide("slide", None, at(2.0), (1, 0, 0), sy.Interval(-2.0, 3.0))
+    bars = [hinge("crank", None, at(0)), hinge("rod", "crank", at(crank)), slider]
     return sy.Skeleton(bars, name="slider-crank").with_loops([sy.Loop("rod", "slide", offset=(rod, 0, 0))])
 
 
@@ -50,25 +64,17 @@ def five_bar() -> sy.Skeleton:
 def stewart_platform() -> sy.Skeleton:
     """Return a platform on six legs, each a universal joint with a slide."""
     free = sy.Joint("platform", None, kind=sy.Kind.FREE, rest=at(0, 0, 1.0))
-    joints, loops = [free], []
+    joints: list[sy.Joint] = [free]
+    loops: list[sy.Loop] = []
     for k in range(6):
-        low, high = (
-            np.deg2rad(60 * (k // 2 * 2) + (10 if k % 2 else -10)),
-            np.deg2rad(60 * (k // 2 * 2) + (50 if k % 2 else -50)),
-        )
+        pair, side = 120.0 * (k // 2), 1.0 if k % 2 else -1.0
+        low, high = np.deg2rad(pair + 10.0 * side), np.deg2rad(pair + 50.0 * side)
         foot, head = at(np.cos(low), np.sin(low)), 0.6 * np.array([np.cos(high), np.sin(high), 0.0])
         bend = sy.Interval(-0.9, 0.9)
         joints += [
             hinge(f"x{k}", None, foot, (1, 0, 0), bend),
             hinge(f"y{k}", f"x{k}", at(0), (0, 1, 0), bend),
-            sy.Joint(
-                f"leg{k}",
-                f"y{k}",
-                kind=sy.Kind.SLIDE,
-                axis=(0, 0, 1),
-                rest=at(0, 0, 1.1),
-                limit=sy.Interval(-0.35, 0.45),
-            ),
+            slide(f"leg{k}", f"y{k}", at(0, 0, 1.1), (0, 0, 1), sy.Interval(-0.35, 0.45)),
         ]
         loops.append(sy.Loop(f"leg{k}", "platform", other_offset=head))
     return sy.Skeleton(joints, name="stewart").with_loops(loops)
@@ -77,7 +83,8 @@ def stewart_platform() -> sy.Skeleton:
 def delta_robot() -> sy.Skeleton:
     """Return a platform on three arms, each with two rods."""
     free = sy.Joint("platform", None, kind=sy.Kind.FREE, rest=at(0, 0, -0.75))
-    joints, loops = [free], []
+    joints: list[sy.Joint] = [free]
+    loops: list[sy.Loop] = []
     for k in range(3):
         turn = np.eye(4)
         c, s = np.cos(2 * np.pi * k / 3), np.sin(2 * np.pi * k / 3)
@@ -91,7 +98,7 @@ def delta_robot() -> sy.Skeleton:
     return sy.Skeleton(joints, name="delta").with_loops(loops)
 
 
-MECHANISMS = {
+MECHANISMS: dict[str, tuple[Callable[[], sy.Skeleton], str, tuple[float, float, float]]] = {
     "four-bar": (four_bar, "coupler", (1.5, 0.5, 0.0)),
     "slider-crank": (slider_crank, "rod", (1.0, 0.3, 0.0)),
     "five-bar": (five_bar, "left_forearm", (1.5, 0.0, 0.0)),

@@ -1,6 +1,7 @@
 """Capsules around surfaces contain them, stand out little, and say by how much."""
 
 import math
+import pickle
 
 import numpy as np
 import pytest
@@ -283,3 +284,102 @@ def test_capsules_contain_real_characters(shared_data, name, share):
     assert fit.points == 100_000
     assert fit.gap == 0.0
     assert fit.overhang < share * skin_of(surface_of_skeleton(body), body).extent
+
+
+LOST = '<collision><geometry><mesh filename="absent.stl"/></geometry></collision>'
+READ = '<collision><geometry><sphere radius="0.05"/></geometry></collision>'
+
+
+def robot(tmp_path, *links):
+    """Return a robot of links in a row, one unit apart, each with what its element holds."""
+    text = "".join(f'<link name="l{k}">{inner}</link>' for k, inner in enumerate(links)) + "".join(
+        f'<joint name="j{k}" type="continuous"><parent link="l{k - 1}"/><child link="l{k}"/><axis xyz="0 0 1"/>'
+        '<origin xyz="1 0 0"/></joint>'
+        for k in range(1, len(links))
+    )
+    (tmp_path / "r.urdf").write_text(f'<robot name="r">{text}</robot>')
+    return sy.load_skeleton(tmp_path / "r.urdf")
+
+
+def test_links_whose_shapes_are_missing_are_covered_and_the_others_stay(tmp_path):
+    """A link with some shapes keeps them alone; one without any in the file is a frame."""
+    body = robot(tmp_path, LOST, READ, READ + LOST, "", LOST, READ)
+    assert [joint.shapes_lost for joint in body.joints] == [True, False, True, False, True, False]
+    full = sy.with_shapes(body)
+    assert list(full.shapes) == ["l0", "l1", "l2", "l4", "l5"]
+    assert all(full.shapes[link] == shapes for link, shapes in body.shapes.items())
+    (capsule,) = full.shapes["l0"]
+    np.testing.assert_allclose((capsule.a, capsule.b), ((0, 0, 0), (1, 0, 0)))
+    note = "Shapes that could not be read are replaced by capsules, on links: 'l0', 'l4'."
+    assert full.notes == (*body.notes, note)
+    assert sy.with_shapes(full) is full
+    bare = sy.with_shapes(body, {"l0": [], "l4": []})  # by hand: on purpose
+    assert sy.with_shapes(bare) is bare
+
+
+def test_a_link_without_a_bone_has_a_capsule_around_its_centre_of_mass(tmp_path):
+    """Its size is unknown without one, which a note says."""
+    weight = '<inertial><origin xyz="0 0 0.1"/><mass value="1"/></inertial>'
+    ends = sy.with_shapes(robot(tmp_path, READ, weight + LOST))
+    (capsule,) = ends.shapes["l1"]
+    np.testing.assert_allclose((capsule.a, capsule.b), ((0, 0, 0), (0, 0, 0.2)))
+    assert capsule.radius == pytest.approx(0.03)
+    unknown = sy.with_shapes(robot(tmp_path, READ, LOST))
+    assert "l1" not in unknown.shapes
+    assert unknown.notes[-1].endswith("on links: 'l1'.")
+    assert sy.with_shapes(unknown).notes == unknown.notes
+
+
+def test_files_keep_which_shapes_are_missing(tmp_path):
+    """TOML, npz, copies and other roots; a mesh that is there is not missing."""
+    body = robot(tmp_path, LOST, READ)
+    sy.write_skeleton(body, tmp_path / "r.toml")
+    sy.save_motion(sy.Motion(body, body.rest_q[None], 30.0), tmp_path / "r.npz")
+    for again in (
+        sy.load_skeleton(tmp_path / "r.toml"),
+        sy.load_skeleton(tmp_path / "r.npz"),
+        pickle.loads(pickle.dumps(body)),
+        body.with_root("free"),
+    ):
+        assert "l0" in sy.with_shapes(again).shapes
+
+
+@pytest.mark.parametrize("fit", [(), ("--shapes",)])
+def test_commands_fit_missing_shapes_if_they_may(tmp_path, fit):
+    """They say it, and keep clear with the links that are covered."""
+    robot(tmp_path, LOST, READ, "", READ)
+    ran = run("solve", tmp_path / "r.urdf", "-t", "l3=1,2,0", "--clearance", 0.01, *fit, "--json")
+    named = {name for contact in ran.data["contacts"] for name in contact["pair"]}
+    assert ("l0" in named) == bool(fit)
+    assert ("capsules on 1 link are used" in ran.err) == bool(fit)
+
+
+@pytest.mark.shared_data
+def test_missing_shapes_of_a_real_arm(shared_data):
+    """A Panda without its meshes: its fingers keep their boxes, and its frames stay bare."""
+    arm = sy.load_skeleton(shared_data / "robot" / "panda.urdf")
+    full = sy.with_shapes(arm)
+    assert set(full.shapes) - set(arm.shapes) == {*(f"panda_link{k}" for k in range(8)), "panda_hand"}
+    assert all(full.shapes[link] == shapes for link, shapes in arm.shapes.items())
+    assert any("'panda_link0'" in note for note in full.notes[-1:])
+
+
+def test_bodies_of_mjcf_whose_meshes_are_missing_are_covered(tmp_path):
+    """Bodies without geoms, and with geoms that never collide, stay bare."""
+    pytest.importorskip("mujoco")
+    (tmp_path / "m.xml").write_text(
+        '<mujoco><asset><mesh name="absent" file="absent.stl"/></asset><worldbody><geom type="mesh" mesh="absent"/>'
+        '<body name="a"><joint axis="0 0 1"/><inertial pos="0 0 0" mass="1" diaginertia="1 1 1"/>'
+        '<geom type="mesh" mesh="absent"/>'
+        '<body name="b" pos="1 0 0"><joint axis="0 0 1"/><geom type="sphere" size="0.05"/>'
+        '<body name="c" pos="1 0 0"><joint axis="0 0 1"/><inertial pos="0.1 0 0" mass="1" diaginertia="1 1 1"/>'
+        '<body name="d" pos="1 0 0"><joint axis="0 0 1"/><inertial pos="0.1 0 0" mass="1" diaginertia="1 1 1"/>'
+        '<geom type="mesh" mesh="absent" contype="0" conaffinity="0"/>'
+        "</body></body></body></body></worldbody></mujoco>"
+    )
+    with pytest.warns(UserWarning, match="absent.stl"):
+        body = sy.load_skeleton(tmp_path / "m.xml")
+    full = sy.with_shapes(body)
+    assert (set(body.shapes), set(full.shapes)) == ({"b"}, {"a", "b"})
+    assert full.shapes["b"] == body.shapes["b"]
+    assert full.notes[-1].endswith("on links: 'a'.")

@@ -230,6 +230,7 @@ shutil.copy("walk.bvh", "other.bvh")
     "guides/edit.md": """
 if "check_claim" not in locals():  # commands alone; the code of the page writes its own file
     sy.write_layers(sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, relative=True, frames=(30, 60), blend=9), "edit.toml")
+    sy.save_world(sy.World([sy.Sphere(center=(0.5, 1.0, 0.5), radius=0.04)]), "post.toml")
 """
     + _CLIPS,
     "guides/cut-blend-loop.md": _CLIPS,
@@ -241,6 +242,7 @@ shutil.copy("walk.bvh", "dance.bvh")
     "guides/world.md": """
 if "check_claim" not in locals():  # commands alone; the code of the page writes the file itself
     sy.save_world(sy.World([sy.Box(center=(1, 0, 0.3), size=(0.5, 0.5, 0.6))], up="z"), "kitchen.toml")
+    sy.save_world(sy.World({"step": sy.Box(center=(0, 0, 2), size=(9, 0.06, 2))}, up="y"), "stairs.toml")
 """,
     "guides/keypoints.md": """
 walk = sy.load_motion("walk.bvh")

@@ -151,6 +151,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "plot": Case("--plot plot.svg"),
         "feet": Case("--no-feet"),
         "verify": Case("--verify"),
+        "world": Case("--world world.toml"),
     },
     "Edit": {
         "clip": Case("--clip 0"),
@@ -181,6 +182,9 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "origin": Case("--origin 1,0,2"),
         "heading": Case("--heading 90"),
         "foot_lock": Case("--foot-lock"),
+        "world": Case("--world world.toml --shapes"),
+        "clearance": Case("--clearance 0.01 --shapes"),
+        "shapes": Case("--world world.toml --shapes", rest="edit {} --format {format}"),
         "verify": Case("--verify"),
     },
     "HoldFeet": {
@@ -192,6 +196,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "up": Case("--up y"),
         "blend": Case("--blend 0.2"),
         "verify": Case("--verify"),
+        "world": Case("--foot-lock --world world.toml"),
     },
     "Follow": {
         "clip": Case("--clip 0"),

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from cli_runs import assert_refused, run
 from synovia.errors import InputError
 from synovia.model.pose import inside_limits
 from synovia.model.shapes.over_time import are_near, near_shapes
@@ -132,3 +133,10 @@ def test_near_links_are_found_with_and_without_depths(clip, body):
 def test_limits_hold_where_limbs_move_aside(clip, body, clearance):
     motion = sy.retarget(clip, body, clearance=clearance).motion
     np.testing.assert_allclose(inside_limits(motion.skeleton, motion.q), motion.q, rtol=0.0, atol=1e-9)
+
+
+def test_a_wrong_clearance_of_the_command_is_told_both_forms(tmp_path):
+    """A distance, or the word for none; nothing is read before."""
+    for word in ("non", "nan", ""):
+        ran = run("retarget", tmp_path / "absent.bvh", "humanoid", "--clearance", word)
+        assert_refused(ran, "expected a number, or none", code=2)

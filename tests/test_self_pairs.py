@@ -273,6 +273,39 @@ def test_what_cannot_be_asked():
         sy.self_pairs(many)
 
 
+def test_pairs_that_cannot_be_far_apart_are_listed():
+    """Those that a clearance goal of this distance names; measured apart from it in other poses."""
+    arm = sy.bundled("arm7")
+    told = run("inspect", "arm7", "--pairs", "--clearance", 0.05, "--json").data["self_pairs"]
+    assert told["clearance"] == 0.05
+    assert ["joint6", "hand"] in told["close"]
+    assert all(pair in [one["links"] for one in told["pairs"]] for pair in told["close"])
+    poses = [arm.random_pose(seed) for seed in range(100)]
+    for pair in told["pairs"]:
+        a, b = pair["links"]
+        gaps = [
+            min(
+                sy.distance(u, v, transform_a=pose.transform(a), transform_b=pose.transform(b)).distance
+                for u in arm.shapes[a]
+                for v in arm.shapes[b]
+            )
+            for pose in poses
+        ]
+        share = np.mean(np.array(gaps) < 0.05)
+        assert share > 0.85 if [a, b] in told["close"] else share < 0.99
+    notes = sy.solve(arm, [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), sy.ClearanceGoal(0.05)]).notes
+    assert all(any(f"{a!r} and {b!r}" in note for note in notes) for a, b in told["close"])
+    out = run("inspect", "arm7", "--pairs", "--clearance", 0.05).out
+    assert "nearer than 0.05 m in at least 95 % of 200 random poses" in out
+    assert "  joint6 and hand\n" in out
+    assert run("inspect", "arm7", "--pairs", "--clearance", 0, "--json").data["self_pairs"]["close"] == []
+    bare = run("inspect", "arm7", "--pairs", "--json").data["self_pairs"]
+    assert (bare["clearance"], bare["close"]) == (None, None)
+    for words in (("arm7",), ("arm7", "--shapes")):
+        refused = run("inspect", *words, "--clearance", 0.05)
+        assert (refused.code, "expected --pairs" in refused.err) == (2, True)
+
+
 def test_pairs_of_a_world_are_refused(tmp_path):
     sy.save_world(sy.World([BALL]), tmp_path / "w.toml")
     ran = run("inspect", tmp_path / "w.toml", "--pairs")

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from synovia.bodies import standing_goals, with_body_masses, with_human_limits
     from synovia.clips import (
         EditChange,
+        EditClearance,
         Edited,
         EditFinding,
         Fitted,
@@ -74,6 +75,7 @@ if TYPE_CHECKING:
     from synovia.model.loops.loop import Coupling, Loop
     from synovia.model.motion import InPlace, Motion
     from synovia.model.shapes.distances import Contact, distance
+    from synovia.model.shapes.ground import Ground
     from synovia.model.shapes.pairs import SelfPairs, self_pairs
     from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, PointCloud, Solid, Sphere
     from synovia.model.shapes.world import Obstacle, World
@@ -123,6 +125,7 @@ _HOMES = {
     "synovia.bodies": ("standing_goals", "with_body_masses", "with_human_limits"),
     "synovia.clips": (
         "EditChange",
+        "EditClearance",
         "EditFinding",
         "Edited",
         "Fitted",
@@ -160,6 +163,7 @@ _HOMES = {
     "synovia.io.worlds": ("load_world",),
     "synovia.layers": ("Layer",),
     "synovia.model.shapes.distances": ("Contact", "distance"),
+    "synovia.model.shapes.ground": ("Ground",),
     "synovia.model.shapes.pairs": ("SelfPairs", "self_pairs"),
     "synovia.model.shapes.solids": (
         "Box",
@@ -244,6 +248,7 @@ __all__ = [
     "Cylinder",
     "DampedLeastSquares",
     "EditChange",
+    "EditClearance",
     "EditFinding",
     "Edited",
     "Fabrik",
@@ -255,6 +260,7 @@ __all__ = [
     "FormatError",
     "FullBody",
     "GoalError",
+    "Ground",
     "HalfSpace",
     "Hinges",
     "InPlace",

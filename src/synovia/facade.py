@@ -90,7 +90,8 @@ class IK(CompiledProblem):
         Args:
             targets: New targets by joint or goal name: a position (3,), a ``Rotation``, a pair of both, or a 4x4
                 transform. If only one goal takes a target, the target alone is enough. Other goals keep their own
-                targets, or those of the start.
+                targets, or those of the start. The target of a ``ClearanceGoal`` is where obstacles stand, such as
+                ``{"clearance": {"cup": transform}}``; see there.
             start: Pose to start from, ``"rest"``, or joint values: (nq,), or some of them by joint; the rest pose
                 by default.
             deadline: Seconds after which the best pose so far is returned, with status ``MAX_STEPS`` unless it reaches
@@ -105,6 +106,10 @@ class IK(CompiledProblem):
             InputError: If a value cannot be used, or ``follow`` has no start.
             UnknownNameError: If a target belongs to no goal.
         """
+        if self.obstacles is not None and targets is not None:
+            ik, targets = self.standing(targets)
+            if ik is not self:
+                return ik.solve(targets, start, deadline, follow=follow)
         ints, floats, first = self.ints, self.floats, self.rest
         if follow is not False:
             _check_follow(follow, start)
@@ -167,6 +172,9 @@ class IK(CompiledProblem):
             UnsupportedError: If the solver lists no branches.
             InputError: If a value cannot be used.
         """
+        ik, targets = self.standing(targets)
+        if ik is not self:
+            return ik.branches(targets, start)
         first, given = self.rest, self.default_start
         if start is not None:
             if type(start) is not Pose or start.skeleton is not self.skeleton:
@@ -213,7 +221,7 @@ class IK(CompiledProblem):
 
         Args:
             targets: By joint or goal name, with a leading axis of length B: (B, 3), a ``Rotation`` of B, a pair,
-                or (B, 4, 4).
+                or (B, 4, 4). Likewise places of obstacles, by the name of their ``ClearanceGoal``.
             starts: One start for all, as in ``solve``, or joint values (B, nq); the rest pose by default.
             threads: Number of threads; all cores by default.
             simd: True solves several problems at once, for an arm (lm, dls) or a chain of balls without limits
@@ -238,12 +246,13 @@ class IK(CompiledProblem):
         if on_error not in ("raise", "skip"):
             raise InputError("on_error", value=on_error, expected="'raise' or 'skip'")
         packed = Packed(kernel, self.ints, self.floats, simd=simd is not False)
-        solve = partial(self.solve_rows, progress=progress, targets=targets, workers=workers)
+        solve = partial(self.solve_rows, progress=progress, workers=workers)
         if on_error == "skip":
             return self._solve_usable(targets, starts, packed, solve)
-        table = self.writer.table_of_many(targets)
+        ik, others, table = self.table_of_many(targets)
         given = self.as_starts(starts, len(table))
-        return Solutions(self, self._solve_from(given, table, packed, solve), given)
+        packed, solve = packed._replace(places=ik.obstacle_places), partial(solve, targets=others)
+        return Solutions(ik, self._solve_from(given, table, packed, solve), given)
 
     def _solve_from(self, given: Array, table: Array, packed: Packed, solve: Callable[..., Array]) -> Array:
         """Return the rows of results of a batch from these starts, (B, nq) or (1, nq).
@@ -255,15 +264,15 @@ class IK(CompiledProblem):
         if moved is None:
             rows = solve(table, first, packed=packed)
             if self.bends is not None:
-                one = partial(solve, progress=None, packed=packed._replace(ints=self.one_attempt))
-                self.bend_well(first, rows, lambda starts, at: one(table[at], starts))
+                one, once = partial(solve, progress=None), packed._replace(ints=self.one_attempt)
+                self.bend_well(first, rows, lambda starts, at: one(table[at], starts, packed=once.of(at)))
             return rows
         if len(given) == 1:
             return solve(table, first, packed=packed._replace(floats=self.floats_of(given, first)))
         rows = solve(table, first, packed=packed)
         for b in np.flatnonzero(moved.any(1)).tolist():
             one = slice(b, b + 1)
-            less = packed._replace(floats=self.floats_of(given[one], first[one]))
+            less = packed._replace(floats=self.floats_of(given[one], first[one])).of(one)
             rows[one] = solve(table[one], first[one], packed=less, progress=None)
         return rows
 
@@ -271,7 +280,8 @@ class IK(CompiledProblem):
         self, targets: Targets, starts: Starts | None, packed: Packed, solve: Callable[..., Array]
     ) -> Solutions:
         """Solve the problems of a batch whose targets and starts can be used, and mark the others as invalid."""
-        table, odd = self.writer.read_many(targets)
+        ik, others, table, odd = self.read_many(targets)
+        packed, solve = packed._replace(places=ik.obstacle_places), partial(solve, targets=others)
         given, unusable = self.read_starts(starts, len(table))
         wrong = self.writer.settle(table)
         wrong[odd] = True
@@ -280,15 +290,16 @@ class IK(CompiledProblem):
         good = np.flatnonzero(~skipped)
         rows = invalid_rows(self.new_rows(len(table)))
         if len(good):
-            rows[good] = self._solve_from(given if len(given) == 1 else given[good], table[good], packed, solve)
+            begin = given if len(given) == 1 else given[good]
+            rows[good] = self._solve_from(begin, table[good], packed.of(good), solve)
 
         def reason(b: int) -> SynoviaError:
             """Return the error of a problem that was skipped."""
             if b in unusable:
                 return self.error_of_start(b, starts)
-            return self.writer.error_of(b, int(np.argmax(wrong[b])), targets, many=True)
+            return self.error_of_targets(b, int(np.argmax(wrong[b])), targets, others)
 
-        return Solutions(self, rows, given, reason)
+        return Solutions(ik, rows, given, reason)
 
     def errors_after(self, steps: int, targets: Targets | None = None, starts: Starts | None = None) -> Array:
         """Return the errors (B, goals, 2) of the first attempt after a number of steps: position, angle (radians).

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from cli_runs import assert_refused, run
 
 pytestmark = pytest.mark.compiled  # a whole body in many frames
 
@@ -224,3 +225,94 @@ def test_a_body_without_shapes_is_refused(swing):
     bare = swing.on(sy.with_shapes(swing.skeleton, {name: [] for name in swing.skeleton.shapes}))
     with pytest.raises(sy.InputError, match=r"layers\[0\].*shapes"):
         sy.edit(bare, sy.Layer(goals=[sy.ClearanceGoal()]))
+
+
+# --- on the command line ----------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def desk(swing, inside, post, tmp_path, monkeypatch):
+    """A folder with clips, a world and layers, of which one has no clearance goal of its own."""
+    monkeypatch.chdir(tmp_path)
+    for clip in (swing, inside):
+        sy.save_motion(clip, f"{clip.name}.npz")
+    sy.save_world(post, "post.toml")
+    higher = sy.Layer({HAND: (0.0, 0.01, 0.0)}, frames=(14, 22), blend=4, relative=True)
+    wide = sy.Layer(goals=[sy.ClearanceGoal(0.03)], frames=(2, 5), name="wide")
+    sy.write_layers([higher, wide], "layers.toml")
+    return tmp_path
+
+
+def test_the_command_keeps_every_layer_clear(desk, swing, post):
+    """The same clip as in Python; the report and the JSON object say what is kept."""
+    layer = sy.Layer({HAND: (-0.03, 0.12, 0.0)}, [sy.ClearanceGoal(0.02, world=post)], frames=(14, 22), relative=True)
+    words = ("edit", "swing.npz", "--offset", f"{HAND}=-0.03,0.12,0@14:22", "--world", "post.toml", "--clearance", 0.02)
+    ran = run(*words, "--json", "-o", "out.npz")
+    assert (ran.code, ran.data["schema"]) == (0, "synovia.edited/1")
+    np.testing.assert_array_equal(sy.load_motion("out.npz").q, sy.edit(swing, layer).motion.q)
+    (kept,) = ran.data["clearances"]
+    assert (kept["layer"], kept["distance"], kept["frames"]) == (f"offset {HAND}", 0.02, 9)
+    assert (kept["missed"], kept["too_near"]) == ([], [])
+    assert "kept 20 mm clear in 9 frames" in run(*words).out
+    assert run("edit", "swing.npz", "--offset", f"{HAND}=-0.03,0.12,0@14:22", "--json").data["clearances"] == []
+
+
+def test_the_command_keeps_a_whole_clip_clear(desk, inside, swing, post):
+    """Without layers: of itself with a distance, of both with a world."""
+    pairs = [pair for pair in sy.self_pairs(inside.skeleton).pairs if set(pair) & set(ARM)]
+    assert run("edit", "inside.npz", "--clearance", 0, "-o", "out.npz").code == 0
+    assert gaps(sy.load_motion("out.npz"), pairs).min() >= -SLACK
+    assert run("edit", "swing.npz", "--world", "post.toml", "-o", "past.npz").code == 0
+    assert gaps(swing, world=post).min() < 0.0
+    assert gaps(sy.load_motion("past.npz"), world=post).min() >= -SLACK
+
+
+def test_layers_of_a_file_get_the_world_of_the_command(desk):
+    """A goal of the file keeps its own distance, and takes the place of the goal that the world alone adds."""
+    words = ("edit", "swing.npz", "--layers", "layers.toml", "--world", "post.toml", "--json")
+    found = [(one["layer"], one["distance"]) for one in run(*words).data["clearances"]]
+    assert found == [(HAND, 0.0), ("wide", 0.03)]
+    found = [(one["layer"], one["distance"]) for one in run(*words, "--clearance", 0.01).data["clearances"]]
+    assert found == [(HAND, 0.01), ("wide", 0.03), ("wide", 0.01)]
+
+
+def test_the_command_tells_what_it_cannot_keep_apart(desk):
+    """The pair, its distance and the frames; the exit code is 1."""
+    cell = sy.World({"cell": sy.Sphere(center=sy.bundled("arm7").rest_pose().position("joint2"), radius=0.3)})
+    sy.save_world(cell, "cell.toml")
+    arm = sy.bundled("arm7")
+    sy.save_motion(sy.Motion(arm, [arm.rest_q] * 4, FPS), "arm.npz")
+    ran = run("edit", "arm.npz", "--world", "cell.toml", "--json")
+    (kept,) = ran.data["clearances"]
+    assert (ran.code, kept["missed"]) == (1, [0, 1, 2, 3])
+    assert all(one["distance"] < 0.0 and one["frames"] == [0, 1, 2, 3] for one in kept["too_near"])
+    assert ["joint2", "cell"] in [one["pair"] for one in kept["too_near"]]
+    assert "joint2 and cell overlap by" in run("edit", "arm.npz", "--world", "cell.toml").out
+
+
+def test_clearance_is_measured_after_the_tools(desk, post):
+    """A clip that is moved to another place has the obstacles where they are."""
+    way = post["post"].solids()[0].center
+    words = ("edit", "swing.npz", "--world", "post.toml", "--origin", f"{way[0]},0,{way[2]}")
+    ran = run(*words, "--json", "-o", "out.npz")
+    near = np.flatnonzero(gaps(sy.load_motion("out.npz"), world=post) < -SLACK)
+    assert len(near)
+    (kept,) = ran.data["clearances"]
+    assert (ran.code, kept["missed"]) == (1, near.tolist())
+    assert "after the tools" in run(*words).out
+    half = run("edit", "swing.npz", "--world", "post.toml", "--slice", "10:30:2", "--json")
+    assert (half.code, half.data["clearances"][0]["frames"]) == (0, 10)
+
+
+def test_options_of_the_command_that_do_not_go_together(desk, swing):
+    """A body without shapes, shapes without need, and a goal of a file that needs a world."""
+    sy.save_motion(swing.on(sy.with_shapes(swing.skeleton, {link: [] for link in swing.skeleton.shapes})), "bare.npz")
+    assert_refused(run("edit", "bare.npz", "--clearance", 0.01), "--shapes")
+    assert run("edit", "bare.npz", "--clearance", 0, "--shapes", "--json").data["clearances"]
+    assert_refused(run("edit", "bare.npz", "--clearance", "none"), "expected a number", code=2)
+    for words in ((), ("--pin", HAND)):
+        assert_refused(run("edit", "bare.npz", "--shapes", *words), "expected", code=2)
+    sy.write_layers(sy.Layer(goals=[sy.ClearanceGoal(0.01)]), "near.toml")
+    with (desk / "near.toml").open("a") as file:
+        file.write('pairs = ["world"]\n')
+    assert_refused(run("edit", "swing.npz", "--layers", "near.toml"), "--world")

@@ -1,11 +1,13 @@
 """Clearance goals: every distance, measured apart from the solver; starts in collision, misses, refusals."""
 
+import json
 from itertools import pairwise
 
 import numpy as np
 import pytest
 
 import synovia as sy
+from cli_runs import run
 from conftest import UNCOMPILED
 from probes import random_q
 from synovia.ik.contacts import MOST, nearest_contacts
@@ -359,6 +361,92 @@ def test_goal_files_keep_what_they_can(tmp_path):
     assert walled.pairs == ("world", ("joint3", "wall"))
     with pytest.raises(sy.FormatError, match="--world"):
         sy.read_goals(tmp_path / "wall.toml")
+
+
+@pytest.fixture
+def selves(tmp_path):
+    """A URDF whose links have the names of the two words, with an SRDF that excludes their pair, and a world."""
+    links = "".join(
+        f'<link name="{name}"><collision><origin xyz="0.1 0 0"/><geometry><sphere radius="0.03"/></geometry>'
+        "</collision></link>"
+        for name in ("world", "arm", "hand", "self")
+    )
+    joints = "".join(
+        f'<joint name="{a}_{b}" type="revolute"><parent link="{a}"/><child link="{b}"/><origin xyz="0.2 0 0"/>'
+        '<axis xyz="0 0 1"/><limit lower="-2.8" upper="2.8" effort="1" velocity="1"/></joint>'
+        for a, b in (("world", "arm"), ("arm", "hand"), ("hand", "self"))
+    )
+    (tmp_path / "arm.urdf").write_text(f'<robot name="arm">{links}{joints}</robot>')
+    (tmp_path / "arm.srdf").write_text(
+        '<robot name="arm"><disable_collisions link1="self" link2="world" reason="Never"/></robot>'
+    )
+    return tmp_path
+
+
+@pytest.mark.parametrize("pair", [("hand", "world"), ("world", "hand"), ["world", "hand"]])
+@pytest.mark.parametrize("world", [None, WALL])
+def test_in_a_pair_the_words_are_names(selves, pair, world):
+    """Of links here; alone, they mean the sets."""
+    arm = sy.load_skeleton(selves / "arm.urdf", srdf=selves / "arm.srdf")
+    goal = sy.ClearanceGoal(0.01, world=world, pairs=[pair])
+    assert goal.pairs == (tuple(pair),)
+    solution = sy.solve(arm, [sy.PositionGoal("self", (0.25, 0.2, 0.0)), goal])
+    assert {frozenset(contact.pair) for contact in solution.contacts} == {frozenset(("world", "hand"))}
+    if isinstance(pair, tuple):
+        assert sy.ClearanceGoal(pairs=pair).pairs == (pair,)
+    own = sy.solve(arm, sy.ClearanceGoal(pairs="self")).contacts
+    assert {contact.pair for contact in own} == set(sy.self_pairs(arm).pairs)
+
+
+def test_an_obstacle_may_have_the_name_of_a_word():
+    """In a pair with a link."""
+    arm = sy.bundled("arm7")
+    world = sy.World({"self": sy.Sphere(center=(0.5, 0, 0.5), radius=0.05), "other": sy.Sphere(radius=0.01)})
+    solution = sy.solve(arm, sy.ClearanceGoal(0.1, world=world, pairs=("hand", "self")))
+    assert solution.reached
+    assert {contact.pair for contact in solution.contacts} == {("hand", "self")}
+    both = sy.ClearanceGoal(0.1, world=world, pairs=("self", "world"))  # no link is called world: the two sets
+    assert len({contact.pair for contact in sy.solve(arm, both).contacts}) > 1
+
+
+def test_ambiguous_pairs_are_refused(selves):
+    """Two words by themselves where they may be names, too; and a word in a pair that no link has."""
+    named = sy.load_skeleton(selves / "arm.urdf")
+    for goal in (
+        sy.ClearanceGoal(pairs=("self", "world"), world=WALL),
+        sy.ClearanceGoal(pairs=["world", "self"], world=WALL),
+    ):
+        with pytest.raises(sy.InputError, match=r"pairs: expected \[\('.*'\)\] for the pair"):
+            sy.solve(named, goal)
+    assert sy.solve(named, sy.ClearanceGoal(pairs=[("self", "world")])).contacts
+    assert sy.solve(named, sy.ClearanceGoal(world=WALL)).contacts
+    for world in (None, WALL):
+        with pytest.raises(sy.UnknownNameError, match="'world' outside of a pair means all links and all obstacles"):
+            sy.solve(sy.bundled("arm7"), sy.ClearanceGoal(world=world, pairs=("hand", "world")))
+    twice = sy.World({"hand": sy.Sphere(center=(0.5, 0, 0.5), radius=0.05)})
+    with pytest.raises(sy.InputError, match="'joint:hand' is the link"):
+        sy.solve(sy.bundled("arm7"), sy.ClearanceGoal(world=twice, pairs=("hand", "joint3")))
+    assert sy.solve(sy.bundled("arm7"), sy.ClearanceGoal(world=twice, pairs=("joint:hand", "joint3"))).contacts
+
+
+@pytest.mark.parametrize("form", ["toml", "json"])
+def test_files_and_reports_name_links_that_are_called_like_words(selves, form):
+    """Goal files, ``inspect --pairs`` and SRDF."""
+    goals = [sy.PositionGoal("self", (0.25, 0.2, 0.0)), sy.ClearanceGoal(0.01, pairs=["self", ("hand", "world")])]
+    if form == "toml":
+        sy.write_goals(goals, selves / "goals.toml")
+    else:
+        clear = {"kind": "clearance", "distance": 0.01, "pairs": ["self", ["hand", "world"]]}
+        reach = {"kind": "position", "joint": "self", "position": [0.25, 0.2, 0.0]}
+        text = json.dumps({"schema": "synovia.goals/1", "goals": [reach, clear]})
+        (selves / "goals.json").write_text(text)
+    assert sy.read_goals(selves / f"goals.{form}")[1].pairs == ("self", ("hand", "world"))
+    ran = run("solve", selves / "arm.urdf", "-g", selves / f"goals.{form}", "--json")
+    assert ["hand", "world"] in [contact["pair"] for contact in ran.data["contacts"]]
+    found = run("inspect", selves / "arm.urdf", "--srdf", selves / "arm.srdf", "--pairs", "--json").data["self_pairs"]
+    (excluded,) = [pair["links"] for pair in found["left_out"] if pair["reason"] == "excluded by the file"]
+    assert excluded == ["world", "self"]
+    assert ["world", "hand"] in [pair["links"] for pair in found["pairs"]]
 
 
 def test_pairs_that_cannot_be_so_far_apart_only_must_not_touch():

@@ -1,5 +1,6 @@
 """What people are told about a miss is true."""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -232,3 +233,44 @@ def test_a_rest_goal_without_effect_is_refused():
     with pytest.raises(sy.InputError, match=r"rest goal has no effect: 'tool' cannot move. Name joints that move"):
         sy.IK(arm, [sy.PositionGoal("tool"), sy.RestGoal(joints=["tool"])], "full-body")
     sy.IK(arm, [sy.PositionGoal("tool"), sy.RestGoal(joints=["tool", "joint1"])], "full-body")
+
+
+def opposed(limits, follows=False):
+    """Return two hinges, and two goals that pull their tip to both sides of where it is."""
+    along = np.eye(4)
+    along[0, 3] = 1.0
+    limit = sy.Interval(*limits)
+    second = {"mimic": sy.Mimic("a", 0.5)} if follows else {"limit": limit}
+    joints = [
+        sy.Joint("base"),
+        sy.Joint("a", "base", sy.Kind.HINGE, axis=(0, 0, 1), limit=limit),
+        sy.Joint("b", "a", sy.Kind.HINGE, along, axis=(0, 0, 1), **second),
+        sy.Joint("tip", "b", rest=along),
+    ]
+    sides = {"left": 0.1, "right": -0.1}
+    return sy.Skeleton(joints), [sy.PositionGoal("tip", (1.9, y, 0.0), name=name) for name, y in sides.items()]
+
+
+@pytest.mark.parametrize("follows", [False, True])
+@pytest.mark.parametrize("solver", ["full-body", "lm", "dls", "fabrik", "ccd", "particles"])
+def test_more_attempts_are_not_advised_where_limits_leave_one_pose(solver, follows):
+    """They would all end in it, whatever the error does there; with room between the limits, they may help."""
+    pinned, goals = opposed((0.0, 0.0), follows)
+    for wanted in (goals, goals[:1]):
+        found = sy.solve(pinned, wanted, solver)
+        assert found.status.name in ("STALLED", "LIMITED", "CONFLICT")
+        assert not re.search("attempts or|more attempts|[Aa]nother start", " ".join(found.explain()))
+        for start in (pinned.random_pose(1), pinned.random_pose(2)):
+            np.testing.assert_array_equal(sy.solve(pinned, wanted, solver, start).pose.q, found.pose.q)
+    body, goals = opposed((0.0, 1.0), follows)
+    freed = sy.solve(body, goals, solver)
+    assert freed.status.name == "CONFLICT"
+    assert "Try more attempts or other goals" in freed.explain()[0]
+
+
+def test_a_conflict_where_limits_leave_one_pose_advises_other_goals(monkeypatch):
+    """Whatever solver finds it."""
+    monkeypatch.setattr(sy.Solution, "status", sy.Status.CONFLICT)
+    for limits, advice in (((0.0, 0.0), "Try other goals."), ((0.0, 1.0), "Try more attempts or other goals.")):
+        body, goals = opposed(limits)
+        assert sy.solve(body, goals, "full-body").explain()[0].endswith(f"near this pose. {advice}")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from synovia.arguments import check_kind
-from synovia.bodies.support import soles, standing_feet, up_of
+from synovia.bodies.footing import Foothold
+from synovia.bodies.support import footholds, soles, standing_feet, up_of
 from synovia.errors import InputError
 from synovia.goals import AimGoal, CenterOfMassGoal, ContactGoal, Goal, RestGoal
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
+from synovia.model.root import free_root
+from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 
 LOWEST: Final = 1000  # priority of the gaze: below whatever a user asks for
@@ -22,7 +26,12 @@ _AHEAD: Final = 2.0  # sizes of the body: where the eyes look if nothing is give
 
 
 def standing_goals(
-    skeleton: Skeleton, *, pose: Pose | None = None, look_at: Any = None, balance: bool = True
+    skeleton: Skeleton,
+    *,
+    pose: Pose | None = None,
+    look_at: Any = None,
+    balance: bool = True,
+    world: World | None = None,
 ) -> tuple[Goal, ...]:
     """Return the goals with which a body stands while it does something else.
 
@@ -33,6 +42,12 @@ def standing_goals(
 
     Goals of your own may make the trunk lean. If it leans by 25 degrees or more, ``Solution.explain`` says by how much.
 
+    With a world, each foot stands on what is below it: its sole lies on a step or a ramp, as far up or down as it has
+    to go, and the balance is above these places. A foot of which less than 60 % would be on a step moves to where it
+    is, by the shortest way, of at most half its length. A surface that is higher above a sole than a quarter of the
+    body's size is no step. Where nothing is below a foot, it stays where ``pose`` has it. A body with a free root
+    (``skeleton.with_root("free")``) is also upright above these places; the root that a solve adds stays low.
+
     The goals are named after the joints of the feet, ``"balance"``, ``"gaze"`` and ``"posture"``, so ``targets=`` can
     move them.
 
@@ -41,6 +56,7 @@ def standing_goals(
         pose: The pose in which it stands; the rest pose by default.
         look_at: World point (3,) to look at; None for straight ahead, as in ``pose``.
         balance: Whether the centre of mass stays above the feet. This needs masses.
+        world: What the feet stand on; None for where ``pose`` has them.
 
     Raises:
         InputError: If the feet are not known, the body does not stand on them, or it has no masses. The message says
@@ -61,8 +77,19 @@ def standing_goals(
     feet = standing_feet(skeleton)
     stance = pose or skeleton.rest_pose()
     up = up_of(skeleton, feet, stance)
+    holds: list[Foothold] = []
+    if world is not None:
+        check_kind("world", world, World, "sy.World({...}) is one")
+        holds = footholds(skeleton, feet, up, stance, world.matched(skeleton))
+    moves = [hold.motion for hold in holds] or [np.eye(4)] * len(feet)
+    at = [stance.position(row) for row in feet]
+    rise = np.mean([(move[:3, :3] @ p + move[:3, 3] - p) @ up for p, move in zip(at, moves, strict=True)]) * up
+    free = free_root(skeleton.joints, skeleton.parents)
+    if free is not None and rise.any():
+        pose = _raised(stance, free, rise)
     goals: list[Goal] = [
-        ContactGoal(skeleton.address(row), transform=stance.transform(row), priority=0) for row in feet
+        ContactGoal(skeleton.address(row), transform=move @ stance.transform(row), priority=0)
+        for row, move in zip(feet, moves, strict=True)
     ]
     if balance:
         if not any(joint.mass > 0.0 for joint in skeleton.joints):
@@ -70,10 +97,12 @@ def standing_goals(
                 "a body that stands", where=skeleton.name, value="no masses", expected="joints with masses",
                 hint="sy.with_body_masses(skeleton) gives it those of an adult; balance=False does without",
             )  # fmt: skip
-        goals.append(CenterOfMassGoal(polygon=support(skeleton, feet, up, stance), up=up, priority=0, name="balance"))
+        goals.append(
+            CenterOfMassGoal(polygon=support(skeleton, feet, up, stance, holds), up=up, priority=0, name="balance")
+        )
     head, face = skeleton.role_rows.get("head"), skeleton.face
     if head is not None and face is not None:
-        ahead = stance.position(head) + _AHEAD * skeleton.size * (stance.matrix(head) @ face)
+        ahead = rise + stance.position(head) + _AHEAD * skeleton.size * (stance.matrix(head) @ face)
         point = ahead if look_at is None else look_at
         goals.append(AimGoal(skeleton.address(head), point, priority=LOWEST, name="gaze"))
     elif look_at is not None:
@@ -81,13 +110,32 @@ def standing_goals(
             "look_at", where=skeleton.name, value="no head whose face is known", expected="a joint for head",
             hint="skeleton.with_roles({'head': JOINT}) says which it is",
         )  # fmt: skip
-    goals.append(RestGoal(pose, joints=posture_of(skeleton), root=_ROOT, name="posture"))
+    goals.append(
+        RestGoal(
+            pose,
+            joints=posture_of(skeleton),
+            root=_ROOT,
+            name="posture",
+        )
+    )
     return tuple(goals)
 
 
-def support(skeleton: Skeleton, feet: list[int], up: Array, pose: Pose | None = None) -> Array:
+def _raised(pose: Pose, free: int, rise: Array) -> Pose:
+    """Return a pose whose free root is moved by a way in the world."""
+    skeleton, q = pose.skeleton, pose.q.copy()
+    joint, parent = skeleton.joints[free], skeleton.parents[free]
+    turn = (np.eye(3) if parent < 0 else pose.matrix(parent)) @ joint.rest[:3, :3]
+    first = skeleton.q_slice(free).start
+    q[first : first + 3] += turn.T @ rise
+    return Pose(skeleton, q)
+
+
+def support(
+    skeleton: Skeleton, feet: list[int], up: Array, pose: Pose | None = None, holds: Sequence[Foothold] = ()
+) -> Array:
     """Return the polygon above which the centre of mass stays: the corners of the soles, a little inwards, (n, 3)."""
-    corners = soles(skeleton, feet, up, pose)
+    corners = soles(skeleton, feet, up, pose, holds)
     middle = corners.mean(axis=0)
     return middle + _INNER * (corners - middle)
 

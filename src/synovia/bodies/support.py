@@ -7,14 +7,17 @@ from typing import Final
 
 import numpy as np
 
+from synovia.bodies.footing import HALF_WIDTH, HEEL, Foothold, Sole, foothold
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
-from synovia.model.anatomy.feet import ankles_of, feet_of, way_up
-from synovia.model.geometry import Array, align_z, axis_vector
+from synovia.model.anatomy.feet import Foot, ankles_of, feet_of, way_up
+from synovia.model.geometry import Array, align_z, axis_vector, rigid
+from synovia.model.shapes.solids import Shape
+from synovia.model.shapes.world import World
 
-_HEEL: Final = -0.35  # end of the sole behind the ankle, in lengths from the ankle to the toes
-_HALF_WIDTH: Final = 0.25  # of a sole, in the same lengths
 _SHORT: Final = 0.02  # of the body's size: a foot that reaches less far from its ankle has no toes
+STEP: Final = 0.25  # of the body's size: a surface that is higher above a sole is no step
+_NEAR_FLOOR: Final = 0.03  # of the body's size: a foot at rest this near to height 0 stands on a floor there
 _FLAT: Final = 1e-6  # of the body's size: a body that is no higher above its feet has no direction up
 _UPRIGHT: Final = 0.5  # cosine between the upward direction and the way from the feet to the body
 _ROLES: Final = (
@@ -63,7 +66,53 @@ def up_of(skeleton: Skeleton, feet: Sequence[int], pose: Pose | None = None) -> 
     return up
 
 
-def soles(skeleton: Skeleton, feet: Sequence[int], up: Array, pose: Pose | None = None) -> Array:
+def footholds(skeleton: Skeleton, feet: Sequence[int], up: Array, pose: Pose, world: World) -> list[Foothold]:
+    """Return where each foot stands on a world, from where a pose has it; it stays where nothing is below it.
+
+    Args:
+        skeleton: The skeleton.
+        feet: Rows of the ankles.
+        up: Upward direction, (3,).
+        pose: The pose.
+        world: The world, in the unit and with the axis of the skeleton.
+    """
+    out: list[Foothold] = []
+    for foot in feet_of(skeleton, feet):
+        places = pose.positions[list(foot.points)]
+        bottoms = under_feet(skeleton, foot, up)
+        lowest = min(float((pose.matrix(row) @ bottoms[row] + pose.position(row)) @ up) for row in foot.points)
+        toe = places[np.argmax(np.linalg.norm(places - places[0], axis=1))]
+        sole = Sole.below(places[0], toe, lowest, up, 2.0 * _SHORT * skeleton.size)
+        out.append(foothold(world, sole, lowest, lowest, STEP * skeleton.size))
+    return out
+
+
+def under_feet(skeleton: Skeleton, foot: Foot, up: Array) -> dict[int, Array]:
+    """Return the point of the sole below each point of a foot, (3,) in the frame of that joint, by row.
+
+    At rest, a body whose lowest joint is nearly at height 0 stands on a floor there, so that the tips of its toes may
+    be above its sole. Otherwise the sole is at the lowest point of the foot; a foot of one link has its shapes.
+    """
+    rest = skeleton.rest_pose()
+    heights = rest.positions @ up
+    floor = float(heights[list(foot.points)].min())
+    if abs(floor) < _NEAR_FLOOR * skeleton.size:
+        floor = 0.0
+    elif len(foot.points) == 1:
+        (row,) = foot.points
+        floor = min([floor, *(_lowest(shape.moved(rest.transform(row)), up) for shape in skeleton.joints[row].shapes)])
+    return {row: rest.matrix(row).T @ ((floor - heights[row]) * up) for row in foot.points}
+
+
+def _lowest(shape: Shape, up: Array) -> float:
+    """Return the height of the lowest point of a shape along an upward direction."""
+    turned = shape.moved(rigid(rotation=align_z(up).T))
+    return float(turned.bounds[0, 2])
+
+
+def soles(
+    skeleton: Skeleton, feet: Sequence[int], up: Array, pose: Pose | None = None, holds: Sequence[Foothold] = ()
+) -> Array:
     """Return corners of the soles, as wide as human feet: points (n, 3).
 
     Args:
@@ -71,18 +120,25 @@ def soles(skeleton: Skeleton, feet: Sequence[int], up: Array, pose: Pose | None 
         feet: Rows of the ankles.
         up: Upward direction, (3,).
         pose: The pose in which the body stands; the rest pose by default.
+        holds: Where each foot stands on a world; none for where the pose has them.
     """
     places = (pose or skeleton.rest_pose()).positions
     corners: list[Array] = []
-    for foot in feet_of(skeleton, feet):
+    moves = [hold.motion for hold in holds] or [np.eye(4)] * len(feet)
+    for foot, move in zip(feet_of(skeleton, feet), moves, strict=True):
         ankle = places[foot.points[0]]
         flat = places[list(foot.points)] - ankle
         flat = flat - np.outer(flat @ up, up)
         toe = flat[np.argmax(np.linalg.norm(flat, axis=1))]
         if np.linalg.norm(toe) < _SHORT * skeleton.size:  # a robot whose foot is one link
             across, ahead = _SHORT * skeleton.size * align_z(up).T[:2]
-            corners += [ankle + side for side in (across, ahead, -across, -ahead)]
+            corners += _moved([ankle + side for side in (across, ahead, -across, -ahead)], move)
             continue
-        half = _HALF_WIDTH * np.cross(up, toe)
-        corners += [ankle + end * toe + sign * half for end in (_HEEL, 1.0) for sign in (1.0, -1.0)]
+        half = HALF_WIDTH * np.cross(up, toe)
+        corners += _moved([ankle + end * toe + sign * half for end in (HEEL, 1.0) for sign in (1.0, -1.0)], move)
     return np.array(corners)
+
+
+def _moved(points: Sequence[Array], move: Array) -> list[Array]:
+    """Return points after a rigid motion (4, 4)."""
+    return [move[:3, :3] @ point + move[:3, 3] for point in points]

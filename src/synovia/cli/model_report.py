@@ -22,6 +22,7 @@ from synovia.text import counted, listed, printable, unit_name
 if TYPE_CHECKING:
     from synovia.covers import ShapeFit
     from synovia.model.shapes.pairs import SelfPairs
+    from synovia.model.shapes.within import ClosePairs
 
 SCHEMA: Final = "synovia.inspect/1"
 _LOOKED_AT = 50  # frames of a clip that show which axis is up
@@ -33,7 +34,11 @@ def _degrees_of_freedom(skeleton: Skeleton) -> int:
 
 
 def model_object(
-    skeleton: Skeleton, clips: Clips, fit: ShapeFit | None = None, pairs: SelfPairs | None = None
+    skeleton: Skeleton,
+    clips: Clips,
+    fit: ShapeFit | None = None,
+    pairs: SelfPairs | None = None,
+    close: ClosePairs | None = None,
 ) -> dict[str, Any]:
     """Return the model as plain values: radians and length units of the file, None for missing values.
 
@@ -42,6 +47,7 @@ def model_object(
         clips: Its clips.
         fit: How well its shapes fit, if that was measured.
         pairs: The pairs of links that can collide, if they were asked for.
+        close: Those of them that cannot be some distance apart, if that was asked for.
     """
     return {
         "schema": SCHEMA,
@@ -68,7 +74,7 @@ def model_object(
         "shapes": {"count": sum(_shape_counts(skeleton).values()), "kinds": _shape_counts(skeleton)},
         "shape_fit": None if fit is None else _fit_object(fit),
         "excluded_pairs": [list(pair) for pair in skeleton.excluded_pairs],
-        "self_pairs": None if pairs is None else _pairs_object(pairs),
+        "self_pairs": None if pairs is None else _pairs_object(pairs, close),
         "notes": list(skeleton.notes),
         "joints": [_joint_object(skeleton, row) for row in range(len(skeleton))],
         "clips": [
@@ -95,8 +101,8 @@ def _fit_object(fit: ShapeFit) -> dict[str, Any]:
     return {"gap": fit.gap, "overhang": fit.overhang, "points": fit.points, "links": links}
 
 
-def _pairs_object(pairs: SelfPairs) -> dict[str, Any]:
-    """Return the pairs of links that can collide, and those that are left out, as plain values."""
+def _pairs_object(pairs: SelfPairs, close: ClosePairs | None) -> dict[str, Any]:
+    """Return the pairs of links that can collide, those that are left out and those that are close, as plain values."""
     return {
         "samples": pairs.samples,
         "pairs": [{"links": list(pair), "touching": pairs.touching[pair]} for pair in pairs.pairs],
@@ -104,6 +110,8 @@ def _pairs_object(pairs: SelfPairs) -> dict[str, Any]:
             {"links": list(pair), "reason": reason, "touching": pairs.touching.get(pair)}
             for pair, reason in pairs.left_out.items()
         ],
+        "clearance": None if close is None else close.distance,
+        "close": None if close is None else [list(pair) for pair in close.pairs],
         "notes": list(pairs.notes),
     }
 
@@ -178,7 +186,11 @@ def _finite(value: float) -> float | None:
 
 
 def model_text(
-    skeleton: Skeleton, clips: Clips, fit: ShapeFit | None = None, pairs: SelfPairs | None = None
+    skeleton: Skeleton,
+    clips: Clips,
+    fit: ShapeFit | None = None,
+    pairs: SelfPairs | None = None,
+    close: ClosePairs | None = None,
 ) -> list[str]:
     """Return the lines to print: heading, facts, tree, fit of the shapes and pairs of links if asked for, and clips."""
     unit = unit_name(skeleton.meters_per_unit)
@@ -208,6 +220,8 @@ def model_text(
         lines += ["", style("shapes", dim=True), *map(printable, fit.report().splitlines())]
     if pairs is not None:
         lines += ["", style("pairs of links", dim=True), *map(printable, pairs.report().splitlines())]
+    if close is not None:
+        lines += map(printable, _close_text(close, skeleton))
     if clips.motions:
         lines += ["", style("clips", dim=True)]
     for place, motion in enumerate(clips.motions):
@@ -219,6 +233,17 @@ def model_text(
         own = [note for note in motion.notes if note not in skeleton.notes]
         lines += [style(f"  {printable(note)}", fg="yellow") for note in own]
     return lines
+
+
+def _close_text(close: ClosePairs, skeleton: Skeleton) -> list[str]:
+    """Return how many pairs are close, and their names."""
+    from synovia.model.shapes.pairs import NEARLY
+    from synovia.model.shapes.within import SAMPLES
+
+    far = f"{close.distance:g} {unit_name(skeleton.meters_per_unit)}"
+    share = f"at least {100.0 * NEARLY:.0f} % of {SAMPLES} random poses"
+    first = f"nearer than {far} in {share}, so they only must not touch at this clearance: {len(close.pairs)}"
+    return [first, *(f"  {a} and {b}" for a, b in close.pairs)]
 
 
 def _up_text(skeleton: Skeleton, clips: Clips) -> str:

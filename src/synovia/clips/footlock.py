@@ -4,17 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from synovia.arguments import as_call, check_kind
+from synovia.bodies.crossing import Steps, crossing, moved_by
+from synovia.bodies.footing import Foothold
+from synovia.clips.onfeet import HEEL_SHARE, FootPoint, on_feet, point_of, raised
 from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import PositionGoal
-from synovia.model.anatomy.feet import Bools, Foot, contacts, feet_of, up_axis
+from synovia.model import Skeleton
+from synovia.model.anatomy.feet import Bools, Foot, contacts, feet_of, runs, up_axis
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
+from synovia.model.root import free_root
+from synovia.model.shapes.world import World
+from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import Effort, Model, Progress, Terms, solve_in_windows
 
 STILL: Final = 2e4  # weight of the slide of a foot in contact, relative to the change of the joints' accelerations
@@ -22,6 +29,7 @@ FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, likewise
 PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
 CLEAR: Final = 2e-4  # clearance of feet above the floor, which absorbs rounding, as a fraction of the reach
 ROUNDS: Final = (1e-2, 1.0)  # parts of STILL and FLOOR in successive rounds
+_MISSED: Final = 0.01  # lengths of the leg from its place on a world at which a foot that stands is missed
 STEPS: Final = 20  # most steps of one round
 _STRETCHED: Final = "Feet were held on rigid bones: animated scale may still move them."
 ENOUGH: Final = 1e-3  # a round ends when a step reduces the cost by a smaller part
@@ -41,6 +49,8 @@ class FootLocked:
         slide: The same in this clip.
         depth_before: Largest depth of a foot below the floor in the original clip, length units.
         depth: The same in this clip.
+        footholds: Where each foot stands on a world, one for each contact; empty on a level floor.
+        missed_frames: Frames in which a foot that stands on a world does not reach its place.
 
     Example:
         >>> import synovia as sy
@@ -60,14 +70,18 @@ class FootLocked:
     slide: float
     depth_before: float
     depth: float
+    footholds: tuple[tuple[Foothold, ...], ...] = ()
+    missed_frames: tuple[int, ...] = ()
 
     def __getitem__(self, frames: slice) -> FootLocked:
-        """Return a part of the clip with its contacts; speeds and depths stay those of the whole clip.
+        """Return a part of the clip with its contacts; speeds, depths and footholds stay those of the whole clip.
 
         Args:
             frames: A slice, as of ``motion``.
         """
-        return replace(self, motion=self.motion[frames], contact=self.contact[frames])
+        kept, missed = range(len(self.motion))[frames], frozenset(self.missed_frames)
+        lost = tuple(k for k, frame in enumerate(kept) if frame in missed)
+        return replace(self, motion=self.motion[frames], contact=self.contact[frames], missed_frames=lost)
 
     def __repr__(self) -> str:
         """Return the call that makes it, without defaults."""
@@ -81,6 +95,7 @@ def foot_lock(
     up: str | None = None,
     floor: float | None = None,
     blend: float = 0.06,
+    world: World | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> FootLocked:
@@ -91,12 +106,17 @@ def foot_lock(
     change of the root and the legs small, above all the acceleration of the change. So legs and pelvis share the
     correction, corrections begin and end smoothly, and a leg that is too short gives way instead of snapping straight.
 
+    With a ``world``, the feet are then put on what is below them: on steps, ramps and stones, and on the floor where no
+    obstacle is. The root rises and sinks with them. See ``retarget``, which does the same, for where a foot stands.
+
     Args:
         motion: The clip.
         feet: The joint of each foot (the ankle); None to find them by roles and names.
         up: The axis that points up, ``"x"``, ``"y"`` or ``"z"``; None for that of the file, or else that of the clip.
         floor: Height of the floor, length units; None for the median height of the lowest points of feet in contact.
         blend: Seconds in which a correction begins or ends.
+        world: Steps, ramps and stones on which the feet stand, in the file of the clip; None for the floor alone. It
+            needs a free root.
         threads: Number of threads; None for all cores. Results are identical for any number.
         progress: Called with the share of the work that is done.
 
@@ -130,6 +150,12 @@ def foot_lock(
     standing[:, [points.index(row) for row in joints]] = contact
     terms = _terms(model, bones, standing, axis, ground, seconds)
     q = solve_in_windows(model, terms, motion.q.copy(), Effort(STEPS, ENOUGH), shares=ROUNDS, progress=progress)
+    put = None
+    if world is not None:
+        check_kind("world", world, World, "sy.World({...}) is one")
+        world = world.matched(skeleton, up="xyz"[axis])
+        put = _put_on(world, Motion(skeleton, q, motion.fps), _stands(found, contact), np.eye(3)[axis], ground, threads)
+        q = q if put is None else put.q
     locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     if motion.stretch is not None:
         locked = locked.noted([_STRETCHED])
@@ -139,8 +165,87 @@ def foot_lock(
         locked, tuple(joints), contact, ground, "xyz"[axis],
         _slide(places[:, joints], contact, motion.fps), _slide(moved[:, joints], contact, motion.fps),
         max(0.0, ground - float(places[:, points, axis].min())),
-        max(0.0, ground - float(moved[:, points, axis].min())),
+        _depth(moved[:, points], np.eye(3)[axis], ground, world),
+        () if put is None else put.footholds, () if put is None else put.missed,
     )  # fmt: skip
+
+
+class _Put(NamedTuple):
+    """A clip on a world: joint values (T, nq), footholds of each foot, and frames in which one is not reached."""
+
+    q: Array
+    footholds: tuple[tuple[Foothold, ...], ...]
+    missed: tuple[int, ...]
+
+
+def _stands(feet: Sequence[Foot], contact: Bools) -> list[tuple[Foot, Bools]]:
+    """Return each foot, and when one of its points is in contact, (T,)."""
+    out: list[tuple[Foot, Bools]] = []
+    first = 0
+    for foot in feet:
+        out.append((foot, np.any(contact[:, first : first + len(foot.joints)], axis=1)))
+        first += len(foot.joints)
+    return out
+
+
+def _put_on(
+    world: World, motion: Motion, feet: Sequence[tuple[Foot, Bools]], up: Array, floor: float, threads: int | None
+) -> _Put | None:
+    """Put the planted feet of a clip, each given with when it stands, on a world; None where that is as level.
+
+    Raises:
+        UnsupportedError: If the root cannot rise.
+    """
+    skeleton, frames = motion.skeleton, motion.frames()
+    free = free_root(skeleton.joints, skeleton.parents)
+    if free is None:
+        raise UnsupportedError(
+            "feet on a world", where=motion.name, value="a root that is fixed", expected="a free root"
+        )
+    steps: list[Steps] = []
+    for foot, stand in feet:
+        line = ancestors(skeleton.parents, foot.points[0])[:3]
+        leg = sum(float(skeleton.lengths[row]) for row in line[:-1])
+        ankle, toe, hip = (frames[:, row, 9:] for row in (line[0], _toe(skeleton, foot), line[-1]))
+        steps.append(Steps(ankle, toe, hip, runs(stand), leg))
+    way = crossing(world, steps, up, floor, motion.fps)
+    if way is None:
+        return None
+    points: list[FootPoint] = []
+    for (foot, stand), moves in zip(feet, way.moves, strict=True):
+        ankle, toe = foot.points[0], _toe(skeleton, foot)
+        local = skeleton.rest_pose().matrix(ankle).T @ np.roll(up, 1)  # a point beside the ankle shows how it lies
+        local *= 0.1 * steps[0].leg
+        beside = point_of(frames[:, ankle], local)
+        share = 1.0 if toe == ankle else HEEL_SHARE
+        points.append(FootPoint(ankle, np.zeros(3), moved_by(moves, frames[:, ankle, 9:]), stand, True, share))
+        points.append(FootPoint(ankle, local, moved_by(moves, beside), stand, share=share))
+        if toe != ankle:
+            points.append(FootPoint(toe, np.zeros(3), moved_by(moves, frames[:, toe, 9:]), stand))
+    q = on_feet(skeleton, raised(skeleton, motion.q, free, way.rise, up), motion.fps, points, threads)
+    after = Motion(skeleton, q, motion.fps).frames()
+    off = np.zeros(len(q), bool)
+    legs = {_toe(skeleton, foot): step.leg for (foot, _), step in zip(feet, steps, strict=True)}
+    for point in points:
+        if point.row in legs:
+            away = np.linalg.norm(point_of(after[:, point.row], point.local) - point.path, axis=1)
+            off |= point.stands & (away > _MISSED * legs[point.row])
+    return _Put(q, way.holds, tuple(np.flatnonzero(off).tolist()))
+
+
+def _toe(skeleton: Skeleton, foot: Foot) -> int:
+    """Return the point of a foot that is farthest from its ankle at rest; the ankle of a foot of one point."""
+    places = skeleton.rest_pose().positions
+    return max(foot.points, key=lambda row: float(np.linalg.norm(places[row] - places[foot.points[0]])))
+
+
+def _depth(points: Array, up: Array, floor: float, world: World | None) -> float:
+    """Return the largest depth of points (T, n, 3) below the ground."""
+    if world is None:
+        return max(0.0, floor - float((points @ up).min()))
+    flat = points.reshape(-1, 3)
+    heights = world.ground(flat, up).heights
+    return max(0.0, float((np.where(np.isfinite(heights), heights, floor) - flat @ up).max()))
 
 
 def _floor(places: Array, feet: Sequence[Foot], contact: Bools, axis: int) -> float:

@@ -1,6 +1,6 @@
 """Shapes around the surface and the bones of a body, and how well they fit."""
 
 from synovia.covers.measure import LinkFit, ShapeFit, shape_fit
-from synovia.covers.shapes import with_shapes
+from synovia.covers.shapes import fitted_text, with_shapes
 
-__all__ = ["LinkFit", "ShapeFit", "shape_fit", "with_shapes"]
+__all__ = ["LinkFit", "ShapeFit", "fitted_text", "shape_fit", "with_shapes"]

@@ -1,5 +1,8 @@
 """Capsules along the bones of a body of which no surface is known: as thick as those of an adult of the same height.
 
+A link of another body whose joints are all in one point has no bone, as in many wrists of robots. Its capsule begins
+there and has the centre of mass in its middle.
+
 Thickness is that of the circle with the mean circumference in the survey, as a part of the stature, the mean of the
 shares of men and women. A body with legs has the stature of an adult whose legs are as long: from hip (trochanterion)
 to ankle (lateral malleolus) they are 0.476 of it.
@@ -44,7 +47,10 @@ _SHORT: Final = 1e-3  # part of the body's size below which a bone has no capsul
 
 
 def bone_capsules(skeleton: Skeleton) -> dict[int, list[Solid]]:
-    """Return a capsule along each bone, and a sphere at the end of limbs, by the row of the joint, in its frame."""
+    """Return a capsule along each bone, and a sphere at the end of limbs, by the row of the joint, in its frame.
+
+    A link without a bone and a role has a capsule around its centre of mass.
+    """
     roles = {row: role for role, row in skeleton.role_rows.items()}
     stature = stature_of(skeleton)
     found: dict[int, list[Solid]] = {}
@@ -62,6 +68,9 @@ def bone_capsules(skeleton: Skeleton) -> dict[int, list[Solid]]:
         elif not shapes and own > 0.0 and part in _LENGTHS:
             end = (_LENGTHS[part] * stature - own) * _onward(skeleton, row)
             shapes.append(Capsule(a=np.zeros(3), b=end, radius=own))
+        length = 2.0 * float(np.linalg.norm(joint.com))
+        if not shapes and own == 0.0 and length > _SHORT * skeleton.size:
+            shapes.append(Capsule(a=np.zeros(3), b=2.0 * joint.com, radius=_SLENDER * length))
         if shapes:
             found[row] = shapes
     return found

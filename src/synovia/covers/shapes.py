@@ -18,16 +18,23 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, is_number
 from synovia.model.shapes.solids import Solid, check_solids
 from synovia.surface import Surface, surface_of_skeleton
+from synovia.text import counted, listed
 
 Given = Mapping[str | int, Solid | Sequence[Solid]] | Literal["surface", "bones"] | None
 _KINDS: Final = ("surface", "bones")
+_ESTIMATED: Final = "Shapes that could not be read are replaced by capsules, on links"
+_BARE: Final = "Shapes that could not be read have no bone or centre of mass to fit capsules to, on links"
 
 
 def with_shapes(skeleton: Skeleton, shapes: Given = None, *, overhang: float | None = None) -> Skeleton:
     """Return the skeleton with shapes: those given, or capsules around its surface or along its bones.
 
-    Without ``shapes``, a skeleton that has shapes already stays as it is. Another one gets capsules around its surface,
-    or along its bones if its file has no surface.
+    Without ``shapes``, a skeleton that has no shapes gets capsules around its surface, or along its bones if its file
+    has no surface. If it has some, they are kept, and capsules are added only to links whose shapes are missing: the
+    file has shapes of them, but none could be read, for example because the files of meshes are missing
+    (``Joint.shapes_lost``). Links of which the file has no shape stay without: they are frames, or parts that its
+    author left out on purpose, and capsules there would forbid poses that are possible. ``notes`` names the links that
+    are covered, and those that cannot be.
 
     The surface is the skin of a character or the meshes of a robot. The capsules of a joint contain the triangles that
     it carries: each corner weighs joints, and a triangle goes to the one that weighs most. So the capsules contain the
@@ -35,7 +42,8 @@ def with_shapes(skeleton: Skeleton, shapes: Given = None, *, overhang: float | N
     surface covers less than half of the bones, those outside of it get capsules as below.
 
     Along bones, parts of a human body that are recognised are as thick as those of an adult of the same height, by a
-    survey of 6,068 soldiers. Other bones have a radius of 15 % of their length. These shapes are estimates.
+    survey of 6,068 soldiers. Other bones have a radius of 15 % of their length. A link whose joints are all in one
+    point has such a capsule around its centre of mass. These shapes are estimates.
 
     Args:
         skeleton: The skeleton.
@@ -67,8 +75,13 @@ def with_shapes(skeleton: Skeleton, shapes: Given = None, *, overhang: float | N
         raise InputError("overhang", value=overhang, expected="a length above 0")
     if shapes is None or isinstance(shapes, str):
         if shapes is None and skeleton.shapes:
-            return skeleton
-        return _with_capsules(skeleton, shapes, overhang)
+            return _completed(skeleton, overhang)
+        found = _capsules(skeleton, shapes, overhang)
+        joints = [
+            replace(joint, shapes=tuple(found.get(row, ())), shapes_lost=False)
+            for row, joint in enumerate(skeleton.joints)
+        ]
+        return skeleton.with_joints(joints)
     check_kind("shapes", shapes, Mapping, "such as {'left_hand': [Sphere(radius=0.05)]}")
     joints = list(skeleton.joints)
     named: dict[int, str | int] = {}
@@ -78,12 +91,51 @@ def with_shapes(skeleton: Skeleton, shapes: Given = None, *, overhang: float | N
             both = [named[row], name]
             raise InputError(f"shapes of {name!r}", where=skeleton.name, value=both, expected="each frame once")
         named[row] = name
-        joints[row] = replace(joints[row], shapes=check_solids(given, f"shapes[{name!r}]"))
+        joints[row] = replace(joints[row], shapes=check_solids(given, f"shapes[{name!r}]"), shapes_lost=False)
     return skeleton.with_joints(joints)
 
 
-def _with_capsules(skeleton: Skeleton, what: str | None, overhang: float | None) -> Skeleton:
-    """Return the skeleton with capsules around its surface or along its bones; None for the surface if it has one."""
+def fitted_text(skeleton: Skeleton, found: Skeleton) -> str | None:
+    """Return which shapes ``with_shapes`` has added, for a message; None without any.
+
+    Args:
+        skeleton: The body before.
+        found: The body with shapes.
+    """
+    if len(found.shapes) == len(skeleton.shapes):
+        return None
+    if not skeleton.shapes:
+        return "the body has no shapes; capsules that fit it are used"
+    links = counted(len(found.shapes) - len(skeleton.shapes), "link")
+    return f"shapes of the body are missing; capsules on {links} are used"
+
+
+def _completed(skeleton: Skeleton, overhang: float | None) -> Skeleton:
+    """Return the skeleton with capsules for the links whose shapes are missing, and with notes that name them."""
+    lost = [row for row, joint in enumerate(skeleton.joints) if joint.shapes_lost and not joint.shapes]
+    if not lost:
+        return skeleton
+    found = _capsules(skeleton, None, overhang, lost)
+    covered, bare = ([row for row in lost if (row in found) == is_covered] for is_covered in (True, False))
+    joints = list(skeleton.joints)
+    for row in covered:
+        joints[row] = replace(joints[row], shapes=tuple(found[row]), shapes_lost=False)
+    said = ((_ESTIMATED, covered), (_BARE, bare))
+    notes = [f"{text}: {listed([str(skeleton.link_key(row)) for row in rows])}." for text, rows in said if rows]
+    return skeleton.with_joints(joints, [note for note in notes if note not in skeleton.notes])
+
+
+def _capsules(
+    skeleton: Skeleton, what: str | None, overhang: float | None, needed: Sequence[int] = ()
+) -> dict[int, Sequence[Solid]]:
+    """Return capsules around the surface of a skeleton or along its bones, by the row of the joint.
+
+    Args:
+        skeleton: The skeleton.
+        what: ``"surface"`` or ``"bones"``; None for the surface if it has one.
+        overhang: As in ``with_shapes``.
+        needed: Joints that get capsules along their bones if the surface has none of them.
+    """
     if what is not None and what not in _KINDS:
         expected = "shapes by joint, 'surface', 'bones' or None"
         raise InputError("shapes", value=what, expected=expected)
@@ -95,15 +147,15 @@ def _with_capsules(skeleton: Skeleton, what: str | None, overhang: float | None)
     elif what == "surface":
         hint = "with_shapes(skeleton, 'bones') needs none"
         raise InputError("skeleton", where=skeleton.name, expected="a body whose file has a surface", hint=hint)
-    if skin is None or (what is None and not surface.covers(_bone_lengths(skeleton))):
+    partial = what is None and (not found.keys() >= {*needed} or not surface.covers(_bone_lengths(skeleton)))
+    if skin is None or partial:
         frames = frames_to_transforms(skeleton.rest_pose().frames) if skin is None else skin.frames
         around = [shape.moved(frames[row]) for row, shapes in found.items() for shape in shapes]
         for row, shapes in bone_capsules(skeleton).items():
             moved = [shape.moved(frames[row]) for shape in shapes]
             if row not in found and not any(_is_inside(shape.place()[:3, 3], around) for shape in moved):
                 found[row] = shapes
-    joints = [replace(joint, shapes=tuple(found.get(row, ()))) for row, joint in enumerate(skeleton.joints)]
-    return skeleton.with_joints(joints)
+    return found
 
 
 def _is_inside(point: Array, shapes: Sequence[Solid]) -> bool:

@@ -116,7 +116,7 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
     if status is Status.UNREACHABLE:
         proved = [f"Unreachable: {line}" for line in _reach_sentences(solution)]
         return proved or [_UNREACHABLE.format(_in_place(solution, solution.missed))]
-    if status is Status.STALLED and (causes or closed):
+    if status is Status.STALLED and (causes or closed or _is_pinned(solution)):
         return [_CLOSED if closed else _STALLED]
     if solution.interrupted and not solution.reached:
         return [_LATE]
@@ -140,10 +140,9 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
 
 
 def _is_pinned(solution: Solution) -> bool:
-    """Return whether limits leave one value to all joints that the solver may move, so that no attempt differs."""
-    low, high = solution.ik.skeleton.limits
-    parts = [solution.ik.skeleton.q_slice(row) for row in solution.ik.moving]
-    return all(bool((low[part] == high[part]).all()) for part in parts)
+    """Return whether limits leave one value to all joints that move a goal, so that no attempt differs."""
+    reduced = solution.ik.reduced
+    return not any(freedoms(reduced, row) for row in range(len(reduced.rows)))
 
 
 def _causes(solution: Solution) -> list[str]:

@@ -42,11 +42,10 @@ def rows_in_loops(solution: Solution) -> set[int]:
 def loop_sentences(solution: Solution) -> list[str]:
     """Return which loops hold joints of a miss, and at which values; which they lock, and whether they are singular."""
     held = [(tie, rows) for tie, rows in loops_of_misses(solution) if rows]
-    if not held:
+    mechanism, skeleton = solution.ik.skeleton.mechanism, solution.ik.skeleton
+    if not held or mechanism is None:
         return []
     lines = [f"Loop {tie.label!r} ties {first_few([_at(solution, row) for row in rows])}." for tie, rows in held]
-    mechanism, skeleton = solution.ik.skeleton.mechanism, solution.ik.skeleton
-    assert mechanism is not None  # it has loops
     _, values, motions = np.linalg.svd(mechanism.rows(solution.pose.q[None])[1][0])
     rank = int((values > INDEPENDENT).sum())
     moves = np.linalg.norm(motions[rank:], axis=0) > _STILL

@@ -14,6 +14,7 @@ from synovia.goals import describe
 from synovia.goals.base import Goal, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.kernels.layout import POSITION
+from synovia.model.address import JOINT, LINK
 from synovia.model.geometry import LONGEST, is_number
 from synovia.model.shapes.body import packed_shapes
 from synovia.model.shapes.pairs import self_pairs
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
 Rows = NDArray[np.int64]
 SELF: Final = "self"
 WORLD: Final = "world"
+_MEANS: Final = {SELF: "the pairs of links that can collide", WORLD: "all links and all obstacles"}
 _MOST_SLOTS: Final = 24  # contacts that count at once
 _SPARE_SLOTS: Final = 6  # beyond one a degree of freedom
 _PAIRS: Final = '"self", "world" or pairs such as ("left_hand", "head")'
@@ -71,6 +73,11 @@ class ClearanceGoal(Goal):
     By default this is a constraint, like joint limits: it comes before goals of every priority. A start in collision
     comes out of it. Joints that no other goal moves stay in place, unless this is the only goal.
 
+    Obstacles can move without packing the goal again: targets say where some of them stand, by the name of the goal
+    (``"clearance"`` without one). Each place is the new frame of an obstacle in the world, as in ``World.moved``, in
+    the unit and axes of the body, as all targets. It holds for this problem or frame; in a ``Servo``, from this tick
+    on.
+
     The error is how much the nearest pair lacks to ``distance`` plus the tolerance. So a goal that is met within the
     tolerance keeps the whole distance.
 
@@ -79,9 +86,10 @@ class ClearanceGoal(Goal):
         world: The obstacles, a ``World``, in its own unit and axes if it has them.
         pairs: What stays apart: ``"self"`` for the pairs of links that can collide (see ``self_pairs``), ``"world"``
             for all links and all obstacles, pairs of names of links and obstacles such as ``("left_hand", "table")``,
-            or a list of these; None for ``"self"`` and, with a world, ``"world"``. Links that no joint moves are left
-            out of ``"world"``: the base of a robot may stand on a table. Pairs of ``"self"`` that are nearer than the
-            distance in 95 % of random poses only must not touch; ``solution.notes`` names them.
+            or a list of these; None for ``"self"`` and, with a world, ``"world"``. In a pair, ``"self"`` and
+            ``"world"`` are names like all others. Links that no joint moves are left out of ``"world"``: the base of a
+            robot may stand on a table. Pairs of ``"self"`` that are nearer than the distance in 95 % of random poses
+            only must not touch; ``solution.notes`` names them.
         priority: None for a constraint; a number makes it a goal of that priority.
 
     Raises:
@@ -95,6 +103,10 @@ class ClearanceGoal(Goal):
         >>> solution = sy.solve(arm, goals)
         >>> solution.reached, solution.contacts[0].distance >= 0.01
         (True, True)
+        >>> ik = sy.IK(arm, goals)
+        >>> moved = ik.solve({"clearance": {"wall": (0.05, 0, 0)}})  # the wall of above, 5 cm farther away
+        >>> bool(moved.contacts[0].distance >= 0.01)
+        True
     """
 
     kind = "clearance"
@@ -113,7 +125,8 @@ class ClearanceGoal(Goal):
             name="pairs",
             form="pairs",
             text='What stays apart: "self" for pairs of links that can collide, "world" for all links and obstacles,'
-            " pairs of names of links and obstacles. If left out, self and world. The world is given beside the file.",
+            " pairs of names of links and obstacles, which may be self and world, too. If left out, self and world. The"
+            " world is given beside the file.",
             take=_pairs_in_file,
             held=lambda goal: goal.pairs,
         ),
@@ -179,14 +192,14 @@ class ClearanceGoal(Goal):
                 hint="sy.with_shapes(skeleton) makes them from the bones",
             )
         world = None if self.world is None else self.world.matched(skeleton)
-        pairs = self.pairs or ((SELF,) if world is None else (SELF, WORLD))
+        pairs = self._chosen(skeleton)
         named = [_find(pair, skeleton, world) for pair in pairs if not isinstance(pair, str)]
         links = [pair for pair, is_obstacle in named if not is_obstacle]
         single = [pair for pair, is_obstacle in named if is_obstacle]
         close: list[tuple[int, int]] = []
         if SELF in pairs:
             own = self_pairs(skeleton).rows
-            near = pairs_within(skeleton, self.distance) if self.distance > 0.0 else np.zeros(len(own), np.bool_)
+            near = pairs_within(skeleton, self.distance)
             close = [pair for pair in map(tuple, own[near].tolist()) if pair not in {*links, *(p[::-1] for p in links)}]
             links = [*own[~near].tolist(), *links]
         avoiding = rows if WORLD in pairs else []
@@ -203,9 +216,31 @@ class ClearanceGoal(Goal):
         )
         return self._with(world=world, apart=found)
 
+    def _chosen(self, skeleton: Skeleton) -> tuple[Any, ...]:
+        """Return the pairs that are given, or else the words for all.
+
+        Raises:
+            InputError: If the two words may also be one pair of links or obstacles of these names.
+        """
+        if self.pairs is None:
+            return (SELF,) if self.world is None else (SELF, WORLD)
+        if sorted(map(str, self.pairs)) == [SELF, WORLD] and all(
+            _has_shapes(name, skeleton, self.world) for name in self.pairs
+        ):
+            hint = 'None means both of "self" and "world"'
+            expected = f"[{self.pairs}] for the pair of these two names"
+            raise InputError("pairs", where="clearance goal", value=self.pairs, expected=expected, hint=hint)
+        return self.pairs
+
+    def among(self, world: World) -> ClearanceGoal:
+        """Return the goal, resolved as it is, with obstacles of its world in other places."""
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__, world=world)
+        return new
+
     def on_rows(self, skeleton: Skeleton) -> ClearanceGoal:
         """Return the goal with links by their rows, so that it keeps the same apart on this body with other limits."""
-        given = self.pairs or ((SELF,) if self.world is None else (SELF, WORLD))
+        given = self._chosen(skeleton)
         pairs = [pair for pair in given if pair != SELF]
         if SELF in given:
             pairs += [tuple(pair) for pair in self_pairs(skeleton).rows.tolist()]
@@ -231,7 +266,7 @@ def _checked_pairs(given: Any) -> tuple[Any, ...]:
     Raises:
         InputError: If it cannot be used.
     """
-    if isinstance(given, str) or (isinstance(given, tuple) and _is_pair(given)):
+    if isinstance(given, str) or (isinstance(given, tuple) and _is_pair(given) and {*given} - {SELF, WORLD}):
         given = [given]
     if not isinstance(given, Sequence) or not len(cast("Sequence[Any]", given)):
         raise InputError("pairs", value=cast("Any", given), expected=f"{_PAIRS}, or a list of these")
@@ -244,13 +279,11 @@ def _checked_pairs(given: Any) -> tuple[Any, ...]:
 
 
 def _is_pair(one: Any) -> bool:
-    """Return whether a value is a pair of names, and not two of the words."""
+    """Return whether a value is a pair of names."""
     if not isinstance(one, Sequence) or isinstance(one, str) or len(cast("Sequence[Any]", one)) != 2:
         return False
     names = cast("Sequence[Any]", one)
-    return all(isinstance(name, str | int | np.integer) and not isinstance(name, bool) for name in names) and not (
-        {SELF, WORLD} & set(names)
-    )
+    return all(isinstance(name, str | int | np.integer) and not isinstance(name, bool) for name in names)
 
 
 def _find(pair: tuple[str | int, str | int], skeleton: Skeleton, world: World | None) -> tuple[tuple[int, int], bool]:
@@ -263,11 +296,13 @@ def _find(pair: tuple[str | int, str | int], skeleton: Skeleton, world: World | 
     obstacles = [world is not None and isinstance(name, str) and name in world for name in pair]
     for name, is_obstacle in zip(pair, obstacles, strict=True):
         if is_obstacle and _is_link(skeleton, name):
+            longer = (f"{frame}:{name}" for frame in (LINK, JOINT))
             raise InputError(
                 "pairs",
                 where="clearance goal",
                 value=name,
                 expected="a name of a link or of an obstacle, and not of both",
+                hint=next((f"'{one}' is the link" for one in longer if _is_link(skeleton, one)), None),
             )
     if all(obstacles):
         raise InputError("pairs", where="clearance goal", value=pair, expected="a link of the body and an obstacle")
@@ -290,6 +325,12 @@ def _is_link(skeleton: Skeleton, name: str | int) -> bool:
     return True
 
 
+def _has_shapes(name: str, skeleton: Skeleton, world: World | None) -> bool:
+    """Return whether there is an obstacle of a name, or a link with shapes."""
+    is_obstacle = world is not None and name in world
+    return is_obstacle or (_is_link(skeleton, name) and bool(skeleton.joints[skeleton.locate(name)[0]].shapes))
+
+
 def _link(skeleton: Skeleton, name: str | int, world: World | None) -> int:
     """Return the row of the link of a name, which has shapes.
 
@@ -298,12 +339,16 @@ def _link(skeleton: Skeleton, name: str | int, world: World | None) -> int:
         UnknownNameError: If there is none, or several.
     """
     keys = [str(key) for key in skeleton.shapes]
+    hint = f"'{name}' outside of a pair means {_MEANS[name]}" if name in _MEANS else None
     try:
         row = skeleton.locate(name)[0]
-    except UnknownNameError:
+    except UnknownNameError as error:
+        if hint is not None:
+            raise UnknownNameError(f"no link or obstacle named {name!r}", where="pairs", hint=hint) from error
         if world is None:
             raise
         raise unknown_name("link or obstacle", name, [*world.names, *keys]) from None
     if not skeleton.joints[row].shapes:
-        raise InputError("pairs", where="clearance goal", value=name, expected=f"a link with shapes: {first_few(keys)}")
+        expected = f"a link with shapes: {first_few(keys)}"
+        raise InputError("pairs", where="clearance goal", value=name, expected=expected, hint=hint)
     return row

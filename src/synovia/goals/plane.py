@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from synovia.goals import describe
-from synovia.goals.base import POSITION, ROTATION, Goal, Term, goal_class
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_offset, goal_class
 from synovia.goals.describe import Sketch, View
 from synovia.model.geometry import Array, align_z, as_direction, rigid
 
 if TYPE_CHECKING:
-    from synovia.model import Skeleton
+    from synovia.model import Pose, Skeleton
+    from synovia.model.shapes.world import World
 
 
 def _point_of(goal: Goal) -> Array:
@@ -71,6 +72,49 @@ class PlaneGoal(Goal):
         super().__post_init__()
         turn = None if normal is None else align_z(as_direction(normal, "normal"))
         self._aim_at(point, turn)
+
+    @classmethod
+    def on(
+        cls,
+        joint: str | int,
+        world: World,
+        pose: Pose,
+        *,
+        obstacle: str | None = None,
+        offset: Any = None,
+        weight: float = 1.0,
+        priority: int = 0,
+        name: str | None = None,
+    ) -> PlaneGoal:
+        """Return the goal that a point on a joint stays out of an obstacle, on the side where a pose has it.
+
+        The plane is that of ``World.planes``: it touches the obstacle where the point is nearest to it in the pose. It
+        does not move with the point. For a track, give the goal the planes of each frame as targets.
+
+        Args:
+            joint: The joint.
+            world: The world, in the unit and with the axis of the body.
+            pose: The pose, such as the start.
+            obstacle: Name of the obstacle; None for the one nearest to the point.
+            offset: Point on the joint, (3,), in its frame.
+            weight: As of every goal.
+            priority: As of every goal.
+            name: As of every goal.
+
+        Raises:
+            InputError: If the world has no obstacles.
+            UnknownNameError: If there is no such joint or obstacle.
+
+        Example:
+            >>> import synovia as sy
+            >>> arm, table = sy.bundled("arm7"), sy.World({"table": sy.Box(center=(0.5, 0, 0.2), size=(0.6, 1, 0.04))})
+            >>> above = sy.PlaneGoal.on("joint6", table, arm.rest_pose())
+            >>> sy.solve(arm, [sy.PositionGoal("tool", (0.5, 0.1, 0.4)), above]).reached
+            True
+        """
+        frame = pose.transform(joint) @ as_offset(offset)
+        plane = world.matched(pose.skeleton).planes(frame[None, :3, 3], obstacle)[0]
+        return cls(joint, plane[:3, 3], plane[:3, 2], offset=offset, weight=weight, priority=priority, name=name)
 
     @property
     def terms(self) -> tuple[Term, ...]:

@@ -16,6 +16,7 @@ from synovia.goals import Goal, PositionGoal
 from synovia.ik.clear_branches import ClearBranches, Listed
 from synovia.ik.engine import engine_of
 from synovia.ik.interrupts import has_ended, new_scratch, raise_signal
+from synovia.ik.obstacles import Obstacles, Places
 from synovia.ik.parallel import Batch, Packed, Progress, Workers, run_rows
 from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets, TargetWriter, Workspace, regular_rows, shape_of
@@ -37,7 +38,7 @@ from synovia.kernels.layout import (
     WORK_SIZE,
 )
 from synovia.model import Pose, Skeleton
-from synovia.model.geometry import Array, as_numbers, dimensions, rotation_between
+from synovia.model.geometry import Array, Bools, as_numbers, dimensions, rotation_between
 from synovia.model.pose import as_values, checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
 from synovia.model.skeleton import JointValues, Numbers
@@ -97,6 +98,8 @@ class CompiledProblem(ChecksArguments):
         call: The same entry point for exactly these array types; a call does not search for a compilation.
         scratch_size: Scratch memory of one call, in float64.
         writer: Writes targets into the table that a kernel reads.
+        obstacles: The obstacles of clearance goals; None without any.
+        obstacle_places: Where some of them stand in each problem or frame; None if all stand as the goals say.
         idle: Workspaces that no call uses.
         default_start: The rest pose.
         rest: Its joint values, (1, nq).
@@ -176,6 +179,9 @@ class CompiledProblem(ChecksArguments):
             self.kernel = self.clear_branches.solve
         self.scratch_size = int(self.ints[WORK_SIZE])
         self.writer = TargetWriter(self.skeleton, self.goals, self.rows)
+        avoid = any(goal.takes_world and getattr(goal, "world", None) is not None for goal in self.goals)
+        self.obstacles = Obstacles(self.goals, self.ints, self.floats, reduced) if avoid else None
+        self.obstacle_places: Places | None = None
         self.default_start = self.skeleton.rest_pose()
         self.rest = self.default_start.q.copy().reshape(1, -1)
         self.places = slice(OUT_HEAD, OUT_HEAD + self.skeleton.nq)
@@ -205,11 +211,92 @@ class CompiledProblem(ChecksArguments):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by the arguments, without scratch memory and compiled code."""
-        return partial(type(self), tolerance=self.tolerance, root=self.root), (self.given, self.goals, self.solver)
+        make = partial(type(self), tolerance=self.tolerance, root=self.root)
+        values = self.given, self.goals, self.solver
+        return (make, values) if self.obstacle_places is None else (_over, (make, values, self.obstacle_places.moved))
 
     def with_solver(self, solver: Solver) -> Self:
         """Return the same problem with other settings."""
-        return type(self)(self.given, self.goals, solver, tolerance=self.tolerance, root=self.root)
+        new = type(self)(self.given, self.goals, solver, tolerance=self.tolerance, root=self.root)
+        return new.over(self.obstacle_places)
+
+    def at(self, places: Places, b: int = 0) -> Self:
+        """Return the problem with obstacles as they stand in problem b of some of its places; it shares all else."""
+        new = self._copy()
+        new.floats = self.floats.copy()
+        places.put(new.floats, b)
+        new.goals, new.obstacle_places = places.goals(self.goals, b), None
+        return new
+
+    def over(self, places: Places | None) -> Self:
+        """Return the problem with obstacles that stand elsewhere in each problem or frame; it shares all else."""
+        if places is None or self.obstacles is None:
+            return self
+        new = self._copy()
+        new.obstacle_places = places.of(self.obstacles)
+        return new
+
+    def _copy(self) -> Self:
+        """Return a copy that shares all values."""
+        _ = self.bends  # found once, and not for each copy
+        new = object.__new__(type(self))
+        new.__dict__.update(self.__dict__)
+        return new
+
+    def alone(self, b: int) -> Self:
+        """Return the problem of problem or frame b alone, with obstacles as they stand there."""
+        return self if self.obstacle_places is None else self.at(self.obstacle_places, b)
+
+    def standing(self, targets: Any) -> tuple[Self, Any]:
+        """Return the problem with obstacles where the targets of one problem say, and the other targets.
+
+        Raises:
+            InputError: If a place cannot be used.
+            UnknownNameError: If there is no obstacle of a name.
+        """
+        found = None if self.obstacles is None else self.obstacles.read(targets)
+        return (self, targets) if found is None else (self.at(found[1]), found[0])
+
+    def read_many(self, targets: Any) -> tuple[Self, Any, Array, Bools]:
+        """Read the targets of many problems, those of obstacles included.
+
+        Returns:
+            The problem, with obstacles that stand elsewhere in each if targets say so; the other targets; their table
+            (B, goals, 17); and which problems have numbers that cannot be used.
+
+        Raises:
+            InputError: If no row has a form that can be used, or lengths differ.
+            UnknownNameError: If there is no obstacle of a name.
+        """
+        found = None if self.obstacles is None else self.obstacles.read_many(targets)
+        if found is None:
+            return self, targets, *self.writer.read_many(targets)
+        others, places, odd = found
+        table = np.repeat(self.writer.own, len(places), axis=0)
+        if others:
+            table, wrong = self.writer.read_many(others)
+            if len(table) != len(places):
+                lengths = {"obstacles": len(places), "others": len(table)}
+                raise InputError("lengths of targets", value=lengths, expected="the same for all")
+            odd = odd | wrong
+        return self.over(places), others, table, odd
+
+    def table_of_many(self, targets: Any) -> tuple[Self, Any, Array]:
+        """Read the targets of many problems as ``read_many`` does.
+
+        Raises:
+            InputError: If a target cannot be used; the message names the row that is odd.
+            UnknownNameError: If there is no obstacle of a name.
+        """
+        ik, others, table, odd = self.read_many(targets)
+        if odd.any():
+            raise self.error_of_targets(int(np.argmax(odd)), 0, targets, others)
+        return ik, others, table
+
+    def error_of_targets(self, b: int, goal: int, targets: Any, others: Any) -> SynoviaError:
+        """Return the error of problem b of many: of the places of its obstacles, else of the target of a goal."""
+        error = None if self.obstacles is None else self.obstacles.error_of(targets, b)
+        return error or self.writer.error_of(b, goal, others, many=True)
 
     def new_workspace(self) -> Workspace:
         """Return memory for one call at a time."""
@@ -265,7 +352,7 @@ class CompiledProblem(ChecksArguments):
             workers: The threads.
             packed: Another kernel or other numbers than those of the problem.
         """
-        packed = packed or Packed(self.kernel, self.ints, self.floats)
+        packed = packed or Packed(self.kernel, self.ints, self.floats, places=self.obstacle_places)
         out = self.new_rows(len(table))
         run = partial(run_rows, packed, Batch(table, starts, out), self.scratch_size, self.classify, workers, progress)
         self.settled(run, table, targets, many=True)
@@ -543,6 +630,12 @@ class CompiledProblem(ChecksArguments):
         out = np.empty(len(t.variables))
         excesses(*writable(t.variables, t.limits), pose.values, out)
         return tuple(dict.fromkeys(int(row) for row in t.owner[out > margin]))
+
+
+def _over(make: Callable[..., CompiledProblem], values: tuple[Any, ...], moved: Array) -> CompiledProblem:
+    """Return a copied problem with obstacles that stand elsewhere in each problem or frame."""
+    new = make(*values)
+    return new if new.obstacles is None else new.over(Places(new.obstacles, moved))
 
 
 def _refuse_one(*_: Any) -> int:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.ik.interrupts import Watch, new_scratch
+from synovia.ik.obstacles import Places
 from synovia.kernels.layout import COLD, LEFT, MISSED, REFUSED, ROWS_AT, STATUS
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
@@ -41,12 +42,18 @@ class Packed(NamedTuple):
         ints: Integers of the problem.
         floats: Its numbers.
         simd: Whether the kernel solves several rows at once and needs large blocks.
+        places: Where obstacles stand in each problem; None if they stand as the numbers say.
     """
 
     kernel: Kernel
     ints: NDArray[np.int32]
     floats: Array
     simd: bool = False
+    places: Places | None = None
+
+    def of(self, some: Any) -> Packed:
+        """Return the same for some of the rows of a batch, a slice or an array of their numbers."""
+        return self if self.places is None else self._replace(places=self.places[some])
 
 
 class Batch(NamedTuple):
@@ -175,7 +182,7 @@ def run_rows(
     packed: Packed,
     batch: Batch,
     scratch_size: int,
-    classify: Callable[[Array, Array, Array], None],
+    classify: Callable[[Array, Array, Array, bool, Array], None],
     workers: Workers,
     progress: Progress | None = None,
 ) -> int:
@@ -185,14 +192,15 @@ def run_rows(
         packed: The problem and its kernel.
         batch: The rows.
         scratch_size: Scratch memory of one thread, in float64.
-        classify: Polishes and classifies missed rows, given their starts, the rows and scratch memory.
+        classify: Polishes and classifies missed rows, given their starts, the rows, scratch memory, whether to search
+            everywhere, and the numbers of the problem.
         workers: The threads.
         progress: Called in this thread with (rows done, all).
 
     Returns:
         0, or the negative code of the first refused target: REFUSED - (goal + goals * row).
     """
-    kernel, ints, floats, simd = packed
+    kernel, ints, floats, simd, places = packed
     targets, starts, out = batch
     threads, watch = workers
     count = len(out)
@@ -203,16 +211,20 @@ def run_rows(
     def solve_block(first: int, last: int) -> tuple[int, int, float]:
         """Return 0 or the code of the first refused target, the rows that are done, and the seconds that they took."""
         began = time.perf_counter()
-        own_starts = starts if len(starts) == 1 else starts[first:last]
         scratch = new_scratch(scratch_size)
+        refused = 0
         watch.begin(scratch)
         try:
-            code = kernel(ints, floats, targets[first:last], own_starts, out[first:last], scratch, COLD, 0)
-            if code >= 0 and code & MISSED:
-                classify(own_starts, out[first:last], scratch)
+            for a, b, numbers in ((first, last, floats),) if places is None else places.each(floats, first, last):
+                own_starts = starts if len(starts) == 1 else starts[a:b]
+                code = kernel(ints, numbers, targets[a:b], own_starts, out[a:b], scratch, COLD, 0)
+                if code < 0:
+                    refused = code - targets.shape[1] * a
+                    break
+                if code & MISSED:
+                    classify(own_starts, out[a:b], scratch, True, numbers)
         finally:
             watch.end(scratch)
-        refused = code - targets.shape[1] * first if code < 0 else 0
         return refused, last - first, time.perf_counter() - began
 
     refused = done = 0

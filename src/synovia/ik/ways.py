@@ -11,6 +11,7 @@ import numpy as np
 from synovia.goals import ClearanceGoal
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
+from synovia.ik.obstacles import Places
 from synovia.kernels import layout
 from synovia.kernels.layout import BLOCK, BLOCK_Q, SCALAR
 from synovia.model import Kind, Skeleton
@@ -23,6 +24,7 @@ from synovia.solver import FullBody
 
 _SEEN: Final = 0.1  # reaches beyond their distance: pairs that are farther apart count as so far apart
 _LONG: Final = 4.0  # reaches: longer levers are those of slides that go far, so they are found anew on each way
+_LENGTHS: Final = {Kind.SLIDE: 1, Kind.FREE: 3}  # numbers of a joint that are lengths
 _SHORTEST: Final = 0.005  # reaches: a shorter way is not divided, so what is thinner may be passed where it is grazed
 
 
@@ -42,12 +44,10 @@ class ClearWays:
 
     def __init__(self, ik: CompiledProblem, slack: float) -> None:
         """Pack the clearance goals alone, and find how far each axis may bring each pair nearer."""
-        goals = [
-            ClearanceGoal(goal.distance, world=goal.world, pairs=goal.pairs)
-            for goal in ik.goals
-            if isinstance(goal, ClearanceGoal) and goal.rank < 0
-        ]
+        kept = {g: goal for g, goal in enumerate(ik.goals) if isinstance(goal, ClearanceGoal) and goal.rank < 0}
+        goals = [ClearanceGoal(goal.distance, world=goal.world, pairs=goal.pairs) for goal in kept.values()]
         alone = CompiledProblem(ik.given, goals, FullBody(attempts=1), tolerance=ik.tolerance, root=ik.root)
+        self._obstacles, self._goals = alone.obstacles, [*kept]
         ints = alone.ints.copy()
         clear = table_of(ints, alone.floats, "clear.ints")
         clear[:, layout.SLOTS] = 1  # then the nearest pair of shapes is the limit of what else is measured
@@ -79,12 +79,42 @@ class ClearWays:
         """
         return self._along(q[None])[0, :-1]
 
-    def blocked(self, q: Array) -> Bools:
+    def blocked(self, q: Array, places: Places | None = None) -> Bools:
         """Return whether the way to each frame of joint values (T, nq) is not clear, (T,), if all joints move at once.
 
         A pair that is too near in one of the frames may be as near on the way between both.
+
+        Args:
+            q: Joint values, (T, nq).
+            places: Where obstacles of the problem stand in each frame; in between, they go straight and by the shortest
+                turns. None if none of them moves.
         """
-        return self._along(q)[:, -1] > 0.0
+        if places is None or self._obstacles is None:
+            return self._along(q)[:, -1] > 0.0
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.goals.moving_ways import moving_way
+
+        mine, tables = places.of(self._obstacles, self._goals), self.tables
+        most = np.abs(q).max(axis=0, initial=0.0)
+        self.reach_to(most)
+        farthest = _farthest(self._skeleton, self._sides, np.minimum(self._limit, most))
+        far = np.linalg.norm(mine.moved[..., layout.ORIGIN : layout.FRAME_WIDTH], axis=-1).max(initial=0.0)
+        moved = mine.moved.copy()
+        moved[..., layout.MOVED_RADIUS] = self._obstacles.radii(farthest + float(far))[mine.rows]
+        measure = ready(moving_way, *self.packed, np.zeros((2, 0, layout.MOVED_WIDTH)), self._obstacles.pieces)
+        out = np.zeros(len(q), bool)
+        tables["left"][:] = 0.0
+        for t in range(len(q)):
+            before = max(t - 1, 0)
+            tables["begin"][:], tables["end"][:] = q[before], q[t]
+            way = np.ascontiguousarray(moved[[before, t]])
+            out[t] = bool(measure(*self.packed, way, self._obstacles.pieces)) and t > 0
+        return out
+
+    def put(self, places: Places) -> None:
+        """Put obstacles of the problem where they stand in the first of these places."""
+        if self._obstacles is not None:
+            places.of(self._obstacles, self._goals).put(self.packed[1])
 
     def _along(self, q: Array) -> Array:
         """Return what is left in all frames, and whether the way to each is not clear, (T, pairs + 1)."""
@@ -156,11 +186,27 @@ def _levers_of(skeleton: Skeleton, body: BodyShapes, link: int, farthest: Array)
     found: dict[int, tuple[slice, Array]] = {}
     for row in ancestors(skeleton.parents, link):
         joint, part = skeleton.joints[row], skeleton.q_slice(row)
-        lengths = {Kind.SLIDE: 1, Kind.FREE: 3}.get(joint.kind, 0)
+        lengths = _LENGTHS.get(joint.kind, 0)
         if part.stop > part.start:
             levers = np.full(part.stop - part.start, far)
             levers[:lengths] = 1.0
             found[row] = part, levers
-        moved = float(np.linalg.norm(farthest[part.start : part.start + lengths])) if lengths else 0.0
-        far += float(np.linalg.norm(joint.rest[:3, 3])) + moved
+        far += _longest(skeleton, row, farthest)
     return found
+
+
+def _longest(skeleton: Skeleton, row: int, farthest: Array) -> float:
+    """Return how far the origin of a joint is from that of its parent, at most."""
+    start = skeleton.q_slice(row).start
+    moved = farthest[start : start + _LENGTHS.get(skeleton.joints[row].kind, 0)]
+    return float(np.linalg.norm(skeleton.joints[row].rest[:3, 3]) + np.linalg.norm(moved))
+
+
+def _farthest(skeleton: Skeleton, sides: list[tuple[int, ...]], farthest: Array) -> float:
+    """Return how far any point of some links is from the origin of the world, at most; see ``_levers``."""
+    body, most = packed_shapes(skeleton), 0.0
+    for link in {row for pair in sides for row in pair}:
+        cover = body.covers[body.links[:, layout.LINK_ROW] == link][0]
+        far = float(np.linalg.norm(cover[:3]) + cover[3])
+        most = max(most, far + sum(_longest(skeleton, row, farthest) for row in ancestors(skeleton.parents, link)))
+    return most

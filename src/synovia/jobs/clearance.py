@@ -15,6 +15,7 @@ from synovia.jobs.shared import OBSTACLE_FILES, WORLD
 
 if TYPE_CHECKING:
     from synovia.goals import ClearanceGoal, Goal
+    from synovia.layers import Layer
     from synovia.model import Skeleton
     from synovia.model.shapes.world import World
 
@@ -25,6 +26,7 @@ CLEARANCE: Final = Option(
     "Keep the links at least this far apart from each other, and from the obstacles of --world.", Number(),
     metavar="DISTANCE", shown="0 with --world", unit="length units of the model",
 )  # fmt: skip
+_CLEAR: Final = "clearance"  # label of the layer of an edit that only keeps clear
 
 
 def check_shapes(skeleton: Skeleton) -> None:
@@ -38,13 +40,26 @@ def check_shapes(skeleton: Skeleton) -> None:
         raise InputError(skeleton.name, where="clearance", expected="a body with shapes", hint=hint)
 
 
+def fitted(skeleton: Skeleton, host: Host) -> Skeleton:
+    """Return a body with capsules in place of missing shapes, and tell that they are used."""
+    from synovia.covers import fitted_text, with_shapes
+
+    found = with_shapes(skeleton)
+    if (text := fitted_text(skeleton, found)) is not None:
+        host.say(text, skeleton.name)
+    return found
+
+
 @described
 class Clear:
     """What the body keeps clear of."""
 
     world: str | None = option(default=None, like=AVOIDED)
     clearance: float | None = option(default=None, like=CLEARANCE)
-    shapes: bool = option(default=False, help="Fit capsules to a body without shapes, which keeping clear needs.")
+    shapes: bool = option(
+        default=False,
+        help="Fit capsules to a body without shapes, which keeping clear needs, or to links whose shapes are missing.",
+    )
 
     @cached_property
     def obstacles(self) -> World | None:
@@ -64,26 +79,54 @@ class Clear:
         Raises:
             InputError: If the body has no shapes and may get none.
         """
+        wanted = [*goals, *self.clearance_goals(goals)]
+        return self._fit_for(skeleton, wanted, host), wanted
+
+    def keep_layers_clear(
+        self, skeleton: Skeleton, layers: Sequence[Layer], host: Host
+    ) -> tuple[Skeleton, list[Layer]]:
+        """Return a body with shapes if it needs them, and layers that each keep it clear.
+
+        Without layers, one keeps the whole clip clear, if the options say so.
+
+        Args:
+            skeleton: The body.
+            layers: The layers; those of a file have the world already.
+            host: Gets the notes of the world.
+
+        Raises:
+            InputError: If the body has no shapes and may get none.
+        """
+        from synovia.layers import Layer
+
+        wanted = [
+            layer.replace(goals=[*layer.goals, *own], name=layer.label)
+            if (own := self.clearance_goals(layer.goals))
+            else layer
+            for layer in layers
+        ]
+        if not layers and (alone := self.clearance_goals()):
+            wanted = [Layer(goals=alone, name=_CLEAR)]
+        goals = [goal for layer in wanted if not layer.empty for goal in layer.goals]
+        return self._fit_for(skeleton, goals, host), wanted
+
+    def _fit_for(self, skeleton: Skeleton, goals: Iterable[Goal], host: Host) -> Skeleton:
+        """Return a body with shapes if some of its goals need them, and tell the notes of the world."""
         if self.obstacles is not None:
             host.note_model(self.obstacles.notes)
-        wanted = [*goals, *self.clearance_goals(goals)]
-        return (self.covered(skeleton, host) if any(goal.takes_world for goal in wanted) else skeleton), wanted
+        return self.covered(skeleton, host) if any(goal.takes_world for goal in goals) else skeleton
 
     def covered(self, skeleton: Skeleton, host: Host) -> Skeleton:
-        """Return a body with shapes: those that it has, or capsules that fit it.
+        """Return a body with shapes: those that it has, and if it may get some, capsules in place of missing ones.
 
         Raises:
             InputError: If it has none and may get none.
         """
-        from synovia.covers import with_shapes
-
         if not self.shapes:
             check_shapes(skeleton)
-        if skeleton.shapes:
             return skeleton
         if skeleton not in self._fitted:
-            self._fitted[skeleton] = with_shapes(skeleton)
-            host.say("the body has no shapes; capsules that fit it are used", skeleton.name)
+            self._fitted[skeleton] = fitted(skeleton, host)
         return self._fitted[skeleton]
 
     @cached_property

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from synovia.bodies.footing import standing_lines
 from synovia.ik.solution import length_text
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.text import counted, unit_name
 
 if TYPE_CHECKING:
+    from synovia.bodies.footing import Foothold
     from synovia.clips import Fitted, FootLocked
     from synovia.model.motion import Motion
     from synovia.retargeting import Judgement
@@ -94,11 +96,21 @@ def _locked_text(motion: Motion, locked: FootLocked) -> list[str]:
         if share
         else "none of them stands in any frame, so no foot is held"
     )
+    below = "ground" if locked.footholds else f"floor at {locked.floor:.4g}"
     return [
         f"feet: {names}; {stands}; up is {locked.up}",
         f"slide of standing feet: {_change(locked.slide_before, locked.slide, unit, '/s')}",
-        f"deepest below the floor at {locked.floor:.4g}: {_change(locked.depth_before, locked.depth, unit)}",
+        f"deepest below the {below}: {_change(locked.depth_before, locked.depth, unit)}",
+        *standing_lines(locked.footholds, locked.missed_frames),
     ]
+
+
+def foothold_object(hold: Foothold) -> dict[str, Any]:
+    """Return where a foot stands on a world as plain values."""
+    return {
+        "obstacle": hold.obstacle, "height": hold.height, "normal": hold.normal.tolist(), "share": hold.share,
+        "moved": hold.moved,
+    }  # fmt: skip
 
 
 def _off(fitted: Fitted) -> tuple[float, float]:

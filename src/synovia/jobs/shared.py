@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Final
 
 from synovia.errors import InputError
@@ -74,6 +75,7 @@ DEADLINE: Final = Option(
 LOOK: Final = Option("What is drawn; a body without a surface shows its bones.", Word(("surface", "bones", "both")))
 OBSTACLE_FILES: Final = "a file of Synovia (TOML), URDF, MJCF, glTF/GLB, or a MoveIt scene"
 WORLD: Final = Option(f"Obstacles around the body: {OBSTACLE_FILES}.", File(as_text=True), metavar="FILE")
+GROUND: Final = replace(WORLD, help=f"Steps, ramps and stones on which the feet stand: {OBSTACLE_FILES}.")
 MODEL: Final = Option(
     "A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, humanoid_hands, arm7,"
     " quadruped.",

@@ -308,6 +308,13 @@ CONTACT_ROWS = 10  # rows of the tree that carry both shapes, -1 for the world
 CONTACT_SHAPES = 12  # both shapes; the first is -1 without a contact
 CONTACT_IDLE = 14  # 1 while its force is known to be 0, so that its row is not needed
 KEPT_CONTACT_WIDTH = 15
+# Obstacles that move: after the frame of each in the world, which one it is, and the distance of its farthest point
+MOVED_OBSTACLE, MOVED_RADIUS = 12, 13
+MOVED_WIDTH = 14
+# Their pieces, shapes and spheres around them: after the frame of each in that of its obstacle, which one that is; the
+# row of the shape or, for a sphere, of the link; the tree that has it, and its leaf there (0: none; -1: it is a sphere)
+PIECE_OBSTACLE, PIECE_ROW, PIECE_TOP, PIECE_NODE = 12, 13, 14, 15
+PIECE_WIDTH = 16
 # Numbers of ways: what is left of a pair counts up to SEEN; a way is not divided below SHORTEST; a pair may come too
 # near by SLACK; the tick takes the time WAY_TIME
 SEEN, SHORTEST, SLACK, WAY_TIME = 0, 1, 2, 3

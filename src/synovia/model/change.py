@@ -6,46 +6,42 @@ first one. All functions take leading axes, such as one of frames.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model.geometry import Array, quat_product, rotation_between, times_exp
-
-if TYPE_CHECKING:
-    from synovia.model.skeleton import Skeleton
+from synovia.model.pose import Posable
 
 
-def turns(skeleton: Skeleton) -> NDArray[np.int64]:
+def turns(skeleton: Posable) -> NDArray[np.int64]:
     """Return the places of the quaternions in the joint values, (n, 4)."""
     variables = skeleton.tables.variables
     return variables[variables[:, BLOCK] == TURN, BLOCK_Q][:, None].astype(np.int64) + np.arange(4)
 
 
-def no_change(skeleton: Skeleton) -> Array:
+def no_change(skeleton: Posable) -> Array:
     """Return the change that changes nothing, (nq,)."""
     out = np.zeros(skeleton.nq)
     out[turns(skeleton)] = (0.0, 0.0, 0.0, 1.0)
     return out
 
 
-def change_between(skeleton: Skeleton, a: Array, b: Array) -> Array:
+def change_between(skeleton: Posable, a: Array, b: Array) -> Array:
     """Return the change (..., nq) that leads from joint values a to b."""
     out, at = b - a, turns(skeleton)
     out[..., at] = quat_product(a[..., at] * (-1.0, -1.0, -1.0, 1.0), b[..., at])
     return out
 
 
-def changed(skeleton: Skeleton, q: Array, change: Array) -> Array:
+def changed(skeleton: Posable, q: Array, change: Array) -> Array:
     """Return joint values (..., nq) after a change; mimic joints follow their leaders."""
     out, at = q + change, turns(skeleton)
     out[..., at] = quat_product(q[..., at], change[..., at])
     return skeleton.follow(out)
 
 
-def blend(skeleton: Skeleton, a: Array, b: Array, weight: float | Array, *, follow: bool = True) -> Array:
+def blend(skeleton: Posable, a: Array, b: Array, weight: float | Array, *, follow: bool = True) -> Array:
     """Return joint values, or changes, between a (weight 0) and b (weight 1); rotations by slerp.
 
     Args:

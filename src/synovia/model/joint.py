@@ -169,6 +169,8 @@ class Joint(ChecksArguments):
             ``retarget`` keeps it.
         sites: Named frames on its body (MJCF sites).
         shapes: Shapes of its body in this joint's frame, such as ``[Capsule(...)]``; half-spaces are refused.
+        shapes_lost: Whether the file has shapes of its body that could not be read, such as meshes that are missing.
+            ``with_shapes`` covers such a body if it has no other shapes.
 
     Raises:
         InputError: If a value cannot be used.
@@ -203,6 +205,7 @@ class Joint(ChecksArguments):
     velocity: float | None = None
     sites: tuple[Site, ...] = ()
     shapes: tuple[Solid, ...] = ()
+    shapes_lost: bool = False
 
     def __post_init__(self) -> None:
         """Check the values of this joint; the skeleton checks relations to other joints."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from functools import cache, cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -13,12 +13,25 @@ from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, FREE, KIND, TURN, VA
 from synovia.model.degrees import FAR, Bounded, warn_of_degrees
 from synovia.model.geometry import LONGEST, UNIT_SLACK, Array, as_numbers, dimensions
 
-if TYPE_CHECKING:
-    from synovia.model.loops.mechanism import Mechanism
-
 _CLOSE = 1e-6  # largest error of a mimic joint's value
 _ROUNDING = 1e-15  # error of a normalized length
 _SHOWN = 12  # most joints that a message names
+
+
+class Closes(Protocol):
+    """The part of a mechanism that joint values concern; see ``model.loops``."""
+
+    def random(self, count: int, seed: int, rows: Iterable[int] | None = None) -> Array:
+        """Return random closed poses."""
+        ...
+
+    def shut(self, q: Array) -> Array:
+        """Return the nearest closed poses."""
+        ...
+
+    def refuse_open(self, q: Array, what: str) -> None:
+        """Refuse poses whose loops are open."""
+        ...
 
 
 class Posable(Bounded, Protocol):
@@ -35,8 +48,8 @@ class Posable(Bounded, Protocol):
         """Return the number of joints."""
         ...
 
-    @cached_property
-    def mechanism(self) -> Mechanism | None:
+    @property
+    def mechanism(self) -> Closes | None:
         """Its loops; None without any."""
         ...
 

@@ -209,12 +209,16 @@ class Skeleton(Pictured):
         ]
         return cls(joints, name=name, meters_per_unit=meters_per_unit)
 
-    def with_joints(self, joints: Iterable[Joint]) -> Skeleton:
+    def with_joints(self, joints: Iterable[Joint], notes: Iterable[str] = ()) -> Skeleton:
         """Return a skeleton of other joints with the name, unit, axes, notes and source of this one.
 
         Excluded pairs and loops are kept as far as the other joints have their names; a note tells which loops are not.
+
+        Args:
+            joints: The joints.
+            notes: Notes that it has, too.
         """
-        return self._with(joints, self.loops)
+        return self._with(joints, self.loops, notes)
 
     def with_loops(self, loops: Iterable[Tie]) -> Skeleton:
         """Return the skeleton with other loops in place of its own; with ``[]``, without any.
@@ -239,9 +243,9 @@ class Skeleton(Pictured):
         _ = out.rest_q  # closes it
         return out
 
-    def _with(self, joints: Iterable[Joint], loops: tuple[Tie, ...]) -> Skeleton:
-        """Return a skeleton of other joints and loops; see ``with_joints``."""
-        joints, pairs, notes = tuple(joints), self.excluded_pairs, self.notes
+    def _with(self, joints: Iterable[Joint], loops: tuple[Tie, ...], more: Iterable[str] = ()) -> Skeleton:
+        """Return a skeleton of other joints and loops, with more notes; see ``with_joints``."""
+        joints, pairs, notes = tuple(joints), self.excluded_pairs, (*self.notes, *more)
         if pairs or loops:
             known = {name for joint in joints for name in (joint.name, joint.body)}
             known |= {site.name for joint in joints for site in joint.sites}
@@ -809,12 +813,17 @@ class Skeleton(Pictured):
             )
         return q
 
-    @cached_property
+    @property
     def mechanism(self) -> Mechanism | None:
         """The loops as a mechanism that can be closed; None without any."""
+        return self._mechanism if self.loops else None
+
+    @cached_property
+    def _mechanism(self) -> Mechanism:
+        """The mechanism of the loops, kept."""
         from synovia.model.loops.mechanism import Mechanism
 
-        return Mechanism(self) if self.loops else None
+        return Mechanism(self)
 
     @cached_property
     def leader_rows(self) -> Mapping[int, int]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, cast
+from typing import Final, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,26 @@ from synovia.problem.goals import GoalTables
 _CELLS: Final = 1024  # along each axis, to which the middles of obstacles are rounded for their order in a tree
 
 
+class Packed(NamedTuple):
+    """Shapes of obstacles that follow each other in the tables.
+
+    Args:
+        goal: The goal, by its number.
+        first: Row of the first one in the table of shapes.
+        shapes: Rows of all in the packed world of the goal, in their order.
+        top: First row of their tree in the table of nodes.
+        leaves: Number of leaves of that tree, 0 without one.
+        link: The link that they are, -1 for none.
+    """
+
+    goal: int
+    first: int
+    shapes: NDArray[np.intp]
+    top: int = 0
+    leaves: int = 0
+    link: int = -1
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class ClearanceTables:
     """Clearance goals as the kernels read them (see ``kernels.layout``).
@@ -33,6 +53,7 @@ class ClearanceTables:
         pairs: (p, 2) pairs of links.
         shapes: All shapes.
         nodes: (k, 6) nodes of all trees of obstacles.
+        obstacles: Where the shapes of obstacles are in these tables.
     """
 
     ints: Ints
@@ -42,6 +63,7 @@ class ClearanceTables:
     pairs: Ints
     shapes: PackedShapes
     nodes: Array
+    obstacles: tuple[Packed, ...]
 
     @property
     def slots(self) -> NDArray[np.int32]:
@@ -107,6 +129,7 @@ def clearance_tables(
         np.array(made.pairs, np.int32).reshape(-1, layout.PAIR_WIDTH),
         join_shapes(made.shapes),
         np.concatenate([np.empty((0, layout.NODE_WIDTH)), *made.nodes]),
+        tuple(made.obstacles),
     )
 
 
@@ -122,6 +145,7 @@ class _Maker:
         balls: Spheres around them.
         pairs: Pairs of links.
         nodes: Trees of obstacles.
+        obstacles: Where their shapes are.
     """
 
     def __init__(self, link_of: dict[int, int], shapes: list[PackedShapes]) -> None:
@@ -134,6 +158,7 @@ class _Maker:
         self.balls: list[Array] = []
         self.pairs: list[tuple[int, int]] = []
         self.nodes: list[Array] = []
+        self.obstacles: list[Packed] = []
 
     def add(self, g: int, goal: ClearanceGoal, residual: int, root: float, before: int) -> None:
         """Add goal g, whose first residual row and square root of the weight are given."""
@@ -149,10 +174,10 @@ class _Maker:
         if goal.world is not None:
             world, owners = goal.world.packed.in_world(), goal.world.packed.owners
             for link, obstacle in cast("list[tuple[int, int]]", apart.single.tolist()):
-                mine = owners == obstacle
-                self.pairs.append((self.link_of[link + before], self._link(world, mine)))
+                mine = np.flatnonzero(owners == obstacle)
+                self.pairs.append((self.link_of[link + before], self._link(g, world, mine)))
             if len(apart.avoiding):
-                self._avoid(row, world)
+                self._avoid(g, row, world)
         row[layout.LINK_PAIRS] = len(self.pairs) - row[layout.FIRST_LINK_PAIR]
         row[layout.AVOIDING] = len(self.link_of) if len(apart.avoiding) else 0
         self.ints.append(row)
@@ -172,16 +197,17 @@ class _Maker:
         self.shapes.append(shapes)
         return first
 
-    def _link(self, world: PackedShapes, mine: NDArray[np.bool_]) -> int:
-        """Add an obstacle as a link of the world; return its row."""
+    def _link(self, g: int, world: PackedShapes, mine: NDArray[np.intp]) -> int:
+        """Add an obstacle of goal g, some rows of its world, as a link of the world; return its row."""
         shapes = world._replace(shapes=world.shapes[mine])
         first = self._put(shapes)
+        self.obstacles.append(Packed(g, first, mine, link=len(self.links)))
         self.links.append(np.array([-1, first, len(shapes.shapes)], np.int32))
         self.balls.append(np.array(link_cover(shapes.shapes)))
         return len(self.links) - 1
 
-    def _avoid(self, row: Ints, world: PackedShapes) -> None:
-        """Add all obstacles of a world, and the tree of those that have an end."""
+    def _avoid(self, g: int, row: Ints, world: PackedShapes) -> None:
+        """Add all obstacles of the world of goal g, and the tree of those that have an end."""
         boundless = world.shapes[:, layout.SHAPE_KIND] == layout.HALF_SPACE
         planes, solids = np.flatnonzero(boundless), np.flatnonzero(~boundless)
         row[layout.BOUNDLESS], row[layout.OBSTACLES] = len(planes), len(solids)
@@ -190,10 +216,12 @@ class _Maker:
         order = _nearby_order(0.5 * (lower + upper))
         shapes = world._replace(shapes=world.shapes[solids[order]])
         row[layout.FIRST_OBSTACLE] = self._put(shapes)
+        self.obstacles.append(Packed(g, int(row[layout.FIRST_BOUNDLESS]), planes))
         if len(solids):
-            row[layout.FIRST_NODE] = sum(map(len, self.nodes))
+            row[layout.FIRST_NODE] = top = sum(map(len, self.nodes))
             row[layout.LEAVES] = leaves = 1 << (len(solids) - 1).bit_length()
             self.nodes.append(_tree(lower[order], upper[order], leaves))
+            self.obstacles.append(Packed(g, int(row[layout.FIRST_OBSTACLE]), solids[order], top, leaves))
 
 
 def _boxes(shapes: Array) -> tuple[Array, Array]:

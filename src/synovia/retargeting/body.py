@@ -10,6 +10,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.clips.onfeet import raised
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.axes import body_axes, of_joint
@@ -275,6 +276,10 @@ class Body:
             if self.skeleton.joints[row].kind is Kind.FREE
         )
         return next(free, None)
+
+    def raised(self, q: Array, rise: Array) -> Array:
+        """Return joint values (T, nq) with the joint that carries the hips raised by lengths (T,)."""
+        return q if self.carrier is None else raised(self.skeleton, q, self.carrier, rise, self.basis[:, 1])
 
 
 def point_at(frames: Array, row: int, offset: Array) -> Array:

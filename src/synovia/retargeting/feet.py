@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.bodies.crossing import Steps, crossing, moved_by
+from synovia.bodies.footing import Foothold
+from synovia.clips.onfeet import HEEL_SHARE, FootPoint, on_feet
 from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik.parallel import Progress
-from synovia.model.anatomy.feet import contact_spans, runs
+from synovia.model.anatomy.feet import contact_spans, feet_of, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
-from synovia.retargeting.body import LEGS, Body
+from synovia.model.shapes.world import World
+from synovia.retargeting.body import LEGS, Body, point_at
 from synovia.retargeting.limbs import ARMS, TRUNK, Follower, calm, keep_velocity
 from synovia.solver import FullBody
 
@@ -30,6 +34,11 @@ BENT: Final = np.array([0.1])  # sine: a limb that bends less in a frame may kee
 MISSED: Final = 1e-3  # lengths of the leg from its target at which a foot is missed
 FASTEST: Final = 0.75  # lengths of the leg per second; a faster foot does not stand
 SWING: Final = 0.5  # seconds in which a foot leaves its own path before the first contact, and returns after the last
+_SIDE: Final = 0.1  # lengths of the leg: from the ankle to a point that shows how a foot without toes lies
+_ROLLS: Final = (
+    0.004,
+    0.015,
+)  # lengths of the leg: an ankle off its place by more than these begins to rise, and rises
 TURN: Final = 0.1  # seconds in which a foot turns from its own direction to that in which it stands, and back
 
 
@@ -43,6 +52,8 @@ class FootPath:
         toe_row: Row of the target's toe; None if it has none.
         toe: Positions of the toe, (T, 3).
         toe_spans: Contacts of the toe.
+        turned: On a world, points of the foot beside its ankle and ahead, which show how it lies: the place of each in
+            the frame of the ankle, (3,), and its path, (T, 3).
     """
 
     ankle: Array
@@ -50,6 +61,7 @@ class FootPath:
     toe_row: int | None
     toe: Array
     toe_spans: Spans
+    turned: tuple[tuple[Array, Array], ...] = ()
 
     @property
     def stands(self) -> NDArray[np.bool_]:
@@ -173,13 +185,105 @@ def foot_paths(
     return out
 
 
+def over_world(
+    world: World, target: Body, paths: Mapping[str, FootPath], own: Array, fps: float
+) -> tuple[dict[str, FootPath], Array, dict[str, tuple[Foothold, ...]]]:
+    """Return the paths of feet that stand on a world, how far the body rises, (T,), and where each foot stands.
+
+    Args:
+        world: The world, in the unit and with the axis of the target.
+        target: The body that follows.
+        paths: Paths of its feet on the floor, by role.
+        own: (T, m, 12) world frames of the target before its feet are corrected.
+        fps: Frames per second.
+    """
+    up, steps, tips = target.basis[:, 1], list[Steps](), dict[str, Array]()
+    for role, path in paths.items():
+        side, row = role.split("_", 1)[0], target.roles[role]
+        hip = target.position(f"{side}_upper_leg", own)
+        ends = feet_of(target.skeleton, [row])[0].points
+        end = max(ends, key=lambda one: float(np.linalg.norm(target.rest[one, 9:] - target.rest[row, 9:])))
+        tips[role] = path.ankle + own[:, end, 9:] - own[:, row, 9:]
+        if path.toe_row is not None:
+            tips[role] = path.toe + own[:, end, 9:] - own[:, path.toe_row, 9:]
+        steps.append(Steps(path.ankle, tips[role], hip, runs(path.stands), target.leg))
+    found = crossing(world, steps, up, 0.0, fps)
+    if found is None:
+        return dict(paths), np.zeros(len(own)), {}
+    out: dict[str, FootPath] = {}
+    for (role, path), moves in zip(paths.items(), found.moves, strict=True):
+        row = target.roles[role]
+        rest, left, ahead = target.rest[row, :9].reshape(3, 3), target.basis[:, 0], target.basis[:, 2]
+        ways = [left] if path.toe_row is not None else [left, ahead]
+        size = 0.5 * float(np.linalg.norm(tips[role] - path.ankle, axis=1).max(initial=0.0)) or _SIDE * target.leg
+        turned: list[tuple[Array, Array]] = []
+        for way in ways:
+            local = size * (rest.T @ way)
+            turned.append((local, moved_by(moves, path.ankle + own[:, row, :9].reshape(-1, 3, 3) @ local)))
+        out[role] = replace(
+            path, ankle=moved_by(moves, path.ankle), toe=moved_by(moves, path.toe), turned=tuple(turned)
+        )
+    return out, found.rise, dict(zip(paths, found.holds, strict=True))
+
+
 @lru_cache(maxsize=8)
-def _problem(target: Body, ankles: tuple[int, ...], below: tuple[int, ...]) -> IK:
-    """Return the problem of a frame, with goals at some rows; it is kept for further clips."""
+def _problem(
+    target: Body,
+    ankles: tuple[int, ...],
+    below: tuple[int, ...],
+    turned: tuple[tuple[int, tuple[float, ...]], ...],
+) -> IK:
+    """Return the problem of a frame, with goals at some rows, and at points on them; it is kept for further clips."""
     goals = [PositionGoal(row) for row in ankles] + [PositionGoal(row, priority=1) for row in below]
-    ik = IK(target.skeleton, goals, FullBody(attempts=1), tolerance=(EXACT * target.leg, TURNED), root="free")
+    goals += [PositionGoal(row, offset=at, priority=1, name=_turn(k)) for k, (row, at) in enumerate(turned)]
+    ik = IK(
+        target.skeleton,
+        goals,
+        FullBody(attempts=1),
+        tolerance=(EXACT * target.leg, TURNED),
+        root="fixed" if turned else "free",
+    )
     ik.bent = BENT
     return ik
+
+
+def on_world(
+    target: Body, q: Array, paths: Mapping[str, FootPath], fps: float, threads: int | None
+) -> tuple[Array, dict[str, FootPath]]:
+    """Return joint values whose feet are on a world, and paths of toes and further points that legs can follow.
+
+    The way to a world is long. Legs and root go it together in all frames, so that their paths stay smooth. Where an
+    ankle cannot bend as far as its foot should, a foot with toes rises from its heel and stands on them; another foot
+    keeps the direction that it can have.
+    """
+    points: list[FootPoint] = []
+    for role, path in paths.items():
+        row, share = target.roles[role], 1.0 if path.toe_row is None else HEEL_SHARE
+        points.append(FootPoint(row, np.zeros(3), path.ankle, path.stands, swings=True, share=share))
+        if path.toe_row is not None:
+            points.append(FootPoint(path.toe_row, np.zeros(3), path.toe, path.stands))
+        points += [FootPoint(row, local, at, path.stands, share=share) for local, at in path.turned]
+    q = on_feet(target.skeleton, q, fps, points, threads)
+    frames, out = world_frames(target.skeleton, q), dict[str, FootPath]()
+    for role, path in paths.items():
+        row, spans, stands = target.roles[role], runs(path.stands), path.stands[:, None]
+        own, toe, ankle = frames[:, row, 9:], path.toe, path.ankle
+        if path.toe_row is not None:
+            tip = frames[:, path.toe_row, 9:]
+            rise = own + path.toe - tip - path.ankle  # of the ankle, with the toes in place
+            off = np.linalg.norm(rise, axis=1, keepdims=True) / target.leg
+            ankle = path.ankle + _ease(np.clip((off - _ROLLS[0]) / (_ROLLS[1] - _ROLLS[0]), 0.0, 1.0)) * rise
+            toe = tip + eased(np.where(stands, path.toe - tip, 0.0), spans, fps)
+        moved = eased(np.where(stands, ankle - own, 0.0), spans, fps)
+        ankle = own + moved
+        turned = tuple((local, point_at(frames, row, local) + moved) for local, _ in path.turned)
+        out[role] = replace(path, ankle=ankle, toe=toe, turned=turned)
+    return q, out
+
+
+def _turn(number: int) -> str:
+    """Return the name of the goal of a point that shows how a foot lies."""
+    return f"turn {number}"
 
 
 def toe_row(body: Body, side: str) -> int | None:
@@ -218,13 +322,17 @@ def solve_feet(
     hands = [target.roles[f"{side}_hand"] for side in SIDES if f"{side}_hand" in target.roles]
     places = {target.roles[role]: path.ankle for role, path in paths.items()}
     below = {path.toe_row: path.toe for path in paths.values() if path.toe_row is not None}
-    below |= {row: frames[:, row, 9:] for row in hands}
-    ik = _problem(target, tuple(places), tuple(below))
-    answer = ik.solve_many({**places, **below}, q, threads=threads, progress=progress)
+    points = [(target.roles[role], *point) for role, path in paths.items() for point in path.turned]
+    if not points:  # on a world, the body is where its legs want it: hands and root stay
+        below |= {row: frames[:, row, 9:] for row in hands}
+    turned = tuple((row, tuple(local.tolist())) for row, local, _ in points)
+    ik = _problem(target, tuple(places), tuple(below), turned)
+    wanted: dict[str | int, Array] = {**places, **below, **{_turn(k): at for k, (_, _, at) in enumerate(points)}}
+    answer = ik.solve_many(wanted, q, threads=threads, progress=progress)
     out = answer.q
     frames = world_frames(skeleton, out)
-    wanted = np.stack([frames[:, part.target, :9].reshape(-1, 3, 3) for part in follower.parts], axis=1)
-    calm((*TRUNK, *ARMS, *LEGS), follower, wanted, out, {role: path.ankle for role, path in paths.items()})
+    turns = np.stack([frames[:, part.target, :9].reshape(-1, 3, 3) for part in follower.parts], axis=1)
+    calm((*TRUNK, *ARMS, *LEGS), follower, turns, out, {role: path.ankle for role, path in paths.items()})
     out = keep_velocity(target, out, follower.bounds)
     return out, distances_off(target, out, paths), MISSED * target.leg
 

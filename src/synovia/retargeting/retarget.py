@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Final, cast
 
 import numpy as np
 
 from synovia.arguments import check_kind
+from synovia.bodies.footing import Foothold, standing_lines
 from synovia.clips.ends import find_ends
+from synovia.clips.upright import axis_name
 from synovia.errors import InputError
 from synovia.ik.parallel import Progress
 from synovia.ik.solution import length_text
@@ -22,11 +24,12 @@ from synovia.model.geometry import Array, same_side
 from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
+from synovia.model.shapes.world import World
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import carrier_of, steadied
 from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
-from synovia.retargeting.feet import Spans, distances_off, foot_paths, solve_feet, stand_frames
+from synovia.retargeting.feet import Spans, distances_off, foot_paths, on_world, over_world, solve_feet, stand_frames
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import uncertain_rest
 from synovia.retargeting.judging.measure import Figures
@@ -68,6 +71,8 @@ class Retargeted:
         carried: Roles of the parts that are compared by the judge: those of the map, or all that both bodies have.
         added: Number of joints that were added above the root of the given target.
         clearance: Distance that the limbs keep from the body, length units; None where nothing was kept apart.
+        world: What the feet stand on, in the unit of the target; None for the floor alone.
+        footholds: Where each foot stands on it, one for each contact of ankle or toes, by role; empty on a level floor.
 
     Example:
         >>> import synovia as sy
@@ -94,6 +99,8 @@ class Retargeted:
     carried: Collection[str] = ()
     added: int = 0
     clearance: float | None = None
+    world: World | None = None
+    footholds: Mapping[str, tuple[Foothold, ...]] = field(default_factory=dict[str, tuple[Foothold, ...]])
 
     def __getitem__(self, frames: slice) -> Retargeted:
         """Return a part of the motion with its contacts and misses, beside the same part of the original.
@@ -133,7 +140,9 @@ class Retargeted:
             role: (row, self.target.roles[role]) for role, row in self.source.roles.items() if role in self.carried
         }
         named = self.stance.up.name if self.stance.up.given else None
-        judgement = judge(self.motion, self.original, shared, source_up=named, missed=self.missed_frames)
+        judgement = judge(
+            self.motion, self.original, shared, source_up=named, missed=self.missed_frames, world=self.world
+        )
         found: list[Finding] = []
         if (rest := self.stance.rest).certainty < CERTAIN:
             pose = f"the source; {rest.described()}"
@@ -215,6 +224,7 @@ class Retargeted:
             far = f"{far}; {counted(len(missed), 'frame')} missed: {', '.join(map(str, missed[:10]))}{more}"
         feet = any(part.role.endswith("_foot") for part in self.parts)
         lines += [far] if self.moves and feet else []
+        lines += standing_lines([*self.footholds.values()], self.missed_frames)
         lines += self._nearness()
         lines.append(self.judgement.report())
         return "\n".join(lines)
@@ -239,6 +249,7 @@ def retarget(
     feet: bool = True,
     clearance: float | None = 0.0,
     velocity: Any = None,
+    world: World | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Retargeted:
@@ -259,6 +270,13 @@ def retarget(
     their way. ``too_near`` lists links that could not be kept apart. Pairs that ``sy.self_pairs`` leaves out, and links
     of one limb, such as fingers, are not kept apart.
 
+    With a ``world``, the feet stand on what is below them, and on the floor (height 0) where no obstacle is. The sole
+    of a foot lies on a step or along a ramp. A foot of which less than 60 % would be on a step moves to where it is, by
+    the shortest way, of at most half its length. A surface that is more than 60 % of a leg above the ground of the
+    contact before is a wall or a ceiling, and no step. Between contacts, feet clear the edges of steps. The body
+    rises and sinks smoothly with its feet, as far as its legs permit. ``footholds`` says where feet stand. The world is
+    in the file of the target; ``clearance`` does not keep limbs apart from it.
+
     If a body has no legs, such as a torso on wheels or a single arm, or if the joint map has no hips, the base of the
     target stays where it is. Then the parts move relative to the joint that carries them: the trunk relative to the
     hips, arms without a trunk relative to the chest.
@@ -278,6 +296,7 @@ def retarget(
         feet: Whether to correct the feet.
         clearance: Least distance between shapes of different limbs of the target, length units; None to let limbs pass
             through each other. It has no effect on a body without shapes.
+        world: Steps, ramps and stones on which the feet of the target stand; None for a level floor. See above.
         velocity: Highest velocity of the target's hinges, radians per second: one for all, or by joint; joints without
             one have that of the file. None for those of the file, which do not hold across cuts of the clip.
         threads: Number of threads for feet and clearance; None for all cores. Results are identical for any number.
@@ -299,6 +318,8 @@ def retarget(
     if not isinstance(skeleton, Motion):
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     distance = checked_clearance(clearance)
+    if world is not None:
+        check_kind("world", world, World, "sy.World({...}) is one")
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)
@@ -332,9 +353,15 @@ def retarget(
     q = keep_velocity(target, q, bounds)
     mine = world_frames(own, q) if feet else frames
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
+    ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
     if apart is not None:
         paths = apart.feet_apart(mine, paths, motion.fps)
+    footholds: dict[str, tuple[Foothold, ...]] = {}
+    if ground is not None and paths:
+        paths, rise, footholds = over_world(ground, target, paths, mine, motion.fps)
+        if footholds:
+            q, paths = on_world(target, target.raised(q, rise), paths, motion.fps, threads)
     off, tolerance = np.zeros((len(q), 0)), 0.0
     if paths:
         last = _pass_of(progress, 1, passes)
@@ -366,6 +393,8 @@ def retarget(
         added=len(own) - len(body),
         carried=frozenset(role for role in found.roles if role in source.roles and role in target.roles),
         clearance=None if apart is None else apart.distance,
+        world=ground if paths else None,
+        footholds=footholds,
     )
 
 

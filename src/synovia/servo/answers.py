@@ -11,6 +11,7 @@ import numpy as np
 from synovia.facade import IK
 from synovia.ik import Status
 from synovia.ik.interrupts import clear, new_scratch, set_deadline
+from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
     ATTEMPTS,
     BLOCK,
@@ -67,6 +68,7 @@ class Answers:
         self._scratch = new_scratch(ik.scratch_size)
         self._strict = ik.method.supports_priorities
         self._floats = ik.floats.copy()
+        self._exact = ik.floats if ik.obstacles is None else ik.floats.copy()
         self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= _PRECISION if self._strict else _PRECISION**2
         self._few, self._again = ik.one_attempt.copy(), ik.ints.copy()
         self._again[ATTEMPTS] = min(2, int(self._again[ATTEMPTS]))  # the first, from an answer, ends at once
@@ -81,6 +83,12 @@ class Answers:
         self._good = q  # the last answer that reached its targets
         self._misses = self._searching = 0
         self._missed = self._ik.writer.own  # targets at which the misses began
+
+    def put(self, places: Places) -> None:
+        """Put obstacles where they stand now; targets then have no answer yet."""
+        for floats in (self._floats, self._exact):
+            places.put_into(self._ik.obstacles, floats)
+        self.row = None
 
     def stay(self, q: Array) -> None:
         """Take joint values (nq,) as the answer, without a row of results."""
@@ -151,7 +159,7 @@ class Answers:
             if other[STATUS] == Status.REACHED:
                 return other
             if self._strict:
-                self._ik.classify(self.q[None], row[None], self._scratch, False)
+                self._ik.classify(self.q[None], row[None], self._scratch, False, self._exact)
             if row[STATUS] == Status.REACHED or self._misses == 1:
                 return row
             other = self._solve(table, q, self._few, best=False)
@@ -205,7 +213,7 @@ class Answers:
         try:
             call = partial(ik.call, ints, self._floats, table, first, out, scratch, COLD, 0)
             if ik.settled(call, table, None) & MISSED and best and not self._strict:
-                ik.classify(first, out, scratch, False)
+                ik.classify(first, out, scratch, False, self._exact)
         finally:
             if self._deadline is not None:
                 clear(scratch)
@@ -222,12 +230,13 @@ class Answers:
                 near = q[at] - 2.0 * math.pi * turns
                 q[at] = np.where((near >= low[at]) & (near <= high[at]), near, q[at])
 
-    def classified(self, row: Array) -> Array:
-        """Return an answer, a row of results, with the reason why it misses its goals."""
+    def classified(self, row: Array, places: Places | None = None) -> Array:
+        """Return an answer, a row of results, with the reason for a miss, among obstacles at these places."""
         if row[STATUS] == Status.REACHED or not self._strict:
             return row
         out = row[None].copy()
-        self._ik.classify(out[:, self._ik.places].copy(), out, self._scratch, False)
+        ik = self._ik if places is None else self._ik.at(places)
+        ik.classify(out[:, ik.places].copy(), out, self._scratch, False)
         return out[0]
 
 

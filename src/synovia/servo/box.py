@@ -9,6 +9,7 @@ import numpy as np
 
 from synovia.facade import IK
 from synovia.ik.interrupts import new_scratch
+from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_Q,
@@ -64,6 +65,10 @@ class Led:
         self._turn_q = (solved[self._turns, BLOCK_Q, None] + np.arange(4)).astype(np.int64)
         self._q = np.concatenate([self._number_q, self._turn_q.ravel()])
 
+    def put(self, places: Places) -> None:
+        """Put obstacles where they stand now."""
+        places.put_into(self.ik.obstacles, self.floats)
+
     def solve(self, start: Array, posture: Array, table: Array) -> Array:
         """Return the pose (nq,) that meets the goals as well as it can, and is nearest to the posture.
 
@@ -108,6 +113,10 @@ class Box:
         self._order = np.array([order[int(at)] for at in solved[:, BLOCK_Q]], np.int64)
         lengths = (solved[:, BLOCK] == SCALAR) & (self._led.ik.reduced.limits[:, IS_ANGLE] == 0.0)
         self._units = np.where(lengths, 1.0 / self._led.ik.reach, 1.0)
+
+    def put(self, places: Places) -> None:
+        """Put obstacles where they stand now."""
+        self._led.put(places)
 
     def refine(self, q: Array, wish: Array, table: Array, low: Array, high: Array) -> bool:
         """Change ``wish`` so that the goals are met as well as a tick allows, by their priorities.

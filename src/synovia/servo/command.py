@@ -11,6 +11,7 @@ import numpy as np
 from synovia.diagnosis.explain import contact_sentences
 from synovia.ik import GoalError, Solution, Status
 from synovia.ik.compiled import CompiledProblem
+from synovia.ik.obstacles import Places
 from synovia.ik.solution import length_text
 from synovia.kernels.layout import AT_ACCELERATION, AT_JERK, AT_POSITION, AT_VELOCITY, EMERGENCY, RECOVERING, STATUS
 from synovia.model import Pose, Skeleton
@@ -48,8 +49,8 @@ class Body(Protocol):
         """The problem that is solved."""
         ...
 
-    def classified(self, row: Array) -> Array:
-        """Return an answer, a row of results, with the reason why it misses its goals."""
+    def classified(self, row: Array, places: Places | None = None) -> Array:
+        """Return an answer, a row of results, with the reason for a miss, among obstacles at these places."""
         ...
 
 
@@ -75,8 +76,8 @@ class Command:
     """
 
     __slots__ = (
-        "_beside", "_blocked", "_errors", "_offset", "_pose", "_reasons", "_row", "_servo", "_table", "_tools",
-        "_wanted", "acceleration", "holding", "q", "skeleton", "stamps", "time", "velocity",
+        "_beside", "_blocked", "_errors", "_offset", "_places", "_pose", "_reasons", "_row", "_servo", "_table",
+        "_tools", "_wanted", "acceleration", "holding", "q", "skeleton", "stamps", "time", "velocity",
     )  # fmt: skip
 
     def __init__(
@@ -97,17 +98,18 @@ class Command:
         tools: dict[str, str],
         time: float,
         blocked: bool = False,
+        places: Places | None = None,
     ) -> None:
         """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds.
 
         ``offset`` is how far the robot is beside its commands, by axis, and ``beside`` a sentence about it.
-        ``blocked`` says whether clearance has changed the tick.
+        ``blocked`` says whether clearance has changed the tick, and ``places`` where obstacles stood in it.
         """
         self._servo, self._table, self._row, self._wanted, self._reasons = servo, table, row, wanted, reasons
         self.skeleton: Skeleton = servo.skeleton
         self.q, self.velocity, self.acceleration = q, velocity, acceleration
         self.holding, self.stamps = holding, stamps
-        self._tools, self._blocked = tools, blocked
+        self._tools, self._blocked, self._places = tools, blocked, places
         self.time, self._offset, self._beside = time, offset, beside
         self._pose: Pose | None = None
         self._errors: tuple[GoalError, ...] | None = None
@@ -125,7 +127,12 @@ class Command:
 
         If the robot is beside its commands, see ``Servo.measured``, it is the pose where it is expected.
         """
-        return self._servo.probe.solution(self._body, self._table, self.status)
+        return self._probe.solution(self._body, self._table, self.status)
+
+    @property
+    def _probe(self) -> Probe:
+        """What looks at the goals among the obstacles of this tick."""
+        return self._servo.probe.among(self._places)
 
     @property
     def _body(self) -> Array:
@@ -139,7 +146,7 @@ class Command:
         If ``Servo.measured`` has found that the robot is beside its commands, the errors are those of the robot.
         """
         if self._errors is None:
-            self._errors = self._servo.probe.errors(self._body, self._table)
+            self._errors = self._probe.errors(self._body, self._table)
         return self._errors
 
     @property
@@ -166,7 +173,7 @@ class Command:
             return Status.REACHED
         if self._row is None or not self._arrived or self._row[STATUS] == Status.REACHED:
             return Status.LATE
-        return Status(int(self._servo.classified(self._row)[STATUS]))
+        return Status(int(self._servo.classified(self._row, self._places)[STATUS]))
 
     @property
     def reached(self) -> bool:
@@ -197,7 +204,9 @@ class Command:
         status = self.status
         lines = [self.holding or status.meaning]
         if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
-            lines = Solution(self._servo.problem, self._servo.classified(self._row)[None]).explain()
+            problem = self._servo.problem
+            problem = problem if self._places is None else problem.at(self._places)
+            lines = Solution(problem, self._servo.classified(self._row, self._places)[None]).explain()
         for limit in dict.fromkeys((*_REASONS.values(), *self._tools.values())):
             joints = [joint for joint, reason in self.limited.items() if reason == limit]
             if joints:

@@ -14,6 +14,7 @@ from typing import Final
 import numpy as np
 
 from synovia.facade import IK
+from synovia.ik.obstacles import Places
 from synovia.kernels.layout import TOP_SPEED
 from synovia.model.geometry import Array
 from synovia.servo.box import Box, Led
@@ -55,6 +56,11 @@ class Follow:
         self._units = np.where(axes.lengths, ik.reach, 1.0)
         self._stops = stops
         self.reset()
+
+    def put(self, places: Places) -> None:
+        """Put obstacles where they stand now."""
+        self._box.put(places)
+        self._ahead.put(places)
 
     def reset(self) -> None:
         """Begin anew, with targets that do not move."""

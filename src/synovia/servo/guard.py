@@ -17,6 +17,7 @@ from typing import Final
 import numpy as np
 
 from synovia.facade import IK
+from synovia.ik.obstacles import Places
 from synovia.ik.ways import ClearWays
 from synovia.kernels.layout import PLAN_FIRST, PLAN_LAST, PLAN_VELOCITY, TOP_SPEED, WAY_TIME
 from synovia.model.geometry import Array
@@ -63,6 +64,17 @@ class Guard:
         self._ways.tables["least"][:] = -self._slack
         self.note(q)
         self.blocked, self._slide = False, 0.0
+
+    def put(self, places: Places, q: Array) -> None:
+        """Put obstacles where they stand now, and measure what is left at joint values (nq,) of the robot.
+
+        A pair that an obstacle has brought too near may stay so near, but not come nearer. One that it has left keeps
+        its whole distance again.
+        """
+        self._ways.put(places)
+        self.left[:] = self._ways.left(q)
+        self._ways.tables["least"][:] = np.minimum(self.left, 0.0) - self._slack
+        self._box.put(places)
 
     def begin_slide(self) -> None:
         """Note that a tick was not allowed, unless the body slides already."""

@@ -16,6 +16,7 @@ import numpy as np
 
 from synovia.facade import IK
 from synovia.ik.interrupts import new_scratch
+from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
     ADVANCE,
     AXIS_VELOCITY,
@@ -76,6 +77,7 @@ class Path:
         self._tools = tools
         precise = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
         self._ik = IK(ik.given, ik.goals, ik.solver, tolerance=precise, root=ik.root)
+        self._floats = self._ik.floats if ik.obstacles is None else self._ik.floats.copy()
         self._scratch = new_scratch(self._ik.scratch_size)
         self._axis = np.zeros((1, AXIS_WIDTH))
         limits = np.zeros((1, LIMIT_WIDTH))
@@ -98,6 +100,11 @@ class Path:
         self.place = q.copy()
         self._ahead.reset(0.0, self.place)
         self.row: Array | None = None
+
+    def put(self, places: Places) -> None:
+        """Put obstacles where they stand now; the place on the path is solved anew."""
+        places.put_into(self._ik.obstacles, self._floats)
+        self.row = None
 
     def extend(self, table: Array) -> None:
         """Lead the path on to other targets."""
@@ -177,9 +184,9 @@ class Path:
     def _solve(self, table: Array, start: Array) -> tuple[Array, Array]:
         """Return the row of results for these targets from a start (nq,), and its joint values."""
         ik, row = self._ik, self._ik.new_rows(1)
-        call = partial(ik.call, ik.one_attempt, ik.floats, table, start[None], row, self._scratch, COLD, 0)
+        call = partial(ik.call, ik.one_attempt, self._floats, table, start[None], row, self._scratch, COLD, 0)
         if ik.settled(call, table, None) & MISSED:
-            ik.classify(start[None], row, self._scratch, False)
+            ik.classify(start[None], row, self._scratch, False, self._floats)
         return row[0], row[0, ik.places]
 
     def _limit(self, h: float) -> None:

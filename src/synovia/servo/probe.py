@@ -7,6 +7,7 @@ from functools import partial
 from synovia.facade import IK
 from synovia.ik import GoalError, Solution, Status
 from synovia.ik.interrupts import new_scratch
+from synovia.ik.obstacles import Places
 from synovia.kernels.layout import ATTEMPTS, COLD, MAX_STEPS, PATIENCE, STATUS
 from synovia.model.geometry import Array
 
@@ -21,9 +22,23 @@ class Probe:
     def __init__(self, ik: IK) -> None:
         """Take a solver that can stop before its first step."""
         self._ik = ik if not ik.solver.closed else IK(ik.given, ik.goals, root=ik.root)
+        self._floats = self._ik.floats if ik.obstacles is None else self._ik.floats.copy()
+        self._moved = False  # whether obstacles stand elsewhere than the goals say
         self._scratch = new_scratch(self._ik.scratch_size)
         self._no_steps = self._ik.ints.copy()
         self._no_steps[[MAX_STEPS, ATTEMPTS, PATIENCE]] = 0, 1, 1
+
+    def put(self, places: Places) -> None:
+        """Put obstacles where they stand now."""
+        places.put_into(self._ik.obstacles, self._floats)
+        self._moved = True
+
+    def among(self, places: Places | None) -> Probe:
+        """Return a probe of the goals among obstacles at these places, whatever comes; None: as the goals have them."""
+        ik = self._ik
+        if ik.obstacles is None or not self._moved:
+            return self
+        return Probe(ik if places is None else ik.at(places.of(ik.obstacles)))
 
     def row(self, q: Array, table: Array) -> Array:
         """Return the row of results at joint values (nq,) for targets (1, goals, 17).
@@ -33,7 +48,7 @@ class Probe:
         """
         ik = self._ik
         out = ik.new_rows(1)
-        call = partial(ik.call, self._no_steps, ik.floats, table, q[None], out, self._scratch, COLD, 0)
+        call = partial(ik.call, self._no_steps, self._floats, table, q[None], out, self._scratch, COLD, 0)
         ik.settled(call, table, None)
         return out[0]
 

@@ -15,6 +15,7 @@ from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import Goal
 from synovia.ik.compiled import Start
+from synovia.ik.obstacles import Places
 from synovia.ik.targets import Target, Targets
 from synovia.kernels.layout import (
     ADVANCE,
@@ -69,7 +70,9 @@ class Servo(ChecksArguments):
     the body can always stop inside the limits of its joints.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
-    on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way.
+    on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way. Obstacles
+    count as they stand in the tick, as nobody knows where they go next. If one comes too near, the body comes out as
+    fast as its limits allow; ``command.solution.contacts`` then shows the pair.
 
     Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
     the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
@@ -187,6 +190,8 @@ class Servo(ChecksArguments):
         follows = deviates and tool_speed is None
         self._follow = Follow(self.ik, self.axes, self.probe, stops) if follows else None
         self._guard = self._new_guard(stops, tool_speed)
+        self._obstacles = self.ik.obstacles
+        self._places: Places | None = None
         self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
         self._aim = self._q, self._q
         self._path = None
@@ -215,6 +220,9 @@ class Servo(ChecksArguments):
 
     def _load(self) -> None:
         """Load what ticks need, so that none of them waits for it."""
+        if self._obstacles is not None:
+            self._put(self._obstacles.none)
+            self._places = None
         self.step()
         self._answers.load(self._q, self._live.table)
 
@@ -241,7 +249,7 @@ class Servo(ChecksArguments):
         return _kernels_for(variables, limits, np.zeros((0, 2), np.int32), np.zeros((0, 2)), axes)
 
     def reset(self, pose: Start | None = None, velocity: Any = None, *, time: float = 0.0) -> None:
-        """Begin anew from a pose, without targets.
+        """Begin anew from a pose, without targets. Obstacles stand as in the worlds of the goals again.
 
         Args:
             pose: A pose, ``"rest"``, or joint values as in ``IK.solve``; None for the rest pose.
@@ -256,6 +264,8 @@ class Servo(ChecksArguments):
         clock = seconds("time", time)
         speeds = np.zeros(len(self.axes.joints)) if velocity is None else self.axes.of_velocity(velocity)
         self._q = start.values.copy()
+        if self._places is not None:
+            self._put(self._places.home)
         self._begin(speeds, 1.0 / self.rate)
         if self._way is not None:
             self._way.reset(self._q, speeds, 1.0 / self.rate)
@@ -307,7 +317,8 @@ class Servo(ChecksArguments):
 
         Args:
             targets: New targets as in ``IK.solve``, or a ``Twist``, of some goals or all. A goal that gets none keeps
-                its last one for ``timeout`` seconds. A goal that never had one keeps its place.
+                its last one for ``timeout`` seconds. A goal that never had one keeps its place. An obstacle that gets
+                a place, by the name of its ``ClearanceGoal``, stands there from this tick on, and keeps its last place.
             dt: Seconds since the last tick; 1 / ``rate`` by default. For 0 or less the last command is returned.
             at: Time of the targets on the clock of the servo (``time``), seconds; None for now. Targets that are not
                 newer than the last ones of their goal do not count, and ``Command.stamps`` says so.
@@ -318,10 +329,16 @@ class Servo(ChecksArguments):
         """
         h = 1.0 / self.rate if dt is None else seconds("dt", dt)
         now = self._time + h
+        found = None if self._obstacles is None else self._obstacles.read(targets)
+        if found is not None:
+            targets = found[0] or None
         news = self._inputs.read(targets, at, now)
         if h <= 0.0:
             return self._last
+        before = self._places
         try:
+            if found is not None:
+                self._move(found[1])
             table, fresh = None, None
             if not self._feedback.far:
                 table, fresh = self._inputs.take(news, now, h)
@@ -339,6 +356,9 @@ class Servo(ChecksArguments):
             elif not self._held and self._answers.row is None:
                 self._answer(self._live.table)
         except InputError:
+            if self._places is not None and found is not None:
+                self._put(self._places.home if before is None else self._places.home.then(before))
+                self._places = before
             self._live.refuse()
             raise
         self._time = now
@@ -378,6 +398,8 @@ class Servo(ChecksArguments):
             InputError: If a value cannot be used.
             UnknownNameError: If a target belongs to no goal.
         """
+        if self._obstacles is not None and self._obstacles.knows(targets):
+            raise InputError("targets", expected="none of a clearance goal", hint="pass places of obstacles to step")
         self._inputs.schedule(targets, times, blend, self._time)
 
     def clutch(self, goal: str | int, *, scale: float | tuple[float, float] = 1.0) -> Clutch:
@@ -414,6 +436,25 @@ class Servo(ChecksArguments):
         self._feedback.read(self._q, measured, self._time)
         if self._feedback.far:
             self._hold(self._feedback.far)
+
+    def _move(self, places: Places) -> None:
+        """Put some obstacles where they stand from now on, if that is not where they stand already."""
+        if self._places is not None:
+            places = self._places.then(places)
+            if np.array_equal(places.moved, self._places.moved):
+                return
+        self._put(places)
+
+    def _put(self, places: Places) -> None:
+        """Put obstacles where they stand from now on; the answers, and what is left of distances, are found anew."""
+        self._places = places
+        self.probe.put(places)
+        self._answers.put(places)
+        for part in (self._way, self._follow, self._path):
+            if part is not None:
+                part.put(places)
+        if self._guard is not None:
+            self._guard.put(places, self._feedback.body(self._q))
 
     def _hold(self, why: str) -> None:
         """Begin to brake, if the body does not hold already."""
@@ -503,9 +544,9 @@ class Servo(ChecksArguments):
             if self._follow is not None and not same:
                 self._follow.move(self._live.table, self._time, self.axes.way(answers.before, answers.q))
 
-    def classified(self, row: Array) -> Array:
-        """Return an answer, a row of results, with the reason why it misses its goals."""
-        return self._answers.classified(row)
+    def classified(self, row: Array, places: Places | None = None) -> Array:
+        """Return an answer, a row of results, with the reason for a miss, among obstacles at these places."""
+        return self._answers.classified(row, places)
 
     def _advance(self, h: float) -> Command:
         """Take a tick of time h towards the answer, or brake."""
@@ -680,6 +721,7 @@ class Servo(ChecksArguments):
             tools={} if self._tools is None else self._tools.told,
             time=self._time,
             blocked=self._guard is not None and self._guard.blocked,
+            places=self._places,
         )
 
 

@@ -15,6 +15,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.facade import IK
+from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
     ADVANCE,
     GIVEN,
@@ -83,6 +84,12 @@ class Way:
         self._begin(velocity, h)
         self.q = self.place = q.copy()
         self.pace, self.arrived, self._away = Pace(self._real), False, 0
+
+    def put(self, places: Places) -> None:
+        """Put obstacles where they stand now; where the body ahead leads is found anew."""
+        self._led.put(places)
+        self._box.put(places)
+        self.arrived = False
 
     def _limit(self) -> None:
         """Give the body ahead its part of the limits."""

@@ -89,6 +89,9 @@ class _Track:
         self._starts = starts
         self._references = None if ik.reduced.path is None else References(ik.ints, ik.floats, ik.reduced.variables)
         self._postures = np.empty(0)
+        self._numbers = ik.floats if self._references is None else self._references.floats
+        if ik.obstacle_places is not None and self._references is None:
+            self._numbers = ik.floats.copy()
         if self._references is not None and ik.reduced.path is not None:
             self._postures = self._references.tables(ik.reduced.path)
         self.rows = ik.new_rows(len(table))
@@ -136,7 +139,7 @@ class _Track:
         Returns:
             (the frame after the last solved one, whether that one missed).
         """
-        if self._starts is None and self._references is None:
+        if self._starts is None and self._references is None and self._ik.obstacle_places is None:
             return self._run_part(ints, self._ik.floats, known, frame, last)
         for k in range(frame, last):
             floats, before = self._floats(k), max(k - 1, 0)
@@ -166,10 +169,11 @@ class _Track:
 
     def _floats(self, frame: int) -> Array:
         """Return the numbers of the problem of a frame."""
-        if self._references is None:
-            return self._ik.floats
-        self._references.put(self._postures[frame])
-        return self._references.floats
+        if self._references is not None:
+            self._references.put(self._postures[frame])
+        if self._ik.obstacle_places is not None:
+            self._ik.obstacle_places.put(self._numbers, frame)
+        return self._numbers
 
     def _solve_first(self) -> None:
         """Solve the first frame, which is not near the start."""
@@ -263,7 +267,8 @@ class _Track:
         row = self.rows[at : at + 1]
         if ik.solver.closed:  # in a track, closed forms start from an answer in their scratch memory
             part = complete(ik, self._table[at : at + 1], row)
-            return bool(ik.kernel(self._single, ik.floats, part, start, row, self.scratch, WARM, 0) & MISSED)
+            code = ik.kernel(self._single, self._floats(at), part, start, row, self.scratch, WARM, 0)
+            return bool(code & MISSED)
         before = self._values(at - 1)
         self.rows[at - 1, ik.places] = start[0]
         _, missed = self._run_part(self._single, self._floats(at), 0, at, at + 1)

@@ -116,11 +116,13 @@ class Tracked(Solutions):
         """Frames to which the body comes too near on the way from the frame before, if all joints move at once.
 
         They are found for clearance goals that are constraints, by bounds of how far each joint moves its shapes. A
-        pair that is too near in a frame may be as near on the ways to and from it.
+        pair that is too near in a frame may be as near on the ways to and from it. Obstacles that move go straight from
+        frame to frame, and by the shortest turns.
         """
         if not any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals):
             return ()
-        return tuple(np.flatnonzero(ClearWays(self.ik, self.ik.tolerance[0]).blocked(self.q)).tolist())
+        ways = ClearWays(self.ik, self.ik.tolerance[0])
+        return tuple(np.flatnonzero(ways.blocked(self.q, self.ik.obstacle_places)).tolist())
 
 
 def track(
@@ -170,7 +172,7 @@ def track(
         UnknownNameError: If a target belongs to no goal.
         UnsupportedError: If ``smoothness`` or ``velocity`` is given and a goal is not a position, rotation or pose.
     """
-    table = ik.writer.table_of_many(targets)
+    ik, targets, table = ik.table_of_many(targets)
     starts = _starts_of(ik, start, len(table), candidates, both_ways) if isinstance(start, Motion) else None
     if start is None:
         given = ik.default_start.values.reshape(1, -1)
@@ -342,8 +344,9 @@ def _follow_best(
         if ways.both_ways:
             end = rows[-1:, ik.places].copy()
             reverse = np.ascontiguousarray(full[::-1])
-            back = follow(ik, reverse, end, shared.part(ways.candidates + k))
-            jumped = find_jumps(ik, reverse, end, back, follow, switches=not shared.late)
+            other = ik if ik.obstacle_places is None else ik.over(ik.obstacle_places[::-1])
+            back = follow(other, reverse, end, shared.part(ways.candidates + k))
+            jumped = find_jumps(other, reverse, end, back, follow, switches=not shared.late)
             jumped = np.concatenate([[False], jumped[::-1][:-1]])
             found.append((back[::-1].copy(), jumped))
         return found

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 
 from synovia.arguments import check_kind
 from synovia.clips import find_ends
-from synovia.covers import with_shapes
+from synovia.covers import fitted_text, with_shapes
 from synovia.draw.scene import up_of
 from synovia.errors import InputError
 from synovia.goals import ClearanceGoal, Goal
@@ -147,9 +147,11 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
     if clip is not None:
         clips, playing, carried = _with_clip(clips, clip, own)
     clear = [] if clearance is None else [ClearanceGoal(clearance)]
-    if clear and not own.shapes:
-        own = with_shapes(own)
-        carried = (*carried, f"{own.name}: the body has no shapes; capsules that fit it are used")
+    if clear:
+        shaped = with_shapes(own)
+        if (text := fitted_text(own, shaped)) is not None:
+            carried = (*carried, f"{own.name}: {text}")
+        own = shaped
     skeleton, clips = together(own, clips)
     wanted = None if goals is None else list(goals) if isinstance(goals, Iterable) else [goals]
     if solver is None and wanted is None and stands(skeleton):

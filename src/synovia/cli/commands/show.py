@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ from synovia.cli.command import Argument, Command, refuse
 from synovia.cli.declare import with_options
 from synovia.cli.output import emit, emit_json, emit_lines
 from synovia.cli.values import typed
+from synovia.jobs.clearance import CLEARANCE
 from synovia.jobs.clips import ClipReader, Roles, with_roles
 from synovia.jobs.options import File, Word, argument, described, option, said_of
 from synovia.jobs.shared import JSON, LOOPS, MODEL
@@ -27,9 +29,19 @@ class Inspect(Roles):
     )  # fmt: skip
     loops: Path | None = option(default=None, like=LOOPS)
     shapes: bool = option(
-        default=False, help="Measure how well the shapes fit the surface; without shapes, fit capsules to it first."
+        default=False,
+        help="Measure how well the shapes fit the surface; fit capsules to it first where shapes are missing.",
     )
     pairs: bool = option(default=False, help="List the pairs of links that can collide, and those that are left out.")
+    clearance: float | None = option(
+        default=None,
+        like=replace(
+            CLEARANCE,
+            help="With --pairs: list those that are nearer than this in 95 % of random poses. Where a goal has this"
+            " distance, they only must not touch.",
+            shown="",
+        ),
+    )
     as_json: bool = option(default=False, like=JSON)
 
 
@@ -42,10 +54,13 @@ def inspect(given: Inspect) -> None:
     from synovia.io.worlds import is_world, read_world
 
     file, model = given.file, given.model
+    if not given.pairs:
+        refuse("expected --pairs with this option.", "clearance")
     if not is_bundled(file) and is_world(as_path(file)):
         from synovia.cli.world_report import world_object, world_text
 
-        refuse("expected a model with this option, got a world.", "model", "roles", "srdf", "loops", "shapes", "pairs")
+        text = "expected a model with this option, got a world."
+        refuse(text, "model", "roles", "srdf", "loops", "shapes", "pairs", "clearance")
         world = read_world(as_path(file))
         if given.as_json:
             emit_json(world_object(world))
@@ -64,15 +79,17 @@ def inspect(given: Inspect) -> None:
 
         skeleton = with_shapes(skeleton)
         fit = shape_fit(skeleton) if skeleton.shapes else None
-    pairs = None
+    pairs = close = None
     if given.pairs:
         from synovia.model.shapes.pairs import self_pairs
+        from synovia.model.shapes.within import close_pairs
 
         pairs = self_pairs(skeleton)
+        close = None if given.clearance is None else close_pairs(skeleton, given.clearance)
     if given.as_json:
-        emit_json(model_object(skeleton, clips, fit, pairs))
+        emit_json(model_object(skeleton, clips, fit, pairs, close))
     else:
-        emit_lines(model_text(skeleton, clips, fit, pairs))
+        emit_lines(model_text(skeleton, clips, fit, pairs, close))
 
 
 @click.command(cls=Command)

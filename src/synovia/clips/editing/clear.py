@@ -6,7 +6,7 @@ A clearance goal has no target, so nothing of it fades: it holds in each frame i
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
@@ -19,8 +19,10 @@ from synovia.errors import UnknownNameError
 from synovia.goals import ClearanceGoal
 from synovia.ik.contacts import WatchedPairs
 from synovia.ik.solution import length_text
-from synovia.model import Pose
+from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.text import counted
 
 _ROUNDING: Final = 1e-9  # of the body's size: a pair that lacks less of its distance keeps it
 
@@ -56,21 +58,71 @@ class NearPair:
         return f"{first} and {second} {how} in frame {self.frame}{wanted}"
 
 
-def near_pairs(body: Body, q: Array, frames: Sequence[int], goal: ClearanceGoal) -> list[NearPair]:
+@dataclass(frozen=True, slots=True, eq=False)
+class EditClearance:
+    """How a clip keeps a clearance goal of a layer.
+
+    Args:
+        layer: Label of the layer.
+        goal: The goal, with the pairs that it keeps apart.
+        frames: The frames in which it holds: those that the layer may change, fades included.
+        too_near: The pairs that are nearer than the goal allows in some of these frames, the nearest first.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> still = sy.Motion(body, [body.rest_q] * 9, 30.0)
+        >>> kept = sy.edit(still, sy.Layer(goals=[sy.ClearanceGoal(0.01)], frames=(3, 5), name="clear")).clearances[0]
+        >>> kept.layer, kept.goal.distance, kept.frames, kept.too_near
+        ('clear', 0.01, (3, 4, 5), ())
+    """
+
+    layer: str
+    goal: ClearanceGoal
+    frames: tuple[int, ...]
+    too_near: tuple[NearPair, ...]
+
+    @property
+    def missed_frames(self) -> tuple[int, ...]:
+        """Frames in which some pair is too near."""
+        return tuple(sorted({frame for pair in self.too_near for frame in pair.frames}))
+
+    def on(self, motion: Motion, frames: Sequence[int]) -> EditClearance:
+        """Return how another clip of the same body keeps the goal in some frames of its own."""
+        found = near_pairs(motion.skeleton, motion.q[list(frames)], frames, self.goal)
+        return replace(self, frames=tuple(frames), too_near=tuple(found))
+
+    def text(self, meters_per_unit: float | None) -> str:
+        """Return a sentence that says in how many frames the distance is kept.
+
+        Args:
+            meters_per_unit: Of the body.
+        """
+        far = self.goal.distance
+        what = f"kept {length_text(far, meters_per_unit)} clear" if far else "kept clear"
+        total, missed = len(self.frames), len(self.missed_frames)
+        return (
+            f"{what} in {total - missed} of {counted(total, 'frame')}"
+            if missed
+            else f"{what} in {counted(total, 'frame')}"
+        )
+
+
+def near_pairs(skeleton: Skeleton, q: Array, frames: Sequence[int], goal: ClearanceGoal) -> list[NearPair]:
     """Return the pairs that are too near in some frames of a clip, the nearest first; each pose is measured by itself.
 
     Args:
-        body: The body of the clip.
+        skeleton: The body of the clip.
         q: Joint values of these frames, (n, nq).
         frames: Numbers of the frames.
         goal: The goal, resolved.
     """
     out: list[NearPair] = []
-    for watched in WatchedPairs.of_goal(body.skeleton, goal):
-        least = watched.distance - _ROUNDING * body.skeleton.size
+    for watched in WatchedPairs.of_goal(skeleton, goal):
+        least = watched.distance - _ROUNDING * skeleton.size
         found: dict[tuple[str | int, str | int], list[tuple[float, int]]] = {}
         for frame, values in zip(frames, q, strict=True):
-            for contact in watched.at(Pose(body.skeleton, values)):
+            for contact in watched.at(Pose(skeleton, values)):
                 if contact.distance >= least:
                     break
                 if contact.pair is not None:
@@ -95,7 +147,7 @@ def near_in(body: Body, q: Array, asked: Iterable[Asked]) -> list[NearPair]:
     out: list[NearPair] = []
     for goal, holds in clearances(asked):
         places = np.arange(len(q)) if holds is None else np.flatnonzero(holds)
-        out += near_pairs(body, q[places], places.tolist(), goal)
+        out += near_pairs(body.skeleton, q[places], places.tolist(), goal)
     return out
 
 

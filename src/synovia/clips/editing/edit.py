@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
 from synovia.clips.editing.body import Body, size_of
-from synovia.clips.editing.clear import clearances, near_pairs
+from synovia.clips.editing.clear import EditClearance, clearances, near_pairs
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
 from synovia.clips.editing.meter import Meter
 from synovia.clips.editing.problems import Options, errors_of, legs_at_limits
@@ -111,6 +111,7 @@ class Edited:
         findings: What a user should know.
         changes: How far each layer moves the joints of its goals and keys.
         up: The axis that points up in the clip, such as ``"y"``; None if it is unknown.
+        clearances: How the clip keeps each clearance goal of the layers.
 
     Example:
         >>> import synovia as sy
@@ -127,6 +128,7 @@ class Edited:
     findings: tuple[EditFinding, ...]
     changes: tuple[EditChange, ...] = ()
     up: str | None = None
+    clearances: tuple[EditClearance, ...] = ()
 
     @property
     def missed_frames(self) -> tuple[int, ...]:
@@ -143,6 +145,7 @@ class Edited:
         verb = "misses" if missed == 1 else "miss"
         lines.append(f"{counted(missed, 'frame')} {verb} a goal" if missed else "all goals are met")
         lines += self.moved()
+        lines += [f"{one.layer}: {one.text(self.motion.skeleton.meters_per_unit)}" for one in self.clearances]
         for finding in self.findings:
             place = f"{finding.layer}: " if finding.layer else ""
             lines.append(f"{place}{finding.text} ({frames_text(finding.frames)})")
@@ -241,18 +244,24 @@ def edit(
         q = result.q
         results.append((layer, result))
     acts, reached = np.zeros(count, bool), np.ones(count, bool)
-    findings: list[EditFinding] = []
+    findings, kept = list[EditFinding](), list[EditClearance]()
     for (layer, result), found in zip(results, told, strict=True):
         acts[result.frames[result.acts]] = True
         later = (result.q[result.frames] != q[result.frames]).any()
         if later or result.missed.any():
             findings += _misses(body, q, layer, result, tolerance, reached)
-        findings += _too_near(body, q, layer, result, reached)
+        for one in _clearances(body, q, layer, result):
+            kept.append(one)
+            reached[list(one.missed_frames)] = False
+            findings += [
+                EditFinding(one.layer, "missed", near.frames, near.text(body.given.meters_per_unit))
+                for near in one.too_near
+            ]
         findings += [*found, *_findings(body, motion, layer, result)]
     findings += _about_the_clip(motion, body, acts)
     meter.end()
     edited = Motion(motion.skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
-    return Edited(edited, reached, acts, tuple(findings), tuple(changes), body.up)
+    return Edited(edited, reached, acts, tuple(findings), tuple(changes), body.up, tuple(kept))
 
 
 def _as_layers(layers: Any) -> tuple[Layer, ...]:
@@ -423,14 +432,15 @@ def _misses(
     return out
 
 
-def _too_near(body: Body, q: Array, layer: Layer, result: LayerResult, reached: Bools) -> list[EditFinding]:
-    """Return a finding for each pair that is too near in the edited clip (T, nq), and mark the frames."""
-    out: list[EditFinding] = []
-    for goal, _ in clearances(result.asked):
-        for near in near_pairs(body, q[result.frames], result.frames.tolist(), goal):
-            reached[list(near.frames)] = False
-            out.append(EditFinding(layer.label, "missed", near.frames, near.text(body.given.meters_per_unit)))
-    return out
+def _clearances(body: Body, q: Array, layer: Layer, result: LayerResult) -> list[EditClearance]:
+    """Return how the edited clip (T, nq) keeps the clearance goals of a layer."""
+    frames: list[int] = result.frames.tolist()
+    return [
+        EditClearance(
+            layer.label, goal, tuple(frames), tuple(near_pairs(body.skeleton, q[result.frames], frames, goal))
+        )
+        for goal, _ in clearances(result.asked)
+    ]
 
 
 def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> list[EditFinding]:

@@ -95,6 +95,11 @@ class Geoms:
             found.setdefault(int(self._bodies[geom]), []).append(shape)
         return found
 
+    @cached_property
+    def incomplete(self) -> set[int]:
+        """Bodies of which some shape could not be read, without the world."""
+        return {body for bodies in self._lost.values() for body in bodies} - {0}
+
     def notes(self, bodies: list[str], *, planes: bool = False) -> list[str]:
         """Return notes about shapes that are not those of the file.
 

@@ -298,7 +298,15 @@ class _Reader:
             com = self.checked(m.body_ipos[body], f"centre of mass of {place}")
         sites = tuple(self.sites_of.get(body, ()))
         shapes = tuple(self.geoms.shapes.get(body, ()))
-        rows[-1] = replace(rows[-1], mass=mass, com=com, body=self.bodies[body], sites=sites, shapes=shapes)
+        rows[-1] = replace(
+            rows[-1],
+            mass=mass,
+            com=com,
+            body=self.bodies[body],
+            sites=sites,
+            shapes=shapes,
+            shapes_lost=body in self.geoms.incomplete,
+        )
         return rows
 
     @cached_property

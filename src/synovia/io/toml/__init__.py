@@ -30,7 +30,7 @@ of a rotation matrix) in place of ``bone``, ``channels`` (the channels of the jo
 ``sites = [{ name = "tcp", position = [0, 0, 0.1] }]`` (named frames on its body, turned by ``rpy`` or
 ``rotation_xyzw``), ``shapes`` (of its body, in the joint's frame; turned likewise, of the kinds ``sphere``,
 ``capsule``, ``box``, ``cylinder`` and ``hull``: ``shapes = [{ kind = "capsule", a = [0, 0, 0], b = [0, 0.04, 0], radius
-= 0.01 }]``), and
+= 0.01 }]``), ``shapes_lost = true`` (the original file has shapes of its body that could not be read), and
 ``mimic = { leader = "...", ratio = 1, offset = 0, binds = false }`` (``binds``: whether the limits of this joint also
 restrict its leader). The head may have ``notes``: sentences about parts of the original file that were not kept, and
 ``excluded_pairs``: pairs of names of joints or links whose shapes may touch. A

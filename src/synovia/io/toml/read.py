@@ -44,6 +44,7 @@ _PLAIN: Final = (
         "velocity",
         "sites",
         "shapes",
+        "shapes_lost",
     ),
 )
 _KEYS: Final = (*_PLAIN, *_ANGLES, *(f"{key}_deg" for key in _ANGLES))
@@ -145,6 +146,7 @@ def _joint(table: Table) -> Joint:
             channels=table.words("channels"),
             sites=tuple(_sites(table)),
             shapes=tuple(_solids(table)) if "shapes" in table.values else (),
+            shapes_lost=table.flag("shapes_lost"),
             bind=quat_to_matrix(as_unit_quat(bind, "bind_xyzw")) if (bind := table.numbers("bind_xyzw", 4)) else None,
         )
     except InputError as error:

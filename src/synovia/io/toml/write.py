@@ -89,6 +89,7 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
         "tip": joint.tip or None,
         "sites": list(joint.sites) or None,
         "shapes": [shape_keys(shape) for shape in joint.shapes] or None,
+        "shapes_lost": joint.shapes_lost or None,
         "bind_xyzw": None if joint.bind is None else matrix_to_quat(joint.bind),
         "channels": None if joint.channels is None else list(joint.channels),
     }

@@ -101,21 +101,25 @@ def read_skeleton(path: Path, srdf: Path | None = None) -> Skeleton:
     mimics = _mimics(edges, notes)
     collisions = Collisions(path)
     mass, com = _inertia(links[root])
-    rows = [Joint(name=root, body=root, mass=mass, com=com, shapes=collisions.of(links[root]))]
+    shapes = collisions.of(links[root])
+    lost = collisions.is_incomplete(links[root])
+    rows = [Joint(name=root, body=root, mass=mass, com=com, shapes=shapes, shapes_lost=lost)]
     row_of = {root: 0}
     waiting = below.get(root, [])[::-1]
     while waiting:  # depth first, in the order of the file
         edge = waiting.pop()
         rows += _rows(edge, row_of[edge.parent], len(rows), links[edge.child], names, mimics.get(edge.name))
-        if shapes := collisions.of(links[edge.child]):
-            rows[-1] = replace(rows[-1], shapes=shapes)
+        shapes = collisions.of(links[edge.child])
+        lost = collisions.is_incomplete(links[edge.child])
+        if shapes or lost:
+            rows[-1] = replace(rows[-1], shapes=shapes, shapes_lost=lost)
         row_of[edge.child] = len(rows) - 1
         waiting += below.get(edge.child, [])[::-1]
-    lost = [edge for edge in edges if edge.child not in row_of]
-    if lost:
-        raise lost[0].element.error(
+    unreached = [edge for edge in edges if edge.child not in row_of]
+    if unreached:
+        raise unreached[0].element.error(
             "joints form a cycle that the root does not reach",
-            value=[edge.name for edge in lost[:6]],
+            value=[edge.name for edge in unreached[:6]],
             expected=f"a tree from the root link {root!r}",
         )
     pairs, unused = read_pairs(path, srdf, links)

@@ -39,11 +39,16 @@ class Collisions:
         """Begin without a note."""
         self._path = path
         self._missing: dict[str, list[str]] = {}  # names by reason
+        self._incomplete: set[str] = set()  # links
         self._files: dict[str, Path] = {}  # of meshes, by their names
 
     def of(self, link: Element) -> tuple[Solid, ...]:
         """Return the shapes of a link, in its frame."""
         return tuple(self._shapes(link))
+
+    def is_incomplete(self, link: Element) -> bool:
+        """Return whether some shape of a link, which ``of`` has read, is missing."""
+        return link.attributes.get("name", "") in self._incomplete
 
     def notes(self) -> list[str]:
         """Return a note about each reason for which shapes are missing."""
@@ -51,6 +56,7 @@ class Collisions:
 
     def _shapes(self, link: Element) -> Iterator[Solid]:
         """Yield the shapes of a link."""
+        own = link.attributes.get("name", "")
         for element in link.children:
             if element.tag != "collision":
                 continue
@@ -59,17 +65,18 @@ class Collisions:
                 parts = [] if geometry is None else geometry.children
                 place = origin_of(element) if parts else rigid()
             except SynoviaError as error:
-                self._note(link.attributes.get("name", ""), error)
+                self._note(own, own, error)
                 continue
             for part in parts:
                 try:
                     yield self._shape(part, place)
                 except SynoviaError as error:
-                    name = part.attributes.get("filename") or f"<{part.tag}> of {link.attributes.get('name', '')}"
-                    self._note(PurePosixPath(name.replace("\\", "/")).name, error)
+                    name = part.attributes.get("filename") or f"<{part.tag}> of {own}"
+                    self._note(own, PurePosixPath(name.replace("\\", "/")).name, error)
 
-    def _note(self, name: str, error: SynoviaError) -> None:
-        """Keep the reason for which a shape is missing."""
+    def _note(self, link: str, name: str, error: SynoviaError) -> None:
+        """Keep the reason for which a shape of a link is missing."""
+        self._incomplete.add(link)
         self._missing.setdefault(error.what, []).append(repr(name))
 
     def _shape(self, part: Element, place: Array) -> Solid:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
@@ -49,7 +49,7 @@ from synovia.jobs.options import (
     options_of,
     settings_of,
 )  # fmt: skip
-from synovia.jobs.shared import AXES, DEADLINE, ROOT, SOLVER, velocities
+from synovia.jobs.shared import AXES, DEADLINE, GROUND, OBSTACLE_FILES, ROOT, SOLVER, velocities
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -60,8 +60,14 @@ if TYPE_CHECKING:
     from synovia.model import Pose, Skeleton
     from synovia.model.motion import Motion
     from synovia.model.root import Root
+    from synovia.model.shapes.world import World
     from synovia.tracking import Tracked
 
+_STOOD_ON: Final = replace(
+    GROUND,
+    help="With --goals or --follow, obstacles that the body keeps clear of, as it then does of itself; for a clip whose"
+    f" feet are held, steps, ramps and stones on which they stand: {OBSTACLE_FILES}.",
+)
 AUTO: Final = "auto"  # a body made to measure
 TRACK_ENDINGS: Final = (".toml", ".json")
 _LOCK: Final = ("feet", "up", "blend")  # options of a foot lock
@@ -93,12 +99,13 @@ def _lock_option() -> Any:
 
 
 class Made(NamedTuple):
-    """The steps of a clip: what each one returned, None for those that were not taken."""
+    """The steps of a clip: what each one returned, None for those that were not taken, and what the feet stand on."""
 
     motion: Motion
     tracked: Tracked | None = None
     fitted: Fitted | None = None
     locked: FootLocked | None = None
+    world: World | None = None
 
 
 @described
@@ -129,12 +136,14 @@ class _Animate(Verified, Roles, ClipJob):
         own = {name: settings[name] for name in _READER} | {name: settings.pop(name) for name in _LOCK}
         return {"foot_lock": True, **own} if locks else None
 
-    def _held(self, motion: Motion, up: str | None, host: Host) -> FootLocked:
+    def _held(self, motion: Motion, up: str | None, host: Host, world: World | None = None) -> FootLocked:
         """Return a clip with locked feet."""
         from synovia.clips import foot_lock
 
         with host.bar("holding feet", len(motion)) as progress:
-            return foot_lock(motion, feet=self.feet, up=up, blend=self.blend, threads=host.threads, progress=progress)
+            return foot_lock(
+                motion, feet=self.feet, up=up, blend=self.blend, world=world, threads=host.threads, progress=progress
+            )
 
     def _written(self, made: Made, output: Path | None, into: str | Path | None, up: str | None, host: Host) -> Outcome:
         """Write a clip, judge it, and return the outcome with the figures of the judge.
@@ -150,13 +159,13 @@ class _Animate(Verified, Roles, ClipJob):
         from synovia.jobs.reports import clip_object, clip_text, judgement_object, warnings_of
         from synovia.retargeting import judge
 
-        motion, tracked, fitted, locked = made
+        motion, tracked, fitted, locked, world = made
         check = None if output is None else self.save(motion, output, into, host)
         judgement = judge(
             motion, up=up,
             flips=None if fitted is None else fitted.flips,
             errors=None if fitted is None else fitted.errors,
-            missed=() if tracked is None else tracked.missed_frames,
+            missed=() if tracked is None else tracked.missed_frames, world=world,
         )  # fmt: skip
         figures = {"frames": len(motion), **self.figures(made), **judged(judgement)}
         return Outcome(
@@ -188,6 +197,8 @@ class HoldFeet(_Animate):
     >>> hold("walk.bvh", "held.bvh")  # doctest: +SKIP
     """
 
+    world: str | None = option(default=None, like=_STOOD_ON)
+
     doing: ClassVar[str] = "holding feet"
 
     def settings(self) -> dict[str, Any]:
@@ -206,19 +217,22 @@ class HoldFeet(_Animate):
         self._check(output, host)
         motion, _ = self.read(item.path, host, _MODEL_NEEDS)
         motion = motion.on(with_roles(motion.skeleton, self.roles))
-        locked = self._held(motion, self.up, host)
-        return self._written(Made(locked.motion, locked=locked), output, self.copied(item.path), self.up, host)
+        from synovia.io.worlds import read_world
+
+        world = None if self.world is None else read_world(Path(self.world))
+        if world is not None:
+            host.note_model(world.notes)
+        locked = self._held(motion, self.up, host, world)
+        return self._written(
+            Made(locked.motion, locked=locked, world=world), output, self.copied(item.path), self.up, host
+        )
 
     def figures(self, made: Made) -> dict[str, Any]:
         """Return how far feet slide and sink, before and after."""
         names = ("slide_before", "slide", "depth_before", "depth")
         found = {name: float(getattr(made.locked, name)) for name in names}
-        return {"worst": found["slide"], **found}
-
-    def falls_short(self, figures: Mapping[str, Any]) -> bool:
-        """Return False: a clip without goals misses none."""
-        del figures
-        return False
+        missed = {} if self.world is None or made.locked is None else {"missed": len(made.locked.missed_frames)}
+        return {"worst": found["slide"], **missed, **found}
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output that holds its skeleton, beside its input."""

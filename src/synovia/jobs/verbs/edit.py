@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, NamedTuple
 
 from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome, UsageError
+from synovia.jobs.clearance import Clear
 from synovia.jobs.clips import (
     NO_FILE,
     ClipJob,
@@ -43,7 +44,7 @@ if TYPE_CHECKING:
 
     from synovia.batch.inputs import Item
     from synovia.batch.work import Picture
-    from synovia.clips import Edited, FootLocked
+    from synovia.clips import EditClearance, Edited, FootLocked
     from synovia.layers import Layer
     from synovia.model.motion import Motion
 
@@ -58,6 +59,7 @@ _OWN: Final = (
     "align",
     "append_clip",
     "verify",
+    "shapes",
 )  # these change nothing by themselves
 _FADES: Final = ("pin", "offset")
 
@@ -105,20 +107,23 @@ class Made(NamedTuple):
         edited: Result of the layers; None without layers.
         locked: Result of the foot lock; None without it.
         missed: Frames of the clip whose goals are missed.
+        clearances: How the clip keeps the clearance goals of the layers, in its own frames.
     """
 
     motion: Motion
     edited: Edited | None
     locked: FootLocked | None
     missed: tuple[int, ...]
+    clearances: tuple[EditClearance, ...]
 
 
 @described
-class Edit(Verified, Roles, ClipJob):
+class Edit(Verified, Roles, Clear, ClipJob):
     """Change a part of clips and keep the rest; or cut, loop, mirror, smooth and join them.
 
-    Layers come first, so their frames are those of the input: those of the file, then pins, then offsets. The tools
-    follow in the order of this list.
+    Layers come first, so their frames are those of the input: those of the file, then pins, then offsets. Each keeps
+    clear of obstacles and of the body as the options say; without layers, the whole clip does. The tools follow in the
+    order of this list.
 
     >>> import synovia as sy
     >>> raised = sy.jobs.Edit(offset=["left_hand=0,0.1,0@30:60"], blend=10)
@@ -223,7 +228,7 @@ class Edit(Verified, Roles, ClipJob):
         """The layers of the file."""
         from synovia.files.layers import read_layers
 
-        return [] if self.layers is None else read_layers(self.layers)
+        return [] if self.layers is None else read_layers(self.layers, world=self.obstacles)
 
     def _check(self) -> None:
         """Check that the options ask for something, and fit together.
@@ -235,6 +240,8 @@ class Edit(Verified, Roles, ClipJob):
         given = {name for name, _, _ in options_of(self) if is_changed(self, name)}
         if not given - inherited - set(_OWN):
             raise UsageError("expected a change, such as --layers, --pin, --slice or --loop, got none.")
+        if "shapes" in given and not (given & {"world", "clearance", "layers"}):
+            raise UsageError("expected --clearance, --world or --layers with this option.", "--shapes")
         if "blend" in given and not given & set(_FADES):
             raise UsageError("expected --pin or --offset with this option: a file of layers has its own.", "--blend")
         for name in {"align", "append_clip"} & given:
@@ -252,7 +259,7 @@ class Edit(Verified, Roles, ClipJob):
 
         super().prepare()
         self._check()
-        if self._layers():
+        if self._layers() or self.clearance_goals():
             edit(warm_clip(), Layer({"left_hand": (0.0, 0.01, 0.0)}, relative=True))
         if self.foot_lock:
             foot_lock(warm_clip(), up="y", threads=1)
@@ -289,17 +296,19 @@ class Edit(Verified, Roles, ClipJob):
 
         from synovia.clips import edit, foot_lock
 
-        edited, wanted, missed = None, self._layers(), np.zeros(len(motion), bool)
+        body, wanted = self.keep_layers_clear(motion.skeleton, self._layers(), host)
+        motion, edited, marked = motion.on(body), None, np.zeros((1, len(motion)), bool)
         if wanted:
             with host.bar(self.doing, len(motion)) as progress:
                 edited = edit(
                     motion, wanted, feet=None if self.feet else (), tolerance=self.tolerance, deadline=self.deadline,
                     progress=progress,
                 )  # fmt: skip
-            motion, missed = edited.motion, ~edited.reached
-        motion, missed = self._timed(motion, missed)
+            motion, marked = edited.motion, _marked(edited)
+        motion, marked = self._timed(motion, marked)
         motion = self._joined(motion, host)
-        missed = np.concatenate([missed, np.zeros(len(motion), bool)])[: len(motion)]  # both keep the first frames
+        more = np.zeros((len(marked), len(motion)), bool)
+        marked = np.concatenate([marked, more], axis=1)[:, : len(motion)]  # both keep the first frames
         if self.origin is not None or self.heading is not None:
             heading = None if self.heading is None else float(np.radians(self.heading))
             motion = motion.moved(origin=self.origin, heading=heading)
@@ -310,31 +319,37 @@ class Edit(Verified, Roles, ClipJob):
             motion = locked.motion
         if self.in_place:
             motion = motion.in_place()
-        return Made(motion, edited, locked, tuple(np.flatnonzero(missed).tolist()))
+        missed, kept = marked[0], () if edited is None else edited.clearances
+        if edited is not None and motion is not edited.motion:
+            held = [np.flatnonzero(row).tolist() for row in marked[1:]]
+            kept = tuple(one.on(motion, frames) for one, frames in zip(kept, held, strict=True))
+            for one in kept:
+                missed[list(one.missed_frames)] = True
+        return Made(motion, edited, locked, tuple(np.flatnonzero(missed).tolist()), kept)
 
-    def _timed(self, motion: Motion, missed: NDArray[np.bool_]) -> tuple[Motion, NDArray[np.bool_]]:
-        """Return the clip with other frames, and which of them are missed."""
+    def _timed(self, motion: Motion, marked: NDArray[np.bool_]) -> tuple[Motion, NDArray[np.bool_]]:
+        """Return the clip with other frames, and the marks of its frames (n, T), which go with them."""
         import numpy as np
 
         if self.part is not None:
             frames = slice(*self.part)
             count = len(motion)
-            motion, missed = motion[frames], missed[frames]
+            motion, marked = motion[frames], marked[:, frames]
             if not len(motion):
                 raise InputError("--slice", where=motion.name, value=self.part, expected=f"some of {count} frames")
         if self.reverse:
-            motion, missed = motion.reversed(), missed[::-1]
+            motion, marked = motion.reversed(), marked[:, ::-1]
         if self.speed is not None:
             motion = motion.retimed(self.speed)
         if self.velocity is not None or self.acceleration is not None:
             motion = motion.slowed(velocity=self.velocity, acceleration=self.acceleration)
         if self.resample is not None:
             motion = motion.resample(self.resample)
-        if len(motion) != len(missed):
-            missed = missed[np.linspace(0, len(missed) - 1, len(motion)).round().astype(int)]
+        if len(motion) != (count := len(marked[0])):
+            marked = marked[:, np.linspace(0, count - 1, len(motion)).round().astype(int)]
         if self.smooth is not None:
             motion = motion.smoothed(self.smooth)
-        return motion.mirrored() if self.mirror else motion, missed
+        return motion.mirrored() if self.mirror else motion, marked
 
     def _joined(self, motion: Motion, host: Host) -> Motion:
         """Return the clip with others behind it, and as a loop."""
@@ -367,6 +382,14 @@ def _at_rate(motion: Motion, fps: float, host: Host) -> Motion:
     return motion.resample(fps)
 
 
+def _marked(edited: Edited) -> NDArray[np.bool_]:
+    """Return marks of frames, (n, T): those that are missed, then those in which each clearance goal holds."""
+    import numpy as np
+
+    frames = np.arange(len(edited.motion))
+    return np.array([~edited.reached, *(np.isin(frames, one.frames) for one in edited.clearances)])
+
+
 def _figures(made: Made) -> dict[str, Any]:
     """Return how many frames of the result are missed, how many layers have changed, and how far feet slide."""
     out: dict[str, Any] = {"missed": len(made.missed)}
@@ -382,7 +405,21 @@ def _text(made: Made) -> list[str]:
     from synovia.jobs.reports import clip_text
 
     first, *others = clip_text(made.motion, None, None, made.locked)
-    return [first, *([] if made.edited is None else made.edited.report().splitlines()), *others]
+    lines = [] if made.edited is None else made.edited.report().splitlines()
+    return [first, *lines, *others, *_after_tools(made)]
+
+
+def _after_tools(made: Made) -> list[str]:
+    """Return how the clearance goals are kept after the tools, if these change it, and what is too near then."""
+    from synovia.model.anatomy.feet import frames_text
+
+    unit, out = made.motion.skeleton.meters_per_unit, list[str]()
+    for before, after in zip(() if made.edited is None else made.edited.clearances, made.clearances, strict=True):
+        if after is before or not (before.too_near or after.too_near):
+            continue
+        out.append(f"{after.layer}: {after.text(unit)}, after the tools")
+        out += [f"{after.layer}: {near.text(unit)} ({frames_text(near.frames)})" for near in after.too_near]
+    return out
 
 
 def _object(made: Made, judgement: Any) -> dict[str, Any]:
@@ -404,14 +441,28 @@ def _object(made: Made, judgement: Any) -> dict[str, Any]:
                 for one in made.edited.findings
             ],
         }
+        out["clearances"] = [
+            {
+                "layer": one.layer,
+                "distance": one.goal.distance,
+                "frames": len(one.frames),
+                "missed": list(one.missed_frames),
+                "too_near": [
+                    {"pair": list(near.pair), "distance": near.distance, "frames": list(near.frames)}
+                    for near in one.too_near
+                ],
+            }
+            for one in made.clearances
+        ]
     return {**out, "judgement": judgement_object(judgement)}
 
 
 VERB: Final = Verb(
     """Change a part of a clip and keep the rest; cut, loop, mirror, smooth, join clips.
 
-    Layers come first: their frames are those of CLIP, from 0. The tools follow in the order of the options below.
-    The exit code is 1 if a frame misses a goal of a layer.
+    Layers come first: their frames are those of CLIP, from 0. Each keeps clear of --world, and of the body by
+    --clearance; without layers, the whole clip does. The tools follow in the order of the options below. The exit code
+    is 1 if a frame misses a goal of a layer, or is too near in the end.
 
     For example: synovia edit walk.bvh --offset left_hand=0,0.1,0@30:60 --blend 10 -o raised.bvh
     """,

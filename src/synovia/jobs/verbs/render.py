@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome, UsageError
-from synovia.jobs.clearance import CLEARANCE, check_shapes
+from synovia.jobs.clearance import CLEARANCE, check_shapes, fitted
 from synovia.jobs.clips import ClipJob
 from synovia.jobs.job import Verb, clips_argument, format_option, output_option
 from synovia.jobs.options import (
@@ -100,7 +100,10 @@ class Render(ClipJob):
         default=(), help="Joints whose angles are written, in degrees.", kind=Parsed(names_of, list), metavar="A,B",
         recorded=ALWAYS,
     )  # fmt: skip
-    shapes: bool = option(default=False, help="Show the shapes of the body; without any, capsules are fitted to it.")
+    shapes: bool = option(
+        default=False,
+        help="Show the shapes of the body; capsules are fitted to it if it has none, or where they are missing.",
+    )
     world: str | None = option(default=None, like=WORLD)
     clearance: float | None = option(
         default=None,
@@ -141,7 +144,6 @@ class Render(ClipJob):
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Draw a clip."""
-        from synovia.covers import with_shapes
         from synovia.draw import render
         from synovia.draw.film import check_film
 
@@ -157,9 +159,8 @@ class Render(ClipJob):
             host.note_model(self._obstacles.notes)
         if self.clearance is not None and not self.shapes:
             check_shapes(motion.skeleton)
-        if self.shapes and not motion.skeleton.shapes:
-            motion = motion.on(with_shapes(motion.skeleton))
-            host.say("the body has no shapes; capsules that fit it are shown", motion.name)
+        if self.shapes:
+            motion = motion.on(fitted(motion.skeleton, host))
         with host.bar(self.doing) as progress:
             render(
                 motion, output, beside=other, titles=list(self.titles), size=self.size, fps=self.fps, view=self.view,

@@ -38,7 +38,7 @@ from synovia.jobs.options import (
     described,
     option,
 )
-from synovia.jobs.shared import AXES, velocities
+from synovia.jobs.shared import AXES, GROUND, velocities
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from synovia.clips import Ends
     from synovia.model import Skeleton
     from synovia.model.motion import Motion
+    from synovia.model.shapes.world import World
     from synovia.retargeting import Retargeted
 
 SCHEMA: Final = "synovia.retarget/1"
@@ -63,7 +64,12 @@ def _rest(text: str) -> str:
 
 def _clearance(text: str) -> float | str:
     """Return a distance, or the word for none."""
-    return text if text == _NO_CLEARANCE else Number().of(text)
+    if text == _NO_CLEARANCE:
+        return text
+    try:
+        return Number().of(text)
+    except InputError as error:
+        raise InputError("", value=text, expected=f"{error.expected}, or {_NO_CLEARANCE}") from error
 
 
 def _rest_setting(rest: Any) -> Any:
@@ -115,8 +121,10 @@ class Retarget(Verified, Roles, ClipJob):
         kind=Parsed(_clearance), metavar="DISTANCE|none", shown="0", unit="length units of DST",
     )  # fmt: skip
     shapes: bool = option(
-        default=False, help="Fit capsules to DST if it has no shapes, so that limbs keep clear of it."
+        default=False,
+        help="Fit capsules to DST if it has no shapes, or where they are missing, so that limbs keep clear of it.",
     )
+    world: str | None = option(default=None, like=GROUND)
     plot: Path | None = option(
         default=None, help="Plot the judgement: .png, .svg or .pdf. Needs the extra [plot].", kind=File(),
         metavar="OUT", single="clip", recorded=NEVER,
@@ -139,9 +147,9 @@ class Retarget(Verified, Roles, ClipJob):
 
         found = target_of(self.target)
         body = found if isinstance(found, Skeleton) else found.skeleton
-        if not self.shapes or body.shapes:
+        if not self.shapes or (shaped := with_shapes(body)) is body:
             return found
-        return with_shapes(body) if isinstance(found, Skeleton) else found.on(with_shapes(body))
+        return shaped if isinstance(found, Skeleton) else found.on(shaped)
 
     @property
     def _skeleton(self) -> Skeleton:
@@ -149,6 +157,13 @@ class Retarget(Verified, Roles, ClipJob):
         from synovia.model import Skeleton
 
         return self._target if isinstance(self._target, Skeleton) else self._target.skeleton
+
+    @cached_property
+    def _ground(self) -> World | None:
+        """What the feet stand on; None for a level floor."""
+        from synovia.io.worlds import read_world
+
+        return None if self.world is None else read_world(Path(self.world))
 
     def _body(self) -> Skeleton | Motion:
         """Return the model with the roles that are given."""
@@ -190,6 +205,8 @@ class Retarget(Verified, Roles, ClipJob):
         """Load the models, and tell their notes."""
         super().open(host)
         host.note_model(self._skeleton.notes)
+        if self._ground is not None:
+            host.note_model(self._ground.notes)
 
     def prepare(self) -> None:
         """Load the models and the kernels."""
@@ -261,8 +278,8 @@ class Retarget(Verified, Roles, ClipJob):
             with host.bar("retargeting", len(motion)) as progress:
                 return retarget(
                     motion, body, joints, rest=self.rest, up=self.up, feet=self.feet, velocity=velocity,
-                    clearance=None if self.clearance == _NO_CLEARANCE else self.clearance, threads=host.threads,
-                    progress=progress,
+                    clearance=None if self.clearance == _NO_CLEARANCE else self.clearance, world=self._ground,
+                    threads=host.threads, progress=progress,
                 )  # fmt: skip
         except InputError:
             if self.save_map is not None:
@@ -295,7 +312,7 @@ def _save_draft(path: Path, joints: dict[str, tuple[str | int, str | int]], host
 
 def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
     """Return the answer as plain values; lengths in the unit of the target's file, but in legs in the judgement."""
-    from synovia.jobs.reports import judgement_object
+    from synovia.jobs.reports import foothold_object, judgement_object
 
     names, stance = [body.skeleton.frame_names for body in (answer.source, answer.target)], answer.stance
     return {
@@ -337,6 +354,7 @@ def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
         "missed": list(answer.missed_frames),
         "worst": answer.worst,
         "clearance": answer.clearance,
+        "footholds": {role: [foothold_object(hold) for hold in holds] for role, holds in answer.footholds.items()},
         "too_near": [
             {"pair": list(one.pair), "distance": one.distance, "frames": list(one.frames)} for one in answer.too_near
         ],

@@ -77,6 +77,8 @@ ENTRIES: Final = {
     "goals.ways.clear_ways": Entry("ways that keep clearance", 8.0),
     "loops.closing.close_rows": Entry("poses with loops", 8.0),
     "loops.closing.write_rows": Entry("freedom of loops", 2.0),
+    "goals.obstacles.put_obstacles": Entry("obstacles in other places", 2.0),
+    "goals.moving_ways.moving_way": Entry("ways among obstacles that move", 9.0),
     "collision.distance.distances": Entry("distances between shapes", 8.0),
     "collision.touching.touching": Entry("links that touch each other", 4.0),
     "jacobian.secondary_steps.secondary_family": Entry("secondary objectives", 16.0),
@@ -137,6 +139,11 @@ _OTHERS: Final = {
     ),
     "loops.closing.write_rows": (
         ("int32", 1), ("float64", 1), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),
+    ),
+    "goals.obstacles.put_obstacles": (("int32", 1), ("float64", 1), *(("float64", 2),) * 2),
+    "goals.moving_ways.moving_way": (
+        ("int32", 1), *(("float64", 1),) * 2, ("int32", 2), ("float64", 2), ("float64", 1), ("float64", 3),
+        ("float64", 2),
     ),
     "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
     "collision.touching.touching": (

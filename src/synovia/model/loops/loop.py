@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from functools import cached_property
+from typing import Any, Final, NamedTuple, Protocol, cast
 
 import numpy as np
 
@@ -12,10 +13,8 @@ from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnknownNameError, did_you_mean
 from synovia.kernels.layout import ABOUT_AXIS, ACROSS, ANY_TURN, AT_DISTANCE, NO_TURN
 from synovia.model.geometry import LONGEST, Array, as_numbers, as_transform, dimensions, is_number, rigid
-from synovia.model.joint import Kind
-
-if TYPE_CHECKING:
-    from synovia.model.skeleton import Skeleton
+from synovia.model.joint import Joint, Kind
+from synovia.model.pose import Posable
 
 LARGEST_POWER: Final = 4  # of a joint value in a coupling, as in MuJoCo
 
@@ -37,6 +36,38 @@ KINDS: Final = {
     "cylindrical": Ties(3, ABOUT_AXIS, 4),
     "distance": Ties(AT_DISTANCE, ANY_TURN, 1),
 }
+
+
+class Tied(Posable, Protocol):
+    """The part of a skeleton that its loops concern."""
+
+    name: str
+    joints: tuple[Joint, ...]
+    parents: tuple[int, ...]
+    loops: tuple[Tie, ...]
+
+    @cached_property
+    def rest_q(self) -> Array:
+        """Joint values of the rest pose."""
+        ...
+
+    @cached_property
+    def size(self) -> float:
+        """Length of the longest chain."""
+        ...
+
+    @cached_property
+    def leader_rows(self) -> Mapping[int, int]:
+        """Row of the leader of each mimic joint."""
+        ...
+
+    def locate(self, frame: str | int) -> tuple[int, Array | None]:
+        """Return the joint that carries a frame, and the frame's place on it."""
+        ...
+
+    def value_index(self, joint: str | int) -> int:
+        """Return the row of a joint."""
+        ...
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -115,7 +146,7 @@ class Loop(ChecksArguments):
         """What it ties."""
         return (self.first,) if self.second is None else (self.first, self.second)
 
-    def ends(self, skeleton: Skeleton) -> tuple[tuple[int, Array], tuple[int, Array]]:
+    def ends(self, skeleton: Tied) -> tuple[tuple[int, Array], tuple[int, Array]]:
         """Return both frames: the joint that carries each, -1 for the world, and the frame (4, 4) on it.
 
         Raises:
@@ -195,7 +226,7 @@ class Coupling(ChecksArguments):
         """What it ties."""
         return tuple(self.terms)
 
-    def joint_rows(self, skeleton: Skeleton) -> tuple[int, ...]:
+    def joint_rows(self, skeleton: Tied) -> tuple[int, ...]:
         """Return the rows of its joints.
 
         Raises:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,13 +16,10 @@ from synovia.kernels.packing import packed, table_of
 from synovia.model.change import blend
 from synovia.model.geometry import Array, rigid
 from synovia.model.joint import Kind
-from synovia.model.loops.loop import KINDS, Coupling
+from synovia.model.loops.loop import KINDS, Coupling, Tied
 from synovia.model.loops.tables import LoopTables, loop_tables
 from synovia.model.pose import drawn_values
 from synovia.model.tables import Ints
-
-if TYPE_CHECKING:
-    from synovia.model.skeleton import Skeleton
 
 CLOSED: Final = 1e-9  # what loops of a closed pose lack at most, reaches or radians
 TIGHT: Final = 1e-10  # the same for poses that are solved
@@ -52,7 +49,7 @@ class Mechanism:
         reach: Length by which lengths are divided, length units.
     """
 
-    def __init__(self, skeleton: Skeleton) -> None:
+    def __init__(self, skeleton: Tied) -> None:
         """Pack the whole skeleton: each joint is a row, and mimic joints follow the variables of their leaders."""
         self.skeleton = skeleton
         t = skeleton.tables

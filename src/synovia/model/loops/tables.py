@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,8 @@ from numpy.typing import NDArray
 from synovia.kernels import layout
 from synovia.model.geometry import Array
 from synovia.model.joint import Kind
-from synovia.model.loops.loop import KINDS, Coupling, Loop, Tie
+from synovia.model.loops.loop import KINDS, Coupling, Loop, Tie, Tied
 from synovia.model.tables import Ints
-
-if TYPE_CHECKING:
-    from synovia.model.skeleton import Skeleton
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -76,7 +73,7 @@ class LoopTables:
 
 
 def loop_tables(
-    skeleton: Skeleton,
+    skeleton: Tied,
     ties: Sequence[Tie],
     row_of: Callable[[int], int],
     on_row: Callable[[int, Array], Array],
@@ -130,14 +127,14 @@ def loop_tables(
     )
 
 
-def joints_of(skeleton: Skeleton, tie: Tie) -> tuple[int, ...]:
+def joints_of(skeleton: Tied, tie: Tie) -> tuple[int, ...]:
     """Return the joints that a loop ties directly: the carriers of its frames, or the joints of a coupling."""
     if isinstance(tie, Loop):
         return tuple(row for row, _ in tie.ends(skeleton) if row >= 0)
     return tie.joint_rows(skeleton)
 
 
-def moved_by(skeleton: Skeleton, tie: Tie) -> frozenset[int]:
+def moved_by(skeleton: Tied, tie: Tie) -> frozenset[int]:
     """Return the joints whose values open or close a loop; mimic joints stand for their leaders too."""
     if isinstance(tie, Loop):
         above: list[set[int]] = []

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.kernels import layout
 from synovia.model.geometry import Array, frames_to_transforms
-from synovia.model.shapes.body import Ints, packed_shapes
+from synovia.model.shapes.body import BodyShapes, Ints, packed_shapes
 from synovia.model.shapes.distances import PackedShapes, contact_rows
 from synovia.model.skeleton import Skeleton
 from synovia.model.tables import writable
@@ -66,28 +66,45 @@ def are_near(skeleton: Skeleton, frames: Array, pairs: Ints, distance: float) ->
         pairs: Rows of the joints that carry both links of each pair, (p, 2).
         distance: The distance, length units.
     """
-    from synovia.kernels.collision.touching import touching
-
-    out = np.zeros(len(frames), np.bool_)
     if distance != 0.0:
+        out = np.zeros(len(frames), np.bool_)
         out[near_shapes(skeleton, frames, pairs, distance).poses] = True
         return out
     body = packed_shapes(skeleton)
-    place = {int(row): k for k, row in enumerate(body.links[:, layout.LINK_ROW])}
+    numbers = _numbers(body, pairs)
+    found = touches(body, numbers, (frames[k : k + 1] for k in range(len(frames))))
+    return np.fromiter((counts.any() for counts in found), np.bool_, len(frames))
+
+
+def touches(body: BodyShapes, pairs: Ints, parts: Iterable[Array]) -> Iterator[NDArray[np.int64]]:
+    """Yield for each part of some poses in how many of them the links of each pair touch, (p,).
+
+    Args:
+        body: The shapes of the body.
+        pairs: Numbers of both links of each pair among those of the body, (p, 2).
+        parts: World frames of the joints in the poses of each part, (T, n, 12).
+    """
+    from synovia.kernels.collision.touching import touching
+
     count = len(body.owners)
     shapes = np.zeros((count + len(body.links), layout.SHAPE_WIDTH))  # a sphere around each link comes after the shapes
     shapes[:count] = body.packed.shapes
     shapes[count:, layout.ORIGIN : layout.HALF_SIZES] = body.covers[:, : layout.BALL_RADIUS]
     shapes[count:, layout.EXTENT] = body.covers[:, layout.BALL_RADIUS]
-    counted = np.zeros((len(pairs), layout.COUNTED_WIDTH), np.int32)
-    counted[:, : layout.TOUCHES] = [[place[int(a)], place[int(b)]] for a, b in pairs]
     points, links = writable(body.packed.points, body.links)
+    counted = np.zeros((len(pairs), layout.COUNTED_WIDTH), np.int32)
+    counted[:, : layout.TOUCHES] = pairs
     placed, corners = shapes.copy(), np.empty((layout.MOST_CORNERS, layout.CORNER_WIDTH))
-    for k in range(len(frames)):
+    for frames in parts:
         counted[:, layout.TOUCHES] = 0
-        touching(shapes, points, links, frames[k : k + 1], counted, placed, corners)
-        out[k] = counted[:, layout.TOUCHES].any()
-    return out
+        touching(shapes, points, links, frames, counted, placed, corners)
+        yield counted[:, layout.TOUCHES].astype(np.int64)
+
+
+def _numbers(body: BodyShapes, pairs: Ints) -> Ints:
+    """Return the numbers of links among those of a body, (p, 2), of pairs of rows of their joints (p, 2)."""
+    place = {int(row): k for k, row in enumerate(body.links[:, layout.LINK_ROW])}
+    return np.array([[place[int(a)], place[int(b)]] for a, b in pairs], np.int32).reshape(-1, 2)
 
 
 def _none() -> NearShapes:
@@ -98,8 +115,7 @@ def _none() -> NearShapes:
 def _by_chunk(skeleton: Skeleton, frames: Array, pairs: Ints, within: float) -> Iterator[NearShapes]:
     """Yield the contacts of some poses after the other."""
     body = packed_shapes(skeleton)
-    place = {int(row): k for k, row in enumerate(body.links[:, layout.LINK_ROW])}
-    links, ends = np.unique([[place[int(a)], place[int(b)]] for a, b in pairs], return_inverse=True)
+    links, ends = np.unique(_numbers(body, pairs), return_inverse=True)
     ends = ends.reshape(-1, 2)
     rows, covers = body.links[links, layout.LINK_ROW], body.covers[links]
     both = [body.shape_pairs(pair[None]) for pair in pairs]

@@ -15,13 +15,12 @@ from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
 from synovia.errors import InputError
-from synovia.kernels import layout
 from synovia.model.geometry import Array
 from synovia.model.joint import Kind
 from synovia.model.pose import random_values, world_frames
 from synovia.model.shapes.body import BodyShapes, Ints, packed_shapes
+from synovia.model.shapes.over_time import touches
 from synovia.model.skeleton import Skeleton
-from synovia.model.tables import writable
 from synovia.model.tree import ancestors
 from synovia.text import counted, first_few
 
@@ -385,19 +384,6 @@ class _Tree:
 
 def _touches(skeleton: Skeleton, body: BodyShapes, pairs: Ints, q: Array) -> NDArray[np.int64]:
     """Return in how many poses the links of each pair touch."""
-    from synovia.kernels.collision.touching import touching
-
-    n = len(body.owners)
-    shapes = np.zeros((n + len(body.links), layout.SHAPE_WIDTH))
-    shapes[:n] = body.packed.shapes
-    shapes[n:, layout.ORIGIN : layout.HALF_SIZES] = body.covers[:, : layout.BALL_RADIUS]
-    shapes[n:, layout.EXTENT] = body.covers[:, layout.BALL_RADIUS]
-    points, links = writable(body.packed.points, body.links)
-    counted_pairs = np.zeros((len(pairs), layout.COUNTED_WIDTH), np.int32)
-    counted_pairs[:, : layout.TOUCHES] = pairs
-    placed, corners = shapes.copy(), np.empty((layout.MOST_CORNERS, layout.CORNER_WIDTH))
     step = max(_AT_ONCE // len(skeleton), 1)
-    for at in range(0, len(q), step):
-        frames = world_frames(skeleton, q[at : at + step])
-        touching(shapes, points, links, frames, counted_pairs, placed, corners)
-    return counted_pairs[:, layout.TOUCHES].astype(np.int64)
+    parts = (world_frames(skeleton, q[at : at + step]) for at in range(0, len(q), step))
+    return sum(touches(body, pairs, parts), np.zeros(len(pairs), np.int64))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Final
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -13,15 +13,35 @@ from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import random_values, world_frames
 from synovia.model.shapes.body import BodyShapes, packed_shapes
 from synovia.model.shapes.distances import contact_rows
-from synovia.model.shapes.pairs import NEARLY, self_pairs
+from synovia.model.shapes.pairs import NEARLY, LinkPair, self_pairs
 from synovia.model.skeleton import Skeleton
 
 Bools = NDArray[np.bool_]
 
-_SAMPLES: Final = 200  # random poses; a share of 95 % is then known to 1.5 %
+SAMPLES: Final = 200  # random poses; a share of 95 % is then known to 1.5 %
 _AT_ONCE: Final = 20  # poses between two looks at which pairs are still in question
 
 _known: WeakKeyDictionary[Skeleton, dict[float, Bools]] = WeakKeyDictionary()
+
+
+class ClosePairs(NamedTuple):
+    """Pairs of links that cannot be some distance apart, so that they only must not touch.
+
+    Args:
+        distance: The distance, length units.
+        pairs: The pairs, named as in ``SelfPairs.pairs``.
+    """
+
+    distance: float
+    pairs: tuple[LinkPair, ...]
+
+
+def close_pairs(skeleton: Skeleton, distance: float) -> ClosePairs:
+    """Return the pairs that ``pairs_within`` finds, by name."""
+    near = pairs_within(skeleton, distance).tolist()
+    return ClosePairs(
+        distance, tuple(pair for pair, is_near in zip(self_pairs(skeleton).pairs, near, strict=True) if is_near)
+    )
 
 
 def pairs_within(skeleton: Skeleton, distance: float) -> Bools:
@@ -31,8 +51,10 @@ def pairs_within(skeleton: Skeleton, distance: float) -> Bools:
 
     Args:
         skeleton: The body.
-        distance: Distance between the shapes of both links, length units.
+        distance: Distance between the shapes of both links, length units; no pair is nearer than one of 0 or less.
     """
+    if distance <= 0.0:
+        return np.zeros(len(self_pairs(skeleton).rows), np.bool_)
     known = _known.setdefault(skeleton, {})
     if distance not in known:
         known[distance] = _find(skeleton, distance)
@@ -43,11 +65,11 @@ def _find(skeleton: Skeleton, distance: float) -> Bools:
     """Find the pairs."""
     rows = self_pairs(skeleton).rows
     body = packed_shapes(skeleton)
-    q = random_values(skeleton, _SAMPLES, 0)
+    q = random_values(skeleton, SAMPLES, 0)
     farther = np.zeros(len(rows), np.int64)  # in how many poses each pair is not so near
-    most = int((1.0 - NEARLY) * _SAMPLES + 0.5)
+    most = int((1.0 - NEARLY) * SAMPLES + 0.5)
     left = np.arange(len(rows))
-    for at in range(0, _SAMPLES, _AT_ONCE):
+    for at in range(0, SAMPLES, _AT_ONCE):
         frames = frames_to_transforms(world_frames(skeleton, q[at : at + _AT_ONCE]))
         near = _covers_within(body, rows[left], frames, distance)
         farther[left] += (~near).sum(axis=0)

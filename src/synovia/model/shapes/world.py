@@ -19,6 +19,8 @@ from synovia.model.geometry import (
     AXES,
     LONGEST,
     Array,
+    align_z,
+    as_direction,
     as_matrix,
     as_numbers,
     as_transform,
@@ -39,7 +41,8 @@ from synovia.model.shapes.distances import (
     pack_cloud,
     pack_shapes,
 )
-from synovia.model.shapes.solids import HalfSpace, PointCloud, Shape, Solid
+from synovia.model.shapes.ground import Ground, ground_under
+from synovia.model.shapes.solids import HalfSpace, PointCloud, Shape, Solid, Sphere
 from synovia.text import counted, first_few
 
 if TYPE_CHECKING:
@@ -107,7 +110,11 @@ class Obstacle(ChecksArguments):
             transform: The new frame of the obstacle in the world, as the argument of ``Obstacle``.
         """
         what = "transform" if self.name is None else f"transform of obstacle {self.name!r}"
-        return self._with(transform=as_place(transform, what))
+        return self.standing(as_place(transform, what))
+
+    def standing(self, transform: Array) -> Obstacle:
+        """Return the obstacle in another place, as ``placed`` does; the transform is rigid and read-only."""
+        return self._with(transform=transform)
 
     def scaled(self, factor: float) -> Obstacle:
         """Return the obstacle with all lengths times a factor above 0, about the origin of the world."""
@@ -328,11 +335,23 @@ class World(ChecksArguments):
             (Sphere(center=(0, 0, 2), radius=0.1),)
         """
         check_kind("transforms", transforms, Mapping, "such as {'ball': (0, 0, 1)}")
+        return self.standing(
+            {
+                (row := self.index(name)): self.obstacles[row].placed(given).transform
+                for name, given in transforms.items()
+            }
+        )
+
+    def standing(self, transforms: Mapping[int, Array]) -> World:
+        """Return the world with obstacles in other places, as ``moved`` does.
+
+        Args:
+            transforms: The new frame of each obstacle that moves, (4, 4), read-only, by its row; rigid.
+        """
         obstacles, table = list(self.obstacles), self.transforms.copy()
-        for name, given in transforms.items():
-            row = self.index(name)
-            obstacles[row] = obstacles[row].placed(given)
-            table[row] = obstacles[row].transform
+        for row, transform in transforms.items():
+            obstacles[row] = obstacles[row].standing(transform)
+            table[row] = transform
         table.setflags(write=False)
         new = self._with(tuple(obstacles))
         kept = ("names", "_rows", "_shapes")
@@ -445,10 +464,87 @@ class World(ChecksArguments):
         _, first = np.unique(owners[order], return_index=True)
         return {self.names[owners[row]]: contact_of(rows[row]) for row in order[np.sort(first)]}
 
+    def ground(self, points: ArrayLike, up: Any = None) -> Ground:
+        """Return the surface under points: its height, its normal, and the obstacle that it belongs to.
+
+        Each point is on a vertical line. Obstacles that overlap or touch on this line count as one piece, such as the
+        steps of stairs. The ground is the top of the highest piece that begins at or below the point. So a point in the
+        open has the surface below it, whatever is above it; a point inside an obstacle has the top of this obstacle.
+
+        Heights are exact for every kind of shape, up to rounding. A plate on its edge, a line and a point hold nothing.
+
+        Args:
+            points: The points, (n, 3).
+            up: The axis that points up, such as ``"z"``, or a direction (3,); None for that of the world.
+
+        Raises:
+            InputError: If the points or the direction cannot be used, or no direction is known.
+
+        Example:
+            >>> import synovia as sy
+            >>> world = sy.World({"floor": sy.HalfSpace(), "step": sy.Box(center=(1, 0, 0.1), size=(1, 1, 0.2))})
+            >>> ground = world.ground([(0, 0, 1), (1, 0, 1), (1, 0, 0.1)], up="z")
+            >>> ground.heights, ground.obstacles
+            (array([0. , 0.2, 0.2]), ('floor', 'step', 'step'))
+        """
+        at = as_numbers(points, (-1, 3), "points")
+        axis = up if up is not None else self.up
+        if axis is None or (isinstance(axis, str) and axis not in AXES):
+            raise InputError("up", value=up, expected=f"a direction, or one of {', '.join(AXES)}")
+        way = axis_vector(axis) if isinstance(axis, str) else as_direction(axis, "up")
+        shapes, names = self._in_world
+        heights, normals, rows = ground_under(shapes, at, way)
+        return Ground(heights, normals, tuple(None if row < 0 else names[row] for row in map(int, rows)))
+
+    def planes(self, points: ArrayLike, obstacle: str | None = None) -> Array:
+        """Return the plane that keeps each point out of the obstacle nearest to it, as frames (n, 4, 4).
+
+        The origin of a frame is the place of the obstacle's surface that is nearest to the point, and its z axis points
+        out: to a point outside, or the shortest way out from inside. On a flat face, it is the plane of this face. The
+        shapes of obstacles are convex, so all that is in front of the plane is outside of the shape. Such frames are
+        targets of a ``PlaneGoal``, one for each frame of a track.
+
+        Args:
+            points: The points, (n, 3).
+            obstacle: Name of the obstacle; None for the nearest one, for each point.
+
+        Raises:
+            InputError: If the points cannot be used, or the world has no obstacles.
+            UnknownNameError: If there is no obstacle of this name.
+
+        Example:
+            >>> import synovia as sy
+            >>> world = sy.World({"box": sy.Box(size=(2, 2, 2))})
+            >>> plane = world.planes([(0.2, 0.3, 1.5)])[0]
+            >>> plane[:3, 3], plane[:3, 2]
+            (array([0.2, 0.3, 1. ]), array([0., 0., 1.]))
+        """
+        at = as_numbers(points, (-1, 3), "points")
+        if obstacle is not None:
+            self.index(obstacle)
+        elif not self.obstacles:
+            raise InputError("World.planes", value="no obstacles", expected="at least one")
+        world = self if obstacle is None else self._with((self[obstacle],))
+        out = np.empty((len(at), 4, 4))
+        for frame, point in zip(out, at, strict=True):
+            contact = next(iter(world.distances(Sphere(center=point, radius=0.0)).values()))
+            frame[...] = rigid(contact.points[1], align_z(contact.normal))
+        return out
+
+    @cached_property
+    def _in_world(self) -> tuple[tuple[Shape, ...], tuple[str, ...]]:
+        """All shapes in the world, and the name of the obstacle of each."""
+        found = [
+            (shape if each.transform is _EYE else shape.moved(each.transform), cast("str", each.name))
+            for each in self.obstacles
+            for shape in each.shapes
+        ]
+        return tuple(shape for shape, _ in found), tuple(name for _, name in found)
+
     def _with(self, obstacles: tuple[Obstacle, ...]) -> World:
         """Return a world with other obstacles, whose names were checked."""
         new = object.__new__(World)
-        new.__dict__.update({each.name: getattr(self, each.name) for each in fields(self)}, obstacles=obstacles)
+        new.__dict__.update({name: self.__dict__[name] for name in _FIELDS}, obstacles=obstacles)
         return new
 
     def __eq__(self, other: object) -> bool:
@@ -474,6 +570,9 @@ class World(ChecksArguments):
         if not self.obstacles:
             return "World()"
         return f"World({first_few([f'{each.name!r}: {each.kinds}' for each in self.obstacles])})"
+
+
+_FIELDS: Final = tuple(each.name for each in fields(World))
 
 
 def unlike(names: Iterable[str | None]) -> list[str | None]:

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array
+from synovia.model.shapes.world import World
 from synovia.retargeting.judging.actor import Actor
 
 Bools = NDArray[np.bool_]
@@ -109,7 +110,7 @@ class Foot:
         return precision, float(_wider(self.near | own, edge)[other].mean())
 
 
-def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
+def feet(result: Actor, source: Actor | None, turn: float, world: World | None = None) -> list[Foot]:
     """Return the feet of a clip.
 
     A point is in contact while it is low and slow. The result's points are held while those of the source are in
@@ -119,6 +120,8 @@ def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
         result: The clip.
         source: Its source; None without one.
         turn: Rotation about the vertical from the source to the result, radians.
+        world: What the result stands on, in its unit; heights then count from the surface under each point. None for a
+            level floor.
     """
     out: list[Foot] = []
     c, s = np.cos(turn), np.sin(turn)
@@ -127,7 +130,7 @@ def feet(result: Actor, source: Actor | None, turn: float) -> list[Foot]:
         role = f"{side}_foot"
         if role not in result.rows or (source is not None and role not in source.rows):
             continue
-        own = _points(result, role)
+        own = _points(result, role, world)
         other = own if source is None else _points(source, role)[:, : own.shape[1]]  # ankles beside ankles
         fps = result.motion.fps
         found = _contacts(
@@ -239,15 +242,23 @@ def _calm(path: Array, window: int) -> Array:
     return mean - mean.mean(0)
 
 
-def _points(actor: Actor, role: str) -> Array:
-    """Return the places of the ankle, and of the toe end if there is one, (T, points, 3), in lengths of the leg."""
+def _points(actor: Actor, role: str, world: World | None = None) -> Array:
+    """Return the places of the ankle, and of the toe end if there is one, (T, points, 3), in lengths of the leg.
+
+    With a world, their heights are those above the surface below; where nothing is below, above height 0.
+    """
     rows, below = [actor.rows[role]], actor.below(role)[1:]
     if below:
         start = actor.places[0, rows[0]]
         far = [float(np.linalg.norm(actor.places[0, row] - start)) for row in below]
         if max(far) > _LOW * actor.leg:
             rows.append(below[int(np.argmax(far))])
-    return actor.places[:, rows] / actor.leg
+    places = actor.places[:, rows]
+    if world is not None:
+        points = actor.frames[:, rows, 9:].reshape(-1, 3)
+        heights = world.ground(points, actor.up).heights.reshape(places.shape[:2])
+        places[..., HEIGHT] -= np.where(np.isfinite(heights), heights, 0.0)
+    return places / actor.leg
 
 
 def _contacts(points: Array, fps: float, ground: Array, slow: float) -> Bools:

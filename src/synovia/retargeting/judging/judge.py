@@ -10,6 +10,7 @@ from synovia.arguments import check_kind
 from synovia.clips.fit import Fitted
 from synovia.model.geometry import as_numbers
 from synovia.model.motion import InPlace, Motion
+from synovia.model.shapes.world import World
 from synovia.retargeting.judging.findings import LEVELS, Finding, apart, degrees, find, flipped, in_place
 from synovia.retargeting.judging.findings import missed as goals_missed
 from synovia.retargeting.judging.measure import Figures
@@ -109,6 +110,7 @@ def judge(
     flips: Sequence[int] | None = None,
     missed: Sequence[int] = (),
     errors: Any = None,
+    world: World | None = None,
 ) -> Judgement:
     """Judge a clip: how close it is to its source, and whether it can be used.
 
@@ -127,6 +129,7 @@ def judge(
         missed: Frames in which goals are missed, such as ``missed_frames`` of a tracked or retargeted motion.
         errors: Distances of the points that the clip was fitted to, (T, K), length units of the clip, NaN where a point
             was not seen; None for those of a fitted motion.
+        world: Steps and ramps on which the feet of the clip stand; None for a level floor.
 
     Raises:
         InputError: If a clip has no frames, the two differ in length, or an axis is not known.
@@ -144,7 +147,9 @@ def judge(
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     whole = motion.with_root_motion() if isinstance(motion, InPlace) else motion
-    figures = Figures(whole, source, joint_map, (source_up, up))
+    if world is not None:
+        check_kind("world", world, World, "sy.World({...}) is one")
+    figures = Figures(whole, source, joint_map, (source_up, up), world)
     if isinstance(motion, Fitted):
         flips, errors = motion.flips if flips is None else flips, motion.errors if errors is None else errors
     made = [flipped(flips or (), len(motion)), goals_missed(missed, len(motion))]

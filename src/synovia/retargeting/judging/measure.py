@@ -10,12 +10,14 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.clips.upright import axis_name
 from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.anatomy.names import SIDES
 from synovia.model.anatomy.roles import ORDER
 from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
+from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import NEEDED
 from synovia.retargeting.bones import carrier_of
@@ -102,6 +104,7 @@ class Figures:
         source: Its source; None without one.
         joint_map: Rows of the matched joints, (source, result), by role.
         up: Axes that point up in the source and in the result; None to find them.
+        world: What the result stands on; None for a level floor.
 
     Raises:
         InputError: If a clip has no frames, or the two differ in length.
@@ -113,9 +116,10 @@ class Figures:
         source: Motion | None,
         joint_map: Mapping[str, tuple[Any, Any]] | None,
         up: tuple[str | None, str | None],
+        world: World | None = None,
     ) -> None:
         """Find the parts of both bodies and their up axes."""
-        self.motion, self.source = motion, source
+        self.motion, self.source, self._world = motion, source, world
         if source is not None and len(source) != len(motion):
             raise InputError(
                 "the two clips differ in length", where=motion.name, value=len(motion),
@@ -236,7 +240,12 @@ class Figures:
     @cached_property
     def feet(self) -> tuple[Foot, ...]:
         """Contacts, slide and heights of the feet."""
-        return () if self.result is None or not self.whole else tuple(feet(self.result, self.origin, self.turn))
+        if self.result is None or not self.whole:
+            return ()
+        world = None
+        if self._world is not None:
+            world = self._world.matched(self.motion.skeleton, up=axis_name(self.result.up))
+        return tuple(feet(self.result, self.origin, self.turn, world))
 
     @cached_property
     def overlaps(self) -> tuple[Overlap, ...]:

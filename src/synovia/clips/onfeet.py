@@ -1,0 +1,111 @@
+"""Move root and legs of a clip so that points of its feet follow paths, with the smallest and smoothest change."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.goals import PositionGoal
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.pose import world_frames
+from synovia.tracking.trajectory import Effort, Model, Progress, Terms, solve_in_windows
+
+_STANDS: Final = 1e5  # weight of a point of a foot that stands, relative to the change of the joints' accelerations
+_SWINGS: Final = 1e3  # the same of one that does not
+HEEL_SHARE: Final = 0.05  # weight of the ankle of a foot that stands, relative to that of its toes
+_PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
+_BLEND: Final = 0.06  # seconds in which a correction begins or ends
+_ROUNDS: Final = (1e-2, 1.0)  # parts of these weights in successive rounds
+_EFFORT: Final = Effort(30, 1e-3)
+
+
+@dataclass(frozen=True, eq=False)
+class FootPoint:
+    """A point of a foot, and where it shall be.
+
+    Args:
+        row: Row of the joint that carries it.
+        local: Its place in the frame of the joint, (3,).
+        path: Its path, (T, 3).
+        stands: When it stands, (T,).
+        swings: Whether it follows its path when it does not stand, too; a foot then lies as its ankle turns it.
+        share: Weight relative to that of other points; those of less weight give way where the ankle is at its limits.
+    """
+
+    row: int
+    local: Array
+    path: Array
+    stands: NDArray[np.bool_]
+    swings: bool = False
+    share: float = 1.0
+
+
+def on_feet(
+    skeleton: Skeleton,
+    q: Array,
+    fps: float,
+    points: Sequence[FootPoint],
+    threads: int | None,
+    progress: Progress | None = None,
+) -> Array:
+    """Return joint values (T, nq) whose feet follow paths as far as limits permit; other joints keep their values.
+
+    Least squares solves all frames at once, as ``foot_lock`` does, so that legs and root share the correction and the
+    path of the root stays smooth.
+
+    Args:
+        skeleton: The body; its free root moves.
+        q: Joint values, (T, nq).
+        fps: Frames per second.
+        points: The points.
+        threads: Number of threads; None for all cores.
+        progress: Called with the share of the work that is done.
+    """
+    goals = [PositionGoal(point.row, offset=point.local, name=str(k)) for k, point in enumerate(points)]
+    model = Model(skeleton, goals, [(point.row,) for point in points], free_root=True, threads=threads)
+    smooth = (_BLEND * fps) ** 4
+    targets = np.tile(np.eye(4), (len(q), len(points), 1, 1))
+    targets[:, :, :3, 3] = np.stack([point.path for point in points], axis=1)
+    stands = np.stack([point.stands for point in points], axis=1)
+    free = np.array([_SWINGS if point.swings else 0.0 for point in points])
+    held = np.array([_STANDS * point.share for point in points])
+    weight = np.ones(model.columns)
+    weight[: 6 if model.is_length[:3].all() else 0] = _PELVIS
+    terms = Terms(
+        targets=targets.reshape(len(q), len(points), 16),
+        weights=np.repeat(np.where(stands, held, free) * smooth, 3, axis=1),
+        side=np.zeros(3 * len(points)),
+        reference=q.copy(),
+        pull=weight,
+        smooth=smooth * weight,
+        relative=True,
+    )
+    return solve_in_windows(model, terms, q, _EFFORT, shares=_ROUNDS, progress=progress)
+
+
+def raised(skeleton: Skeleton, q: Array, row: int, rise: Array, up: Array) -> Array:
+    """Return joint values (T, nq) with a free joint raised by lengths (T,).
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values, (T, nq).
+        row: Row of the joint.
+        rise: The lengths, (T,).
+        up: Upward direction, (3,).
+    """
+    parent, turn, out = skeleton.parents[row], skeleton.joints[row].rest[:3, :3], q.copy()
+    if parent >= 0:
+        turn = world_frames(skeleton, q)[:, parent, :9].reshape(-1, 3, 3) @ turn
+    first = skeleton.q_slice(row).start
+    out[:, first : first + 3] += rise[:, None] * (up @ turn)
+    return out
+
+
+def point_of(frames: Array, local: Array) -> Array:
+    """Return a point (T, 3) from its place in the frame of a joint, for world frames (T, 12) of the joint."""
+    return frames[:, 9:] + frames[:, :9].reshape(-1, 3, 3) @ local
