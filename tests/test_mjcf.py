@@ -188,6 +188,15 @@ def test_couplings_of_other_kinds_are_kept(tmp_path: Path, extra: str, followers
     assert residual(path, s) < 1e-9
 
 
+def test_a_rounded_range_does_not_stop_what_a_joint_follows(tmp_path: Path) -> None:
+    bent = BENT.replace('name="x"', 'name="x" range="0 120"').replace('range="-90 90"', 'range="-20 8"')
+    s = told(write(tmp_path, bent, equality('joint2="x" polycoef="0.2 0.6 -0.3 0 0"')))
+    assert s.notes[0].startswith("The range of joint 'y' was widened to -0.3491 to 0.15")
+    assert "it would stop 'x', which it follows, between its ends" in s.notes[0]
+    turns = [float(s.random_pose(seed)["x"]) for seed in range(40)]
+    assert max(turns) > math.radians(100)
+
+
 def residual(path: Path, s: Skeleton) -> float:
     """Return the largest residual of MuJoCo's equalities in random poses, which are closed ones of its values too."""
     model = mujoco.MjModel.from_xml_path(str(path))
