@@ -128,8 +128,8 @@ class Equalities:
         if not (m.jnt_limited[j] and m.jnt_limited[leader]):
             return
         first, last = self._checked(m.jnt_range[leader], f"range of joint {self._joints[leader]!r}").tolist()
-        x = np.linspace(first, last, _SAMPLES)
-        y: Array = self._reference(j) + np.polynomial.polynomial.polyval(x - self._reference(leader), c)
+        x: Array = np.linspace(float(first), float(last), _SAMPLES)
+        y: Array = self._reference(j) + np.vander(x - self._reference(leader), len(c), increasing=True) @ c
         low, high = self._checked(m.jnt_range[j], f"range of joint {self._joints[j]!r}").tolist()
         inside = np.flatnonzero((low <= y) & (y <= high))
         if not len(inside) or inside[-1] - inside[0] < len(inside):
