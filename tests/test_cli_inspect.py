@@ -113,10 +113,54 @@ def test_the_loops_of_a_real_gripper(shared_data: Path) -> None:
     pytest.importorskip("mujoco")
     path = shared_data / "robot" / "xarm7_hand_nomesh.xml"
     data = run("inspect", path, "--json").data
-    assert len(data["notes"]) == 2
-    assert all("<connect>" in note for note in data["notes"])
+    assert [(tie["kind"], tie["conditions"], tie["locked"]) for tie in data["loops"]] == [("point", 3, False)] * 2
+    assert (data["mobility"]["freedom"], data["mobility"]["redundant"], data["mobility"]["singular"]) == (1, 2, False)
+    assert (len(data["mobility"]["following"]), data["mobility"]["locked"]) == (4, [])
     lines = run("inspect", path).out.splitlines()
-    assert all(note in lines for note in data["notes"])
+    assert "2 loops: 5 degrees of freedom, of which they leave 1; 2 conditions are redundant" in lines
+    assert "left_finger - left_inner_knuckle  point" in lines
+
+
+FOUR_BAR = """<robot name="bars"><link name="base"/><link name="crank"/><link name="coupler"/><link name="rocker"/>
+<joint name="a" type="continuous"><parent link="base"/><child link="crank"/><axis xyz="0 0 1"/></joint>
+<joint name="b" type="continuous"><parent link="crank"/><child link="coupler"/><origin xyz="1 0 0"/><axis xyz="0 0 1"/>
+</joint>
+<joint name="c" type="continuous"><parent link="base"/><child link="rocker"/><origin xyz="3 0 0"/><axis xyz="0 0 1"/>
+</joint></robot>"""
+PIN = """schema = "synovia.loops/1"
+[[loop]]
+name = "pin"
+first = "coupler"
+second = "rocker"
+offset = [2.5, 0, 0]
+other_offset = [1.5, 0, 0]
+"""
+
+
+def test_loops_beside_a_model(tmp_path: Path) -> None:
+    (tmp_path / "bars.urdf").write_text(FOUR_BAR)
+    other = tmp_path / "pin.toml"
+    other.write_text(PIN)
+    assert run("inspect", tmp_path / "bars.urdf", "--json").data["mobility"] is None
+    data = run("inspect", tmp_path / "bars.urdf", "--loops", other, "--json").data
+    assert (data["degrees_of_freedom"], data["mobility"]["freedom"], data["mobility"]["redundant"]) == (3, 1, 1)
+    assert data["mobility"]["following"] == ["b", "c"]
+    goal = ("-t", "coupler=0.6,0.8,0", "--json")
+    q = run("solve", tmp_path / "bars.urdf", "--loops", other, "--root", "fixed", *goal).data["q"]
+    skeleton = sy.load_skeleton(tmp_path / "bars.urdf", loops=other)
+    assert sy.Pose(skeleton, q)["a"] == pytest.approx(math.atan2(0.8, 0.6), abs=1e-3)  # an open pose is refused
+    other.rename(tmp_path / "bars.loops.toml")
+    assert run("inspect", tmp_path / "bars.urdf", "--json").data["loops"] == data["loops"]
+    assert run("solve", tmp_path / "bars.urdf", *goal).data["q"] == pytest.approx(q)
+
+
+def test_a_loop_that_leaves_no_motion(tmp_path: Path) -> None:
+    (tmp_path / "bars.urdf").write_text(FOUR_BAR)
+    more = '[[loop]]\nname = "strut"\nfirst = "crank"\nsecond = "rocker"\nkind = "weld"\nother_offset = [-3, 0, 0]\n'
+    (tmp_path / "bars.loops.toml").write_text('schema = "synovia.loops/1"\n' + more)
+    out = run("inspect", tmp_path / "bars.urdf").out
+    assert "1 loop: 3 degrees of freedom, of which they leave 1; 4 conditions are redundant" in out
+    assert "strut  weld  crank - rocker  leaves no motion to 'a', 'c'" in out
 
 
 def test_a_joint_by_the_link_that_it_carries(tmp_path: Path) -> None:

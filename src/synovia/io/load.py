@@ -112,12 +112,13 @@ def companions_of(path: Path) -> tuple[Path, ...]:
     """
     found: dict[Path, None] = {path: None}
     waiting = [path]
+    with suppress(SynoviaError, OSError):
+        found.update(dict.fromkeys(_loops_beside(path)))
     while waiting:
         file = waiting.pop()
         with suppress(SynoviaError, OSError, MemoryError, RecursionError):
             fmt = format_of(file)
-            beside = _loops_beside(file) if file is path else []
-            for other in [*beside, *(() if fmt.companions is None else fmt.companions(file))]:
+            for other in () if fmt.companions is None else fmt.companions(file):
                 if other not in found:
                     found[other] = None
                     waiting.append(other)

@@ -30,6 +30,8 @@ from synovia.model.loops.loop import LARGEST_POWER, Coupling, Loop, Tie
 from synovia.model.loops.tables import moved_by
 
 _MOST_ROWS: Final = 600  # conditions of all loops of a model; more take too long to close
+_SAMPLES: Final = 201  # of the range of a joint that another one follows
+_BEYOND: Final = 1e-3  # part of its follower's way
 _FREELY: Final = ", so the joints in it move freely"
 
 
@@ -63,6 +65,7 @@ class Equalities:
     Attributes:
         followers: Joints that follow another one.
         locked: Value of each joint that cannot move.
+        ranges: Lower and upper end of joints whose own range would stop the joint that they follow on its way.
         ties: Loops and couplings.
         notes: Sentences about constraints that are not kept.
     """
@@ -80,6 +83,7 @@ class Equalities:
         self._bodies, self._joints = bodies, joints
         self.followers: dict[int, Follower] = {}
         self.locked: dict[int, float] = {}
+        self.ranges: dict[int, tuple[float, float]] = {}
         self.ties: list[Named] = []
         self.notes: list[str] = []
         kinds = mujoco.mjtEq
@@ -112,6 +116,29 @@ class Equalities:
             self.followers[j] = Follower(leader, float(c[1]), offset, binds=bool(m.jnt_limited[j]))
         else:
             self._add_coupling(e, {j: 1.0}, {} if leader < 0 else {leader: 1.0}, c)
+            if leader >= 0 and not known:
+                self._widen(j, leader, c)
+
+    def _widen(self, j: int, leader: int, c: Array) -> None:
+        """Widen the range of a joint that follows another one, if it lets that one go through parts of its range alone.
+
+        Such ranges are rounded: models of knees have those of the ends of a curve that goes beyond them in between.
+        """
+        m = self._model
+        if not (m.jnt_limited[j] and m.jnt_limited[leader]):
+            return
+        first, last = self._checked(m.jnt_range[leader], f"range of joint {self._joints[leader]!r}").tolist()
+        x: Array = np.linspace(float(first), float(last), _SAMPLES)
+        y: Array = self._reference(j) + np.vander(x - self._reference(leader), len(c), increasing=True) @ c
+        low, high = self._checked(m.jnt_range[j], f"range of joint {self._joints[j]!r}").tolist()
+        inside = np.flatnonzero((low <= y) & (y <= high))
+        if not len(inside) or inside[-1] - inside[0] < len(inside):
+            return
+        beyond = _BEYOND * float(np.ptp(y))  # it may be farther between two samples
+        low, high = min(low, float(y.min()) - beyond), max(high, float(y.max()) + beyond)
+        self.ranges[j] = low, high
+        why = f"it would stop {self._joints[leader]!r}, which it follows, between its ends"
+        self.notes.append(f"The range of joint {self._joints[j]!r} was widened to {low:.4g} to {high:.4g}: {why}.")
 
     def _read_tendons(self, e: int) -> None:
         """Read L - L0 = a polynomial of M - M0, where L and M are lengths of fixed tendons, sums of joint values."""

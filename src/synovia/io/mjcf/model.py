@@ -201,6 +201,7 @@ class _Reader:
         self.taken = {*self.bodies, *self.joints, *filter(None, self.sites)}
         equalities = Equalities(mujoco, model, self.bodies, self.joints, self.checked)
         self.followers, self.locked, self.ties = equalities.followers, equalities.locked, equalities.ties
+        self.ranges = equalities.ranges
         self.notes += equalities.notes
         self.read_tendon_limits()
         self.drop_conflicting_ranges()
@@ -352,7 +353,7 @@ class _Reader:
         m, kind = self.model, self.kind(j)
         if j in self.locked:
             return Interval(self.locked[j], self.locked[j])
-        low, high = (float(v) for v in m.jnt_range[j])
+        low, high = self.ranges.get(j) or (float(v) for v in m.jnt_range[j])
         if not m.jnt_limited[j] or kind is Kind.FREE:
             return None
         if kind is Kind.BALL:

@@ -9,7 +9,7 @@ import math
 from synovia.kernels import layout
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.custom import CURVATURE, write_custom
-from synovia.kernels.goals.frames import goal_frame
+from synovia.kernels.goals.frames import goal_frame, rate
 from synovia.kernels.goals.residuals import goal_error
 from synovia.kernels.math.rotations import column, origin_of, rotation_of
 from synovia.kernels.math.vectors import TINY, cross, dot, norm, scale, sub
@@ -30,9 +30,9 @@ def axis_of(problem, q, frames, row, c):
     R = rotation_of(frames, row)
     z = column(R, 2)
     if kind == layout.HINGE:
-        return (v if c == 0 else -1), 1, scale(tree.couple[row, layout.RATIO], z)
+        return (v if c == 0 else -1), 1, scale(rate(problem, row), z)
     if kind == layout.SLIDE:
-        return (v if c == 3 else -1), 0, scale(tree.couple[row, layout.RATIO] * problem.reach, z)
+        return (v if c == 3 else -1), 0, scale(rate(problem, row), z)
     if (kind == layout.BALL or kind == layout.FREE) and c < 3:
         return (v + c if v >= 0 else -1), 1, column(R, c)
     if kind == layout.FREE and translation >= 0:

@@ -17,10 +17,12 @@ from synovia.kernels.layout import (
     ROTATION,
     SLIDE,
     TRANSLATION_COLUMN,
+    VARIABLE,
 )
 from synovia.kernels.math.rotations import apply, column, load_rotation, matmul, matmul_t, origin_of, rotation_of
 from synovia.kernels.math.vectors import add, cross, dot, load, norm, scale, sub
 from synovia.kernels.tree.forward import translation_axes
+from synovia.kernels.tree.variables import step_unit
 
 SKEWED = F(1e-5)  # largest entry of RᵀR - 1 that counts as rounding
 FARTHEST = F(1e15)  # largest coordinate, length units; ``LONGEST`` of the joints
@@ -136,6 +138,16 @@ def add_column(J, k, parts, v, linear, angular, wp, wr):
             J[k + i, v] += wr * angular[i]
 
 
+@inline
+def rate(problem, row):
+    """Return by how much the hinge or slide of a row moves for a unit of its column: radians or length units.
+
+    The unit is that of the variable that drives it: a slide may follow a hinge.
+    """
+    tree = problem.tree
+    return tree.couple[row, RATIO] * step_unit(problem.limits, tree.ints[row, VARIABLE], problem.reach)
+
+
 @device
 def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
     """Add the Jacobian of a frame at p on a row of the tree, position times wp and rotation times wr, to rows from k.
@@ -150,10 +162,10 @@ def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
         R = rotation_of(frames, row)
         arm = sub(p, origin_of(frames, row))
         if kind == HINGE and v >= 0:
-            z = scale(tree.couple[row, RATIO], column(R, 2))
+            z = scale(rate(problem, row), column(R, 2))
             add_column(J, k, parts, v, cross(z, arm), z, wp, wr)
         elif kind == SLIDE and v >= 0:
-            z = scale(tree.couple[row, RATIO] * problem.reach, column(R, 2))
+            z = scale(rate(problem, row), column(R, 2))
             add_column(J, k, parts, v, z, zero, wp, wr)
         elif (kind == BALL or kind == FREE) and v >= 0:
             for c in range(3):
@@ -174,9 +186,9 @@ def add_joint_row(problem, q, frames, row, force, torque, J, k):
     kind, v, translation = tree.ints[row, KIND], tree.ints[row, COLUMN], tree.ints[row, TRANSLATION_COLUMN]
     R = rotation_of(frames, row)
     if kind == HINGE and v >= 0:
-        J[k, v] += tree.couple[row, RATIO] * dot(column(R, 2), torque)
+        J[k, v] += rate(problem, row) * dot(column(R, 2), torque)
     elif kind == SLIDE and v >= 0:
-        J[k, v] += tree.couple[row, RATIO] * problem.reach * dot(column(R, 2), force)
+        J[k, v] += rate(problem, row) * dot(column(R, 2), force)
     elif (kind == BALL or kind == FREE) and v >= 0:
         for c in range(3):
             J[k, v + c] += dot(column(R, c), torque)

@@ -6,7 +6,7 @@ products of ``residuals.geometric_jacobian`` give the same numbers in less time.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
-from synovia.kernels.goals.frames import add_column, goal_frame, local_frame
+from synovia.kernels.goals.frames import add_column, goal_frame, local_frame, rate
 from synovia.kernels.goals.general import general_jacobian
 from synovia.kernels.goals.term import NOTHING, unit
 from synovia.kernels.layout import (
@@ -111,13 +111,12 @@ def partial_jacobian(problem, q, frames, targets, J):
             kind, v, translation = tree.ints[i, KIND], tree.ints[i, COLUMN], tree.ints[i, TRANSLATION_COLUMN]
             B = prefix_rotation(problem, frames, i)
             M, m = motion(problem, q, i)
-            ratio = tree.couple[i, RATIO]
             if kind == HINGE and v >= 0:  # ∂/∂x of (cos x, -sin x; sin x, cos x)
-                sine, cosine = ratio * M[3], ratio * M[0]
+                sine, cosine = rate(problem, i) * M[3], rate(problem, i) * M[0]
                 D = (-sine, -cosine, F(0), cosine, -sine, F(0), F(0), F(0), F(0))
                 differentiate(problem, J, g, v, B, D, NOTHING, S, R)
             elif kind == SLIDE and v >= 0:
-                differentiate(problem, J, g, v, B, ZERO, (F(0), F(0), ratio * problem.reach), S, R)
+                differentiate(problem, J, g, v, B, ZERO, (F(0), F(0), rate(problem, i)), S, R)
             elif (kind == BALL or kind == FREE) and v >= 0:  # q ← q · exp(w): ∂M/∂w at w = 0
                 for c in range(3):
                     differentiate(problem, J, g, v + c, B, matmul(M, generator(c)), NOTHING, S, R)

@@ -1,0 +1,107 @@
+"""Loops in files: TOML beside a model and in it, errors with their lines, and formats that cannot hold them."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from synovia.errors import FormatError
+
+HEAD = 'schema = "synovia.loops/1"\n'
+
+
+def bars() -> sy.Skeleton:
+    """Return three bars, of which the second and the third can be pinned."""
+    hinge = {"kind": sy.Kind.HINGE, "axis": (0, 0, 1)}
+
+    def bar(name: str, parent: str | None, x: float) -> sy.Joint:
+        rest = np.eye(4)
+        rest[0, 3] = x
+        return sy.Joint(name, parent, rest=rest, **hinge)
+
+    return sy.Skeleton([bar("crank", None, 0), bar("the coupler", "crank", 1), bar("rocker", None, 3)])
+
+
+TURN = np.array([[0.36, 0.48, -0.8], [-0.8, 0.6, 0.0], [0.48, 0.64, 0.6]])
+FRAME = np.block([[TURN, np.array([[1.5], [0], [0]])], [np.zeros((1, 3)), np.ones((1, 1))]])
+PIN = sy.Loop("the coupler", "rocker", offset=(2.5, 0, 0), other_offset=FRAME)
+
+
+def test_a_skeleton_file_holds_loops(tmp_path: Path) -> None:
+    ties = [
+        PIN,
+        sy.Loop("crank", kind="distance", offset=(0.5, 0, 0), other_offset=(0.1, 0, 0), distance=0.4, name="rod"),
+        sy.Coupling({"crank": (0.0, 0.0, 1.5), "the coupler": 0.0 + 1e-300, "rocker": (0.1, 0.2)}, name="cam"),
+    ]
+    skeleton = bars()
+    for tie in ties:
+        one = skeleton.with_loops([tie])
+        sy.write_skeleton(one, tmp_path / "bars.toml", force=True)
+        (back,) = sy.load_skeleton(tmp_path / "bars.toml").loops
+        assert (back.name, back.names, back.rows, repr(back)) == (tie.name, tie.names, tie.rows, repr(tie))
+        if isinstance(tie, sy.Loop):
+            assert isinstance(back, sy.Loop)
+            assert (back.kind, back.distance) == (tie.kind, tie.distance)
+            assert np.abs(back.offset - tie.offset).max() < 1e-15
+            assert np.abs(back.other_offset - tie.other_offset).max() < 1e-15
+        else:
+            assert isinstance(back, sy.Coupling)
+            assert (back.terms, back.equals) == (tie.terms, tie.equals)
+
+
+def test_a_file_of_loops_adds_to_those_of_the_model(tmp_path: Path) -> None:
+    sy.write_skeleton(bars().with_loops([PIN]), tmp_path / "bars.toml")
+    text = """[[coupling]]\nterms = { crank = 1, "rocker" = [-0.5, 0.1] }\nequals = 0.0\n"""
+    (tmp_path / "bars.loops.toml").write_text(HEAD + text)
+    found = sy.load_skeleton(tmp_path / "bars.toml").loops
+    assert [tie.label for tie in found] == ["the coupler - rocker", "crank - rocker"]
+    assert sy.io.load.companions_of(tmp_path / "bars.toml")[0] == tmp_path / "bars.loops.toml"
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('schema = "synovia.loops/2"', r"l\.toml: is not a file of loops of this version"),
+        (HEAD + "loops = 1", r"line 2: unknown key 'loops'\. Did you mean 'loop'"),
+        (HEAD + "[[loop]]\nsecond = 'crank'", "line 2, loop 0: loop has no first"),
+        (HEAD + "[[loop]]\nfirst = 'cranc'", r"line 3, loop 0: no joint named 'cranc'.*Did you mean 'crank'|line 2"),
+        (HEAD + "[[loop]]\nfirst = 'crank'\nkind = 'pnt'", "line 4, loop 0: kind is not known: expected one of point"),
+        (HEAD + "[[loop]]\nfirst = 'crank'\noffsett = [1, 0, 0]", "line 4, loop 0: unknown key 'offsett'"),
+        (HEAD + "[[loop]]\nfirst = 'crank'\ndistance = 1", "line 4, loop 0: distance of loop 'crank - world'"),
+        (HEAD + "[[loop]]\nname = 'far'\nfirst = 'crank'\nother_offset = [9, 0, 0]", "loop 'far': .*cannot be closed"),
+        (HEAD + "[[loop]]\nfirst = 'crank'\nsecond = 'crank'", "line 2, loop 0: .*frames that a joint moves apart"),
+        (HEAD + "[[coupling]]\nterms = 3", "line 3, coupling 0: terms has the wrong form"),
+        (HEAD + "[[coupling]]\nterms = { crank = 'a' }", "line 3, coupling 0: crank is not a number"),
+        (HEAD + "[[coupling]]\nterms = { crank = [1, 2, 3, 4, 5] }", "coupling 0: factors of 'crank'"),
+        (HEAD + "[[coupling]]\nterms = { knee = 1 }", "line 2, coupling 0: no joint named 'knee'"),
+    ],
+)
+def test_what_is_wrong_with_a_file_of_loops(tmp_path: Path, text: str, says: str) -> None:
+    sy.write_skeleton(bars(), tmp_path / "bars.toml")
+    (tmp_path / "l.toml").write_text(text)
+    with pytest.raises(FormatError, match=says):
+        sy.load_skeleton(tmp_path / "bars.toml", loops=tmp_path / "l.toml")
+
+
+def test_a_file_of_loops_is_no_model(tmp_path: Path) -> None:
+    (tmp_path / "l.toml").write_text(HEAD)
+    with pytest.raises(FormatError, match=r"These are loops of a model, which --loops and load_skeleton\(path, loops"):
+        sy.load_skeleton(tmp_path / "l.toml")
+
+
+def test_formats_that_cannot_hold_loops_say_so(tmp_path: Path) -> None:
+    skeleton = bars().with_loops([PIN])
+    motion = sy.Motion(skeleton, np.repeat(skeleton.rest_q[None], 3, axis=0), 30.0)
+    with pytest.warns(UserWarning, match="cannot hold loops.*'the coupler - rocker'"):
+        sy.save_motion(motion, tmp_path / "bars.bvh")
+    sy.save_motion(motion, tmp_path / "bars.npz")
+    assert [tie.label for tie in sy.load_motion(tmp_path / "bars.npz").skeleton.loops] == ["the coupler - rocker"]
+
+
+def test_loops_may_be_named_by_roles() -> None:
+    body = sy.bundled("humanoid")
+    tied = sy.Skeleton(body.joints, loops=[sy.Loop("left_hand", "right_hand", "distance", distance=0.5)])
+    assert tied.mechanism is not None
+    pose = tied.rest_pose()
+    assert np.linalg.norm(pose.position("left_hand") - pose.position("right_hand")) == pytest.approx(0.5)
