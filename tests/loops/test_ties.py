@@ -152,3 +152,22 @@ def some_pose(body: sy.Skeleton, generator: np.random.Generator) -> np.ndarray[A
             values[-4:] = Rotation.from_rotvec(generator.uniform(-0.6, 0.6, 3)).as_quat()
         q[part] = values
     return body.follow(q)
+
+
+@pytest.mark.parametrize("kinds", [(sy.Kind.HINGE, sy.Kind.SLIDE), (sy.Kind.SLIDE, sy.Kind.HINGE)])
+def test_joint_that_follows_one_of_the_other_kind(kinds: tuple[sy.Kind, sy.Kind]) -> None:
+    """The derivative of a slide that follows a hinge, and of a hinge that follows a slide, is by the leader's unit."""
+    lead, follow = kinds
+    leader = sy.Joint("leader", None, kind=lead, axis=np.array((0, 0, 1.0)))
+    follower = sy.Joint(
+        "follower", "leader", kind=follow, rest=at(0.4), axis=np.array((0, 1.0, 1.0)), mimic=sy.Mimic("leader", 0.7)
+    )
+    tip = sy.Joint("tip", "follower", rest=at(0.1, 0.2))
+    ties = [sy.Loop("tip", None, other_offset=(0.5, 0.4, 0.1)), sy.Coupling({"follower": (1.0, 0.5)})]
+    body = sy.Skeleton([leader, follower, tip], loops=ties)
+    mechanism = Mechanism(body)
+    q = body.follow(np.array([[0.3, 0.0]]))
+    _, J = mechanism.rows(q)
+    step = 1e-6 if lead is sy.Kind.HINGE else 1e-6 * mechanism.reach
+    ends = [mechanism.rows(body.follow(q + np.array((sign * step, 0.0))))[0][0] for sign in (1.0, -1.0)]
+    np.testing.assert_allclose(J[0, :, 0], -(ends[0] - ends[1]) / 2e-6, atol=1e-8)
