@@ -322,12 +322,12 @@ WAY_WIDTH = 4
 
 # --- Loops: one row for each; integers, then numbers -----------------------------------------------------------------
 TIED_PLACE = 0  # bits of the axes of the first frame along which the second may not move; 8: their distance is given
-TIED_TURN = 1  # ANY_TURN, NO_TURN, ABOUT_AXIS or ACROSS
+TIED_TURN = 1  # ANY_TURN, NO_TURN, ABOUT_AXIS or AT_RIGHT_ANGLE
 TIED_FIRST, TIED_SECOND = 2, 3  # rows of the tree that carry both frames, -1 for the world
 TIED_ROW, TIED_ROWS = 4, 5  # first residual row, and how many
 FIRST_MONOMIAL, MONOMIALS = 6, 7  # of a coupling, which has no frames
 TIE_WIDTH = 8
-ANY_TURN, NO_TURN, ABOUT_AXIS, ACROSS = 0, 1, 2, 3  # values of TIED_TURN; the axes are the z axes of both frames
+ANY_TURN, NO_TURN, ABOUT_AXIS, AT_RIGHT_ANGLE = 0, 1, 2, 3  # values of TIED_TURN; the axes are both z axes
 AT_DISTANCE = 8  # bit of TIED_PLACE
 FIRST_FRAME, SECOND_FRAME = 0, 12
 TIE_DISTANCE = 24

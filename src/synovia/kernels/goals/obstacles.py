@@ -46,8 +46,8 @@ def enclose(clear, shape, node):
         if clear.shapes[shape, SHAPE_KIND] == HULL:
             half = clear.shapes[shape, EXTENT]
         else:
-            row = R[3 * k], R[3 * k + 1], R[3 * k + 2]
-            half = abs(row[0]) * sizes[0] + abs(row[1]) * sizes[1] + abs(row[2]) * sizes[2] + round_
+            x, y, z = R[3 * k], R[3 * k + 1], R[3 * k + 2]
+            half = abs(x) * sizes[0] + abs(y) * sizes[1] + abs(z) * sizes[2] + round_
         clear.nodes[node, NODE_LOWER + k], clear.nodes[node, NODE_UPPER + k] = p[k] - half, p[k] + half
 
 

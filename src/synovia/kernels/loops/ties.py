@@ -13,8 +13,8 @@ from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.frames import add_joint_row, add_wrench_row, frame_on
 from synovia.kernels.layout import (
     ABOUT_AXIS,
-    ACROSS,
     AT_DISTANCE,
+    AT_RIGHT_ANGLE,
     FIRST_FRAME,
     FIRST_MONOMIAL,
     FIRST_Q,
@@ -126,7 +126,7 @@ def frame_lack(problem, frames, t, e):
             worst = max(worst, abs(e[k + c]))
         if dot(column(A, 2), z) < F(0):
             worst = max(worst, OPPOSITE)
-    elif turn == ACROSS:
+    elif turn == AT_RIGHT_ANGLE:
         e[k] = -dot(column(A, 2), column(B, 2))
         worst = max(worst, abs(e[k]))
     return worst
@@ -170,7 +170,7 @@ def frame_rows(problem, q, frames, t, J):
         z = column(B, 2)
         for c in range(2):  # x·z changes by (ω_b - ω_a)·(z × x)
             add_between(problem, q, frames, t, b, (NOTHING, cross(z, column(A, c))), k + c, J)
-    elif turn == ACROSS:
+    elif turn == AT_RIGHT_ANGLE:
         z = column(B, 2)
         add_between(problem, q, frames, t, b, (NOTHING, cross(z, column(A, 2))), k, J)
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from synovia.arguments import ChecksArguments
 from synovia.errors import InputError, UnknownNameError, did_you_mean
-from synovia.kernels.layout import ABOUT_AXIS, ACROSS, ANY_TURN, AT_DISTANCE, NO_TURN
+from synovia.kernels.layout import ABOUT_AXIS, ANY_TURN, AT_DISTANCE, AT_RIGHT_ANGLE, NO_TURN
 from synovia.model.geometry import LONGEST, Array, as_numbers, as_transform, dimensions, is_number, rigid
 from synovia.model.joint import Joint, Kind
 from synovia.model.pose import Posable
@@ -31,7 +31,7 @@ KINDS: Final = {
     "point": Ties(7, ANY_TURN, 3),
     "weld": Ties(7, NO_TURN, 6),
     "hinge": Ties(7, ABOUT_AXIS, 5),
-    "universal": Ties(7, ACROSS, 4),
+    "universal": Ties(7, AT_RIGHT_ANGLE, 4),
     "slide": Ties(3, NO_TURN, 5),
     "cylindrical": Ties(3, ABOUT_AXIS, 4),
     "distance": Ties(AT_DISTANCE, ANY_TURN, 1),

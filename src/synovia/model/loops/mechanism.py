@@ -19,7 +19,7 @@ from synovia.model.joint import Kind
 from synovia.model.loops.loop import KINDS, Coupling, Tied
 from synovia.model.loops.tables import LoopTables, loop_tables
 from synovia.model.pose import drawn_values
-from synovia.model.tables import Ints
+from synovia.model.tables import Ints, writable
 
 CLOSED: Final = 1e-9  # what loops of a closed pose lack at most, reaches or radians
 TIGHT: Final = 1e-10  # the same for poses that are solved
@@ -99,6 +99,8 @@ class Mechanism:
             **self.tables.tables,
         }
         self.ints, self.floats = packed(numbers, {layout.REACH: self.reach}, tables)
+        for array in (self.ints, self.floats, variables):
+            array.setflags(write=False)
 
     @cached_property
     def _close(self) -> Callable[..., Any]:
@@ -107,7 +109,16 @@ class Mechanism:
         from synovia.kernels.loops.closing import close_rows
 
         none = np.zeros((0, self.skeleton.nq)), np.zeros(0), np.zeros((0, len(self.skeleton.loops))), 0, False
-        return ready(close_rows, self.ints, self.floats, *none)
+        return ready(close_rows, *writable(self.ints, self.floats), *none)
+
+    @cached_property
+    def _write_rows(self) -> Callable[..., Any]:
+        """The compiled function."""
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.loops.closing import write_rows
+
+        none = np.zeros((0, self.skeleton.nq)), np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0, 0))
+        return ready(write_rows, *writable(self.ints, self.floats), *none)
 
     def _new_scratch(self) -> Array:
         """Return scratch memory for a kernel."""
@@ -168,11 +179,9 @@ class Mechanism:
 
         The derivative is by the velocities of the variables, (T, rows, columns). Lengths are in reaches.
         """
-        from synovia.kernels.loops.closing import write_rows
-
         lack = np.empty((len(q), self.tables.rows))
         out = np.empty((*lack.shape, int(self.ints[layout.N_COLUMNS])))
-        write_rows(self.ints, self.floats, np.ascontiguousarray(q), self._new_scratch(), lack, out)
+        self._write_rows(self.ints, self.floats, np.ascontiguousarray(q), self._new_scratch(), lack, out)
         return lack, out
 
     def shut(self, q: Array) -> Array:

@@ -34,6 +34,11 @@ class LoopTables:
     monomials: Ints
     coefficients: Array
 
+    def __post_init__(self) -> None:
+        """Make the arrays read-only."""
+        for array in (self.ints, self.data, self.monomials, self.coefficients):
+            array.setflags(write=False)
+
     @property
     def rows(self) -> int:
         """Number of residual rows."""
