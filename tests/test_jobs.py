@@ -86,6 +86,13 @@ shapes = [{ kind = "box", center = [0.5, 0.2, 0], size = [0.4, 0.4, 0.4] }]
 """
 
 
+LOOPS = """schema = "synovia.loops/1"
+[[coupling]]
+terms = { joint4 = 1, joint2 = [-0.5, 0.1] }
+equals = -1.5
+"""
+
+
 def coco():
     """Landmarks of a standing person, in the order of COCO, who raises both wrists."""
     person = np.array(
@@ -247,6 +254,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "simd": Case("--no-simd"),
         "world": Case("--world world.toml"),
         "clearance": Case("--clearance 0.01"),
+        "loops": Case("--loops loops.toml"),
         "shapes": Case("--clearance 0.01 --shapes", rest="solve arm.urdf --targets {} --format {format}"),
     },
     "Render": {
@@ -292,6 +300,7 @@ def test_one_input_and_a_folder_of_one_have_the_same_answer(job, option, desk, m
     (desk / "goals.toml").write_text('schema = "synovia.goals/1"\n[[goals]]\nkind = "position"\njoint = "tool"\n')
     (desk / "layers.toml").write_text(LAYERS)
     (desk / "world.toml").write_text(WORLD)
+    (desk / "loops.toml").write_text(LOOPS)
     np.save("coco.npy", coco())
     if option == "joint_map":
         run("retarget", "walk.bvh", "humanoid", "--save-map", "map.toml")

@@ -127,7 +127,7 @@ def loop_tables(
         tuple(ties),
         ints,
         data,
-        np.array(monomials, np.int32).reshape(-1, layout.MONOMIAL_WIDTH),
+        np.array(monomials, np.int32).reshape(-1, layout.MONOMIAL_WIDTH).copy(),  # no view of another array
         np.array(coefficients),
     )
 
