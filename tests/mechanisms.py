@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import synovia as sy
 from synovia.model.loops.mechanism import Mechanism
@@ -105,3 +106,6 @@ MECHANISMS: dict[str, tuple[Callable[[], sy.Skeleton], str, tuple[float, float, 
     "stewart": (stewart_platform, "platform", (0.0, 0.0, 0.0)),
     "delta": (delta_robot, "platform", (0.0, 0.0, 0.0)),
 }
+
+SLOW = ("stewart", "delta")  # interpreted, their solves would take a minute
+NAMES = [pytest.param(name, marks=pytest.mark.compiled) if name in SLOW else name for name in MECHANISMS]

@@ -11,6 +11,7 @@ import pytest
 import synovia as sy
 from mechanisms import (
     MECHANISMS,
+    NAMES,
     at,
     delta_robot,
     five_bar,
@@ -24,7 +25,7 @@ from mechanisms import (
 FREEDOM = {"four-bar": (1, 1), "slider-crank": (1, 1), "five-bar": (2, 1), "stewart": (6, 0), "delta": (3, 0)}
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
+@pytest.mark.parametrize("name", NAMES)
 def test_mobility(name: str) -> None:
     """Degrees of freedom that are left, and conditions that depend on others: a plane point loop has one."""
     mobility = mechanism_of(MECHANISMS[name][0]()).mobility
@@ -66,6 +67,7 @@ def test_slider_crank_in_closed_form() -> None:
         assert np.abs(2.0 + pose["slide"] - both).min() < 1e-9
 
 
+@pytest.mark.compiled
 def test_stewart_legs_have_their_lengths() -> None:
     """Each leg of a platform is as long as the distance of its ends."""
     body = stewart_platform()

@@ -108,7 +108,8 @@ class Mechanism:
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.loops.closing import close_rows
 
-        none = np.zeros((0, self.skeleton.nq)), np.zeros(0), np.zeros((0, len(self.skeleton.loops))), 0, False
+        lacks = np.zeros((0, len(self.skeleton.loops)))
+        none = np.zeros((0, self.skeleton.nq)), self._new_scratch(), lacks, 0, False
         return ready(close_rows, *writable(self.ints, self.floats), *none)
 
     @cached_property
@@ -117,7 +118,7 @@ class Mechanism:
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.loops.closing import write_rows
 
-        none = np.zeros((0, self.skeleton.nq)), np.zeros(0), np.zeros((0, 0)), np.zeros((0, 0, 0))
+        none = np.zeros((0, self.skeleton.nq)), self._new_scratch(), np.zeros((0, 0)), np.zeros((0, 0, 0))
         return ready(write_rows, *writable(self.ints, self.floats), *none)
 
     def _new_scratch(self) -> Array:
