@@ -10,6 +10,8 @@ from conftest import UNCOMPILED
 from synovia.kernels.layout import FIRST_POINT
 from synovia.problem import table_of
 
+pytestmark = pytest.mark.compiled  # interpreted, a search among obstacles takes minutes
+
 COUNT = 3 if UNCOMPILED else 40
 DISTANCE = 0.01
 SLACK = 1e-9
