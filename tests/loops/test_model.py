@@ -147,6 +147,7 @@ def test_changes_keep_loops() -> None:
     for other in (body.with_limits({"arm0": (-0.5, 0.5)}), body.with_root("xy"), pickle.loads(pickle.dumps(body))):
         assert [tie.label for tie in other.loops] == [tie.label for tie in body.loops]
         assert mechanism_of(other).lacks(other.rest_pose().q[None]).max() < 1e-9
+        assert not any(tie.offset.flags.writeable for tie in other.loops if isinstance(tie, sy.Loop))
     assert body.with_loops([]).loops == ()
     less = body.with_joints(joint for joint in body.joints if joint.name != "arm2")
     assert len(less.loops) == 4

@@ -147,7 +147,7 @@ def some_pose(body: sy.Skeleton, generator: np.random.Generator) -> np.ndarray[A
     q = np.zeros(body.nq)
     for row, joint in enumerate(body.joints):
         part = body.q_slice(row)
-        values: np.ndarray[Any, np.dtype[np.float64]] = generator.uniform(-0.8, 0.8, part.stop - part.start)
+        values: Any = generator.uniform(-0.8, 0.8, part.stop - part.start)
         if joint.kind in (sy.Kind.BALL, sy.Kind.FREE):
             values[-4:] = Rotation.from_rotvec(generator.uniform(-0.6, 0.6, 3)).as_quat()
         q[part] = values

@@ -869,8 +869,9 @@ class Skeleton(Pictured):
         """Return a random pose, uniform within the limits, the same for the same seed.
 
         A hinge without limits is uniform in (-pi, pi), a ball without limits uniform on all rotations; free joints and
-        slides without limits stay at rest. With loops, the independent joints are uniform, and the pose is in the
-        assembly branch of the rest pose.
+        slides without limits stay at rest. With loops, the pose is reached on a closed way from the rest pose, so it
+        stays in that assembly branch unless the way meets a singular one. The independent joints are uniform, or, where
+        they hardly ever close, as near to a random pose as the way leads.
 
         Args:
             seed: From 0 to 2^32 - 1.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import KW_ONLY, dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, Final, NamedTuple, Protocol, cast
 
 import numpy as np
@@ -157,6 +157,11 @@ class Loop(ChecksArguments):
             row, place = (-1, None) if name is None else skeleton.locate(name)
             out.append((row, offset if place is None else place @ offset))
         return out[0], out[1]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the arguments, so that the arrays stay read-only."""
+        named = {"offset": self.offset, "other_offset": self.other_offset, "distance": self.distance, "name": self.name}
+        return partial(Loop, **named), (self.first, self.second, self.kind)
 
     def __repr__(self) -> str:
         """Return what it ties."""

@@ -277,7 +277,7 @@ class Mechanism:
         return dependent
 
     def random(self, count: int, seed: int, rows: Iterable[int] | None = None) -> Array:
-        """Return random closed poses, (count, nq), in the assembly branch of the rest pose; see ``random_values``.
+        """Return random closed poses, (count, nq), on ways from the rest pose; see ``random_values``.
 
         The independent joints are uniform within their limits. Each pose is reached on a way from the rest pose, along
         which the loops stay closed; where they cannot, the joints are drawn again. A mechanism that hardly ever closes
