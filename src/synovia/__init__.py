@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from synovia.model.clip_tools.additive import Additive
     from synovia.model.clip_tools.concatenate import concatenate
     from synovia.model.limits import Interval, Limit, SwingTwist
+    from synovia.model.loops.assemblies import assemblies
     from synovia.model.loops.closing import close_loops
     from synovia.model.loops.loop import Coupling, Loop
     from synovia.model.motion import InPlace, Motion
@@ -201,6 +202,7 @@ _HOMES = {
         "write_map",
     ),
     "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Site", "Skeleton"),
+    "synovia.model.loops.assemblies": ("assemblies",),
     "synovia.model.loops.closing": ("close_loops",),
     "synovia.model.loops.loop": ("Coupling", "Loop"),
     "synovia.solver": (
@@ -314,6 +316,7 @@ __all__ = [
     "UnsupportedError",
     "View",
     "World",
+    "assemblies",
     "bundled",
     "bundled_names",
     "close_loops",

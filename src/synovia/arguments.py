@@ -72,6 +72,17 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...], hint: st
     raise InputError(name, value=type(value), expected=expected, hint=f"pass its .{parts[0]}" if parts else hint)
 
 
+def whole_number(name: str, value: Any, least: int, most: int) -> int:
+    """Return a whole number between two others.
+
+    Raises:
+        InputError: If it is something else.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+        raise InputError(name, value=value, expected=f"a whole number from {least:,} to {most:,}")
+    return int(value)
+
+
 def warn(text: str) -> None:
     """Warn the user, with the line of the call into this package."""
     level, frame = 1, inspect.currentframe()

@@ -8,6 +8,7 @@ from functools import partial
 import numpy as np
 
 from synovia import diagnosis
+from synovia.arguments import whole_number
 from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start, Starts
@@ -315,8 +316,7 @@ class IK(CompiledProblem):
         Raises:
             InputError: If a value cannot be used.
         """
-        if isinstance(steps, bool) or not isinstance(steps, int | np.integer) or not 0 <= steps <= 1_000_000:
-            raise InputError("steps", value=steps, expected="a whole number from 0 to 1,000,000")
+        steps = whole_number("steps", steps, 0, 1_000_000)
         table = self.writer.own.copy() if targets is None else self.writer.table_of_many(targets)
         first = inside_limits(self.skeleton, self.as_starts(starts, len(table)))
         out = self.new_rows(len(table))

@@ -18,7 +18,7 @@ from synovia.kernels.hierarchy.step import (
     take_step,
 )
 from synovia.kernels.layout import LARGEST_MOVE, NO_POSTURE, SETTLED
-from synovia.kernels.loops.closing import remember_start
+from synovia.kernels.loops.closing import CLOSED, close_again, keep_pose, remember_start
 from synovia.kernels.search.descent import INSIDE, falls_slowly
 from synovia.kernels.tree.chart import INFINITE
 from synovia.kernels.tree.problem import copy
@@ -26,6 +26,8 @@ from synovia.kernels.tree.problem import copy
 PATIENCE = 2  # steps without improvement before the damping grows
 MIN_DAMPING, INCREASE, DECREASE = F(1e-2), F(10), F(0.3)
 WORK_OF_CONTACT = F(8)  # to find the nearest pairs, for each that is kept
+LOOSE = F(0.2)  # radians or reaches that loops may lack between two steps
+LOOSE_SHARE = F(10)  # what they may lack relative to the errors of the goals: both fall with the square of the step
 MAX_DAMPING = F(1e6)  # damping: if an even shorter step does not improve the pose, none does
 
 
@@ -45,6 +47,33 @@ def work_of_levels(problem):
     return F(4) * F(problem.tree.ints.shape[0]) + m * v / F(4) + m * v * v / F(512) + WORK_OF_CONTACT * slacks
 
 
+@inline
+def evaluate_closed(problem, work, targets, q, h, exactly):
+    """Evaluate q after a step, as ``evaluate_levels``; close its loops first if they lack too much.
+
+    The next step also reduces what the loops lack, so closing them after each step would do the same work twice. They
+    are closed where they lack so much that the errors of the goals tell little, where the goals are met, and, if
+    ``exactly``, in any case. A pose that cannot be closed returns to the last one that was closed.
+
+    Returns:
+        (the largest error in units of its tolerance, what the loops lack).
+    """
+    worst = evaluate_levels(problem, work, targets, q, h)
+    if problem.loops is None:
+        return worst, F(0)
+    lack = h.errors[0]
+    below = F(0)
+    for k in range(1, problem.levels.shape[0] - 1):
+        below += h.errors[k]
+    if not lack <= (CLOSED if exactly or worst <= F(1) else min(LOOSE_SHARE * below, LOOSE)):
+        close_again(problem.loops, problem, q, problem.params[LARGEST_MOVE] < INFINITE)
+        keep_pose(problem.loops, q)
+        worst = evaluate_levels(problem, work, targets, q, h)
+        lack = F(0)
+    h.errors[0] = F(0)
+    return worst, lack
+
+
 @apart
 def descend_levels(problem, work, targets, q, h, count):
     """Descend from q until every goal is met, the error falls too slowly, or the steps are spent.
@@ -57,6 +86,7 @@ def descend_levels(problem, work, targets, q, h, count):
     """
     levels = problem.levels.shape[0] - 1
     limited_move = problem.params[LARGEST_MOVE] < INFINITE
+    keep_pose(problem.loops, q)
     met_error = F(0)
     if limited_move:  # pressed against these bounds, levels gain tiny amounts for many steps
         save_pose(problem, q, h.saved_pose)
@@ -64,12 +94,14 @@ def descend_levels(problem, work, targets, q, h, count):
         met_error = smallest_tolerance(problem)
     earlier = F(0)
     size = F(0)
+    open_by = F(0)  # what the loops of the best pose lack
     damping = F(0)
     worse_steps = 0
     cost_of_step = work_of_levels(problem)
     met = False  # the best pose meets all goals
     for k in range(problem.max_steps + 1):
-        reached = evaluate_levels(problem, work, targets, q, h) <= INSIDE and count > levels
+        worst, lack = evaluate_closed(problem, work, targets, q, h, False)
+        reached = worst <= INSIDE and count > levels
         if k == 0 or reached != met:
             better = k == 0 or reached
         elif reached:  # within the tolerance only the posture counts
@@ -79,7 +111,7 @@ def descend_levels(problem, work, targets, q, h, count):
         if better:
             copy(h.errors, h.best)
             copy(q, work.trial)
-            met = reached
+            met, open_by = reached, lack
             damping *= DECREASE
             worse_steps = 0
         else:
@@ -88,7 +120,7 @@ def descend_levels(problem, work, targets, q, h, count):
                 worse_steps = 0
                 damping = max(INCREASE * damping, MIN_DAMPING)
                 copy(work.trial, q)
-                reached = evaluate_levels(problem, work, targets, q, h) <= INSIDE and count > levels
+                reached = evaluate_closed(problem, work, targets, q, h, False)[0] <= INSIDE and count > levels
         if reached and (h.errors[levels] == F(0) or (k > 0 and size <= problem.params[SETTLED])):
             break
         if limited_move:  # the largest move, not slow convergence, limits the fall of the error
@@ -102,4 +134,7 @@ def descend_levels(problem, work, targets, q, h, count):
             break
         size = take_step(problem, work, targets, q, h, count, damping)
     copy(work.trial, q)
+    if open_by > CLOSED:
+        evaluate_closed(problem, work, targets, q, h, True)
+        copy(h.errors, h.best)
     return k, combined_error(problem, h.best, count)

@@ -4,8 +4,8 @@ For positions and rotations in the world there are two entry points, one that so
 there are for all goals but clearance, for all goals, and for bodies with loops. They differ in how long they take to
 compile.
 
-Loops are the first level, and every pose is closed again after each step, so that no step opens what a lower level
-needs to be closed.
+Loops are the first level, so that a step corrects what they lack, and keeps them closed to first order. Every pose that
+an attempt returns is closed exactly (see ``descent``).
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline, perform

@@ -229,7 +229,7 @@ def to_pose_step(work, h):
 def take_step(problem, work, targets, q, h, count, damping):
     """Move q by one step of the first ``count`` levels with the additional ``damping``; return its longest part.
 
-    Frames and residuals of q are in work.
+    Its loops may be open afterwards. Frames and residuals of q are in work.
     """
     copy(work.e, h.e)
     assemble_levels(problem, work, targets, q, h)
@@ -244,8 +244,7 @@ def take_step(problem, work, targets, q, h, count, damping):
         True,
     )
     size = to_pose_step(work, h)
-    apply_step(problem, q, work.dq)
+    move(problem, q, work.dq, F(1))
     if problem.params[LARGEST_MOVE] < INFINITE:
         enforce_largest_move(problem, q, h.saved_pose)
-        close_again(problem.loops, problem, q, True)
     return size

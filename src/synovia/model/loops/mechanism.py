@@ -240,14 +240,14 @@ class Mechanism:
         rank, best = int(ranks.max()), int(np.argmax(ranks))
         moves = np.linalg.norm(ways[best, rank:], axis=0) > INDEPENDENT  # columns
         still = np.ones(len(self.variables), bool)
-        np.logical_and.at(still, self._owners, ~moves)
+        np.logical_and.at(still, self.columns, ~moves)
         return Mobility(
             J.shape[2] - rank, J.shape[1] - rank, self._dependent(J[best], rank), bool(ranks[0] < rank), still
         )
 
     @cached_property
-    def _owners(self) -> Ints:
-        """Variable of each column."""
+    def columns(self) -> Ints:
+        """Variable of each column of the rows."""
         sizes = np.where(self.variables[:, layout.BLOCK] == layout.SCALAR, 1, 3)
         return np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
 
@@ -258,7 +258,7 @@ class Mechanism:
         rotations of free joints follow if they can, because they are not drawn; then balls, which end rods that no
         motor turns, and which hardly any drawn rotation lets close.
         """
-        owner = self._owners
+        owner = self.columns
         first = {Kind.FREE: 0, Kind.BALL: 1}
         turn = [first.get(self.skeleton.joints[int(row)].kind, 2) for row in self.skeleton.tables.owner]
         order = sorted(range(len(owner)), key=lambda column: (turn[int(owner[column])], -column))
