@@ -68,6 +68,8 @@ if TYPE_CHECKING:
     from synovia.io.worlds import load_world
     from synovia.layers import Layer
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
+    from synovia.model.anatomy.hands.find import hand_of
+    from synovia.model.anatomy.hands.hand import Finger, Hand
     from synovia.model.clip_tools.additive import Additive
     from synovia.model.clip_tools.concatenate import concatenate
     from synovia.model.limits import Interval, Limit, SwingTwist
@@ -202,6 +204,8 @@ _HOMES = {
         "write_map",
     ),
     "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Site", "Skeleton"),
+    "synovia.model.anatomy.hands.find": ("hand_of",),
+    "synovia.model.anatomy.hands.hand": ("Finger", "Hand"),
     "synovia.model.loops.assemblies": ("assemblies",),
     "synovia.model.loops.closing": ("close_loops",),
     "synovia.model.loops.loop": ("Coupling", "Loop"),
@@ -257,6 +261,7 @@ __all__ = [
     "FileCheck",
     "FileError",
     "Finding",
+    "Finger",
     "Fitted",
     "FootLocked",
     "FormatError",
@@ -264,6 +269,7 @@ __all__ = [
     "GoalError",
     "Ground",
     "HalfSpace",
+    "Hand",
     "Hinges",
     "InPlace",
     "InputError",
@@ -328,6 +334,7 @@ __all__ = [
     "fit_positions",
     "foot_lock",
     "from_qpos",
+    "hand_of",
     "judge",
     "load_motion",
     "load_pose",

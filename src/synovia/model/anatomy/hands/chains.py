@@ -1,0 +1,188 @@
+"""Chains of moving joints that begin at one link: what fingers look like in a tree of joints."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import numpy as np
+
+from synovia.model.anatomy.names import split_name
+from synovia.model.geometry import Array
+from synovia.model.joint import Kind
+from synovia.model.skeleton import Skeleton
+from synovia.model.tree import ancestors
+
+MOST: Final = 8  # chains of a palm, at most
+_PER_BRANCH: Final = 2  # chains that share their first joints, as two fingers on one bone of the palm
+_TIP_WORDS: Final = frozenset({"tip", "end", "nub", "site", "head"})
+_NEAR: Final = 0.5  # distance of two bases, relative to that of others, below which they carry one finger
+_LAST: Final = 0.8  # length of the last segment of a finger, relative to the one before, if no frame marks its tip
+_PARALLEL: Final = 0.95  # cosine between axes of a linkage
+
+
+class Chain(NamedTuple):
+    """A finger as rows of joints.
+
+    Attributes:
+        rows: Its moving joints, base to tip.
+        tip: The row whose frame carries the tip.
+        offset: The tip there, (3,).
+        estimated: Whether no frame of the file marks the tip.
+        base: Place of its first joint at rest, (3,).
+        end: Place of its tip at rest, (3,).
+    """
+
+    rows: tuple[int, ...]
+    tip: int
+    offset: Array
+    estimated: bool
+    base: Array
+    end: Array
+
+    @property
+    def along(self) -> Array:
+        """Direction from base to tip, (3,)."""
+        way = self.end - self.base
+        return way / max(float(np.linalg.norm(way)), 1e-12)
+
+    @property
+    def middle(self) -> Array:
+        """Point between base and tip, (3,)."""
+        return 0.5 * (self.base + self.end)
+
+
+class Chains:
+    """The moving chains of a skeleton.
+
+    Args:
+        skeleton: The skeleton.
+    """
+
+    def __init__(self, skeleton: Skeleton) -> None:
+        """Find which joints move, and how many chains end below each."""
+        self.skeleton = skeleton
+        frames = np.array(skeleton.rest_pose().frames)
+        self.frames = np.concatenate([frames[:, :9].reshape(-1, 3, 3), frames[:, 9:, None]], axis=2)  # (n, 3, 4)
+        self.moves = [self._is_moving(row) for row in range(len(skeleton))]
+        self.ends = [0] * len(skeleton)  # chains that end at or below a row
+        for row in reversed(range(len(skeleton))):
+            below = sum(self.ends[child] for child in skeleton.children[row])
+            self.ends[row] = below or int(self.moves[row])
+
+    def _is_moving(self, row: int) -> bool:
+        """Return whether a joint moves a part of the body; ends that files add as joints do not."""
+        joint = self.skeleton.joints[row]
+        if joint.kind in (Kind.FIXED, Kind.FREE):
+            return False
+        is_end = joint.kind is Kind.BALL and not self.skeleton.children[row]
+        return not (is_end and _TIP_WORDS & {word.lower() for word in split_name(joint.name)})
+
+    def branches(self, row: int) -> list[int]:
+        """Return the children of a row below which joints move."""
+        return [child for child in self.skeleton.children[row] if self.ends[child]]
+
+    def palms(self, within: int | None = None) -> list[int]:
+        """Return the rows that carry two chains or more, each alone or in pairs: the topmost of them.
+
+        Args:
+            within: Only at or below this row; None for the whole skeleton.
+        """
+        found: list[int] = []
+        for row in range(len(self.skeleton)):
+            line = ancestors(self.skeleton.parents, row)
+            if (within is not None and within not in line) or set(line) & set(found):
+                continue
+            branches = self.branches(row)
+            fits = len(branches) > 1 and self.ends[row] <= MOST
+            if fits and all(self.ends[child] <= _PER_BRANCH for child in branches):
+                found.append(row)
+        return found
+
+    def below(self, palm: int) -> list[Chain]:
+        """Return the chains below a palm, in the order of the file."""
+        return [self.chain(row, palm) for row in range(palm + 1, len(self.skeleton)) if self._ends_at(row, palm)]
+
+    def _ends_at(self, row: int, palm: int) -> bool:
+        """Return whether a chain below the palm ends at a row."""
+        last = self.moves[row] and not self.branches(row)
+        return last and palm in ancestors(self.skeleton.parents, row)
+
+    def chain(self, last: int, palm: int) -> Chain:
+        """Return the chain that ends at a moving joint."""
+        line = ancestors(self.skeleton.parents, last)
+        rows = tuple(row for row in line[: line.index(palm)][::-1] if self.moves[row])
+        return self.of_rows(rows)
+
+    def of_rows(self, rows: Sequence[int]) -> Chain:
+        """Return the chain of some joints, base to tip."""
+        places = self.frames[:, :3, 3]
+        tip, offset, estimated = self._tip(rows)
+        end = places[tip] + self.frames[tip, :3, :3] @ offset
+        return Chain(tuple(rows), tip, offset, estimated, places[rows[0]], end)
+
+    def _tip(self, rows: Sequence[int]) -> tuple[int, Array, bool]:
+        """Return the row of a tip, the tip in its frame, and whether it is an estimate."""
+        last, places = rows[-1], self.frames[:, :3, 3]
+        below, open_rows = list[int](), [last]
+        while open_rows:
+            row = open_rows.pop()
+            inner = [child for child in self.skeleton.children[row] if not self.moves[child]]
+            below += inner
+            open_rows += inner
+        far = [float(np.linalg.norm(places[row] - places[last])) for row in below]
+        marked = [k for k, row in enumerate(below) if _is_tip(self.skeleton.joints[row].name)]
+        if marked or (far and max(far) > 0.0):
+            best = max(marked or range(len(below)), key=lambda k: far[k])
+            if far[best] > 0.0:
+                return below[best], np.zeros(3), False
+        own = [site for site in self.skeleton.joints[last].sites if _is_tip(site.name)]
+        if own:
+            place = max((np.asarray(site.rest)[:3, 3] for site in own), key=lambda p: float(np.linalg.norm(p)))
+            return last, np.array(place, float), False
+        return last, self._beyond(rows), True
+
+    def _beyond(self, rows: Sequence[int]) -> Array:
+        """Return an estimated tip in the frame of the last joint: on, as the segment before it goes."""
+        places = self.frames[:, :3, 3]
+        before = [row for row in rows[:-1] if np.linalg.norm(places[rows[-1]] - places[row]) > 0.0]
+        parent = before[-1] if before else self.skeleton.parents[rows[-1]]
+        if parent < 0:
+            return np.zeros(3)
+        way = places[rows[-1]] - places[parent]
+        return _LAST * self.frames[rows[-1], :3, :3].T @ way
+
+    def axis(self, row: int) -> Array | None:
+        """Return the axis of a hinge or slide in the world at rest, (3,); None for other joints."""
+        joint = self.skeleton.joints[row]
+        return self.frames[row, :3, :3] @ joint.axis if joint.kind in (Kind.HINGE, Kind.SLIDE) else None
+
+    def without_linkages(self, chains: list[Chain]) -> tuple[list[Chain], list[Chain]]:
+        """Return the chains without bars of linkages, and those bars.
+
+        A gripper has a bar beside each finger: a chain that begins near a longer one, with parallel axes.
+        """
+        bars = [
+            k
+            for k, chain in enumerate(chains)
+            for other in chains
+            if len(chain.rows) < len(other.rows) and self._is_bar(chain, other, chains)
+        ]
+        kept = [chain for k, chain in enumerate(chains) if k not in bars]
+        return (kept, [chains[k] for k in dict.fromkeys(bars)]) if len(kept) > 1 else (chains, [])
+
+    def _is_bar(self, chain: Chain, other: Chain, chains: Sequence[Chain]) -> bool:
+        """Return whether a chain is a bar beside another one."""
+        gap = float(np.linalg.norm(chain.base - other.base))
+        spread = max(float(np.linalg.norm(a.base - other.base)) for a in chains)
+        axes = [self.axis(row) for row in (*chain.rows, *other.rows)]
+        if gap > _NEAR * spread or any(axis is None for axis in axes):
+            return False
+        first = axes[0]
+        return all(abs(float(np.dot(first, axis))) > _PARALLEL for axis in axes)  # pyright: ignore[reportArgumentType]
+
+
+def _is_tip(name: str) -> bool:
+    """Return whether a name is that of the tip of a finger."""
+    words = {word.lower() for word in split_name(name)}
+    return bool(words & {"tip", "end", "nub", "site"}) or any(word.endswith("tip") for word in words)

@@ -1,0 +1,364 @@
+"""Find the hands of a skeleton."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Sequence
+from types import MappingProxyType
+from typing import Final
+
+import numpy as np
+
+from synovia.arguments import check_kind
+from synovia.errors import InputError, UnsupportedError
+from synovia.model.anatomy.hands.chains import Chain, Chains
+from synovia.model.anatomy.hands.hand import FINGERS, Finger, Hand, Key
+from synovia.model.anatomy.names import LIMBS, SIDES, finger_of, read_name, split_name
+from synovia.model.geometry import Array, unit
+from synovia.model.joint import Kind
+from synovia.model.limits.interval import Interval
+from synovia.model.skeleton import Skeleton
+from synovia.model.tree import ancestors
+from synovia.text import listed
+
+_SHORT: Final = {"th": "thumb", "ff": "index", "mf": "middle", "rf": "ring", "lf": "little", "pf": "little"}
+_ALONG: Final = 0.7  # cosine from which an axis is along another one
+_LOPSIDED: Final = 0.2  # share of its range by which a joint must turn farther to one side to tell how a finger bends
+_CLEAR: Final = (
+    0.75  # a thumb is clear if the other fingers are so much more alike without it than without the next one
+)
+_LONGER: Final = 1.5  # length of one finger of a gripper relative to the other, at most
+_FLAT: Final = 0.1  # part of a direction below which it tells no side
+
+
+def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
+    """Return the hand of a skeleton: its palm, its side, and its fingers.
+
+    A palm is a link that two or more chains of joints begin at. The thumb is the finger without which the others are
+    most alike in place and direction; the others are numbered from its side. Names of fingers, where a file has them,
+    decide, and a note tells where the shape says something else. Fingers bend to the side to which their joints turn
+    farther. The side of the hand follows from the palm, the thumb and the fingers; of a character, from its roles.
+    Where something is wrong, ``Skeleton.with_roles`` sets the joints of a finger, as ``{"right_thumb_1": "joint_12"}``.
+
+    Args:
+        skeleton: A hand, an arm with one, or a body with two.
+        side: ``"left"`` or ``"right"``, which a body with two hands needs.
+
+    Raises:
+        UnsupportedError: If no hand is found, or several and ``side`` does not choose; the message lists them.
+        InputError: If an argument cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> hand = sy.hand_of(sy.bundled("humanoid_hands"), "left")
+        >>> [finger.name for finger in hand.fingers]
+        ['thumb', 'index', 'middle', 'ring', 'little']
+    """
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+    if side is not None and side not in SIDES:
+        raise InputError("side", value=side, expected="'left', 'right' or None")
+    found = hands_of(skeleton)
+    chosen = [hand for hand in found if side is None or hand.side in (side, None)]
+    exact = [hand for hand in chosen if hand.side == side] if side else chosen
+    chosen = exact or chosen
+    if len(chosen) == 1:
+        return chosen[0]
+    told = [f"{hand.side or 'a hand'} at {hand.palm!r} ({len(hand.fingers)} fingers)" for hand in found]
+    if not chosen:
+        raise UnsupportedError(
+            f"no {side + ' ' if side else ''}hand is found",
+            where=skeleton.name,
+            value=told or "no link that two or more chains of joints begin at",
+            expected="a hand with fingers of joints",
+            hint="skeleton.with_roles({'right_hand': ..., 'right_thumb_1': ...}) says where it is",
+        )
+    raise UnsupportedError(
+        f"{len(chosen)} hands are found",
+        where=skeleton.name,
+        value=told,
+        expected="one",
+        hint="pass side='left' or 'right'",
+    )
+
+
+def hands_of(skeleton: Skeleton) -> list[Hand]:
+    """Return all hands of a skeleton, those of a body by its roles."""
+    chains = Chains(skeleton)
+    roles = skeleton.role_rows
+    hands: list[Hand] = []
+    for side in SIDES:
+        row = roles.get(f"{side}_hand")
+        fingers = _of_roles(chains, side)
+        if len(fingers) > 1:
+            palm = row if row is not None else _meeting(skeleton, [rows[0] for rows in fingers.values()])
+            named = [(name, chains.of_rows(rows)) for name, rows in fingers.items()]
+            hands.append(_hand(chains, palm, side, named, []))
+        elif row is not None:
+            hands += [_found(chains, palm, side) for palm in chains.palms(row)[:1]]
+    if hands:
+        return hands
+    palms = chains.palms()
+    named = [palm for palm in palms if _has_named_fingers(chains, palm)]
+    if named or _is_body(skeleton):
+        return [_found(chains, palm, None) for palm in named]
+    # the shape of a hand of four fingers is nearly that of a body on four legs, unless one of them is a clear thumb
+    found = [palm for palm in palms if _are_alike(chains, palm)]
+    if roles:
+        found = [palm for palm in found if _thumb(chains.without_linkages(chains.below(palm))[0])[1]]
+    return [_found(chains, palm, None) for palm in found]
+
+
+def _is_body(skeleton: Skeleton) -> bool:
+    """Return whether a skeleton moves through the world, or names of joints tell parts of a body."""
+    if any(joint.kind is Kind.FREE for joint in skeleton.joints):
+        return True
+    words = {word for words in LIMBS.values() for word in words} - {"hand", "wrist", "palm"}
+    read = [read_name(skeleton.joint_names[row]) for row in skeleton.role_rows.values()]
+    return any(name is not None and name.word in words for name in read)
+
+
+def _has_named_fingers(chains: Chains, palm: int) -> bool:
+    """Return whether names tell a thumb and two other fingers of a palm."""
+    names = {_name_of(chains, chain) for chain in chains.below(palm)} - {None}
+    return "thumb" in names and len(names) > 2
+
+
+def _are_alike(chains: Chains, palm: int) -> bool:
+    """Return whether two chains of a palm may be fingers: about as long as each other; more chains always may."""
+    fingers, _ = chains.without_linkages(chains.below(palm))
+    lengths = [float(np.linalg.norm(chain.end - chain.base)) for chain in fingers]
+    return len(fingers) > 2 or max(lengths) <= _LONGER * min(lengths)
+
+
+def _of_roles(chains: Chains, side: str) -> dict[str, list[int]]:
+    """Return the rows of each finger that roles name, thumb first."""
+    roles, found = chains.skeleton.role_rows, dict[str, list[int]]()
+    for finger in FINGERS:
+        numbers = itertools.takewhile(lambda k, finger=finger: f"{side}_{finger}_{k}" in roles, itertools.count(1))
+        rows = [roles[f"{side}_{finger}_{k}"] for k in numbers]
+        if rows:
+            found[finger] = [row for row in rows if chains.moves[row]] or rows
+    return found
+
+
+def _meeting(skeleton: Skeleton, rows: Sequence[int]) -> int:
+    """Return the last common ancestor of rows, above all of them."""
+    lines = [ancestors(skeleton.parents, row)[1:] for row in rows]
+    return next(row for row in lines[0] if all(row in line for line in lines))
+
+
+def _found(chains: Chains, palm: int, side: str | None) -> Hand:
+    """Return the hand of a palm, with its fingers in order."""
+    fingers, bars = chains.without_linkages(chains.below(palm))
+    notes = [
+        f"{_key(chains, bar.rows[0])!r} is taken for a bar of a linkage beside a finger, not for a finger"
+        for bar in bars
+    ]
+    words = [_name_of(chains, chain) for chain in fingers]
+    thumb, clear = _thumb(fingers)
+    if len(fingers) == 2:
+        ordered = fingers
+        notes.append("with two fingers, the first counts as the thumb")
+    else:
+        if "thumb" in words:
+            named = words.index("thumb")
+            if named != thumb and clear:
+                shown = _key(chains, fingers[thumb].rows[0])
+                notes.append(f"by its shape, the finger of {shown!r} would be the thumb; names decide")
+            thumb = named
+        elif not clear:
+            shown = [_key(chains, chain.rows[0]) for chain in fingers]
+            notes.append(f"which finger is the thumb is doubtful: {listed([str(key) for key in shown])} are alike")
+        ordered = [fingers[thumb], *_in_order(fingers, thumb)]
+    by_shape = [FINGERS[k] if k < len(FINGERS) else f"finger_{k + 1}" for k in range(len(ordered))]
+    given = [_name_of(chains, chain) for chain in ordered]
+    names = by_shape
+    if all(given) and len(set(given)) == len(given) and given[0] == "thumb":
+        names = [str(name) for name in given]
+        ordered = [ordered[k] for k in sorted(range(len(names)), key=lambda k: FINGERS.index(names[k]))]
+        names = sorted(names, key=FINGERS.index)
+        if [str(name) for name in given] != names:
+            notes.append(f"by their places, the order of the fingers would be {listed([str(n) for n in given])}")
+    return _hand(chains, palm, side, list(zip(names, ordered, strict=True)), notes)
+
+
+def _name_of(chains: Chains, chain: Chain) -> str | None:
+    """Return the finger that the names of a chain's joints and links mean, by most of them; None if they tell none."""
+    votes: list[str] = []
+    below = [chain.tip, *chain.rows]
+    for row in dict.fromkeys(below):
+        joint = chains.skeleton.joints[row]
+        for name in (joint.name, joint.body or ""):
+            words = [word.lower() for word in split_name(name)]
+            read = read_name(name)
+            finger = finger_of(read.word) if read is not None else None
+            for word in words:
+                finger = finger or next((full for full in FINGERS if full in word), None)
+                finger = finger or ("little" if "pinky" in word or "pinkie" in word else None)
+            start = name.split("_")[-1][:2].lower() if name else ""
+            finger = finger or (_SHORT.get(start) if len(name.split("_")[-1]) > 2 else None)
+            if finger is not None:
+                votes.append(finger)
+    return max(set(votes), key=votes.count) if votes else None
+
+
+def _thumb(chains: Sequence[Chain]) -> tuple[int, bool]:
+    """Return which chain is the thumb by its shape, and whether that is clear."""
+    if len(chains) < 3:
+        return 0, False
+    costs = [_unlike([chain for k, chain in enumerate(chains) if k != thumb]) for thumb in range(len(chains))]
+    order = np.argsort(costs, kind="stable")
+    return int(order[0]), costs[int(order[0])] <= _CLEAR * costs[int(order[1])]
+
+
+def _unlike(chains: Sequence[Chain]) -> float:
+    """Return how unlike chains are in direction and in how their bases stand in a row, without a unit."""
+    along = np.array([chain.along for chain in chains])
+    mean = along.mean(axis=0)
+    turns = (
+        np.arccos(np.clip(along @ unit(mean), -1.0, 1.0)) if np.linalg.norm(mean) > 0.0 else np.full(len(along), 1.5)
+    )
+    middles = np.array([chain.middle for chain in chains])
+    offsets = middles - middles.mean(axis=0)
+    lengths = [float(np.linalg.norm(chain.end - chain.base)) for chain in chains]
+    aside = np.linalg.svd(offsets, compute_uv=False)[1:] if len(chains) > 2 else np.zeros(1)
+    return float(np.linalg.norm(turns)) + float(np.linalg.norm(aside)) / max(float(np.mean(lengths)), 1e-12)
+
+
+def _in_order(chains: Sequence[Chain], thumb: int) -> list[Chain]:
+    """Return the other chains, from the side of the thumb."""
+    others = [chain for k, chain in enumerate(chains) if k != thumb]
+    middles = np.array([chain.middle for chain in others])
+    along = unit(np.mean([chain.along for chain in others], axis=0))
+    offsets = middles - middles.mean(axis=0)
+    across = np.linalg.svd(offsets - np.outer(offsets @ along, along))[2][0]
+    towards = chains[thumb].middle - middles.mean(axis=0)
+    if across @ towards < 0.0:
+        across = -across
+    return sorted(others, key=lambda chain: -float(chain.middle @ across))
+
+
+def _hand(chains: Chains, palm: int, side: str | None, named: Sequence[tuple[str, Chain]], notes: list[str]) -> Hand:
+    """Return a hand of fingers whose names are known, thumb first."""
+    skeleton = chains.skeleton
+    fingers = [chain for _, chain in named]
+    knuckles = fingers[1:] if len(fingers) > 2 else fingers
+    along = unit(np.mean([chain.along for chain in knuckles], axis=0))
+    origin = np.mean([chain.base for chain in knuckles], axis=0)
+    towards = fingers[0].middle - np.mean([chain.middle for chain in knuckles], axis=0)
+    if len(fingers) == 2:
+        towards = fingers[0].base - origin
+    thumb_side = towards - along * (towards @ along)
+    out = sum((_bends_to(chains, chain) for chain in knuckles), np.zeros(3))
+    out -= along * (out @ along)
+    told = side or _named_side(skeleton, palm)
+    bends = float(np.linalg.norm(out)) > _FLAT * len(knuckles)
+    if not bends and told is not None:
+        out = np.cross(thumb_side, along) * (1.0 if told == "right" else -1.0)
+    elif not bends:
+        out = _normal(fingers, along, thumb_side)
+        notes.append("how the fingers bend is doubtful: their joints turn as far to both sides")
+    out = unit(out) if np.linalg.norm(out) > 0.0 else _any_across(along)
+    across = np.cross(thumb_side, along) @ out
+    sure = bends and len(fingers) > 2 and abs(across) > _FLAT * max(float(np.linalg.norm(thumb_side)), 1e-12)
+    by_shape = ("right" if across > 0.0 else "left") if sure else None
+    if told is not None and by_shape is not None and told != by_shape:
+        notes.append(f"by its shape, this would be a {by_shape} hand; names decide")
+    frame = np.eye(4)
+    frame[:3, 0], frame[:3, 1], frame[:3, 2], frame[:3, 3] = np.cross(along, out), along, out, origin
+    at = chains.frames[palm]
+    world = np.eye(4)
+    world[:3, :3], world[:3, 3] = at[:3, :3], at[:3, 3]
+    out_fingers = tuple(_finger(chains, name, chain) for name, chain in named)
+    notes += [
+        f"the tip of the {finger.name} is an estimate: no frame marks it" for finger in out_fingers if finger.estimated
+    ]
+    return Hand(
+        told or by_shape,
+        _key(chains, palm),
+        np.linalg.inv(world) @ frame,
+        out_fingers,
+        MappingProxyType(_coupled(chains, fingers)),
+        tuple(notes),
+    )
+
+
+def _bends_to(chains: Chains, chain: Chain) -> Array:
+    """Return where the tip of a finger goes as its joints turn to the side to which they turn farther, (3,)."""
+    total, places = np.zeros(3), chains.frames[:, :3, 3]
+    flexion = set(_flexion(chains, chain))
+    for row in chain.rows:
+        joint, axis = chains.skeleton.joints[row], chains.axis(row)
+        limit = joint.limit
+        if row not in flexion or axis is None or not isinstance(limit, Interval) or joint.kind is not Kind.HINGE:
+            continue
+        lower, upper = max(limit.lower, -math.pi), min(limit.upper, math.pi)
+        if abs(upper + lower) <= _LOPSIDED * (upper - lower):
+            continue
+        arm = chain.end - places[row]
+        if np.linalg.norm(arm) > 0.0:
+            total += np.sign(upper + lower) * np.cross(axis, unit(arm))
+    return total / max(len(chain.rows), 1)
+
+
+def _flexion(chains: Chains, chain: Chain) -> list[int]:
+    """Return the joints that bend a finger: axes along that of its last hinge, and balls."""
+    last = next((axis for row in reversed(chain.rows) if (axis := chains.axis(row)) is not None), None)
+    out: list[int] = []
+    for row in chain.rows:
+        axis = chains.axis(row)
+        if axis is None or (last is not None and abs(float(axis @ last)) > _ALONG):
+            out.append(row)
+    return out
+
+
+def _finger(chains: Chains, name: str, chain: Chain) -> Finger:
+    """Return a finger."""
+    flexion = _flexion(chains, chain)
+    others = [row for row in chain.rows if row not in flexion or chains.axis(row) is None]
+    keys = [[_key(chains, row) for row in rows] for rows in (chain.rows, flexion, others)]
+    offset = chain.offset.copy()
+    offset.setflags(write=False)
+    return Finger(
+        name, tuple(keys[0]), tuple(keys[1]), tuple(keys[2]), _key(chains, chain.tip), offset, chain.estimated
+    )
+
+
+def _coupled(chains: Chains, fingers: Sequence[Chain]) -> dict[Key, Key]:
+    """Return the joint that each follower follows."""
+    leaders = chains.skeleton.leader_rows
+    rows = dict.fromkeys(row for chain in fingers for row in chain.rows)
+    return {_key(chains, row): _key(chains, leaders[row]) for row in rows if row in leaders}
+
+
+def _named_side(skeleton: Skeleton, palm: int) -> str | None:
+    """Return the side that the names of the palm, what carries it, and the model tell; None if they tell none."""
+    for row in ancestors(skeleton.parents, palm):
+        joint = skeleton.joints[row]
+        for name in (joint.name, joint.body or ""):
+            read = read_name(name) if name else None
+            if read is not None and read.side:
+                return read.side
+    words = {word.lower() for word in split_name(skeleton.name)}
+    sides = words & set(SIDES)
+    return sides.pop() if len(sides) == 1 else None
+
+
+def _normal(fingers: Sequence[Chain], along: Array, thumb_side: Array) -> Array:
+    """Return a normal of the plane of the knuckles, on the side of the thumb's tip."""
+    out = np.cross(thumb_side, along)
+    tip = fingers[0].end - fingers[0].base
+    return -out if out @ tip < 0.0 else out
+
+
+def _any_across(along: Array) -> Array:
+    """Return a unit vector at right angles to another one."""
+    x, y, z = np.abs(along)
+    other = np.eye(3)[0 if x <= min(y, z) else 1 if y <= z else 2]
+    return unit(np.cross(along, other).astype(np.float64))
+
+
+def _key(chains: Chains, row: int) -> Key:
+    """Return the key of a row."""
+    return chains.skeleton.joint_keys[row]

@@ -1,0 +1,73 @@
+"""A hand: its palm, its side, and its fingers with their joints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from synovia.model.geometry import Array
+
+FINGERS: Final = ("thumb", "index", "middle", "ring", "little")
+Key = str | int  # name of a joint, or its row where the name is not unique
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Finger:
+    """One finger of a hand.
+
+    Attributes:
+        name: ``"thumb"``, ``"index"``, ``"middle"``, ``"ring"`` or ``"little"``; ``"finger_6"`` beyond five.
+        joints: Its moving joints from base to tip, as ``Skeleton.joint_keys``.
+        flexion: Those that bend it: their axes are along that of its last joint. Balls count.
+        abduction: The others, which move it sideways, oppose a thumb, or turn a finger about itself. Balls count.
+        tip: The joint whose frame carries the tip; it may be fixed.
+        offset: The tip in that frame, (3,), length units.
+        estimated: Whether no frame of the file marks the tip, so that it was placed beyond the last joint.
+
+    Example:
+        >>> import synovia as sy
+        >>> thumb = sy.hand_of(sy.bundled("humanoid_hands"), "left").fingers[0]
+        >>> len(thumb.joints), thumb.joints == thumb.flexion
+        (3, True)
+    """
+
+    name: str
+    joints: tuple[Key, ...]
+    flexion: tuple[Key, ...]
+    abduction: tuple[Key, ...]
+    tip: Key
+    offset: Array
+    estimated: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Hand:
+    """A hand of a skeleton; see ``hand_of``.
+
+    Attributes:
+        side: ``"left"``, ``"right"``, or None where neither names nor shape tell.
+        palm: The joint or link that carries the fingers, as ``Skeleton.joint_keys``.
+        frame: The palm in its frame, (4, 4). The origin is between the knuckles, y points along the fingers, z out of
+            the palm to where the fingers bend, and x = y × z, which is on the thumb's side of a right hand.
+        fingers: The fingers, thumb first.
+        coupled: The joint that each joint of a finger follows, for those that follow another.
+        notes: What is doubtful, with what else it may be.
+
+    Example:
+        >>> import synovia as sy
+        >>> hand = sy.hand_of(sy.bundled("humanoid_hands"), "left")
+        >>> hand.side, hand.palm, hand.finger("index").name
+        ('left', 'left_hand', 'index')
+    """
+
+    side: str | None
+    palm: Key
+    frame: Array
+    fingers: tuple[Finger, ...]
+    coupled: Mapping[Key, Key]
+    notes: tuple[str, ...]
+
+    def finger(self, name: str) -> Finger | None:
+        """Return a finger by its name; None if the hand has none of that name."""
+        return next((finger for finger in self.fingers if finger.name == name), None)
