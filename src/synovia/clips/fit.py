@@ -20,6 +20,7 @@ from synovia.errors import InputError
 from synovia.goals import PositionGoal
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between, times_exp
+from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
@@ -120,6 +121,7 @@ def fit_positions(
     Raises:
         InputError: If a shape or a value cannot be used, or no point was seen.
         UnknownNameError: If a joint does not exist.
+        UnsupportedError: If the skeleton has loops.
 
     Example:
         >>> import synovia as sy
@@ -135,6 +137,7 @@ def fit_positions(
         Kabsch (1976), *A solution for the best rotation to relate two sets of vectors*, for the guess.
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+    refuse_loops(skeleton, "fit_positions")
     body = skeleton.with_root("free")
     before = len(body) - len(skeleton)
     points = points_of(skeleton, positions, joints, offsets, confidence)
