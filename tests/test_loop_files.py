@@ -10,6 +10,7 @@ from cli_runs import run
 from mechanisms import mechanism_of
 from synovia.errors import FormatError
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
 HEAD = 'schema = "synovia.loops/1"\n'
 
 
@@ -99,6 +100,21 @@ def test_formats_that_cannot_hold_loops_say_so(tmp_path: Path) -> None:
         sy.save_motion(motion, tmp_path / "bars.bvh")
     sy.save_motion(motion, tmp_path / "bars.npz")
     assert [tie.label for tie in sy.load_motion(tmp_path / "bars.npz").skeleton.loops] == ["the coupler - rocker"]
+
+
+def test_a_posed_gltf_says_that_it_holds_no_loops(tmp_path: Path) -> None:
+    body = sy.load_skeleton(EXAMPLES / "character.glb")
+    hinge = next(joint.name for joint in body.joints if joint.kind is sy.Kind.BALL)
+    tied = body.with_loops([sy.Loop(hinge, "head", "distance", distance=_apart(body, hinge, "head"))])
+    with pytest.warns(UserWarning, match="cannot hold loops"):
+        sy.save_pose(tied.rest_pose(), tmp_path / "posed.glb")
+    sy.save_pose(tied.rest_pose(), tmp_path / "posed.json")
+
+
+def _apart(body: sy.Skeleton, first: str, second: str) -> float:
+    """Return the distance of two joints at rest."""
+    rest = body.rest_pose()
+    return float(np.linalg.norm(rest.position(first) - rest.position(second)))
 
 
 def test_loops_may_be_named_by_roles() -> None:
