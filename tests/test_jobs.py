@@ -92,6 +92,14 @@ terms = { joint4 = 1, joint2 = [-0.5, 0.1] }
 equals = -1.5
 """
 
+ROD = """schema = "synovia.loops/1"
+[[loop]]
+first = "left_hand"
+second = "right_hand"
+kind = "distance"
+distance = 0.6
+"""
+
 
 def coco():
     """Landmarks of a standing person, in the order of COCO, who raises both wrists."""
@@ -136,6 +144,7 @@ USUAL = {
 }
 SAMPLES: dict[str, dict[str, Case]] = {
     "Convert": {
+        "loops": Case("--loops rod.toml"),
         "clip": Case("--clip 0"),
         "model": Case("--model other.bvh"),
         "trim": Case("--trim-tpose"),
@@ -144,6 +153,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "verify": Case("--verify"),
     },
     "Retarget": {
+        "loops": Case("--loops rod.toml"),
         "clip": Case("--clip 0"),
         "model": Case("--model other.bvh"),
         "trim": Case("--trim-tpose"),
@@ -161,6 +171,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "world": Case("--world world.toml"),
     },
     "Edit": {
+        "loops": Case("--loops rod.toml"),
         "clip": Case("--clip 0"),
         "model": Case("--model other.bvh"),
         "trim": Case("--trim-tpose"),
@@ -195,6 +206,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "verify": Case("--verify"),
     },
     "HoldFeet": {
+        "loops": Case("--loops rod.toml"),
         "clip": Case("--clip 0"),
         "model": Case("--model other.bvh"),
         "trim": Case("--trim-tpose"),
@@ -206,6 +218,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "world": Case("--foot-lock --world world.toml"),
     },
     "Follow": {
+        "loops": Case("--loops rod.toml"),
         "clip": Case("--clip 0"),
         "model": Case("--model other.bvh"),
         "trim": Case("--trim-tpose"),
@@ -229,6 +242,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "verify": Case("--verify"),
     },
     "Fit": {
+        "loops": Case("--loops rod.toml"),
         "clip": Case("--clip 0", "other.bvh"),
         "model": Case("--model walk.bvh", "other.bvh"),
         "trim": Case("--trim-tpose", "other.bvh"),
@@ -258,6 +272,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "shapes": Case("--clearance 0.01 --shapes", rest="solve arm.urdf --targets {} --format {format}"),
     },
     "Render": {
+        "loops": Case("--loops rod.toml"),
         "clip": Case("--clip 0"),
         "model": Case("--model other.bvh"),
         "trim": Case("--trim-tpose"),
@@ -301,6 +316,7 @@ def test_one_input_and_a_folder_of_one_have_the_same_answer(job, option, desk, m
     (desk / "layers.toml").write_text(LAYERS)
     (desk / "world.toml").write_text(WORLD)
     (desk / "loops.toml").write_text(LOOPS)
+    (desk / "rod.toml").write_text(ROD)
     np.save("coco.npy", coco())
     if option == "joint_map":
         run("retarget", "walk.bvh", "humanoid", "--save-map", "map.toml")

@@ -6,8 +6,11 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from cli_runs import run
+from mechanisms import mechanism_of
 from synovia.errors import FormatError
 
+EXAMPLES = Path(__file__).parents[1] / "examples"
 HEAD = 'schema = "synovia.loops/1"\n'
 
 
@@ -99,9 +102,58 @@ def test_formats_that_cannot_hold_loops_say_so(tmp_path: Path) -> None:
     assert [tie.label for tie in sy.load_motion(tmp_path / "bars.npz").skeleton.loops] == ["the coupler - rocker"]
 
 
+def test_a_posed_gltf_says_that_it_holds_no_loops(tmp_path: Path) -> None:
+    body = sy.load_skeleton(EXAMPLES / "character.glb")
+    hinge = next(joint.name for joint in body.joints if joint.kind is sy.Kind.BALL)
+    tied = body.with_loops([sy.Loop(hinge, "head", "distance", distance=_apart(body, hinge, "head"))])
+    with pytest.warns(UserWarning, match="cannot hold loops"):
+        sy.save_pose(tied.rest_pose(), tmp_path / "posed.glb")
+    sy.save_pose(tied.rest_pose(), tmp_path / "posed.json")
+
+
+def _apart(body: sy.Skeleton, first: str, second: str) -> float:
+    """Return the distance of two joints at rest."""
+    rest = body.rest_pose()
+    return float(np.linalg.norm(rest.position(first) - rest.position(second)))
+
+
 def test_loops_may_be_named_by_roles() -> None:
     body = sy.bundled("humanoid")
     tied = sy.Skeleton(body.joints, loops=[sy.Loop("left_hand", "right_hand", "distance", distance=0.5)])
     assert tied.mechanism is not None
     pose = tied.rest_pose()
     assert np.linalg.norm(pose.position("left_hand") - pose.position("right_hand")) == pytest.approx(0.5)
+
+
+def test_each_command_that_poses_a_model_takes_a_file_of_loops(tmp_path: Path) -> None:
+    """A crank that turns, with the loops beside it: clips that are made, edited and shown are closed."""
+    tree, loops = tmp_path / "bars.toml", tmp_path / "pins.toml"
+    sy.write_skeleton(bars(), tree)
+    text = """[[loop]]\nfirst = "the coupler"\nsecond = "rocker"\noffset = [3, 0, 0]\nother_offset = [2, 0, 0]\n"""
+    loops.write_text(HEAD + text)
+    body = sy.load_skeleton(tree, loops=loops)
+    pose = body.random_pose(1)
+    place = ",".join(f"{x:.9g}" for x in pose.position("the coupler"))
+    track = f"""schema = "synovia.track/1"\nfps = 10\n[[goals]]\njoint = "the coupler"\n
+keys = [{{ time = 0, position = [{body.rest_pose().position("the coupler").tolist()[0]}, 0, 0] }},
+        {{ time = 1, position = [{place}] }}]\n"""
+    (tmp_path / "track.toml").write_text(track)
+    clip, edited, shown = (tmp_path / name for name in ("clip.npz", "edited.npz", "still.png"))
+    assert run("animate", tree, "--goals", tmp_path / "track.toml", "--loops", loops, "-o", clip).code in (0, 1)
+    motion = sy.load_motion(clip)
+    assert [tie.label for tie in motion.skeleton.loops] == ["the coupler - rocker"]
+    assert run("edit", clip, "--pin", "rocker@3:5", "-o", edited).code in (0, 1)
+    assert mechanism_of(sy.load_motion(edited).skeleton).lacks(np.array(sy.load_motion(edited).q)).max() <= 1e-9
+    pair = {"tree": sy.Motion(sy.load_skeleton(tree), motion.q + 0.003, 10.0), "closed": motion}
+    sy.save_motion(pair["tree"], tmp_path / "open.npz")
+    made = run("convert", tmp_path / "open.npz", tmp_path / "shut.npz", "--loops", loops)
+    assert made.code == 0
+    assert "were closed in" in made.err
+    assert mechanism_of(sy.load_motion(tmp_path / "shut.npz").skeleton).lacks(
+        np.array(sy.load_motion(tmp_path / "shut.npz").q)
+    ).max() <= 1e-9  # fmt: skip
+    assert run("convert", tree, tmp_path / "tied.toml", "--loops", loops).code == 0
+    assert len(sy.load_skeleton(tmp_path / "tied.toml").loops) == 1
+    assert run("render", clip, "--loops", tmp_path / "none.toml", "-o", shown).code == 3
+    told = run("bench", tree, "--loops", loops, "--joint", "the coupler", "--problems", "2", "--solver", "lm", "--json")
+    assert told.code == 0

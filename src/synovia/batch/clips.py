@@ -20,16 +20,20 @@ if TYPE_CHECKING:
     from synovia.retargeting import Judgement, Retargeted
 
 
-def target_of(name: str) -> Skeleton | Motion:
+def target_of(name: str, loops: Path | None = None) -> Skeleton | Motion:
     """Return the body to retarget to: a model, or its clip if no pose of its file is a rest pose.
+
+    Args:
+        name: The file or the bundled model.
+        loops: File of loops that the model has too; then no clip is taken.
 
     Raises:
         SynoviaError: If the file cannot be read.
     """
     from synovia.retargeting import stands
 
-    body = load_model(name)
-    if is_bundled(name) or not format_of(Path(name)).holds_motions:
+    body = load_model(name, loops=loops)
+    if loops is not None or is_bundled(name) or not format_of(Path(name)).holds_motions:
         return body
     try:
         return body if stands(body) else load_motion(Path(name))

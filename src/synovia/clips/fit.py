@@ -102,6 +102,9 @@ def fit_positions(
 ) -> Fitted:
     """Fit the motion of a skeleton so that its joints or markers follow points over time.
 
+    Loops of the skeleton are closed afterwards: joints that move no point, such as rods, follow; where they cannot, the
+    others give way, which the errors include.
+
     Args:
         skeleton: The skeleton; a free joint is added above a root that is not free.
         positions: World positions of the points, (T, K, 3) in the skeleton's length unit, NaN where a point was not
@@ -135,7 +138,8 @@ def fit_positions(
         Kabsch (1976), *A solution for the best rotation to relate two sets of vectors*, for the guess.
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
-    body = skeleton.with_root("free")
+    tied = skeleton.with_root("free")
+    body = tied.with_loops([]) if tied.loops else tied  # loops are closed in the end
     before = len(body) - len(skeleton)
     points = points_of(skeleton, positions, joints, offsets, confidence)
     points.rows[:] = [row + before for row in points.rows]
@@ -186,9 +190,11 @@ def fit_positions(
     if weight is None:
         weight = float(np.median(terms.smooth))
     q = _held_back(body, points, q, pieces)
+    if tied.mechanism is not None:
+        q = tied.mechanism.shut_clip(q, model.moving)
     _, _, errors = model.evaluate(q, terms.targets, derivative=False)
     missed = np.where(points.weights > 0.0, errors[:, :, 0], np.nan)
-    return Fitted.made(Motion(body, q, rate, name=name), missed, weight)
+    return Fitted.made(Motion(tied, q, rate, name=name), missed, weight)
 
 
 def positive(value: Any, what: str) -> float:

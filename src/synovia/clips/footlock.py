@@ -105,6 +105,8 @@ def foot_lock(
     frames at once. Its terms keep joints in contact still, keep the points of the feet above the floor, and keep the
     change of the root and the legs small, above all the acceleration of the change. So legs and pelvis share the
     correction, corrections begin and end smoothly, and a leg that is too short gives way instead of snapping straight.
+    Loops are closed afterwards: the joints that the legs leave free, such as rods, follow; where they cannot, feet give
+    way, and ``slide`` says how far they still slide.
 
     With a ``world``, the feet are then put on what is below them: on steps, ramps and stones, and on the floor where no
     obstacle is. The root rises and sinks with them. See ``retarget``, which does the same, for where a foot stands.
@@ -150,6 +152,8 @@ def foot_lock(
     standing[:, [points.index(row) for row in joints]] = contact
     terms = _terms(model, bones, standing, axis, ground, seconds)
     q = solve_in_windows(model, terms, motion.q.copy(), Effort(STEPS, ENOUGH), shares=ROUNDS, progress=progress)
+    if skeleton.mechanism is not None:
+        q = skeleton.mechanism.shut_clip(q, model.moving, motion.q)
     put = None
     if world is not None:
         check_kind("world", world, World, "sy.World({...}) is one")

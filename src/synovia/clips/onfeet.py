@@ -56,7 +56,7 @@ def on_feet(
     """Return joint values (T, nq) whose feet follow paths as far as limits permit; other joints keep their values.
 
     Least squares solves all frames at once, as ``foot_lock`` does, so that legs and root share the correction and the
-    path of the root stays smooth.
+    path of the root stays smooth. Then the other joints of loops close these.
 
     Args:
         skeleton: The body; its free root moves.
@@ -85,7 +85,8 @@ def on_feet(
         smooth=smooth * weight,
         relative=True,
     )
-    return solve_in_windows(model, terms, q, _EFFORT, shares=_ROUNDS, progress=progress)
+    out = solve_in_windows(model, terms, q, _EFFORT, shares=_ROUNDS, progress=progress)
+    return out if skeleton.mechanism is None else skeleton.mechanism.shut_clip(out, model.moving, q)
 
 
 def raised(skeleton: Skeleton, q: Array, row: int, rise: Array, up: Array) -> Array:

@@ -13,6 +13,9 @@ from numpy.typing import NDArray
 from synovia.draw.bodies import Bodies
 from synovia.draw.camera import direction
 from synovia.draw.gaps import Gap, Gaps
+from synovia.draw.loops import BAR as LOOP_BAR
+from synovia.draw.loops import KNOT, bars_of, points_of, radii_with_loops, rows_of
+from synovia.draw.loops import ROD as LOOP_ROD
 from synovia.draw.obstacles import Around, Surroundings
 from synovia.draw.surfaces import Skin
 from synovia.draw.theme import Colour, Theme
@@ -289,15 +292,24 @@ def bone_lengths(skeleton: Skeleton) -> dict[int, float]:
 
 
 def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
-    """Return which joints are drawn, (n,): those of connected bones of any length; all joints if there are none."""
+    """Return which joints are drawn, (n,): those of connected bones of any length; all joints if there are none.
+
+    Joints from which the bars of loops lead are drawn too.
+    """
     top = list(range(len(skeleton)))  # the joint at the top of the connected bones of each joint
     solid: set[int] = set()
     for row in bones_of(skeleton):
         top[row] = top[skeleton.parents[row]]
         if skeleton.lengths[row] > 0.0:
             solid.add(top[row])
-    shown = np.array([row in solid for row in top])
+    tied = rows_of(skeleton) if skeleton.loops else set[int]()
+    shown = np.array([above in solid or row in tied for row, above in enumerate(top)])
     return shown if shown.any() else ~shown
+
+
+def thickness(skeleton: Skeleton) -> Array:
+    """Return the radius of each joint, (n,), length units, as ``radii_of`` does; loops make their joints thicker."""
+    return radii_with_loops(skeleton, radii_of(skeleton, bones_of(skeleton)))
 
 
 def radii_of(skeleton: Skeleton, bones: Sequence[int]) -> Array:
@@ -325,7 +337,7 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
     """Return a pose as balls, barrels along the axes of hinges, and rods; in the colour ``paint``, if given."""
     skeleton, positions = pose.skeleton, pose.positions
     bones, shown = bones_of(skeleton), drawn_joints(skeleton)
-    radius = radii_of(skeleton, bones)
+    radius = thickness(skeleton)
     if not radius.any():  # all joints coincide
         radius[:] = _THICK * extent
     hues = np.array([paint or hue_of(skeleton, row, theme) for row in range(len(skeleton))], float) / 255.0
@@ -356,10 +368,29 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
         ra = min(ra, 2.0 * float(radius[row]))  # avoid a funnel from a thick joint to a thin one
         if row not in skulls or parent not in skulls:
             parts.append((start, end, ra, rb, hues[parent]))
+    parts += _loops(pose, radius, hues, paint, theme)
     columns = list(zip(*parts, strict=True))
     return Bodies(
         np.array(columns[0]), np.array(columns[1]), np.array([columns[2], columns[3]]).T, np.array(columns[4])
     )
+
+
+def _loops(
+    pose: Pose, radius: Array, hues: Array, paint: Colour | None, theme: Theme
+) -> list[tuple[Array, Array, float, float, Array]]:
+    """Return the loops of a pose as rods and balls: bars to tied places, rods of distances, and knots."""
+    bars, knots = bars_of(pose.skeleton)
+    ends, places = points_of(pose.skeleton, np.array(pose.frames))
+    tied = np.array(paint or theme.loop, float) / 255.0
+    out: list[tuple[Array, Array, float, float, Array]] = []
+    for bar, (start, end) in zip(bars, ends, strict=True):
+        r = (LOOP_ROD if bar.rod else LOOP_BAR) * float(radius[bar.row])
+        if np.linalg.norm(end - start) > 0.0:
+            out.append((start, end, r, r, tied if bar.rod else hues[bar.row]))
+    for knot, place in zip(knots, places, strict=True):
+        r = KNOT * float(radius[knot.row])
+        out.append((place, place, r, r, tied))
+    return out
 
 
 def head_of(skeleton: Skeleton) -> int | None:

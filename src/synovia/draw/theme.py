@@ -24,6 +24,7 @@ class Theme:
         left: Bones of the body's left side.
         right: Bones of the body's right side.
         joint: Brightness of joints relative to their bones.
+        loop: Places that loops tie, and rods of loops.
         ghost: An earlier pose.
         obstacle: Obstacles of a world.
         wall: Pieces of half-spaces.
@@ -44,6 +45,7 @@ class Theme:
     left: Colour
     right: Colour
     joint: float
+    loop: Colour
     ghost: Colour
     obstacle: Colour
     wall: Colour
@@ -66,6 +68,7 @@ _PARTS: Final[dict[str, tuple[Any, Any]]] = {
     "left": ((117, 164, 218), (104, 162, 228)),
     "right": ((164, 158, 219), (158, 150, 228)),
     "joint": (0.66, 0.6),
+    "loop": ((193, 146, 88), (206, 160, 104)),
     "ghost": ((176, 184, 194), (98, 108, 124)),
     "obstacle": ((214, 191, 158), (158, 138, 110)),
     "wall": ((150, 172, 196), (96, 116, 142)),

@@ -23,7 +23,7 @@ from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, UnknownNameError, restated
 from synovia.io.base import Format, as_path, read_text, write_text
 from synovia.io.load import endings, formats
-from synovia.io.save import source_of
+from synovia.io.save import lost_loops, source_of
 from synovia.io.verify import FileCheck, check_places
 from synovia.model import Pose, Skeleton
 from synovia.text import parse_json
@@ -91,19 +91,19 @@ def write_pose(
     check_kind("pose", pose, Pose, "skeleton.rest_pose() and solution.pose are poses")
     pose.check_finite()
     where = as_path(path)
-    fmt, doubtful = pose_format(where), verify
+    fmt, doubtful, notes = pose_format(where), verify, list[str]()
     if fmt is None or fmt.write_pose is None:
         content = {"schema": SCHEMA, "model": pose.skeleton.name, "q": values_of(pose)}
         write_text(where, json.dumps(content, indent=2, allow_nan=False) + "\n", force=force)
     else:
         fmt.write_pose(pose, where, into=source_of(pose.skeleton, into, fmt, where), force=force)
-        doubtful = verify or bool(pose.skeleton.notes) or into is not None
+        doubtful, notes = verify or bool(pose.skeleton.notes) or into is not None, lost_loops(pose.skeleton, fmt)
     check = verify_pose(pose, where) if doubtful else None
     if check is None or check.holds:
-        return []
+        return notes
     if verify:
-        raise FormatError("file was written, but differs", where=str(where), hint=check.report())
-    return [check.report()]
+        raise FormatError("file was written, but differs", where=str(where), hint=" ".join([*notes, check.report()]))
+    return [*notes, check.report()]
 
 
 def verify_pose(pose: Pose, path: str | os.PathLike[str]) -> FileCheck:

@@ -72,10 +72,7 @@ def write_motion(
         write(motion, where, into=source_of(motion.skeleton, into, fmt, where), force=force)
     else:
         write(motion, where, force=force)
-    notes = list(fmt.lacks(motion))
-    if motion.skeleton.loops and not fmt.holds_loops and fmt.read_onto is None:
-        named = listed([tie.label for tie in motion.skeleton.loops])
-        notes.append(f"The file cannot hold loops, so whoever reads it may open them: {named}.")
+    notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
     elsewhere = fmt.copies and into is not None and as_path(into) != motion.skeleton.source
     if not (verify or notes or elsewhere or motion.notes or motion.skeleton.notes or motion.stretch is not None):
         return []
@@ -85,6 +82,14 @@ def write_motion(
     if verify:
         raise FormatError("file was written, but differs", where=str(where), hint=" ".join([*notes, check.report()]))
     return [*notes, check.report()]
+
+
+def lost_loops(skeleton: Skeleton, fmt: Format) -> list[str]:
+    """Return a sentence about loops that a file with its own skeleton cannot hold; none if nothing is lost."""
+    if not skeleton.loops or fmt.holds_loops or fmt.read_onto is not None:
+        return []
+    named = listed([tie.label for tie in skeleton.loops])
+    return [f"The file cannot hold loops, so whoever reads it may open them: {named}."]
 
 
 def verify_motion(motion: Motion, path: str | os.PathLike[str]) -> FileCheck:

@@ -11,6 +11,8 @@ from synovia.errors import FileError, UnsupportedError
 from synovia.jobs.base import Host
 from synovia.jobs.job import Job
 from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, described, option
+from synovia.jobs.shared import LOOPS
+from synovia.text import counted
 
 if TYPE_CHECKING:
     from synovia.batch.work import Picture
@@ -23,11 +25,19 @@ INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a 
 NO_FILE: Final = "no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion"
 _PICTURE: Final = (144, 190)  # pixels of a body in a still on the summary page
 _STILLS: Final = 4
+_SEEN: Final = 1e-6  # radians or length units by which closing changes joint values of a clip that a note tells
 _WARM_FRAMES: Final = 8  # of the clip that loads the kernels
 
 
 @described
-class ClipReader:
+class Looped:
+    """Loops that a file adds to a model."""
+
+    loops: Path | None = option(default=None, like=LOOPS)
+
+
+@described
+class ClipReader(Looped):
     """Which clip of a file is taken, and how."""
 
     clip: str | int | None = option(
@@ -48,7 +58,14 @@ class ClipReader:
         """The skeleton of the model; its file, if it takes the shape of each clip's body."""
         from synovia.io.load import has_shapes, load_model
 
-        return None if self.model is None else self.model if has_shapes(self.model) else load_model(self.model)
+        if self.model is None or has_shapes(self.model):
+            return self.model
+        return load_model(self.model, loops=self._loops_of_clip)
+
+    @property
+    def _loops_of_clip(self) -> Path | None:
+        """The file of loops of the clip's body; None if it is about another body."""
+        return self.loops
 
     @property
     def number(self) -> str | int | None:
@@ -103,6 +120,7 @@ class ClipReader:
     def _read(self, path: str | Path, host: Host, instead: str, like: str | None = None) -> Motion:
         """Return the clip of a file, with its calibration frames; the one of a given name, if there is one."""
         from synovia.io.load import format_of, is_bundled, load_motion, load_motions
+        from synovia.model import Skeleton
 
         name = str(path)
         if is_bundled(name):
@@ -113,6 +131,8 @@ class ClipReader:
             if number is None and like is not None and not needs_model(path):
                 number = next((motion.name for motion in load_motions(path) if motion.name == like), None)
             motion = load_motion(path, number, skeleton=self._own_body)
+            if self._loops_of_clip is not None and not isinstance(self._own_body, Skeleton):
+                motion = tied_clip(motion, self._loops_of_clip)
         except UnsupportedError as error:
             if format_of(Path(path)).holds_motions:
                 raise
@@ -147,7 +167,7 @@ class ClipJob(ClipReader, Job):
 
 
 @described
-class Roles:
+class Roles(Looped):
     """Parts of the body that a file names."""
 
     roles: Path | None = option(
@@ -160,14 +180,14 @@ class Roles:
         """Models that were loaded, by name."""
         return {}
 
-    def load_body(self, name: str, host: Host, loops: Path | None = None) -> Skeleton:
-        """Return the skeleton of a file or of a bundled model with these roles, and tell its notes; see ``body_of``.
+    def load_body(self, name: str, host: Host) -> Skeleton:
+        """Return the skeleton of a file or of a bundled model with these roles and loops, and tell its notes.
 
         Raises:
             SynoviaError: If a file cannot be read.
         """
         if name not in self._bodies:
-            self._bodies[name] = body_of(name, host, self.roles, loops)
+            self._bodies[name] = body_of(name, host, self.roles, self.loops)
         host.note_model(self._bodies[name].notes)
         return self._bodies[name]
 
@@ -220,6 +240,27 @@ def body_of(name: str, host: Host, roles: Path | None = None, loops: Path | None
     skeleton = load_model(name, loops=loops)
     host.note_model(skeleton.notes)
     return with_roles(skeleton, roles)
+
+
+def tied_clip(motion: Motion, loops: Path) -> Motion:
+    """Return a clip whose body has the loops of a file too, closed in each frame; a note says how far that moves it."""
+    import numpy as np
+
+    from synovia.io.toml.loops import with_loops_of
+    from synovia.model.motion import Motion
+    from synovia.model.pose import clamped
+
+    body, q, notes = with_loops_of(motion.skeleton, loops), np.array(motion.q), list(motion.notes)
+    if body.mechanism is not None:
+        shut = body.mechanism.shut_clip(clamped(body, q))
+        far = np.abs(shut - q).max(axis=1)
+        if (far > _SEEN).any():
+            frames = counted(int((far > _SEEN).sum()), "frame")
+            notes.append(
+                f"The loops of {loops} were closed in {frames}; a joint value changed by up to {far.max():.3g}."
+            )
+        q = np.where((far > 0.0)[:, None], shut, q)
+    return Motion(body, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=notes)
 
 
 def with_roles(skeleton: Skeleton, roles: Path | None) -> Skeleton:

@@ -609,9 +609,17 @@ class Motion:
         rate = self.fps if fps is None else fps
         return Motion(self.skeleton, q, rate, name=self.name, stretch=stretch, notes=self.notes)
 
-    def _held(self, q: Array, stretch: Array | None, kept: Bools | None = None, *, fps: float | None = None) -> Motion:
+    def _held(
+        self,
+        q: Array,
+        stretch: Array | None,
+        kept: Bools | None = None,
+        *,
+        fps: float | None = None,
+        beside: Array | None = None,
+    ) -> Motion:
         """Return a motion of other values, within the limits that this one keeps, and say where they were changed."""
-        q, notes = held(self.skeleton, q, kept_limits(self.skeleton, self._q) if kept is None else kept)
+        q, notes = held(self.skeleton, q, kept_limits(self.skeleton, self._q) if kept is None else kept, beside)
         return self._with(q, stretch, fps=fps).noted(notes)
 
     def _carried(self, ground: Ground, transforms: Array) -> Motion:
@@ -630,14 +638,20 @@ class Motion:
         """Return joint values (n, nq) at times (n,), within the limits that the clip keeps."""
         self._check_times(times, what)
         q = interpolated(self.skeleton, self._q, self.times, np.clip(times, 0.0, self.duration))
-        return held(self.skeleton, q, kept_limits(self.skeleton, self._q))[0]
+        return held(self.skeleton, q, kept_limits(self.skeleton, self._q), self._frame_before(times))[0]
 
     def _retimed(self, times: Array, fps: float) -> Motion:
         """Return the motion that shows the clip at times (n,)."""
         self._check_times(times, "times")
         q = interpolated(self.skeleton, self._q, self.times, times)
         stretch = None if self.stretch is None else positive(self.stretch, self.times, times)
-        return self._held(q, stretch, fps=fps)
+        return self._held(q, stretch, fps=fps, beside=self._frame_before(times))
+
+    def _frame_before(self, times: Array) -> Array | None:
+        """Return the joint values of the frame at or before each time, (n, nq), if the skeleton has loops."""
+        if self.skeleton.mechanism is None:
+            return None
+        return self._q[np.clip(np.floor(times * self.fps).astype(np.int64), 0, len(self) - 1)]
 
     def _check_times(self, times: Array, what: str) -> None:
         """Refuse times outside of the clip, (n,)."""

@@ -29,6 +29,10 @@ class Closes(Protocol):
         """Return the nearest closed poses."""
         ...
 
+    def shut_clip(self, q: Array, rows: Iterable[int] | None = None, beside: Array | None = None) -> Array:
+        """Return closed poses near those of a clip."""
+        ...
+
     def refuse_open(self, q: Array, what: str) -> None:
         """Refuse poses whose loops are open."""
         ...
@@ -87,10 +91,15 @@ def inside_limits(skeleton: Posable, q: Array) -> Array:
     Raises:
         InputError: If the loops of a clamped pose cannot be closed.
     """
+    inside = clamped(skeleton, q)
+    return inside if skeleton.mechanism is None else skeleton.mechanism.shut(inside)
+
+
+def clamped(skeleton: Posable, q: Array) -> Array:
+    """Return joint values (T, nq) clamped to the limits; the same array if all are inside. Loops may be open there."""
     inside = np.empty(q.shape)
     skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
-    inside = q if np.array_equal(inside, q) else skeleton.follow(inside)
-    return inside if skeleton.mechanism is None else skeleton.mechanism.shut(inside)
+    return q if np.array_equal(inside, q) else skeleton.follow(inside)
 
 
 def random_values(skeleton: Posable, count: int, seed: int, *, rows: Iterable[int] | None = None) -> Array:

@@ -34,7 +34,7 @@ from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.change import turns
 from synovia.model.geometry import LONGEST, Array, frames_to_transforms, is_number, rotation_between, times_exp, unit
-from synovia.model.pose import inside_limits, world_frames
+from synovia.model.pose import clamped, inside_limits, world_frames
 from synovia.model.shapes.body import Ints
 from synovia.model.shapes.over_time import are_near, near_shapes
 from synovia.model.tree import ancestors
@@ -454,7 +454,9 @@ def spread(skeleton: Skeleton, q: Array, moved: Array, width: int) -> tuple[Arra
     at = np.ix_(moves, quats.ravel())
     starts = q[moves][:, quats]
     out[at] = times_exp(starts, wide[moves, count:].reshape(*starts.shape[:2], 3)).reshape(len(starts), -1)
-    out[moves] = inside_limits(skeleton, skeleton.follow(out[moves]))
+    out[moves] = clamped(skeleton, skeleton.follow(out[moves]))
+    if skeleton.mechanism is not None:
+        out = skeleton.mechanism.shut_clip(out)
     return out, moves
 
 

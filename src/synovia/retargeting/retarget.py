@@ -20,18 +20,18 @@ from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, same_side
-from synovia.model.loops.closing import refuse_loops
+from synovia.model.geometry import Array, matrix_to_quat, rotation_between, same_side
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
+from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import carrier_of, steadied
 from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
 from synovia.retargeting.feet import Spans, distances_off, foot_paths, on_world, over_world, solve_feet, stand_frames
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
-from synovia.retargeting.judging.findings import uncertain_rest
+from synovia.retargeting.judging.findings import forced_by_loops, uncertain_rest
 from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.limbs import Follower, keep_velocity, largest_steps
 from synovia.retargeting.partial import match, still_rows
@@ -73,6 +73,7 @@ class Retargeted:
         clearance: Distance that the limbs keep from the body, length units; None where nothing was kept apart.
         world: What the feet stand on, in the unit of the target; None for the floor alone.
         footholds: Where each foot stands on it, one for each contact of ankle or toes, by role; empty on a level floor.
+        forced: How far loops of the target turned its parts so that they close, (T,), radians.
 
     Example:
         >>> import synovia as sy
@@ -101,6 +102,7 @@ class Retargeted:
     clearance: float | None = None
     world: World | None = None
     footholds: Mapping[str, tuple[Foothold, ...]] = field(default_factory=dict[str, tuple[Foothold, ...]])
+    forced: Array = field(default_factory=lambda: np.zeros(0))
 
     def __getitem__(self, frames: slice) -> Retargeted:
         """Return a part of the motion with its contacts and misses, beside the same part of the original.
@@ -117,7 +119,8 @@ class Retargeted:
                 standing[first:end] = True
             contacts[role] = runs(standing[frames])
         lost = tuple(k for k, frame in enumerate(kept) if frame in missed)
-        return replace(self, motion=motion, original=self.original[frames], contacts=contacts, missed_frames=lost)
+        part = replace(self, motion=motion, original=self.original[frames], contacts=contacts, missed_frames=lost)
+        return replace(part, forced=self.forced[frames])
 
     @cached_property
     def held_back(self) -> dict[str, float]:
@@ -150,6 +153,8 @@ class Retargeted:
         if self.moves and (rest := self.target_rest).certainty < CERTAIN:
             pose, hint = f"the target; {rest.described()}", "check which joint is which, or give a clip of the target"
             found.append(uncertain_rest(judgement.findings, pose, hint, hardly=rest.certainty < DOUBTFUL))
+        if self.motion.skeleton.loops:
+            found += forced_by_loops(self.forced)
         for one in found:
             judgement = judgement.with_finding(one)
         return judgement
@@ -277,6 +282,9 @@ def retarget(
     rises and sinks smoothly with its feet, as far as its legs permit. ``footholds`` says where feet stand. The world is
     in the file of the target; ``clearance`` does not keep limbs apart from it.
 
+    If the target has loops (``skeleton.loops``), they are closed in each frame: joints of no part, such as rods, follow
+    the parts. Where loops do not allow the transferred pose, its parts give way, and a finding says how far.
+
     If a body has no legs, such as a torso on wheels or a single arm, or if the joint map has no hips, the base of the
     target stays where it is. Then the parts move relative to the joint that carries them: the trunk relative to the
     hips, arms without a trunk relative to the chest.
@@ -323,7 +331,6 @@ def retarget(
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)
-    refuse_loops(body, "retarget")
     found = match(motion, body, joint_map)
     source, target = found.source, found.target
     stance = find_stance(motion, source, rest, up)
@@ -350,7 +357,7 @@ def retarget(
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
     follower = Follower(target, parts, bounds, motion.fps)
     q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
-    q = keep_velocity(target, q, bounds)
+    q, forced = _closed(target, roles, keep_velocity(target, q, bounds))
     mine = world_frames(own, q) if feet else frames
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
@@ -361,14 +368,21 @@ def retarget(
     if ground is not None and paths:
         paths, rise, footholds = over_world(ground, target, paths, mine, motion.fps)
         if footholds:
-            q, paths = on_world(target, target.raised(q, rise), paths, motion.fps, threads)
+            risen, _ = _closed(target, roles, target.raised(q, rise))
+            q, paths = on_world(target, risen, paths, motion.fps, threads)
     off, tolerance = np.zeros((len(q), 0)), 0.0
     if paths:
         last = _pass_of(progress, 1, passes)
         q, off, tolerance = solve_feet(follower, q, paths, threads, last)
+        q, more = _closed(target, roles, q)
+        forced = np.maximum(forced, more)
     if apart is not None:
         q = keep_velocity(target, apart.moved(q, motion.fps, paths, threads), bounds)
+        q, more = _closed(target, roles, q)
+        forced = np.maximum(forced, more)
         off = np.where(stand_frames(paths, len(q)), distances_off(target, q, paths), off)
+    elif paths and own.loops:
+        off = distances_off(target, q, paths)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     return Retargeted(
         Motion(
@@ -395,7 +409,25 @@ def retarget(
         clearance=None if apart is None else apart.distance,
         world=ground if paths else None,
         footholds=footholds,
+        forced=forced,
     )
+
+
+def _closed(target: Body, roles: Sequence[str], q: Array) -> tuple[Array, Array]:
+    """Return joint values (T, nq) with closed loops, and how far these move joints of the parts, (T,), radians.
+
+    Joints of no part, such as rods, follow those of the parts, from where they are in the frame before. Where they
+    cannot, joints of the parts give way.
+    """
+    skeleton, mechanism = target.skeleton, target.skeleton.mechanism
+    if mechanism is None:
+        return q, np.zeros(len(q))
+    rows = {above for role in roles for above in ancestors(skeleton.parents, target.roles[role])}
+    out = mechanism.shut_clip(q, rows)
+    before, after = world_frames(skeleton, q), world_frames(skeleton, out)
+    ends = [target.roles[role] for role in roles]
+    a, b = (matrix_to_quat(frames[:, ends, :9].reshape(len(q), -1, 3, 3)) for frames in (before, after))
+    return out, np.linalg.norm(rotation_between(a, b), axis=-1).max(axis=1, initial=0.0)
 
 
 def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str], stance: Stance) -> Stance:

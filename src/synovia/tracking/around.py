@@ -17,7 +17,7 @@ from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.status import Status
 from synovia.kernels.layout import COLD, MISSED, STATUS
 from synovia.model.geometry import Array, quat_product
-from synovia.model.pose import inside_limits
+from synovia.model.pose import clamped
 from synovia.problem import References
 from synovia.problem.bends import SIZES
 
@@ -70,6 +70,9 @@ class Around:
         shifts = reference[:, numbers] - earlier[:, numbers]
         turns = _left_factors(reference[:, quats], earlier[:, quats])
         answer = reference[0] if before is None else before[1]
+        mechanism = ik.skeleton.mechanism
+        if mechanism is not None:
+            answer = mechanism.shut_clip(answer[None])[0]
         ones = None if self._bends is None else np.ones((1, len(self._bends.places)))
         with watch.over(self._scratch):
             for k in range(len(table)):
@@ -80,10 +83,12 @@ class Around:
                     ik.skeleton.follow(start)
                 first = start[None]
                 if self._limited:
-                    first = inside_limits(ik.skeleton, first)
+                    first = clamped(ik.skeleton, first)
                 if self._bends is not None and ones is not None:
                     bent = self._bends.bent(first, SIZES[0], ones)
                     first = first if bent is None else bent
+                if mechanism is not None:
+                    first = mechanism.shut_clip(first, beside=answer[None])
                 self._references.put(tables[k])
                 row = rows[k : k + 1]
                 code = ik.call(ik.ints, floats, table[k : k + 1], first, row, self._scratch, COLD, 0)

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
 from synovia.draw.camera import direction
+from synovia.draw.loops import bars_of
 from synovia.draw.scene import bone_lengths, up_of
 from synovia.draw.theme import THEMES
 from synovia.errors import InputError
@@ -22,10 +23,12 @@ from synovia.io.base import as_path, write_bytes
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, align_z, as_numbers, dimensions
 from synovia.model.limits import Interval, SwingTwist
+from synovia.model.loops.tables import moved_by
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.surface import Part, surface_of_skeleton
 from synovia.viewer.scene.bodies import ahead_of, build
+from synovia.viewer.scene.loops import colours_of, sizes_of
 from synovia.viewer.scene.paint import corner_steps, jpeg
 
 _STEP: Final = 1e-5  # of stored joint values, radians or parts of the body's size
@@ -162,6 +165,7 @@ def _view(motion: Motion, parts: Sequence[Part]) -> dict[str, Any]:
 def _body(skeleton: Skeleton) -> dict[str, Any]:
     """Return the joints: everything that forward kinematics and limits need."""
     limits: list[Any] = []
+    tied = {row for tie in skeleton.loops for row in moved_by(skeleton, tie)}  # dragging would open loops
     for joint in skeleton.joints:
         limit = joint.limit
         if isinstance(limit, Interval):
@@ -177,7 +181,7 @@ def _body(skeleton: Skeleton) -> dict[str, Any]:
         "rest": [[*joint.rest[:3, :3].ravel().tolist(), *joint.rest[:3, 3].tolist()] for joint in skeleton.joints],
         "axes": [joint.axis.tolist() for joint in skeleton.joints],
         "limits": limits,
-        "coupled": [joint.mimic is not None for joint in skeleton.joints],
+        "coupled": [joint.mimic is not None or row in tied for row, joint in enumerate(skeleton.joints)],
         "masses": [[joint.mass, *joint.com.tolist()] for joint in skeleton.joints],
     }
 
@@ -212,16 +216,34 @@ def _end(skeleton: Skeleton, row: int, role: str) -> int:
 
 
 def _bones(skeleton: Skeleton) -> dict[str, Any]:
-    """Return rods [from, to, radius, radius, colour] and balls [joint, radius, colour]."""
+    """Return rods [from, to, radius, radius, colour] and balls [place, radius, colour].
+
+    A place is a joint, or [joint, x, y, z] for a point in its frame; joint -1 is the world.
+    """
     shape = build(skeleton, THEMES["light"], 1.0)
     rods = zip(
         shape.parents.tolist(), shape.bones.tolist(), shape.thick.tolist(), shape.bone_colours.tolist(), strict=True
     )
     balls = zip(shape.joints.tolist(), shape.round.tolist(), shape.joint_colours.tolist(), strict=True)
+    ties, knots = bars_of(skeleton)
+    sizes, colours = sizes_of(skeleton), colours_of(skeleton, THEMES["light"])
+    loops = zip(ties, *(part.tolist() for part in (sizes[0], colours[0])), strict=True)
+    places = zip(knots, *(part.tolist() for part in (sizes[1], colours[1])), strict=True)
     return {
-        "rods": [[parent, row, thick, 0.62 * thick, colour] for parent, row, thick, colour in rods],
-        "balls": [[row, radius, colour] for row, radius, colour in balls],
+        "rods": [
+            *([parent, row, thick, 0.62 * thick, colour] for parent, row, thick, colour in rods),
+            *([_spot(bar.start), _spot(bar.end), thick, thick, colour] for bar, thick, colour in loops),
+        ],
+        "balls": [
+            *([row, radius, colour] for row, radius, colour in balls),
+            *([_spot(knot.place), radius, colour] for knot, radius, colour in places),
+        ],
     }
+
+
+def _spot(place: tuple[int, Array]) -> list[float]:
+    """Return a place as [joint, x, y, z]."""
+    return [place[0], *place[1].tolist()]
 
 
 def _surface(parts: Sequence[Part], pack: _Pack) -> dict[str, Any]:

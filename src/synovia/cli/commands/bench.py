@@ -15,7 +15,7 @@ from synovia.cli.output import emit_json, emit_lines
 from synovia.cli.progress import Bar
 from synovia.cli.running import Terminal
 from synovia.errors import UnsupportedError
-from synovia.jobs.clips import body_of
+from synovia.jobs.clips import Looped, body_of
 from synovia.jobs.options import File, Number, argument, described, option
 from synovia.jobs.shared import FORCE, JOINT, JSON, MODEL, ROOT, SOLVER, TOLERANCE
 from synovia.jobs.words import number, table, time_text
@@ -34,7 +34,7 @@ _BAR: Final = 48  # characters of the longest bar
 
 
 @described
-class Bench:
+class Bench(Looped):
     """What to compare, and how."""
 
     file: str = argument(
@@ -81,7 +81,11 @@ def bench(given: Bench) -> None:
 
         check_plot(given.plot, force=given.force)
     made = make_problems(
-        body_of(given.file, Terminal()), given.joint, pose=given.pose, count=given.problems, seed=given.seed
+        body_of(given.file, Terminal(), loops=given.loops),
+        given.joint,
+        pose=given.pose,
+        count=given.problems,
+        seed=given.seed,
     )
     with Bar("") as bar:
         result = compare(

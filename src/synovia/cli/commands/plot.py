@@ -79,7 +79,7 @@ def plot(given: Plot) -> None:
         refuse("expected no --reach with this option.", "clip", "model", "trim")
     check_plot(output, force=force)
     if given.reach is not None:
-        plot_reach(body_of(given.file, Terminal()), given.reach, output, force=force)
+        plot_reach(body_of(given.file, Terminal(), loops=given.loops), given.reach, output, force=force)
     else:
         source = None
         if given.beside is None:

@@ -14,7 +14,7 @@ from synovia.cli.values import typed
 from synovia.jobs.clearance import CLEARANCE
 from synovia.jobs.clips import ClipReader, Roles, with_roles
 from synovia.jobs.options import File, Word, argument, described, option, said_of
-from synovia.jobs.shared import JSON, LOOPS, MODEL
+from synovia.jobs.shared import JSON, MODEL
 
 
 @described
@@ -27,7 +27,6 @@ class Inspect(Roles):
         default=None, kind=File(), metavar="FILE",
         help="SRDF file of a URDF with the pairs of links that may touch; by default the one beside it.",
     )  # fmt: skip
-    loops: Path | None = option(default=None, like=LOOPS)
     shapes: bool = option(
         default=False,
         help="Measure how well the shapes fit the surface; fit capsules to it first where shapes are missing.",

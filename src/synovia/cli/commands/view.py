@@ -14,7 +14,7 @@ from synovia.cli.declare import with_options
 from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.running import Terminal, untold
 from synovia.jobs.clearance import CLEARANCE
-from synovia.jobs.clips import ClipReader, Roles, needs_model
+from synovia.jobs.clips import ClipReader, Roles, body_of, needs_model
 from synovia.jobs.options import File, Number, argument, described, option, said_of
 from synovia.jobs.shared import JSON, MODEL, ROOT, SOLVER, WORLD
 from synovia.text import printable
@@ -85,11 +85,12 @@ def view(given: View) -> None:
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
             file, clip, model = clip, None, file
         motion = ClipReader(clip=clip, model=model, trim=trim).read(file, Terminal())[0]
-        page = viewer.view_retarget(motion, given.onto, given.joint_map, **page_options)
+        onto = given.onto if given.loops is None else body_of(given.onto, Terminal(), loops=given.loops)
+        page = viewer.view_retarget(motion, onto, given.joint_map, **page_options)
         _serve(page, "Open this address in a browser and edit map or rest pose. Ctrl+C ends it.", as_json=given.as_json)
         return
     refuse("expected --onto MODEL with this option.", "joint_map")
-    wanted = None
+    wanted, loops = None, given.loops
     if given.goals is not None:
         from synovia.files.goals import read_goals
         from synovia.io.worlds import read_world
@@ -99,15 +100,15 @@ def view(given: View) -> None:
     shown = None
     body: Any = file
     if model is not None:  # FILE is a clip alone
-        shown = ClipReader(clip=clip, model=model, trim=trim).read(file, Terminal())[0]
+        shown = ClipReader(clip=clip, model=model, trim=trim, loops=loops).read(file, Terminal())[0]
         body = shown.skeleton if has_shapes(model) else model
     elif clip is not None and Path(clip).exists():
-        shown = ClipReader(model=file if needs_model(clip) else None, trim=trim).read(clip, Terminal())[0]
+        shown = ClipReader(model=file if needs_model(clip) else None, trim=trim, loops=loops).read(clip, Terminal())[0]
     elif trim:
-        shown = ClipReader(clip=clip, trim=trim).read(file, Terminal())[0]
-    if given.roles is not None and isinstance(body, str):
+        shown = ClipReader(clip=clip, trim=trim, loops=loops).read(file, Terminal())[0]
+    if (given.roles is not None or loops is not None) and isinstance(body, str):
         if shown is None and not is_bundled(body) and load_clips(body).motions:
-            shown = ClipReader(clip=clip).read(body, Terminal())[0]
+            shown = ClipReader(clip=clip, loops=loops).read(body, Terminal())[0]
         body = given.load_body(body, Terminal())
     page = viewer.view(
         body,

@@ -16,8 +16,9 @@ from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import contact_spans, feet_of, up_axis
 from synovia.model.geometry import Array
 from synovia.model.limits import SwingTwist
+from synovia.model.loops.tables import joints_of, moved_by
 from synovia.model.motion import Motion
-from synovia.model.pose import inside_limits
+from synovia.model.pose import clamped
 from synovia.model.root import free_root
 from synovia.model.tree import ancestors
 
@@ -94,8 +95,9 @@ class Body:
         below = _ways_down(skeleton)
         least = _FORK * size_of(skeleton)
         out: set[int] = set()
+        rods = _rods(skeleton)
         for row, children in enumerate(skeleton.children):
-            long = [child for child in children if below[child] + skeleton.lengths[child] > least]
+            long = [child for child in children if below[child] + skeleton.lengths[child] > least and child not in rods]
             if len(long) > 1:
                 out.update(ancestors(skeleton.parents, row))
         return frozenset(out)
@@ -127,6 +129,14 @@ class Body:
             row = self.given.parents[row]
         return tuple(rows)
 
+    def with_tied(self, rows: frozenset[int]) -> frozenset[int]:
+        """Return joints with all joints of the loops that they open, which move with them."""
+        out, left = set(rows), [moved_by(self.given, tie) for tie in self.given.loops]
+        while opened := [joints for joints in left if not out.isdisjoint(joints)]:
+            out.update(*opened)
+            left = [joints for joints in left if joints not in opened]
+        return frozenset(out)
+
     def weights(self, rows: Sequence[int], limbs: frozenset[int]) -> dict[int, float]:
         """Return how strongly joints stay at the clip, by row, 1 the strongest.
 
@@ -149,6 +159,14 @@ def _ways_down(skeleton: Skeleton) -> Array:
         if above >= 0:
             below[above] = max(below[above], below[row] + skeleton.lengths[row])
     return below
+
+
+def _rods(skeleton: Skeleton) -> frozenset[int]:
+    """Return the joints that only lead to a loop, as those of a rod do: no joint of a role is below them."""
+    tied = {above for tie in skeleton.loops for row in joints_of(skeleton, tie)
+            for above in ancestors(skeleton.parents, row)}  # fmt: skip
+    parts = {above for row in skeleton.role_rows.values() for above in ancestors(skeleton.parents, row)}
+    return frozenset(tied - parts)
 
 
 def size_of(skeleton: Skeleton) -> float:
@@ -209,7 +227,7 @@ def _planted(motion: Motion, names: Sequence[str | int] | None, up: str | None) 
 def _outside(motion: Motion) -> dict[int, Bools]:
     """Return the joints that the clip moves outside their limits, by row, and in which frames, (T,)."""
     skeleton, q = motion.skeleton, motion.q
-    inside = inside_limits(skeleton, np.array(q))
+    inside = clamped(skeleton, np.array(q))
     off = np.abs(inside - q) > _OUTSIDE
     out: dict[int, Bools] = {}
     for row, joint in enumerate(skeleton.joints):

@@ -25,7 +25,6 @@ from synovia.layers import Layer
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
 from synovia.model.geometry import Array, matrix_to_quat, rotation_between
-from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
@@ -217,7 +216,6 @@ def edit(
         >>> sy.save_motion(sy.edit(walk, wave).motion, "waving.bvh")  # doctest: +SKIP
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
-    refuse_loops(motion.skeleton, "edit")
     wanted = _as_layers(layers)
     acting = [(i, layer) for i, layer in enumerate(wanted) if not layer.empty]
     count = len(motion)
@@ -449,7 +447,10 @@ def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> 
     frames = tuple(result.frames.tolist())
     if result.cut:
         names = first_few([body.given.joint_names[row] for row in result.cut])
-        out.append(EditFinding(layer.label, "limits", frames, f"keys of {names} are outside limits, and stay at them"))
+        text = f"keys of {names} are outside limits, and stay at them"
+        if body.given.loops:
+            text = f"keys of {names} are outside limits or beyond what loops allow, and stay as near as they can"
+        out.append(EditFinding(layer.label, "limits", frames, text))
     for foot in result.feet:
         places, before = (
             world_frames(body.skeleton, values[result.frames])[:, foot.head, 9:] for values in (result.q, motion.q)

@@ -13,7 +13,7 @@ from synovia.layers import Key, Layer
 from synovia.model import Skeleton
 from synovia.model.change import blend, change_between, changed, no_change, smooth
 from synovia.model.geometry import UNIT_SLACK, Array
-from synovia.model.pose import inside_limits
+from synovia.model.pose import clamped
 
 Bools = NDArray[np.bool_]
 _ROUNDING = 1e-15  # error of a normalized length
@@ -128,7 +128,9 @@ def changed_rows(skeleton: Skeleton, change: Array) -> tuple[int, ...]:
 def with_changes(
     skeleton: Skeleton, below: Array, change: Array, moved: Sequence[int]
 ) -> tuple[Array, tuple[int, ...]]:
-    """Return joint values with changes, (n, nq), and the joints that these move outside their limits, where they stay.
+    """Return joint values with changes, (n, nq), and the joints that cannot have them, which stay as near as they can.
+
+    They would be outside their limits, or loops could not be closed, which all other joints follow.
 
     Args:
         skeleton: The skeleton.
@@ -137,9 +139,13 @@ def with_changes(
         moved: Joints that the keys move in any frame; all others keep their values, outside limits too.
     """
     wanted = changed(skeleton, below, change)
-    inside = inside_limits(skeleton, wanted)
-    out = np.where(columns_of(skeleton, moved), inside, wanted)
+    inside = clamped(skeleton, wanted)
+    keyed = columns_of(skeleton, moved)
+    out = np.where(keyed, inside, wanted)
     out = np.where((change == no_change(skeleton)).all(axis=1)[:, None], below, out)
+    if skeleton.mechanism is not None:
+        out = np.where((out != below).any(axis=1)[:, None], skeleton.mechanism.shut_clip(out, moved, below), below)
+        inside = np.where(keyed, out, inside)
     far = np.abs(inside - wanted).max(axis=0) > _CUT
     return out, tuple(row for row in moved if far[skeleton.q_slice(row)].any())
 

@@ -159,11 +159,22 @@ class LayerOnClip:
         cleared: Sequence[int],
     ) -> LayerResult:
         """Return what the layer has changed, from its poses and what they miss; put them into the clip (T, nq)."""
-        q[self._frames], missed, aimed = solved
+        poses, missed, aimed = solved
+        if self._skeleton.mechanism is not None:  # fades blend closed poses
+            poses = self._closed(poses)
+        q[self._frames] = poses
         acts = (q[self._frames] != self._below).any(axis=1)
         if self._layer.keys or not all(one.clears for one in asked):
             acts[:] = True
         return LayerResult(q, self._frames, tuple(asked), missed, aimed, feet, self._cut, tuple(cleared), acts)
+
+    def _closed(self, poses: Array) -> Array:
+        """Return poses of the layer (n, nq) with closed loops; those of the clip below keep every bit."""
+        mechanism, changes = self._skeleton.mechanism, (poses != self._below).any(axis=1)
+        if mechanism is None or not changes.any():
+            return poses
+        beside = np.concatenate([self._below[:1], poses])  # the first pose is reached from that of the clip
+        return np.where(changes[:, None], mechanism.shut_clip(beside)[1:], poses)
 
     def _wished(self, asked: Sequence[Asked]) -> list[Asked]:
         """Return goals that keep the other part of a pose: hips that are moved stay upright, hands that turn in place.

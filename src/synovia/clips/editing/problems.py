@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import ClassVar, Final
 
 import numpy as np
@@ -145,6 +145,8 @@ class Problems:
         self, body: Body, below: Array, frames: Ints, asked: Sequence[Asked], stage: Stage, options: Options
     ) -> None:
         """Find where the feet are."""
+        if stage.only is not None:
+            stage = replace(stage, only=body.with_tied(stage.only))
         self._body, self._frames, self._asked, self._stage = body, frames, asked, stage
         self._watch, self._meter, self._tolerance = options.watch, options.meter, options.tolerance
         self._rest = below[0]
@@ -241,7 +243,7 @@ class Problems:
         if stage.only is not None:
             moving &= stage.only
         legs = {row for foot in stage.feet for row in self._body.limb(foot.head)}
-        light = stage.limbs | legs
+        light = self._body.with_tied(stage.limbs | legs)
         rows = sorted(row for row in moving if skeleton.joints[row].kind.v_size)
         rest = RestGoal(self._rest, joints=self._body.weights(rows, light))
         finest = _REST_STEP * min(_USUAL / self._body.fps, 1.0) ** 2

@@ -321,6 +321,10 @@ class Follow(Clear, _Animate):
         """Return the ending of the outputs of many inputs."""
         return usual_ending_of(self.body)
 
+    @property
+    def _loops_of_clip(self) -> None:
+        """The loops are those of the body."""
+
     def open(self, host: Host) -> None:
         """Load the models; the kernels come with the first file, because its targets tell the goals."""
         super().open(host)
@@ -464,6 +468,10 @@ class Fit(_Animate):
         """Return the ending of the outputs of many inputs."""
         return ".bvh"
 
+    @property
+    def _loops_of_clip(self) -> None:
+        """The loops are those of the body."""
+
     def open(self, host: Host) -> None:
         """Load the models; the kernels come with the first file, because a fit loads them by what the points need."""
         super().open(host)
@@ -471,7 +479,11 @@ class Fit(_Animate):
 
     def _skeleton(self, host: Host) -> Skeleton | None:
         """Return the skeleton of the model; None for a body made to measure."""
-        return None if self._model is None else self.load_body(self._model, host)
+        if self._model is not None:
+            return self.load_body(self._model, host)
+        if self.loops is not None:
+            raise UsageError("expected --points with a model, got no body that could have loops.", "--loops")
+        return None
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Fit a clip to points."""

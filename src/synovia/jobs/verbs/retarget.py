@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
@@ -38,7 +39,7 @@ from synovia.jobs.options import (
     described,
     option,
 )
-from synovia.jobs.shared import AXES, GROUND, velocities
+from synovia.jobs.shared import AXES, GROUND, LOOPS, velocities
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -125,6 +126,7 @@ class Retarget(Verified, Roles, ClipJob):
         help="Fit capsules to DST if it has no shapes, or where they are missing, so that limbs keep clear of it.",
     )
     world: str | None = option(default=None, like=GROUND)
+    loops: Path | None = option(default=None, like=replace(LOOPS, help=LOOPS.help.replace("the model", "DST")))
     plot: Path | None = option(
         default=None, help="Plot the judgement: .png, .svg or .pdf. Needs the extra [plot].", kind=File(),
         metavar="OUT", single="clip", recorded=NEVER,
@@ -138,6 +140,10 @@ class Retarget(Verified, Roles, ClipJob):
         "format": format_option(written_endings),
     }
 
+    @property
+    def _loops_of_clip(self) -> None:
+        """The loops are those of DST."""
+
     @cached_property
     def _target(self) -> Skeleton | Motion:
         """The model, or its clip if only that shows the rest pose."""
@@ -145,7 +151,7 @@ class Retarget(Verified, Roles, ClipJob):
         from synovia.covers import with_shapes
         from synovia.model import Skeleton
 
-        found = target_of(self.target)
+        found = target_of(self.target, self.loops)
         body = found if isinstance(found, Skeleton) else found.skeleton
         if not self.shapes or (shaped := with_shapes(body)) is body:
             return found

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, TypeVar
 from synovia.errors import InputError, UnsupportedError
 from synovia.jobs.base import Host, Outcome, UsageError
 from synovia.jobs.clearance import Clear
-from synovia.jobs.clips import Roles, Verified
+from synovia.jobs.clips import Looped, Roles, Verified
 from synovia.jobs.job import Job, Running, Verb, format_option, output_option
 from synovia.jobs.options import (
     ALWAYS,
@@ -32,7 +32,7 @@ from synovia.jobs.options import (
     option,
     options_of,
 )  # fmt: skip
-from synovia.jobs.shared import DEADLINE, LOOK, LOOPS, MODEL, ROOT, SOLVER, TOLERANCE
+from synovia.jobs.shared import DEADLINE, LOOK, MODEL, ROOT, SOLVER, TOLERANCE
 from synovia.text import counted
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _table_endings() -> Sequence[str]:
 
 
 @described
-class _Solves(Clear, Job):
+class _Solves(Looped, Clear, Job):
     """What both jobs share: goals and how they are solved."""
 
     goals: Path | None = option(
@@ -122,7 +122,6 @@ class _Solves(Clear, Job):
     solver: Any = option(default=None, like=SOLVER, recorded=ALWAYS)
     tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE, recorded=ALWAYS)
     root: Any = option(default="fixed", like=ROOT, recorded=ALWAYS)
-    loops: Path | None = option(default=None, like=LOOPS)
     attempts: int | None = option(
         default=None,
         help="Most attempts; all but the first start at random. A solve makes fewer if it proves that a goal cannot be"
@@ -361,9 +360,9 @@ class SolvePose(Verified, Roles, _Solves):
         from synovia.files.poses import verify_pose, write_pose
 
         if not self._wants():
-            raise _no_target(str(item.path), self.load_body(str(item.path), host, self.loops))
+            raise _no_target(str(item.path), self.load_body(str(item.path), host))
         self._check_files(output, host)
-        skeleton = self.load_body(str(item.path), host, self.loops)
+        skeleton = self.load_body(str(item.path), host)
         wanted = [*(self._read_goals() or []), *_goals_from(self.positions, self.rotations, skeleton)]
         root = self.root
         if self.standing:

@@ -1,4 +1,4 @@
-"""Joint limits of edited clips: a limit that a clip keeps is kept by what is made of it."""
+"""Joint limits and loops of edited clips: what a clip keeps is kept by what is made of it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, Bools
-from synovia.model.pose import inside_limits
+from synovia.model.pose import clamped
 from synovia.text import counted
 
 _SLACK: Final = 1e-9  # the slack of all limits
@@ -19,19 +19,29 @@ _NAMED: Final = 4  # joints that a note names
 
 def kept_limits(skeleton: Skeleton, q: Array) -> Bools:
     """Return which variables of a skeleton are within their limits in all frames of joint values (T, nq)."""
-    return _beyond(skeleton, q, inside_limits(skeleton, q)).max(0, initial=0.0) == 0.0
+    return _beyond(skeleton, q, clamped(skeleton, q)).max(0, initial=0.0) == 0.0
 
 
-def held(skeleton: Skeleton, q: Array, kept: Bools) -> tuple[Array, list[str]]:
+def held(skeleton: Skeleton, q: Array, kept: Bools, beside: Array | None = None) -> tuple[Array, list[str]]:
     """Return joint values (T, nq) clamped to the limits that a clip kept, and notes about joints that it changed.
+
+    Loops are closed, frame by frame, in the assembly branch of the clip.
 
     Args:
         skeleton: The skeleton.
         q: Joint values after an edit; mimic joints follow their leaders in the result.
         kept: Which variables the clip kept within limits; see ``kept_limits``.
+        beside: Closed poses near each frame, (T, nq); see ``Mechanism.shut_clip``.
     """
-    q = skeleton.follow(q.copy())
-    inside = inside_limits(skeleton, q)
+    out, notes = _clamped(skeleton, skeleton.follow(q.copy()), kept)
+    if skeleton.mechanism is not None:
+        out = skeleton.mechanism.shut_clip(out, beside=beside)
+    return out, notes
+
+
+def _clamped(skeleton: Skeleton, q: Array, kept: Bools) -> tuple[Array, list[str]]:
+    """Return joint values (T, nq) clamped as in ``held``, and its notes; loops may be open there."""
+    inside = clamped(skeleton, q)
     if inside is q:
         return q, []
     off = np.where(kept, _beyond(skeleton, q, inside), 0.0)

@@ -48,14 +48,14 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[s
     if count > 4 and _usual(skeleton, flat[[0, -1]]) < _REPEATED * _usual(skeleton, flat):
         return count - 1, ()
     places = world_frames(skeleton, flat)[..., 9:]
-    off = _differences(places, fps) / skeleton.size
+    off = _differences(places, fps) / (skeleton.size or 1.0)
     best = _best_cut(skeleton, q, fps, off, ground)
     notes: list[str] = []
     if best < count:
         notes.append(f"loop: frames 0 to {best - 1} of {count} are kept, as the feet are in the same phase there")
-    if off[best - 1] > max(_SEEN, _between_frames(places, fps) / skeleton.size):
+    if off[best - 1] > max(_SEEN, _between_frames(places, fps) / (skeleton.size or 1.0)):
         much = f"{100.0 * off[best - 1]:.0f} % of the body's size"
-        first, end, least = _best_part(places, fps, skeleton.size)
+        first, end, least = _best_part(places, fps, skeleton.size or 1.0)
         advice = "No other part of the clip is much better."
         if least < _BETTER * off[best - 1]:
             advice = f"The part [{first}:{end}] of these {count} frames is better: {100.0 * least:.0f} %."

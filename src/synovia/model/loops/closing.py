@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
 import numpy as np
 
 from synovia.arguments import check_kind
 from synovia.errors import UnsupportedError
-from synovia.model.geometry import as_numbers, dimensions
-from synovia.model.pose import as_values
+from synovia.model.geometry import Array, as_numbers, dimensions
+from synovia.model.pose import as_values, clamped
 from synovia.model.skeleton import Pose, Skeleton
 
 
@@ -50,6 +50,21 @@ def close_loops(skeleton: Skeleton, q: Any) -> Pose:
     inside = np.empty_like(values)
     skeleton.validate(values, inside)
     return Pose(skeleton, mechanism.shut(skeleton.follow(inside)[None])[0])
+
+
+def closed_near(skeleton: Skeleton, q: Array, near: Array, rows: Iterable[int] | None = None) -> Array:
+    """Return joint values clamped to the limits, (nq,), with closed loops in the assembly branch of another pose.
+
+    Args:
+        skeleton: The skeleton.
+        q: The joint values, (nq,).
+        near: Closed pose from which it is reached if it does not close by small steps, (nq,).
+        rows: Joints that keep their values as far as the loops allow, and that the others follow; None for none.
+    """
+    inside = clamped(skeleton, q[None])
+    if skeleton.mechanism is not None:
+        inside = skeleton.mechanism.shut_clip(inside, rows, near[None])
+    return inside[0]
 
 
 def refuse_loops(skeleton: Skeleton, what: str) -> None:

@@ -17,7 +17,7 @@ from synovia.model.change import blend
 from synovia.model.geometry import Array, rigid
 from synovia.model.joint import Kind
 from synovia.model.loops.loop import KINDS, Coupling, Tied
-from synovia.model.loops.tables import LoopTables, loop_tables
+from synovia.model.loops.tables import LoopTables, loop_tables, moved_by
 from synovia.model.pose import drawn_values
 from synovia.model.tables import Ints, writable
 
@@ -32,6 +32,7 @@ _FEW_STEPS: Final = 20  # to close a pose beside a closed one
 _WALK: Final = 0.1  # radians or length units: longest step of an independent joint on a way
 _LONGEST: Final = 6.3  # a longer way has no more steps
 _DRAWS: Final = 20  # of a random pose, at most
+_LEAPS: Final = 3.0  # times its own step by which a frame of a clip may move when it is closed; else in small steps
 _NEXT_SEED: Final = 0x9E3779B1
 _PROBES: Final = 3  # poses beside the rest pose
 _ASIDE: Final = 0.05  # how far they are from it, on the way to random ones
@@ -204,6 +205,88 @@ class Mechanism:
             )
         return out
 
+    def shut_clip(self, q: Array, rows: Iterable[int] | None = None, beside: Array | None = None) -> Array:
+        """Return closed poses near those of a clip, (T, nq), in the assembly branch of the frames before them.
+
+        A pose that cannot be closed near its own goes towards it from the frame before, as far as the loops allow.
+
+        Args:
+            q: Joint values of consecutive frames, (T, nq). Frames that are closed keep every bit.
+            rows: Joints whose values are kept; the others follow them, as rods do, from where they are in the frame
+                before. Where they cannot, these joints give way too. None: all joints move by the smallest steps.
+            beside: Closed poses from which each frame is reached if its own does not close, (T, nq); None for the frame
+                before, and for the first frame the rest pose.
+        """
+        gaps: NDArray[np.bool_] = np.asarray(self.lacks(q) > TIGHT)
+        opened: NDArray[np.bool_] = np.asarray(gaps.any(axis=1))
+        if not opened.any():
+            return q
+        moves: NDArray[np.bool_] = np.asarray(gaps.astype(np.int64) @ self._moved_with > 0)
+        inside = np.empty_like(q)
+        self.skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
+        inside = np.where(opened[:, None], self.skeleton.follow(inside), q)
+        held = None if rows is None else np.isin(self.skeleton.tables.owner, [self._leader(row) for row in rows])
+        direct, lacks = (inside, None) if held is not None else self.run(inside)
+        out = np.where(opened[:, None], direct, q)
+        for k in np.flatnonzero(opened).tolist():
+            before = out[k - 1] if k else self.skeleton.rest_q
+            start = before if beside is None else beside[k]
+            if lacks is not None and lacks[k].max() <= CLOSED:
+                near = self._far(out[k], start), self._far(inside[k], start)
+                if near[0] <= _LEAPS * near[1] + _WALK or (k == 0 and beside is None):
+                    continue
+            out[k] = self._towards(start, inside[k], held, moves[k])
+        return out
+
+    def _towards(self, start: Array, end: Array, held: NDArray[np.bool_] | None, moves: NDArray[np.bool_]) -> Array:
+        """Return the closed pose at the end of a way from a closed pose to joint values, (nq,), or the last one on it.
+
+        Args:
+            start: The closed pose.
+            end: The joint values.
+            held: As in ``run``.
+            moves: Which joint values open or close its open loops, (nq,); all others are at the end at once.
+        """
+        begin = self.skeleton.follow(np.where(moves, start, end))
+        if self.lacks(begin[None]).max() > TIGHT:
+            begin = start
+        if held is not None:
+            found, closes = self.way(begin[None], end[None], held)
+            if closes[0]:
+                return found[0]
+            begin = found[0]
+            end = np.where(self._places(held), end, begin)
+        return self.way(begin[None], end[None], None)[0][0]
+
+    def _leader(self, row: int) -> int:
+        """Return the joint that a joint follows, or itself."""
+        return self.skeleton.leader_rows.get(row, row)
+
+    def _far(self, a: Array, b: Array) -> float:
+        """Return the largest change of a joint between two poses, (nq,); quaternions of either sign are the same."""
+        change = np.abs(a - b)
+        for block, at, _ in self.variables.tolist():
+            if block != layout.SCALAR:
+                change[at : at + 4] = min(float(change[at : at + 4].max()), float(np.abs(a + b)[at : at + 4].max()))
+        return float(change.max(initial=0.0))
+
+    def _places(self, variables: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which joint values belong to some variables, (nq,)."""
+        places = np.zeros(self.skeleton.nq, bool)
+        for block, at, _ in self.variables[variables].tolist():
+            places[at : at + (1 if block == layout.SCALAR else 4)] = True
+        return places
+
+    @cached_property
+    def _moved_with(self) -> NDArray[np.int64]:
+        """Which joint values open or close each loop, or loops that share joints with it, (loops, nq) of 0 and 1."""
+        owner = self.skeleton.tables.owner
+        own = np.array([np.isin(owner, [*moved_by(self.skeleton, tie)]) for tie in self.tables.ties])
+        for column in range(own.shape[1]):  # each variable joins the loops that it moves, as in union-find
+            shared = own[:, column].copy()
+            own[shared] = own[shared].any(axis=0)
+        return np.array([self._places(variables) for variables in own]).astype(np.int64)
+
     def refuse_open(self, q: Array, what: str) -> None:
         """Refuse poses (..., nq) whose loops are open.
 
@@ -310,10 +393,7 @@ class Mechanism:
         Returns:
             The last closed poses on the way, and which of them are its end.
         """
-        t = self.skeleton.tables
-        places = np.zeros(self.skeleton.nq, bool)
-        for block, at, _ in t.variables[slice(None) if held is None else held].tolist():
-            places[at : at + (1 if block == layout.SCALAR else 4)] = True
+        places = self._places(np.ones(len(self.variables), bool) if held is None else held)
         far = float(np.abs(end - begin)[:, places].max(initial=0.0))
         steps = max(1, math.ceil(min(far, _LONGEST) / _WALK))
         now, moving = begin.copy(), np.ones(len(begin), bool)

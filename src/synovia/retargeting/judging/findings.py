@@ -34,7 +34,7 @@ LEVELS: Final = ("note", "look", "failed")
 CAUSES: Final = (
     "up axis", "sides swapped", "mirrored", "rest pose", "direction", "upside down", "scale", "crossed", "overlap",
     "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose", "flip", "part",
-    "four legs", "missed", "points", "names", "in place",
+    "four legs", "missed", "points", "names", "in place", "loops",
 )  # fmt: skip
 
 # Thresholds of "look" and of "failed". Angles in radians, lengths in lengths of a leg, shares of all frames.
@@ -54,6 +54,7 @@ _HOVER: Final = (0.08, 0.3)  # distance of a standing foot from the ground
 _SINKS: Final = (0.06, 0.05)  # depth below the ground and the source, in this share of the frames
 _RECALL: Final = 0.4  # precision and recall of contacts
 _SCALE: Final = (1.7, 4.0)  # ratio between the paths of both clips
+_FORCED: Final = (2.0, 15.0)  # degrees by which loops turn parts of the body: worth a note, and worth a look
 _STILL: Final = 0.05  # a path of a smaller extent shows no scale
 _FAST: Final = 15.0  # legs per second that no body reaches
 _GLIDES: Final = (0.3, 0.2)  # speed of the hips, leg lengths per second; share of it that feet move relative to them
@@ -155,6 +156,21 @@ def apart(distances: Array, figures: Figures) -> Finding | None:
 def in_place() -> Finding:
     """Return the note about a clip whose way over the ground is apart."""
     return Finding("body", "in place", "note", (), "its way over the ground is apart, and was judged with it")
+
+
+def forced_by_loops(angles: Array) -> list[Finding]:
+    """Return the finding about loops that turn parts of the body so that they close; none if they hardly do.
+
+    Args:
+        angles: The largest angle of a part in each frame, (T,), radians.
+    """
+    far = np.degrees(angles) > _FORCED[0]
+    if not far.any():
+        return []
+    most = float(angles.max())
+    level = "look" if np.degrees(most) > _FORCED[1] else "note"
+    text = f"loops do not allow the pose of the source: parts turn by up to {degrees(most)} so that they close"
+    return [Finding("body", "loops", level, _frames(far), text)]
 
 
 def uncertain_rest(findings: Sequence[Finding], pose: str, hint: str, *, hardly: bool = False) -> Finding:

@@ -71,13 +71,16 @@ class Model(Variables):
     Columns are those of the variables between the root and the goals: radians, and lengths divided by ``reach``.
 
     Args:
-        skeleton: The skeleton.
+        skeleton: The skeleton; its loops stay open, and who uses the answer closes them.
         goals: The goals; their weights are used, their targets are not.
         goal_joints: Joints of each goal.
         free_root: Whether a free root moves.
         translate: Whether all other free joints may move.
         tolerance: (position in length units, angle in radians).
         threads: Number of threads; all cores for None. Results are identical for any number.
+
+    Attributes:
+        moving: Joints that may move, as rows of the skeleton.
     """
 
     def __init__(
@@ -92,7 +95,9 @@ class Model(Variables):
         threads: int | None = None,
     ) -> None:
         """Pack the problem."""
+        skeleton = skeleton.with_loops([]) if skeleton.loops else skeleton
         reduced = reduce(skeleton, goals, goal_joints, free_root=free_root, translate=translate)
+        self.moving = reduced.moving
         super().__init__(reduced.variables, reduced.limits, reduced.reach)
         self.skeleton = skeleton
         self.rows = reduced.residuals

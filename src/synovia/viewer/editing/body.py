@@ -10,7 +10,8 @@ from synovia.errors import UnsupportedError
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.change import change_between
 from synovia.model.geometry import Array, as_numbers
-from synovia.model.pose import inside_limits
+from synovia.model.loops.closing import closed_near
+from synovia.model.pose import clamped
 from synovia.model.tree import ancestors
 from synovia.viewer.editing.editor_values import holds, place_at_current, with_reference
 from synovia.viewer.editing.history import History
@@ -78,13 +79,13 @@ class Body:
             value = as_numbers(values, (place.stop - place.start,), f"value of {self.skeleton.joint_names[row]!r}")
             if step:
                 self._history.remember(("joint", row))
-            to = _with_value(self.skeleton, state.start().q, place, value)
+            to = _with_value(self.skeleton, state.start().q, row, value)
             if state.play.motion is None:
                 state.put(to)
             else:
                 state.play.loose = None
                 state.play.loose = change_between(self.skeleton, state.start().q, to)
-                state.pose = Pose(self.skeleton, _with_value(self.skeleton, state.pose.q, place, value))
+                state.pose = Pose(self.skeleton, _with_value(self.skeleton, state.pose.q, row, value))
             self._let_goals_keep(row)
 
     def clear_joint(self, row: int) -> None:
@@ -134,9 +135,10 @@ class Body:
                 state.to_current(editor)
 
 
-def _with_value(skeleton: Skeleton, q: Array, place: slice, value: Array) -> Array:
-    """Return joint values, (nq,), with the values of one joint, clamped to its limits."""
-    out: Array = np.array(q)
+def _with_value(skeleton: Skeleton, q: Array, row: int, value: Array) -> Array:
+    """Return joint values, (nq,), with the values of one joint, as far as its limits and the loops allow."""
+    out, place = np.array(q), skeleton.q_slice(row)
     out[place] = value
-    out[place] = inside_limits(skeleton, out[None])[0][place]
-    return skeleton.follow(out)
+    out[place] = clamped(skeleton, out[None])[0][place]
+    out = skeleton.follow(out)
+    return out if skeleton.mechanism is None else closed_near(skeleton, out, q, [row])

@@ -18,7 +18,7 @@ import numpy as np
 
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_product, times_exp
-from synovia.model.pose import inside_limits
+from synovia.model.loops.closing import closed_near
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import tip_of
 
@@ -90,4 +90,4 @@ def _valued(pose: Pose, row: int, values: Array) -> Pose:
     """Return a pose with other values of a joint, within its limits."""
     q = np.array(pose.q)
     q[pose.skeleton.q_slice(row)] = values
-    return Pose.trusted(pose.skeleton, inside_limits(pose.skeleton, pose.skeleton.follow(q)[None])[0])
+    return Pose.trusted(pose.skeleton, closed_near(pose.skeleton, pose.skeleton.follow(q), pose.q, [row]))

@@ -14,8 +14,8 @@ from synovia.ik.compiled import checked_tolerance
 from synovia.model import Pose, Skeleton
 from synovia.model.change import blend, changed
 from synovia.model.geometry import Array
+from synovia.model.loops.closing import closed_near
 from synovia.model.motion import Motion
-from synovia.model.pose import inside_limits
 from synovia.model.shapes.world import World
 from synovia.solver import FullBody, Solver, as_solver
 from synovia.viewer.editing.clip.play import Play, sample, together
@@ -119,7 +119,8 @@ class State:
     def put(self, q: Array) -> None:
         """Set the pose by joint values of the solved skeleton, (nq,), clamped to its limits."""
         with self.lock:
-            inside = inside_limits(self.skeleton, np.array(q).reshape(1, -1))[0]
+            near = self.pose.q if self.pose.skeleton is self.skeleton else self.skeleton.rest_q
+            inside = closed_near(self.skeleton, np.array(q).reshape(-1), near)
             self.base = np.array(inside)
             self.pose = Pose(self.skeleton, inside)
             self.touch()
@@ -149,6 +150,8 @@ class State:
         q: Array = self.play.keyed(self.skeleton, frame, self.clip_values(time)[None])[0]
         if self.play.loose is not None:
             q = changed(self.skeleton, q, self.play.loose)
+        if self.skeleton.mechanism is not None:  # frames are blended, and changes are added
+            q = closed_near(self.skeleton, q, self.pose.q)
         return Pose.trusted(self.skeleton, q)
 
     def clip_values(self, seconds: float) -> Array:

@@ -98,7 +98,12 @@ function seamed(arrays, corners) {
   return { place: take(arrays.place, 3), normal: take(arrays.normal, 3), bones: take(arrays.bones, 4), weights: take(arrays.weights, 4), tone: take(arrays.tone, 3), corner: new Float32Array(uv), faces };
 }
 
-const at = (frames, row) => [frames[12 * row + 9], frames[12 * row + 10], frames[12 * row + 11]];
+const at = (frames, row) => Array.isArray(row) ? spot(frames, row) : [frames[12 * row + 9], frames[12 * row + 10], frames[12 * row + 11]];
+
+// A point [joint, x, y, z] in the frame of a joint; joint -1 is the world.
+function spot(frames, [row, ...p]) {
+  return row < 0 ? p : [0, 1, 2].map(i => frames[12 * row + 3 * i] * p[0] + frames[12 * row + 3 * i + 1] * p[1] + frames[12 * row + 3 * i + 2] * p[2] + frames[12 * row + 9 + i]);
+}
 
 function bonesOf() {
   const pieces = new Pieces(), { rods, balls } = data.bones;

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.draw.camera import direction
-from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, radii_of, up_of
+from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, thickness, up_of
 from synovia.draw.theme import Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, matrix_to_quat
@@ -26,11 +26,11 @@ _SAME: Final = 1e-5  # largest change of a bone's length that is invisible, as a
 _Mesh = tuple[NDArray[np.float32], NDArray[np.uint32]]
 
 
-def rod() -> _Mesh:
-    """Return vertices and faces of a closed, tapered rod along z: length 1, radius 1 at its beginning."""
+def rod(taper: float = _TAPER) -> _Mesh:
+    """Return vertices and faces of a closed rod along z: length 1, radius 1 at its beginning, and less at its end."""
     around = np.linspace(0.0, 2.0 * math.pi, _SIDES, endpoint=False)
     ring = np.stack([np.cos(around), np.sin(around), np.zeros(_SIDES)], axis=1)
-    far = ring * (_TAPER, _TAPER, 0.0) + (0.0, 0.0, 1.0)
+    far = ring * (taper, taper, 0.0) + (0.0, 0.0, 1.0)
     vertices = np.concatenate([ring, far, [[0.0, 0.0, 0.0], [0.0, 0.0, 1.0]]])
     faces: list[tuple[int, int, int]] = []
     for i in range(_SIDES):
@@ -95,7 +95,7 @@ def build(skeleton: Skeleton, theme: Theme, scale: float) -> Build:
         scale: Scene units per length unit.
     """
     bones = [row for row in bones_of(skeleton) if skeleton.lengths[row] > 1e-6 * skeleton.size]
-    radius = radii_of(skeleton, bones_of(skeleton)) * scale
+    radius = thickness(skeleton) * scale
     if not radius.any():
         radius[:] = 0.03
     joints = np.flatnonzero(drawn_joints(skeleton)).tolist()

@@ -14,6 +14,7 @@ from synovia.draw.scene import bone_lengths, upward
 from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
+from synovia.model.loops.loop import Loop
 from synovia.surface import Surface
 from synovia.surface.base import joined
 from synovia.surface.solids import body_surface
@@ -25,6 +26,7 @@ from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.ghosts import Ghost, Onion, Original
 from synovia.viewer.scene.handles import Handles, first_length
 from synovia.viewer.scene.lines import add_lines
+from synovia.viewer.scene.loops import LoopMeshes
 from synovia.viewer.scene.obstacles import Obstacles
 from synovia.viewer.scene.path import ClipPath
 from synovia.viewer.scene.rings import Rings
@@ -103,6 +105,10 @@ class Scene:
         self._joints.on_drag("left")(self._on_joint)
         self._joints.on_drag("left", modifier=SNAPS)(self._on_joint)
         self._joints.on_click(self._on_click)
+        self._loops = None
+        if any(isinstance(tie, Loop) for tie in session.body.given.loops):
+            frames = session.animation.start().frames[session.body.rooted.added :]
+            self._loops = LoopMeshes(client.scene, session.body.given, self.theme, self.scale, frames)
         self.path = ClipPath(canvas, session.animation)
         self.onion = Onion(canvas, session.animation, self._build)
         self.original = Original(canvas, session.animation, self._build)
@@ -148,6 +154,8 @@ class Scene:
         self._bones.batched_colors = self._build.bone_colours
         self._joints.batched_colors = self._build.joint_colours
         self._grid.cell_color = self._grid.section_color = self.theme.grid
+        if self._loops is not None:
+            self._loops.set_theme(self.theme)
         if self._obstacles is not None:
             self._obstacles.set_theme(self.theme)
         self.targets.set_theme(self.theme)
@@ -159,6 +167,8 @@ class Scene:
         self.look = shown
         self._skin.choose(shown)
         self._bones.visible = shown != "surface"
+        if self._loops is not None:
+            self._loops.show(shown != "surface")
         # Joints stay below an opaque surface, small enough not to be seen, so that the mouse can still take them.
         self._joints.batched_scales = (self._build.round * (_UNDER if shown == "surface" else 1.0)).astype(np.float32)
         self._state.touch()  # update a surface that was hidden
@@ -191,6 +201,8 @@ class Scene:
         world = frame.pose.frames[frame.added :]
         with self.client.atomic():
             self._meshes.move(world[:, 9:] * self.scale)
+            if self._loops is not None:
+                self._loops.move(world)
             self._skin.show(world)
             if self._obstacles is not None:
                 self._obstacles.show(self._state.world)

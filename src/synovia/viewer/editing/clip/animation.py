@@ -15,8 +15,8 @@ from synovia.layers import Key, Layer
 from synovia.model import Pose
 from synovia.model.change import change_between, no_change
 from synovia.model.geometry import Array
+from synovia.model.loops.closing import closed_near
 from synovia.model.motion import Motion
-from synovia.model.pose import inside_limits
 from synovia.viewer.editing.clip.curves import Curves, curves_of
 from synovia.viewer.editing.clip.play import Play, layer_of, sample, still_clip
 from synovia.viewer.editing.history import History
@@ -163,7 +163,9 @@ class Animation:
             if step:
                 self._history.remember()
             self._state.key_due = False
-            to: Array = self._state.pose.q if q is None else inside_limits(self._state.skeleton, q[None])[0]
+            to: Array = self._state.pose.q
+            if q is not None:
+                to = closed_near(self._state.skeleton, q, to)
             play.playing = False
             play.time = play.frame / motion.fps
             key = self.key_of(to)

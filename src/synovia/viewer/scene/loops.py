@@ -1,0 +1,89 @@
+"""Loops of a body on the page: bars, rods of distances, and the places that are tied."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from synovia.draw.loops import BAR, KNOT, ROD, bars_of, points_of
+from synovia.draw.scene import hue_of, thickness
+from synovia.draw.theme import Theme
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.surface.shapes import ball
+from synovia.viewer.scene.bodies import from_z, rod
+
+if TYPE_CHECKING:
+    from viser import SceneApi
+
+
+class LoopMeshes:
+    """The loops in the scene of a browser, as two meshes with many instances.
+
+    Args:
+        scene: The scene.
+        skeleton: The skeleton, which has loops with places.
+        theme: Colours.
+        scale: Scene units per length unit.
+        frames: World frames of the joints, (n, 12), length units.
+    """
+
+    def __init__(self, scene: SceneApi, skeleton: Skeleton, theme: Theme, scale: float, frames: Array) -> None:
+        """Add the meshes."""
+        self._skeleton, self._scale = skeleton, scale
+        self._thick, round_ = sizes_of(skeleton)
+        self._thick, round_ = self._thick * scale, round_ * scale
+        place, turn, size, knots = self._placed(frames)
+        colours = colours_of(skeleton, theme)
+        options: Any = {"material": "standard", "lod": "off"}
+        self._bars = scene.add_batched_meshes_simple(
+            "/loops/bars", *rod(taper=1.0), batched_wxyzs=turn, batched_positions=place, batched_scales=size,
+            batched_colors=colours[0], **options,
+        )  # fmt: skip
+        self._knots = scene.add_batched_meshes_simple(
+            "/loops/knots", *ball(np.ones(3)), batched_wxyzs=np.tile((1.0, 0.0, 0.0, 0.0), (len(knots), 1)),
+            batched_positions=knots, batched_scales=round_.astype(np.float32), batched_colors=colours[1], **options,
+        )  # fmt: skip
+
+    def move(self, frames: Array) -> None:
+        """Move them to world frames of the joints, (n, 12), length units."""
+        place, turn, size, knots = self._placed(frames)
+        self._bars.batched_positions, self._bars.batched_wxyzs = place, turn
+        self._bars.batched_scales = size
+        self._knots.batched_positions = knots
+
+    def set_theme(self, theme: Theme) -> None:
+        """Change the colours."""
+        self._bars.batched_colors, self._knots.batched_colors = colours_of(self._skeleton, theme)
+
+    def show(self, on: bool) -> None:
+        """Show or hide them."""
+        self._bars.visible = self._knots.visible = on
+
+    def _placed(self, frames: Array) -> tuple[Any, Any, Any, Any]:
+        """Return places, rotations and scales of the bars, and places of the knots, scene units."""
+        ends, knots = points_of(self._skeleton, frames)
+        along = (ends[:, 1] - ends[:, 0]) * self._scale
+        length = np.maximum(np.linalg.norm(along, axis=1), 1e-6)
+        size = np.stack([self._thick, self._thick, length], axis=1)
+        place = ends[:, 0] * self._scale
+        place, turn, size, knots = (
+            part.astype(np.float32) for part in (place, from_z(along), size, knots * self._scale)
+        )
+        return place, turn, size, knots
+
+
+def sizes_of(skeleton: Skeleton) -> tuple[Array, Array]:
+    """Return the radii of the bars, (b,), and of the knots, (k,), length units."""
+    radius = thickness(skeleton)
+    bars, knots = bars_of(skeleton)
+    thick = np.array([(ROD if bar.rod else BAR) * radius[bar.row] for bar in bars])
+    return thick, np.array([KNOT * radius[knot.row] for knot in knots])
+
+
+def colours_of(skeleton: Skeleton, theme: Theme) -> tuple[Any, Any]:
+    """Return the colours of the bars, (b, 3), and of the knots, (k, 3), 0 to 255."""
+    bars, knots = bars_of(skeleton)
+    hues = [theme.loop if bar.rod else hue_of(skeleton, bar.row, theme) for bar in bars]
+    return np.array(hues, np.uint8).reshape(-1, 3), np.array([theme.loop] * len(knots), np.uint8).reshape(-1, 3)
