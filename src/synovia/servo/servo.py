@@ -31,10 +31,11 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, is_number
-from synovia.model.loops.closing import refuse_loops
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
 from synovia.servo.answers import Answers, winding
+from synovia.servo.branch import Branch
+from synovia.servo.closed import ClosedTick
 from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro
@@ -155,8 +156,6 @@ class Servo(ChecksArguments):
             if solver is None:
                 solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
             self.ik = IK(skeleton, goals, solver, root=root)
-        if self.ik.reduced.loops is not None:
-            refuse_loops(self.ik.skeleton, "Servo")
         self._q = self.ik.default_start.values
         if self.ik.solver.bounds_motion:
             raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
@@ -172,6 +171,7 @@ class Servo(ChecksArguments):
         self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
         self._answers = Answers(self.ik, self.axes, self.deadline)
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
+        self._closed, self._branch = self._new_closed(tool_speed, late)
         self._tools = None
         if tool_speed is not None:
             self._tick = self._tools = ToolSpeed(self.axes, tool_speed, tick=self._tick)
@@ -184,7 +184,7 @@ class Servo(ChecksArguments):
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
-        deviates = late == "deviate"
+        deviates = late == "deviate" and self._closed is None
         stops = Stops(self.axes)
         self._way = Way(self.ik, self.axes, stops, self._kernels) if deviates and len(self.ik.goals) > 1 else None
         follows = deviates and tool_speed is None
@@ -200,6 +200,28 @@ class Servo(ChecksArguments):
         self.reset()
         self._load()
         self.reset()
+
+    def _new_closed(self, tool_speed: Any, late: str) -> tuple[ClosedTick, Branch] | tuple[None, None]:
+        """Return what takes the ticks of a body with loops, and what keeps its branch; None without any.
+
+        Raises:
+            UnsupportedError: If another setting would change where ticks go.
+        """
+        mechanism = self.skeleton.mechanism
+        if mechanism is None:
+            return None, None
+        avoids = any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals)
+        if late == "slow" or tool_speed is not None or avoids:
+            raise UnsupportedError(
+                "a servo of a body with loops has neither late='slow', nor tool_speed, nor a clearance goal above all",
+                where=self.skeleton.name,
+                value=[tie.label for tie in self.skeleton.loops],
+                expected="late='deviate', no tool_speed, and a clearance goal with a priority",
+                hint="skeleton.with_loops([]) leaves the loops out",
+            )
+        closed = ClosedTick(self.axes, self.ik.moving, mechanism, self._path_kernels)
+        self._tick, self._rest = closed, closed.rest
+        return closed, Branch(self.ik, self.axes, closed)
 
     def _new_guard(self, stops: Stops, tool_speed: Any) -> Guard | None:
         """Return what keeps the distances of clearance goals, None without one.
@@ -267,6 +289,8 @@ class Servo(ChecksArguments):
         if self._places is not None:
             self._put(self._places.home)
         self._begin(speeds, 1.0 / self.rate)
+        if self._closed is not None:
+            self._q = self._closed.reset(self._q, 1.0 / self.rate)
         if self._way is not None:
             self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = clock
@@ -279,6 +303,8 @@ class Servo(ChecksArguments):
         self._feedback.reset()
         self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
         self._answers.reset(self._stopped())
+        if self._branch is not None:
+            self._branch.reset(self._answers.q)
         if self._way is not None:
             self._way.holds = self._met()
         if self._path is not None:
@@ -450,7 +476,7 @@ class Servo(ChecksArguments):
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._way, self._follow, self._path):
+        for part in (self._way, self._follow, self._path, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
@@ -539,8 +565,13 @@ class Servo(ChecksArguments):
                 self.probe.row(self._q, table)  # refuses targets that cannot be used
             self._path.extend(table)
         else:
-            answers = self._answers
+            answers, branch = self._answers, self._branch
+            if branch is not None and branch.walks(table):
+                branch.walk(answers)
+                return
             answers.take(table, self._live.table, self._q)
+            if branch is not None:
+                branch.check(answers, self._q, table)
             if self._follow is not None and not same:
                 self._follow.move(self._live.table, self._time, self.axes.way(answers.before, answers.q))
 
@@ -622,6 +653,8 @@ class Servo(ChecksArguments):
         kept = table.copy()
         self._aim = there, before
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
+        if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
+            self._branch.leave(self._answers, self._q, self._live.table)
         if self._follow is not None and not stop and table[:, REASON].any() and self._follows():
             table[:] = kept
             self._follow_targets(self._follow, self._live.table, there, before, out, h)
