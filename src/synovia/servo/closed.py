@@ -8,7 +8,7 @@ and Newton's method closes each of its poses. The samples of that are judged as 
 A tick is only taken if the stop after it keeps all limits: joint values, velocities, accelerations and jerks. Otherwise
 the body goes a part of the way from the stop that is known to the tick that it wants. That stop itself is what remains:
 its next pose has been judged before. So the loops are closed in every tick, and limits hold if ticks are even. Ticks of
-other lengths, and stops of more than 40 ticks, are judged between samples by a margin.
+other lengths, and stops of more than 64 ticks, are judged between samples by a margin.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ _SHARES: Final = {TOP_SPEED: 0.95, TOP_ACCELERATION: 0.6, TOP_JERK: 0.4}  # part
 _BRAKES: Final = 0.85  # part of the limits that a stop uses before loops bend it
 _KEPT: Final = 1.0 - 1e-7  # part of the limits that judged samples keep: the rest is for rounding
 _BETWEEN: Final = 0.98  # the same where samples are farther apart than ticks
-_EXACT: Final = 40  # ticks of a stop that are judged one by one
+_EXACT: Final = 64  # ticks of a stop that are judged one by one
 _FIRST: Final = 8  # of a longer one
 _AFTER: Final = 3  # samples at rest, which the stop ends with
 _PARTS: Final = (1.0, 0.5, 0.25, 0.125, 0.03125)  # of the way from the stop to the tick that the body wants
@@ -342,7 +342,7 @@ class ClosedTick:
             step, kept = float(rest[1] - rest[0]), _BETWEEN
         ways = ways_of(u, acceleration, time, times)
         poses, closes = self._closed(q[None], ways) if count else (q[None], True)
-        if not closes:
+        if not closes or (before is not None and self._touches(q, poses)):
             self._over = np.where(self._moves, AT_POSITION, 0)
             return None
         begin = float(times[-1]) if count else 0.0
@@ -358,6 +358,13 @@ class ClosedTick:
             self._over = np.where(worst, kind, 0)
             return None
         return Known(q, u, acceleration, time, times, poses)
+
+    def _touches(self, q: Array, poses: Array) -> bool:
+        """Return whether a number that is inside its limits at q is at one of them at a pose (T, nq)."""
+        axes, (low, high) = self._axes, (self._axes.low + _LANDED, self._axes.high - _LANDED)
+        here, there = q[axes.number_q], poses[:, axes.number_q]
+        inside = (here > low) & (here < high)
+        return bool((((there <= low) | (there >= high)) & inside & (low < high)).any())
 
     def _duration(self, u: Array, a: Array, V: Array, A: Array, J: Array) -> float:
         """Return the shortest time of a stop from a velocity and an acceleration that keeps the limits of all axes."""
