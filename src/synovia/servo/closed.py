@@ -66,6 +66,8 @@ _TRACE: Final = 0.2  # radians, reaches: steps of a way that is looked at before
 _TRACED: Final = 64  # of them, at most
 _PROGRESS: Final = 0.1  # part of each that has to bring the body nearer
 _SAME: Final = 1e-6  # radians, length units: places that near are one
+_ROUNDED: Final = 1e-12  # radians, length units
+_SLIGHT: Final = 1e-9  # radians, length units: a way that is none
 _LANDED: Final = 1e-10  # radians, length units
 _DURATIONS: Final = 64  # of a stop with a limit of the jerk, tried
 _LONGER: Final = 1.12  # factor from one to the next
@@ -152,11 +154,14 @@ class ClosedTick:
         self._zeros = np.zeros(count + 1)
         self._known = self._standing(axes.skeleton.rest_pose().q)
         self._over = np.zeros(count, np.int64)  # kinds of limits that the last stop that was not taken exceeds
+        self._clamped: Bools = np.zeros((0, axes.skeleton.nq), bool)  # what was beyond its limits before it was closed
+        self._even = True  # whether all ticks since the reset took the same time
         self.stuck = False
 
     def reset(self, q: Array, h: float) -> Array:
         """Begin anew at joint values (nq,), with the velocities of the axes; return those values with closed loops."""
-        self._begin(self._zeros, 1.0 if h <= 0.0 else h)
+        self._begin(self._zeros, h)
+        self._even = True
         poses, closes = self._closed(q[None], np.zeros((1, len(self._table))))
         q = poses[0] if closes else q
         v = self._tangent(q) @ (self._table[:, AXIS_VELOCITY] * self._moves)
@@ -173,6 +178,7 @@ class ClosedTick:
     def __call__(self, q: Array, wanted: Array, before: Array, out: Array, h: float, parts: int) -> None:
         """Take a tick, as the kernel does with PROPOSE and ADVANCE."""
         table, reasons = self._table, np.zeros(len(self._table))
+        self._even = self._even and abs(h - float(table[0, GAP])) <= 1e-9 * h
         if parts & STOP or not self._take(q, wanted, before, out, h, reasons):
             out[:], known = self._followed(h)
             if known is None:
@@ -297,6 +303,7 @@ class ClosedTick:
         guess = self._axes.shifted(np.repeat(q, len(ways), axis=0), ways)
         inside = np.empty_like(guess)
         self._skeleton.validate(guess.reshape(-1), inside.reshape(-1))
+        self._clamped = np.abs(inside - guess) > _ROUNDED
         out, lacks = self._mechanism.run(inside, _STEPS, self._held)
         return out, bool(lacks.max(initial=0.0) <= TIGHT)
 
@@ -335,14 +342,14 @@ class ClosedTick:
         count = math.ceil(time / h)
         if count <= _EXACT:
             times = h * np.arange(1.0, count + 1.0)
-            step, kept = h, _KEPT
+            step, kept = h, _KEPT if self._even else _BETWEEN
         else:
             rest = np.linspace(_FIRST * h, time, _EXACT - _FIRST + 1)
             times = np.concatenate([h * np.arange(1.0, _FIRST + 1.0), rest[1:]])
             step, kept = float(rest[1] - rest[0]), _BETWEEN
         ways = ways_of(u, acceleration, time, times)
         poses, closes = self._closed(q[None], ways) if count else (q[None], True)
-        if not closes or (before is not None and self._touches(q, poses)):
+        if not closes or (before is not None and self._touches(q, poses, ways)):
             self._over = np.where(self._moves, AT_POSITION, 0)
             return None
         begin = float(times[-1]) if count else 0.0
@@ -359,12 +366,21 @@ class ClosedTick:
             return None
         return Known(q, u, acceleration, time, times, poses)
 
-    def _touches(self, q: Array, poses: Array) -> bool:
-        """Return whether a number that is inside its limits at q is at one of them at a pose (T, nq)."""
+    def _touches(self, q: Array, poses: Array, ways: Array) -> bool:
+        """Return whether a number gets to one of its limits, or leaves it, on the way from q through poses (T, nq).
+
+        There the motion would bend between two samples. What leaves a limit at once does not. What is at a limit, but
+        would go beyond it by its ways (T, n), bends now: that is judged only if ticks are even.
+        """
         axes, (low, high) = self._axes, (self._axes.low + _LANDED, self._axes.high - _LANDED)
         here, there = q[axes.number_q], poses[:, axes.number_q]
         inside = (here > low) & (here < high)
-        return bool((((there <= low) | (there >= high)) & inside & (low < high)).any())
+        at = (there <= low) | (there >= high) | self._clamped[:, axes.number_q]
+        bends = inside | ~at.all(axis=0)
+        if not self._even:
+            bends |= np.abs(ways[:, axes.numbers]).max(axis=0, initial=0.0) > _SLIGHT
+        turns = self._clamped.any(axis=0) & ~self._clamped.all(axis=0)
+        return bool((at.any(axis=0) & bends & (low < high)).any() or turns.any())
 
     def _duration(self, u: Array, a: Array, V: Array, A: Array, J: Array) -> float:
         """Return the shortest time of a stop from a velocity and an acceleration that keeps the limits of all axes."""
