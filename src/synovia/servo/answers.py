@@ -105,9 +105,14 @@ class Answers:
         """Let the next answer be one near joint values (nq,), to which the body goes instead of this one."""
         self._place = q
 
-    def from_place(self, table: Array, q: Array) -> Array:
+    def solve(self, table: Array, q: Array) -> Array:
         """Return the row of results for targets (1, goals, 17) from joint values (nq,), without a search."""
         return self._solve(table, q, self._few, best=False)
+
+    @property
+    def reaches(self) -> bool:
+        """Whether the answer meets the targets."""
+        return self.row is not None and bool(self.row[STATUS] == Status.REACHED)
 
     def at(self, row: Array) -> Array:
         """Return the joint values (nq,) of a row of results."""
@@ -169,10 +174,7 @@ class Answers:
         jump of the body.
         """
         if self._stays:
-            other = row
-            if self._misses in _SEARCHES:
-                other = self._solve(table, q, self._few, best=False)
-            return other if other[STATUS] == Status.REACHED else row
+            return row  # see ``branch``
         if self._misses in _SEARCHES:
             other = self._solve(table, self._good, self._few, best=False)  # targets may come back to where they were
             if other[STATUS] == Status.REACHED:
@@ -256,6 +258,8 @@ class Answers:
         out = row[None].copy()
         ik = self._ik if places is None else self._ik.at(places)
         ik.classify(out[:, ik.places].copy(), out, self._scratch, False)
+        if self._stays and out[0, STATUS] == Status.REACHED:  # by another way, which the body cannot go
+            out[0, STATUS] = Status.STALLED
         return out[0]
 
 

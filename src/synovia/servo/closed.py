@@ -67,6 +67,8 @@ _TRACED: Final = 64  # of them, at most
 _PROGRESS: Final = 0.1  # part of each that has to bring the body nearer
 _SAME: Final = 1e-6  # radians, length units: places that near are one
 _ROUNDED: Final = 1e-12  # radians, length units
+_NEARER: Final = 0.999  # part of the way that was left: less is nearer
+_PATIENCE: Final = 0.3  # seconds
 _SLIGHT: Final = 1e-9  # radians, length units: a way that is none
 _LANDED: Final = 1e-10  # radians, length units
 _DURATIONS: Final = 64  # of a stop with a limit of the jerk, tried
@@ -156,7 +158,7 @@ class ClosedTick:
         self._over = np.zeros(count, np.int64)  # kinds of limits that the last stop that was not taken exceeds
         self._clamped: Bools = np.zeros((0, axes.skeleton.nq), bool)  # what was beyond its limits before it was closed
         self._even = True  # whether all ticks since the reset took the same time
-        self.stuck = False
+        self._left, self._wanted, self._waited = 0.0, self._known.start, 0.0
 
     def reset(self, q: Array, h: float) -> Array:
         """Begin anew at joint values (nq,), with the velocities of the axes; return those values with closed loops."""
@@ -168,7 +170,7 @@ class ClosedTick:
         self._table[:, AXIS_VELOCITY] = v
         known = self._stop(q, v, np.zeros(len(v)), h)
         self._known = self._standing(q) if known is None else known
-        self.stuck = False
+        self._left, self._wanted, self._waited = 0.0, q, 0.0
         return q
 
     def rest(self, _: Array, out: Array) -> None:
@@ -192,6 +194,25 @@ class ClosedTick:
         table[:, AXIS_VELOCITY], table[:, AXIS_ACCELERATION] = v[-1], a[-1]
         table[:, GAP_BEFORE], table[:, GAP] = table[:, GAP], h
         table[:, REASON] = reasons
+        self._watch(out, wanted, 0.0 if parts & STOP else h)
+
+    def _watch(self, q: Array, wanted: Array, h: float) -> None:
+        """Note how long the body, at q (nq,) now, has come no nearer to joint values that do not move."""
+        left = float(np.abs(self._axes.way(q, wanted))[self._moves].max(initial=0.0))
+        if left < _NEARER * self._left or left <= _SAME or not np.array_equal(wanted, self._wanted):
+            self._left, self._wanted, self._waited = left, wanted.copy(), 0.0
+        else:
+            self._waited += h
+
+    @property
+    def stuck(self) -> bool:
+        """Whether the body has come no nearer to where it goes for longer than it takes to turn around."""
+        v, A, J = (self._table[self._moves, column] for column in (TOP_SPEED, TOP_ACCELERATION, TOP_JERK))
+        if self._waited <= _PATIENCE + 2.0 * float((v / A + A / J).max(initial=0.0)):
+            return False
+        return bool(
+            self._mechanism.lacks(self._wanted[None]).max(initial=0.0) <= _SAME
+        )  # what is open has no way to it
 
     def _take(self, q: Array, wanted: Array, before: Array, out: Array, h: float, reasons: Array) -> bool:
         """Take the tick that leads to ``wanted``, or a part of it, to ``out``.
@@ -250,8 +271,6 @@ class ClosedTick:
         self._propose(self._zeros, aim, last, out, h, PROPOSE)
         speeds = own[:-1, NEXT]
         lands = bool(np.abs(speeds * h - aim[:-1])[self._moves].max(initial=0.0) <= _LANDED)
-        still = np.abs(table[:, AXIS_VELOCITY]).max(initial=0.0) <= _SAME
-        self.stuck = bool(still) and not whole and bool(np.abs(aim[:-1]).max(initial=0.0) <= _SAME)
         return place if lands else None, tangent @ (speeds * self._moves)
 
     def _ahead(self, q: Array, wanted: Array, h: float) -> tuple[Array, bool]:
@@ -269,6 +288,13 @@ class ClosedTick:
         else:
             return q, False
         return place, share == 1.0 and bool(np.abs(self._axes.way(place, wanted)).max(initial=0.0) <= _SAME)
+
+    def beside(self, q: Array, far: float) -> Array:
+        """Return a random closed pose about so far from joint values q, (nq,), radians or reaches; q if none is found."""
+        seed = int(1e6 * far)
+        way = np.random.default_rng(seed).normal(scale=far, size=len(self._table)) * self._units * self._moves
+        place = self._beside(q, self._tangent(q) @ way)
+        return q if place is None else place
 
     def connects(self, q: Array, to: Array) -> bool:
         """Return whether a way along which the loops are closed leads from joint values q to others, (nq,)."""

@@ -567,7 +567,7 @@ class Servo(ChecksArguments):
         else:
             answers, branch = self._answers, self._branch
             if branch is not None and branch.walks(table):
-                branch.walk(answers)
+                branch.walk(answers, self._q)
                 return
             answers.take(table, self._live.table, self._q)
             if branch is not None:
