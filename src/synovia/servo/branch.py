@@ -1,7 +1,7 @@
 """Answers in the assembly branch of a body with loops.
 
-An answer of the solver may be in another branch, to which no way leads along which the loops stay closed. Then the goals
-are solved from where the body is, by small steps, each of which can be gone: to an answer, or to the nearest miss.
+An answer of the solver may be in another branch, to which no way leads along which the loops stay closed. Then the
+goals are solved from where the body is, by small steps, each of which can be gone: to an answer or the nearest miss.
 """
 
 from __future__ import annotations
@@ -103,8 +103,8 @@ class Branch:
         One start beside the last step is tried in each tick.
         """
         place, table = self._place, self._table
-        assert place is not None
-        assert table is not None
+        if place is None or table is None:
+            return
         row = None
         for _ in range(_STEPS if self._way(q, place) <= _LEAD else 0):
             there = self._led.solve(place, place, table)

@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from functools import partial
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 
@@ -29,7 +29,6 @@ from synovia.kernels.layout import (
     AXIS_VELOCITY,
     AXIS_WIDTH,
     BLOCK_Q,
-    EMERGENCY,
     GAP,
     GAP_BEFORE,
     LIMIT_WIDTH,
@@ -48,11 +47,12 @@ from synovia.kernels.layout import (
 from synovia.model.geometry import Array, Bools
 from synovia.model.loops.mechanism import INDEPENDENT, TIGHT, Mechanism
 from synovia.model.tables import Ints
+from synovia.servo.braking import Known, standing, stop_of, ways_of
 from synovia.servo.limits import Axes
 
+Judge: TypeAlias = "Callable[[Array, Array], bool]"
 _STEPS: Final = 20  # to close a pose beside a closed one
 _SHARES: Final = {TOP_SPEED: 0.95, TOP_ACCELERATION: 0.6, TOP_JERK: 0.4}  # parts of the limits that a way uses
-_BRAKES: Final = 0.85  # part of the limits that a stop uses before loops bend it
 _KEPT: Final = 1.0 - 1e-7  # part of the limits that judged samples keep: the rest is for rounding
 _BETWEEN: Final = 0.98  # the same where samples are farther apart than ticks
 _EXACT: Final = 64  # ticks of a stop that are judged one by one
@@ -66,54 +66,15 @@ _TRACE: Final = 0.2  # radians, reaches: steps of a way that is looked at before
 _TRACED: Final = 64  # of them, at most
 _PROGRESS: Final = 0.1  # part of each that has to bring the body nearer
 _SAME: Final = 1e-6  # radians, length units: places that near are one
-_ROUNDED: Final = 1e-12  # radians, length units
+_INSIDE: Final = 1e-12  # radians, length units: rounding
+_ROUNDED: Final = 1e-9  # of a tick
+_TOLD: Final = 1e-9  # part of a limit that is rounding
 _NEARER: Final = 0.999  # part of the way that was left: less is nearer
 _PATIENCE: Final = 0.3  # seconds
 _SLIGHT: Final = 1e-9  # radians, length units: a way that is none
 _LANDED: Final = 1e-10  # radians, length units
-_DURATIONS: Final = 64  # of a stop with a limit of the jerk, tried
-_LONGER: Final = 1.12  # factor from one to the next
-_INSTANTS: Final = np.linspace(0.0, 1.0, 13)  # of a stop, at which these are judged
 _REASONS: Final = (AT_VELOCITY, AT_ACCELERATION, AT_JERK)
 _STATE: Final = [AXIS_VELOCITY, AXIS_ACCELERATION, GAP, GAP_BEFORE]
-
-
-class Known(NamedTuple):
-    """A stop that is known.
-
-    Args:
-        start: Where it begins, (nq,).
-        velocity: Velocity of each axis there, (n,).
-        acceleration: Acceleration there; None if it may change at once.
-        time: Seconds until the body rests.
-        times: Seconds at which it was judged, the last ones at rest.
-        poses: Poses at these times, (T, nq).
-        passed: Seconds that have passed since the start.
-    """
-
-    start: Array
-    velocity: Array
-    acceleration: Array | None
-    time: float
-    times: Array
-    poses: Array
-    passed: float = 0.0
-
-
-def ways_of(velocity: Array, acceleration: Array | None, time: float, times: Array) -> Array:
-    """Return how far axes have gone at some times (T,) of a stop, (T, n).
-
-    Velocities fall evenly to zero or, with an acceleration at the begin, as the cubic polynomials that end without one.
-    """
-    if time <= 0.0:
-        return np.zeros((len(times), len(velocity)))
-    s = np.minimum(times / time, 1.0)[:, None]
-    if acceleration is None:
-        return velocity * time * s * (1.0 - 0.5 * s)
-    return (
-        velocity * time * s * (1.0 + s * s * (0.5 * s - 1.0))
-        + acceleration * time * time * s * s * (0.5 + s * (0.25 * s - 2.0 / 3.0))
-    )  # fmt: skip
 
 
 class ClosedTick:
@@ -124,6 +85,11 @@ class ClosedTick:
         moving: Rows of the skeleton that may move.
         mechanism: The loops.
         kernels: Returns the kernels of a tick and of a reset for other variables.
+        judges: What else poses (T + 1, nq) have to keep, from the one before a tick to the end of the stop after it;
+            the seconds between them, (T,), are given too.
+
+    Attributes:
+        slowed: Whether the last tick was not the one that the body wanted.
     """
 
     def __init__(
@@ -132,6 +98,7 @@ class ClosedTick:
         moving: Iterable[int],
         mechanism: Mechanism,
         kernels: Callable[[Ints, Array, Array], tuple[Any, Any]],
+        judges: Iterable[Judge],
     ) -> None:
         """Make the axes of the way, which go for themselves."""
         from synovia.kernels.compiler.jit import ready
@@ -154,10 +121,13 @@ class ClosedTick:
         self._replan = partial(ready(servo_replan, self._own[:0]), self._own)
         self._begin(np.zeros(count + 1), 1.0)
         self._zeros = np.zeros(count + 1)
-        self._known = self._standing(axes.skeleton.rest_pose().q)
+        self._judges: list[Judge] = [*judges]
+        self._known = standing(axes.skeleton.rest_pose().q, count)
         self._over = np.zeros(count, np.int64)  # kinds of limits that the last stop that was not taken exceeds
         self._clamped: Bools = np.zeros((0, axes.skeleton.nq), bool)  # what was beyond its limits before it was closed
+        self.slowed = False
         self._even = True  # whether all ticks since the reset took the same time
+        self._before = self._known.start  # joint values before the tick
         self._left, self._wanted, self._waited = 0.0, self._known.start, 0.0
 
     def reset(self, q: Array, h: float) -> Array:
@@ -169,29 +139,30 @@ class ClosedTick:
         v = self._tangent(q) @ (self._table[:, AXIS_VELOCITY] * self._moves)
         self._table[:, AXIS_VELOCITY] = v
         known = self._stop(q, v, np.zeros(len(v)), h)
-        self._known = self._standing(q) if known is None else known
+        self._known = standing(q, len(v)) if known is None else known
         self._left, self._wanted, self._waited = 0.0, q, 0.0
         return q
 
     def rest(self, _: Array, out: Array) -> None:
         """Write to ``out`` (nq,) where the stop that is known ends."""
-        out[:] = self._known.poses[-1]
+        out[:] = self._known.end
 
     def __call__(self, q: Array, wanted: Array, before: Array, out: Array, h: float, parts: int) -> None:
         """Take a tick, as the kernel does with PROPOSE and ADVANCE."""
         table, reasons = self._table, np.zeros(len(self._table))
-        self._even = self._even and abs(h - float(table[0, GAP])) <= 1e-9 * h
-        if parts & STOP or not self._take(q, wanted, before, out, h, reasons):
+        self._even = self._even and abs(h - float(table[0, GAP])) <= _ROUNDED * h
+        self._before = q
+        self.slowed = True
+        follows = bool(parts & STOP) or not self._take(q, wanted, before, out, h, reasons)
+        if follows:
             out[:], known = self._followed(h)
-            if known is None:
-                reasons[self._moves] = EMERGENCY
-                known = self._standing(out)
+            if known is None:  # nothing but to stand still keeps the loops closed
+                known = standing(q, len(table))
             self._known = known
-        v, a, _, found = self._differences(q, out[None], np.array([h]))
-        if parts & STOP or reasons.any():
-            over, _ = self._worst(found, 1.0 + 1e-9)
-            reasons[over & (reasons < RECOVERING)] = RECOVERING
-        table[:, AXIS_VELOCITY], table[:, AXIS_ACCELERATION] = v[-1], a[-1]
+        found = self._differences(q, out[None], np.array([h]))
+        if follows:
+            reasons[self._worst(found, 1.0 + _TOLD)[0]] = RECOVERING
+        table[:, AXIS_VELOCITY], table[:, AXIS_ACCELERATION] = found[0][-1], found[1][-1]
         table[:, GAP_BEFORE], table[:, GAP] = table[:, GAP], h
         table[:, REASON] = reasons
         self._watch(out, wanted, 0.0 if parts & STOP else h)
@@ -210,9 +181,8 @@ class ClosedTick:
         v, A, J = (self._table[self._moves, column] for column in (TOP_SPEED, TOP_ACCELERATION, TOP_JERK))
         if self._waited <= _PATIENCE + 2.0 * float((v / A + A / J).max(initial=0.0)):
             return False
-        return bool(
-            self._mechanism.lacks(self._wanted[None]).max(initial=0.0) <= _SAME
-        )  # what is open has no way to it
+        closed = self._mechanism.lacks(self._wanted[None]).max(initial=0.0) <= _SAME
+        return bool(closed)  # no way leads to what is open, so the body stays beside it
 
     def _take(self, q: Array, wanted: Array, before: Array, out: Array, h: float, reasons: Array) -> bool:
         """Take the tick that leads to ``wanted``, or a part of it, to ``out``.
@@ -233,16 +203,17 @@ class ClosedTick:
             if end is None:
                 reasons[self._moves] = AT_POSITION
                 continue
-            v, a, _, found = self._differences(q, end[None], np.array([h]))
+            found = self._differences(q, end[None], np.array([h]))
             worst, kind = self._worst(found, _KEPT)
-            known = None if worst.any() else self._stop(end, v[-1], a[-1], h, q)
-            if known is not None:
-                out[:], self._known = end, known
-                return True
             if worst.any():
                 reasons[worst] = kind[worst]
-            else:
-                reasons[self._over > 0] = self._over[self._over > 0]
+                continue
+            known = self._stop(end, found[0][-1], found[1][-1], h, q)
+            if known is not None:
+                out[:], self._known = end, known
+                self.slowed = part < 1.0
+                return True
+            reasons[self._over > 0] = self._over[self._over > 0]
         return False
 
     def _wish(self, q: Array, wanted: Array, before: Array, h: float) -> tuple[Array | None, Array]:
@@ -290,7 +261,7 @@ class ClosedTick:
         return place, share == 1.0 and bool(np.abs(self._axes.way(place, wanted)).max(initial=0.0) <= _SAME)
 
     def beside(self, q: Array, far: float) -> Array:
-        """Return a random closed pose about so far from joint values q, (nq,), radians or reaches; q if none is found."""
+        """Return a random closed pose about so far from q (nq,), radians or reaches; q itself if none is found."""
         seed = int(1e6 * far)
         way = np.random.default_rng(seed).normal(scale=far, size=len(self._table)) * self._units * self._moves
         place = self._beside(q, self._tangent(q) @ way)
@@ -329,42 +300,32 @@ class ClosedTick:
         guess = self._axes.shifted(np.repeat(q, len(ways), axis=0), ways)
         inside = np.empty_like(guess)
         self._skeleton.validate(guess.reshape(-1), inside.reshape(-1))
-        self._clamped = np.abs(inside - guess) > _ROUNDED
+        self._clamped = np.abs(inside - guess) > _INSIDE
         out, lacks = self._mechanism.run(inside, _STEPS, self._held)
         return out, bool(lacks.max(initial=0.0) <= TIGHT)
-
-    def _standing(self, q: Array) -> Known:
-        """Return the stop of a body that stands still."""
-        none = np.zeros(len(self._table))
-        return Known(q, none, None, 0.0, np.zeros(1), q[None].copy())
 
     def _followed(self, h: float) -> tuple[Array, Known | None]:
         """Return the pose after the time h on the stop that is known, (nq,), and what is left of it; None if open."""
         known = self._known
-        t = known.passed + h
-        left = known._replace(passed=t)
-        if t >= known.times[-1]:
-            return known.poses[-1], left
-        k = int(np.argmin(np.abs(known.times - t)))
-        if abs(float(known.times[k]) - t) <= 1e-9 * h:
-            return known.poses[k], left
-        ways = ways_of(known.velocity, known.acceleration, known.time, np.array([t]))
-        poses, closes = self._closed(known.start[None], ways)
-        return poses[0], left if closes else None
+        left = known._replace(passed=known.passed + h)
+        pose = known.pose(left.passed, _ROUNDED * h)
+        if pose is not None:
+            return pose, left
+        poses, closes = self._closed(known.start[None], known.ways(np.array([left.passed])))
+        return (poses[0], left) if closes else (self._before, None)
 
     def _stop(self, q: Array, v: Array, a: Array, h: float, before: Array | None = None) -> Known | None:
         """Return the stop from q after samples with these velocities and accelerations, if it keeps all limits.
 
-        Without ``before``, the pose of a tick of time h before, the samples are those of the axes, at q.
+        Args:
+            q: Joint values, (nq,).
+            v: Velocity of each axis in the last tick, (n,).
+            a: Acceleration of the last samples, (n,).
+            h: Time of the tick.
+            before: Joint values before the tick, (nq,), up to which the table has the motion. None for q: then there
+                is no other choice, and the stop only has to stay closed.
         """
-        V, A, J = (self._table[:, column] for column in (TOP_SPEED, TOP_ACCELERATION, TOP_JERK))
-        limited = bool(np.isfinite(J[self._moves]).any())
-        if limited:
-            u, acceleration = v + 0.5 * h * a, a
-            time = self._duration(u, a, V, A, J)
-        else:
-            time = max(float((np.abs(v) / (_BRAKES * A)).max(initial=0.0)) - 0.5 * h, 0.0)
-            u, acceleration = v * (time / (time + 0.5 * h)), None
+        speed, acceleration, time = self._begun(v, a, h)
         count = math.ceil(time / h)
         if count <= _EXACT:
             times = h * np.arange(1.0, count + 1.0)
@@ -373,24 +334,41 @@ class ClosedTick:
             rest = np.linspace(_FIRST * h, time, _EXACT - _FIRST + 1)
             times = np.concatenate([h * np.arange(1.0, _FIRST + 1.0), rest[1:]])
             step, kept = float(rest[1] - rest[0]), _BETWEEN
-        ways = ways_of(u, acceleration, time, times)
+        ways = ways_of(speed, acceleration, time, times)
         poses, closes = self._closed(q[None], ways) if count else (q[None], True)
-        if not closes or (before is not None and self._touches(q, poses, ways)):
+        if not closes or (before is not None and count and self._touches(q, poses, ways)):
             self._over = np.where(self._moves, AT_POSITION, 0)
             return None
-        begin = float(times[-1]) if count else 0.0
-        times = np.concatenate([times, begin + step * np.arange(1.0, _AFTER + 1.0)])
-        poses = np.concatenate([poses[: len(times) - _AFTER] if count else poses[:0], np.repeat(poses[-1:], _AFTER, 0)])
-        found = self._differences(
-            q if before is None else before,
-            poses if before is None else np.concatenate([q[None], poses]),
-            np.diff(times, prepend=0.0) if before is None else np.concatenate([[h], np.diff(times, prepend=0.0)]),
-        )[3]
-        worst, kind = self._worst(found, kept)
-        if worst.any() and before is not None:
-            self._over = np.where(worst, kind, 0)
+        times = np.concatenate([times, (times[-1] if count else 0.0) + step * np.arange(1.0, _AFTER + 1.0)])
+        poses = np.concatenate([poses[:count], np.repeat(poses[-1:], _AFTER, axis=0)])
+        if before is not None and not self._keeps(before, np.concatenate([q[None], poses]), h, times, kept):
             return None
-        return Known(q, u, acceleration, time, times, poses)
+        return Known(q, speed, acceleration, time, times, poses)
+
+    def _begun(self, v: Array, a: Array, h: float) -> tuple[Array, Array | None, float]:
+        """Return velocity, acceleration and time of the stop after some samples; joints that may not move rest."""
+        moves = self._moves
+        speed, acceleration = np.zeros(len(v)), np.zeros(len(v))
+        speed[moves], found, time = stop_of(v[moves], a[moves], h, self._table[moves])
+        if found is None:
+            return speed, None, time
+        acceleration[moves] = found
+        return speed, acceleration, time
+
+    def _keeps(self, before: Array, poses: Array, h: float, times: Array, part: float) -> bool:
+        """Return whether a tick of time h from a pose (nq,) to others, (T + 1, nq), keeps a part of all limits.
+
+        Args:
+            before: The pose before the tick.
+            poses: That after it, and those of the stop.
+            h: Seconds.
+            times: Seconds of the stop, (T,).
+            part: Part of the limits.
+        """
+        steps = np.concatenate([[h], np.diff(times, prepend=0.0)])
+        worst, kind = self._worst(self._differences(before, poses, steps), part)
+        self._over = np.where(worst, kind, 0)
+        return not worst.any() and all(judge(np.concatenate([before[None], poses]), steps) for judge in self._judges)
 
     def _touches(self, q: Array, poses: Array, ways: Array) -> bool:
         """Return whether a number gets to one of its limits, or leaves it, on the way from q through poses (T, nq).
@@ -408,51 +386,24 @@ class ClosedTick:
         turns = self._clamped.any(axis=0) & ~self._clamped.all(axis=0)
         return bool((at.any(axis=0) & bends & (low < high)).any() or turns.any())
 
-    def _duration(self, u: Array, a: Array, V: Array, A: Array, J: Array) -> float:
-        """Return the shortest time of a stop from a velocity and an acceleration that keeps the limits of all axes."""
-        moving = self._moves
-        u, a, V, A, J = u[moving], a[moving], V[moving], A[moving], J[moving]
-        if not u.any() and not a.any():
-            return 0.0
-        least = max(
-            float(np.sqrt(np.abs(u) / J).max(initial=0.0)), float((np.abs(a) / J).max(initial=0.0)),
-            float((np.abs(u) / A).max(initial=0.0)),
-        )  # fmt: skip
-        T = least * _LONGER ** np.arange(_DURATIONS)[:, None, None]
-        s = _INSTANTS[None, :, None]
-        bend = u / T * (6.0 * s * (s - 1.0)) + a * (1.0 - s * (4.0 - 3.0 * s))
-        jerk = u / T**2 * (12.0 * s - 6.0) + a / T * (6.0 * s - 4.0)
-        speed = u * (1.0 - s * s * (3.0 - 2.0 * s)) + a * T * (s * (1.0 - s) ** 2)
-        most = np.maximum(_BRAKES * A, np.abs(a))
-        good = (np.abs(bend) <= most).all((1, 2)) & (np.abs(jerk) <= _BRAKES * J).all((1, 2))
-        fast = good & (np.abs(speed) <= V).all((1, 2))
-        found = np.flatnonzero(fast if fast.any() else good)
-        return float(T[found[0] if len(found) else -1, 0, 0])
-
-    def _differences(self, q: Array, poses: Array, steps: Array) -> tuple[Array, Array, Array, tuple[Array, ...]]:
-        """Return velocities, accelerations and jerks of samples after q, as commands are judged; and all as a tuple.
+    def _differences(self, q: Array, poses: Array, steps: Array) -> tuple[Array, Array, Array]:
+        """Return velocities, accelerations and jerks of samples after q, each (T, n), as commands are judged.
 
         Args:
-            q: Joint values now, (nq,), whose motion is in the table.
+            q: Joint values now, (nq,), up to which the table has the motion.
             poses: Those after it, (T, nq).
             steps: Seconds between them, (T,).
         """
         table = self._table
-        before, gap, gap_before = table[0, [AXIS_VELOCITY]], float(table[0, GAP]), float(table[0, GAP_BEFORE])
-        before = table[:, AXIS_VELOCITY]
+        times = np.concatenate([table[0, [GAP_BEFORE, GAP]], steps])
         v = self._axes.way(np.concatenate([q[None], poses[:-1]]), poses) / steps[:, None]
-        times = np.concatenate([[gap_before, gap], steps])
-        a = 2.0 * np.diff(v, axis=0, prepend=before[None]) / (times[1:-1] + times[2:])[:, None]
-        j = (
-            3.0
-            * np.diff(a, axis=0, prepend=table[None, :, AXIS_ACCELERATION])
-            / (times[:-2] + times[1:-1] + times[2:])[:, None]
-        )
-        return v, a, j, (v, a, j)
+        a = 2.0 * np.diff(v, axis=0, prepend=table[None, :, AXIS_VELOCITY]) / (times[1:-1] + times[2:])[:, None]
+        j = np.diff(a, axis=0, prepend=table[None, :, AXIS_ACCELERATION])
+        return v, a, 3.0 * j / (times[:-2] + times[1:-1] + times[2:])[:, None]
 
-    def _worst(self, found: tuple[Array, ...], part: float) -> tuple[Bools, Array]:
+    def _worst(self, found: tuple[Array, ...], part: float) -> tuple[Bools, Ints]:
         """Return which axes exceed a part of a limit, (n,), and the first kind of limit that each one exceeds."""
-        over, kind = np.zeros(len(self._table), bool), np.zeros(len(self._table), np.int64)
+        over, kind = np.zeros(len(self._table), bool), np.zeros(len(self._table), np.int32)
         for values, column, reason in zip(found, (TOP_SPEED, TOP_ACCELERATION, TOP_JERK), _REASONS, strict=True):
             beyond = (np.abs(values).max(axis=0) > part * self._table[:, column]) & self._moves
             kind[beyond & ~over] = reason

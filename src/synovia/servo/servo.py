@@ -40,7 +40,7 @@ from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro
 from synovia.servo.follow import Follow
-from synovia.servo.guard import Guard
+from synovia.servo.guard import ClosedGuard, Guard
 from synovia.servo.inputs import Inputs, seconds
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
@@ -171,10 +171,12 @@ class Servo(ChecksArguments):
         self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
         self._answers = Answers(self.ik, self.axes, self.deadline)
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
-        self._closed, self._branch = self._new_closed(tool_speed, late)
-        self._tools = None
-        if tool_speed is not None:
-            self._tick = self._tools = ToolSpeed(self.axes, tool_speed, tick=self._tick)
+        self._tools = None if tool_speed is None else ToolSpeed(self.axes, tool_speed, tick=self._tick)
+        self._clear: ClosedGuard | None = None
+        self._closed = self._new_closed(late)
+        self._branch = None if self._closed is None else Branch(self.ik, self.axes, self._closed)
+        if self._closed is None and self._tools is not None:
+            self._tick = self._tools
         if filter is not None:
             check_kind("filter", filter, OneEuro, "sy.OneEuro() is one")
         self.filter = filter
@@ -201,27 +203,35 @@ class Servo(ChecksArguments):
         self._load()
         self.reset()
 
-    def _new_closed(self, tool_speed: Any, late: str) -> tuple[ClosedTick, Branch] | tuple[None, None]:
-        """Return what takes the ticks of a body with loops, and what keeps its branch; None without any.
+    def _new_closed(self, late: str) -> ClosedTick | None:
+        """Return what takes the ticks of a body with loops, None without any.
 
         Raises:
-            UnsupportedError: If another setting would change where ticks go.
+            UnsupportedError: If it has to stay on a path.
         """
         mechanism = self.skeleton.mechanism
         if mechanism is None:
-            return None, None
-        avoids = any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals)
-        if late == "slow" or tool_speed is not None or avoids:
+            return None
+        if late == "slow":
             raise UnsupportedError(
-                "a servo of a body with loops has neither late='slow', nor tool_speed, nor a clearance goal above all",
+                "late='slow' does not keep loops closed",
                 where=self.skeleton.name,
                 value=[tie.label for tie in self.skeleton.loops],
-                expected="late='deviate', no tool_speed, and a clearance goal with a priority",
-                hint="skeleton.with_loops([]) leaves the loops out",
+                expected="late='deviate'",
+                hint="interpolation= and slower targets keep a body nearer to their path",
             )
-        closed = ClosedTick(self.axes, self.ik.moving, mechanism, self._path_kernels)
+        judges = [] if self._tools is None else [self._tools.keeps]
+        if self._avoids:
+            self._clear = ClosedGuard(self.ik, self._feedback.body)
+            judges.append(self._clear.keeps)
+        closed = ClosedTick(self.axes, self.ik.moving, mechanism, self._path_kernels, judges)
         self._tick, self._rest = closed, closed.rest
-        return closed, Branch(self.ik, self.axes, closed)
+        return closed
+
+    @property
+    def _avoids(self) -> bool:
+        """Whether the body keeps the distances of a clearance goal in every tick."""
+        return any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals)
 
     def _new_guard(self, stops: Stops, tool_speed: Any) -> Guard | None:
         """Return what keeps the distances of clearance goals, None without one.
@@ -229,7 +239,7 @@ class Servo(ChecksArguments):
         Raises:
             UnsupportedError: If another setting would change what it allows.
         """
-        if not any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals):
+        if not self._avoids or self._closed is not None:
             return None
         if self.late == "slow" or tool_speed is not None:
             raise UnsupportedError(
@@ -312,6 +322,8 @@ class Servo(ChecksArguments):
             self._path.reset(self._live.placed(self._live.takes, places), self._q, 1.0 / self.rate)
         if self._guard is not None:
             self._guard.reset(self._q)
+        if self._clear is not None:
+            self._clear.reset(self._q)
         self._last = self._command()
 
     def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
@@ -481,6 +493,8 @@ class Servo(ChecksArguments):
                 part.put(places)
         if self._guard is not None:
             self._guard.put(places, self._feedback.body(self._q))
+        if self._clear is not None:
+            self._clear.put(places, self._q)
 
     def _hold(self, why: str) -> None:
         """Begin to brake, if the body does not hold already."""
@@ -584,6 +598,8 @@ class Servo(ChecksArguments):
         out = np.empty(len(self._q))
         if self._guard is not None and self._coming is not None:
             self._change_limits(self._guard, self._coming, out, h)
+        if self._clear is not None:
+            self._clear.note(self._q)
         stop, way = STOP if self._held else 0, self._way
         kept, q = self.axes.table.copy() if self._guard is not None else None, self._q
         if way is not None and stop and self._time > self._hold_until:
@@ -597,6 +613,8 @@ class Servo(ChecksArguments):
             self._go_way(way, out, h, stop)
         if self._guard is not None and kept is not None:
             self._keep_clear(self._guard, kept, q, out, h)
+        if self._closed is not None and self._tools is not None:
+            self._tools.tell(q, out, h, self._closed.slowed)
         self._q = out
         self._answers.rest()
         self._last = self._command()
@@ -753,7 +771,7 @@ class Servo(ChecksArguments):
             stamps=self._inputs.told,
             tools={} if self._tools is None else self._tools.told,
             time=self._time,
-            blocked=self._guard is not None and self._guard.blocked,
+            blocked=any(guard is not None and guard.blocked for guard in (self._guard, self._clear)),
             places=self._places,
         )
 
