@@ -75,6 +75,9 @@ class Servo(ChecksArguments):
     count as they stand in the tick, as nobody knows where they go next. If one comes too near, the body comes out as
     fast as its limits allow; ``command.solution.contacts`` then shows the pair.
 
+    Loops of a skeleton are closed in every tick. It is taken only if a stop after it is known that keeps them closed, and
+    all limits.
+
     Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
     the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
 
