@@ -76,6 +76,8 @@ class Answers:
         if self._strict:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
         self._winding = winding(ik.skeleton)
+        if self._stays:  # joints of a loop turn together
+            self._winding = self._winding[:0]
         self.reset(ik.default_start.q)
 
     def reset(self, q: Array) -> None:

@@ -26,9 +26,7 @@ _STEP: Final = 0.2  # radians, reaches: largest move of a variable in a step
 _LEAD: Final = 0.8  # radians, length units: steps go no farther ahead of the body, so that it goes where they go
 _STEPS: Final = 3  # in each tick
 _ELSEWHERE: Final = 0.1  # length units, and about radians: targets that are farther away are searched for anew
-_TRIES: Final = 24  # starts beside the last step, farther and farther away
-_NEAREST: Final = 0.1  # radians, reaches: how far the first of them
-_WIDER: Final = 1.14  # factor from one to the next
+_TRIES: Final = 24  # starts on ways from the last step to random poses, farther and farther away
 _LEAVES: Final = 4  # times that a body which is stuck begins again
 _ARRIVED: Final = 1e-6  # radians, length units
 
@@ -100,7 +98,7 @@ class Branch:
     def walk(self, answers: Answers, q: Array) -> None:
         """Take some steps, and let them lead the body, which is at q (nq,). After the last one, look for other answers.
 
-        One start beside the last step is tried in each tick.
+        One start on a way from the last step is tried in each tick.
         """
         place, table = self._place, self._table
         if place is None or table is None:
@@ -117,7 +115,7 @@ class Branch:
             place, row = (there, row) if self._way(place, there) <= _FAR else (place, None)
         elif row is not None and self._tries:
             self._tries -= 1
-            other = answers.solve(table, self._closed.beside(place, _NEAREST * _WIDER ** (_TRIES - self._tries)))
+            other = answers.solve(table, self._closed.beside(place, 1.0 - self._tries / _TRIES, self._tries))
             found = answers.at(other)
             if other[STATUS] == Status.REACHED and self._closed.connects(q, found):
                 self._place, self._last = None, found

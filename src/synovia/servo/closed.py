@@ -44,8 +44,10 @@ from synovia.kernels.layout import (
     UPPER,
     VARIABLE_WIDTH,
 )
+from synovia.model.change import blend
 from synovia.model.geometry import Array, Bools
 from synovia.model.loops.mechanism import INDEPENDENT, TIGHT, Mechanism
+from synovia.model.pose import drawn_values
 from synovia.model.tables import Ints
 from synovia.servo.braking import Known, standing, stop_of, ways_of
 from synovia.servo.limits import Axes
@@ -119,7 +121,6 @@ class ClosedTick:
         self._limits[:, LOWER], self._limits[:, UPPER] = -np.inf, np.inf
         self._propose, self._begin = kernels(variables, self._limits, self._own)
         self._replan = partial(ready(servo_replan, self._own[:0]), self._own)
-        self._begin(np.zeros(count + 1), 1.0)
         self._zeros = np.zeros(count + 1)
         self._judges: list[Judge] = [*judges]
         self._known = standing(axes.skeleton.rest_pose().q, count)
@@ -132,6 +133,7 @@ class ClosedTick:
 
     def reset(self, q: Array, h: float) -> Array:
         """Begin anew at joint values (nq,), with the velocities of the axes; return those values with closed loops."""
+        self._limit()
         self._begin(self._zeros, h)
         self._even = True
         poses, closes = self._closed(q[None], np.zeros((1, len(self._table))))
@@ -142,6 +144,11 @@ class ClosedTick:
         self._known = standing(q, len(v)) if known is None else known
         self._left, self._wanted, self._waited = 0.0, q, 0.0
         return q
+
+    def _limit(self) -> None:
+        """Give the axes of the way their part of the limits."""
+        for column, share in _SHARES.items():
+            self._own[:-1, column] = share * self._table[:, column]
 
     def rest(self, _: Array, out: Array) -> None:
         """Write to ``out`` (nq,) where the stop that is known ends."""
@@ -224,8 +231,7 @@ class ClosedTick:
         axes, own, table, count = self._axes, self._own, self._table, len(self._table)
         own[:-1, _STATE] = table[:, _STATE]
         own[-1, [GAP, GAP_BEFORE]] = h
-        for column, share in _SHARES.items():
-            own[:-1, column] = share * table[:, column]
+        self._limit()
         tangent = self._tangent(q)
         own[:-1, AXIS_VELOCITY] = tangent @ table[:, AXIS_VELOCITY]
         own[:-1, AXIS_ACCELERATION] = tangent @ table[:, AXIS_ACCELERATION]
@@ -260,12 +266,11 @@ class ClosedTick:
             return q, False
         return place, share == 1.0 and bool(np.abs(self._axes.way(place, wanted)).max(initial=0.0) <= _SAME)
 
-    def beside(self, q: Array, far: float) -> Array:
-        """Return a random closed pose about so far from q (nq,), radians or reaches; q itself if none is found."""
-        seed = int(1e6 * far)
-        way = np.random.default_rng(seed).normal(scale=far, size=len(self._table)) * self._units * self._moves
-        place = self._beside(q, self._tangent(q) @ way)
-        return q if place is None else place
+    def beside(self, q: Array, share: float, seed: int) -> Array:
+        """Return a closed pose on a closed way from joint values q (nq,) towards a random pose, after a share of it."""
+        rows = np.unique(self._axes.joints[self._moves]).tolist()
+        end = blend(self._skeleton, q[None], drawn_values(self._skeleton, 1, seed, rows=rows, around=q), share)
+        return self._mechanism.way(q[None], end, ~self._mechanism.mobility.dependent)[0][0]
 
     def connects(self, q: Array, to: Array) -> bool:
         """Return whether a way along which the loops are closed leads from joint values q to others, (nq,)."""

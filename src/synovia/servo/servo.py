@@ -35,7 +35,7 @@ from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
 from synovia.servo.answers import Answers, winding
 from synovia.servo.branch import Branch
-from synovia.servo.closed import ClosedTick
+from synovia.servo.closed import ClosedTick, Judge
 from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro
@@ -75,8 +75,8 @@ class Servo(ChecksArguments):
     count as they stand in the tick, as nobody knows where they go next. If one comes too near, the body comes out as
     fast as its limits allow; ``command.solution.contacts`` then shows the pair.
 
-    Loops of a skeleton are closed in every tick. It is taken only if a stop after it is known that keeps them closed, and
-    all limits.
+    Loops of a skeleton are closed in every tick. It is taken only if a stop after it is known that keeps them closed
+    and all limits.
 
     Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
     the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
@@ -223,7 +223,7 @@ class Servo(ChecksArguments):
                 expected="late='deviate'",
                 hint="interpolation= and slower targets keep a body nearer to their path",
             )
-        judges = [] if self._tools is None else [self._tools.keeps]
+        judges: list[Judge] = [] if self._tools is None else [self._tools.keeps]
         if self._avoids:
             self._clear = ClosedGuard(self.ik, self._feedback.body)
             judges.append(self._clear.keeps)
