@@ -102,13 +102,12 @@ def test_joints_outside_loops_solve_plainly() -> None:
 
 
 def test_what_would_open_loops_refuses() -> None:
-    """A servo and smoothing refuse, and name the loops."""
+    """Smoothing and limits of velocity of a track refuse, and name the loops."""
     body = four_bar()
-    goal = sy.PositionGoal("coupler", (1.0, 0.5, 0.0))
-    with pytest.raises(sy.UnsupportedError, match=r"Servo does not keep loops closed.*four-bar"):
-        sy.Servo(body, goal, velocity=1.0, acceleration=1.0, rate=100.0)
     with pytest.raises(sy.UnsupportedError, match="smoothness= does not keep loops closed"):
         sy.IK(body, sy.PositionGoal("coupler")).track(np.tile((1.0, 0.5, 0.0), (4, 1)), smoothness=0.1)
+    with pytest.raises(sy.UnsupportedError, match=r"velocity= does not keep loops closed(.|\n)*largest_move"):
+        sy.IK(body, sy.PositionGoal("coupler")).track(np.tile((1.0, 0.5, 0.0), (4, 1)), velocity=1.0)
 
 
 def test_explanation_names_the_loop() -> None:

@@ -79,6 +79,11 @@ class ClearWays:
         """
         return self._along(q[None])[0, :-1]
 
+    def along(self, q: Array) -> tuple[Array, Bools]:
+        """Return ``left`` in frames (T, nq), (T, pairs), and ``blocked``."""
+        found = self._along(q)
+        return found[:, :-1], found[:, -1] > 0.0
+
     def blocked(self, q: Array, places: Places | None = None) -> Bools:
         """Return whether the way to each frame of joint values (T, nq) is not clear, (T,), if all joints move at once.
 

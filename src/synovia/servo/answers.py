@@ -67,6 +67,7 @@ class Answers:
         self._ik, self._axes, self._deadline = ik, axes, deadline
         self._scratch = new_scratch(ik.scratch_size)
         self._strict = ik.method.supports_priorities
+        self._stays = ik.skeleton.mechanism is not None  # answers of bodies with loops stay in their assembly branch
         self._floats = ik.floats.copy()
         self._exact = ik.floats if ik.obstacles is None else ik.floats.copy()
         self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= _PRECISION if self._strict else _PRECISION**2
@@ -75,6 +76,8 @@ class Answers:
         if self._strict:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
         self._winding = winding(ik.skeleton)
+        if self._stays:  # joints of a loop turn together
+            self._winding = self._winding[:0]
         self.reset(ik.default_start.q)
 
     def reset(self, q: Array) -> None:
@@ -103,6 +106,24 @@ class Answers:
     def restart(self, q: Array) -> None:
         """Let the next answer be one near joint values (nq,), to which the body goes instead of this one."""
         self._place = q
+
+    def solve(self, table: Array, q: Array) -> Array:
+        """Return the row of results for targets (1, goals, 17) from joint values (nq,), without a search."""
+        return self._solve(table, q, self._few, best=False)
+
+    @property
+    def reaches(self) -> bool:
+        """Whether the answer meets the targets."""
+        return self.row is not None and bool(self.row[STATUS] == Status.REACHED)
+
+    def at(self, row: Array) -> Array:
+        """Return the joint values (nq,) of a row of results."""
+        return row[self._ik.places]
+
+    def lead(self, q: Array, row: Array | None) -> None:
+        """Take joint values (nq,) as the answer of this tick, with a row of results, or None if it is on its way."""
+        self.before, self.q = self.q, q
+        self.row, self._misses = row, 0
 
     def settled(self) -> bool:
         """Return whether the answer stays as it is as long as the targets do."""
@@ -154,6 +175,8 @@ class Answers:
         branch is looked for: the next ticks try one start each, so that none takes long. A jump of the answer is no
         jump of the body.
         """
+        if self._stays:
+            return row  # see ``branch``
         if self._misses in _SEARCHES:
             other = self._solve(table, self._good, self._few, best=False)  # targets may come back to where they were
             if other[STATUS] == Status.REACHED:
@@ -212,7 +235,7 @@ class Answers:
             set_deadline(scratch, self._deadline)
         try:
             call = partial(ik.call, ints, self._floats, table, first, out, scratch, COLD, 0)
-            if ik.settled(call, table, None) & MISSED and best and not self._strict:
+            if ik.settled(call, table, None) & MISSED and best and not self._strict and not self._stays:
                 ik.classify(first, out, scratch, False, self._exact)
         finally:
             if self._deadline is not None:
@@ -232,11 +255,13 @@ class Answers:
 
     def classified(self, row: Array, places: Places | None = None) -> Array:
         """Return an answer, a row of results, with the reason for a miss, among obstacles at these places."""
-        if row[STATUS] == Status.REACHED or not self._strict:
+        if row[STATUS] == Status.REACHED or not (self._strict or self._stays):
             return row
         out = row[None].copy()
         ik = self._ik if places is None else self._ik.at(places)
         ik.classify(out[:, ik.places].copy(), out, self._scratch, False)
+        if self._stays and out[0, STATUS] == Status.REACHED:  # by another way, which the body cannot go
+            out[0, STATUS] = Status.STALLED
         return out[0]
 
 

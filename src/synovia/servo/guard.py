@@ -11,6 +11,7 @@ its way again and again, and brake.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -144,3 +145,44 @@ class Guard:
         end = feedback.body(self._axes.shifted(q, stop))
         self._box.refine(feedback.body(q), end, table, low, high)
         self._stops.lead(q, feedback.command(end), out, h)
+
+
+class ClosedGuard:
+    """What is left of the distances of clearance goals, along the poses of a body with loops; see ``closed``.
+
+    Args:
+        ik: The problem.
+        body: Returns where the robot is at joint values that are commanded, (..., nq).
+
+    Attributes:
+        blocked: Whether clearance has changed the last tick.
+    """
+
+    def __init__(self, ik: IK, body: Callable[[Array], Array]) -> None:
+        """Build the problem that measures distances."""
+        self._slack = _SLACK * ik.tolerance[0]
+        self._ways, self._body = ClearWays(ik, self._slack), body
+        self.blocked = False
+
+    def reset(self, q: Array) -> None:
+        """Begin anew at joint values (nq,); pairs that are too near there may not come nearer."""
+        self._least = np.minimum(self._ways.left(self._body(q)), 0.0) - self._slack
+        self.blocked = False
+
+    def note(self, q: Array) -> None:
+        """Measure what is left at joint values (nq,), to which a tick has led; what has come out may not come back."""
+        left = np.minimum(self._ways.left(self._body(q)), 0.0) - self._slack
+        self._least = np.maximum(self._least, left)
+        self.blocked = False
+
+    def put(self, places: Places, q: Array) -> None:
+        """Put obstacles where they stand now, and measure what is left at joint values (nq,)."""
+        self._ways.put(places)
+        self.reset(q)
+
+    def keeps(self, poses: Array, _: Array) -> bool:
+        """Return whether the ways through poses (T + 1, nq) keep the distances."""
+        left, blocked = self._ways.along(self._body(poses))
+        clear = not blocked[1:].any() and bool((left[1:] >= self._least).all())
+        self.blocked |= not clear
+        return clear

@@ -17,11 +17,13 @@ from synovia.kernels.layout import (
     BLOCK_Q,
     FIRST_Q,
     IS_ANGLE,
+    LOWER,
     RECOVERING,
     SCALAR,
     TOP_ACCELERATION,
     TOP_JERK,
     TOP_SPEED,
+    UPPER,
 )
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, Bools, as_numbers, is_number, rotation_between, times_exp
@@ -69,7 +71,8 @@ class Axes:
         firsts = self.firsts
         numbers = t.variables[:, BLOCK] == SCALAR
         at_q = t.variables[:, BLOCK_Q].astype(np.int64)
-        self.numbers, self._number_q = firsts[numbers], at_q[numbers]
+        self.numbers, self.number_q = firsts[numbers], at_q[numbers]
+        self.low, self.high = t.limits[numbers, LOWER], t.limits[numbers, UPPER]
         self._turns, self._turn_q = firsts[~numbers, None] + np.arange(3), at_q[~numbers, None] + np.arange(4)
         part = np.arange(len(self.joints)) - firsts[self.variable]
         column = t.variables[self.variable, BLOCK_COLUMN] + part
@@ -185,19 +188,19 @@ class Axes:
             raise InputError(name, expected=f"a limit for every joint that moves; {where} {shown}", hint=hint)
 
     def way(self, q: Array, to: Array) -> Array:
-        """Return how far each axis goes from joint values q to others, radians or length units, (n,)."""
-        out = np.empty(len(self.joints))
-        out[self.numbers] = to[self._number_q] - q[self._number_q]
+        """Return how far each axis goes from joint values (..., nq) to others, radians or length units, (..., n)."""
+        out = np.empty((*to.shape[:-1], len(self.joints)))
+        out[..., self.numbers] = to[..., self.number_q] - q[..., self.number_q]
         if len(self._turns):
-            out[self._turns] = rotation_between(q[self._turn_q], to[self._turn_q])
+            out[..., self._turns] = rotation_between(q[..., self._turn_q], to[..., self._turn_q])
         return out
 
     def shifted(self, q: Array, offset: Array) -> Array:
-        """Return joint values (nq,) that are away from q by an offset of each axis."""
+        """Return joint values (..., nq) that are away from q (..., nq) by an offset of each axis, (..., n)."""
         out = q.copy()
-        out[self._number_q] += offset[self.numbers]
+        out[..., self.number_q] += offset[..., self.numbers]
         if len(self._turns):
-            out[self._turn_q] = times_exp(q[self._turn_q], offset[self._turns])
+            out[..., self._turn_q] = times_exp(out[..., self._turn_q], offset[..., self._turns])
         return self.skeleton.follow(out)
 
     def by_joint(self, values: Array) -> dict[str, int]:

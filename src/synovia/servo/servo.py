@@ -31,15 +31,16 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, is_number
-from synovia.model.loops.closing import refuse_loops
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
 from synovia.servo.answers import Answers, winding
+from synovia.servo.branch import Branch
+from synovia.servo.closed import ClosedTick, Judge
 from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro
 from synovia.servo.follow import Follow
-from synovia.servo.guard import Guard
+from synovia.servo.guard import ClosedGuard, Guard
 from synovia.servo.inputs import Inputs, seconds
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
@@ -73,6 +74,9 @@ class Servo(ChecksArguments):
     on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way. Obstacles
     count as they stand in the tick, as nobody knows where they go next. If one comes too near, the body comes out as
     fast as its limits allow; ``command.solution.contacts`` then shows the pair.
+
+    Loops of a skeleton are closed in every tick. It is taken only if a stop after it is known that keeps them closed
+    and all limits.
 
     Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
     the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
@@ -155,8 +159,6 @@ class Servo(ChecksArguments):
             if solver is None:
                 solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
             self.ik = IK(skeleton, goals, solver, root=root)
-        if self.ik.reduced.loops is not None:
-            refuse_loops(self.ik.skeleton, "Servo")
         self._q = self.ik.default_start.values
         if self.ik.solver.bounds_motion:
             raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
@@ -172,9 +174,12 @@ class Servo(ChecksArguments):
         self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
         self._answers = Answers(self.ik, self.axes, self.deadline)
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
-        self._tools = None
-        if tool_speed is not None:
-            self._tick = self._tools = ToolSpeed(self.axes, tool_speed, tick=self._tick)
+        self._tools = None if tool_speed is None else ToolSpeed(self.axes, tool_speed, tick=self._tick)
+        self._clear: ClosedGuard | None = None
+        self._closed = self._new_closed(late)
+        self._branch = None if self._closed is None else Branch(self.ik, self.axes, self._closed)
+        if self._closed is None and self._tools is not None:
+            self._tick = self._tools
         if filter is not None:
             check_kind("filter", filter, OneEuro, "sy.OneEuro() is one")
         self.filter = filter
@@ -184,7 +189,7 @@ class Servo(ChecksArguments):
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
-        deviates = late == "deviate"
+        deviates = late == "deviate" and self._closed is None
         stops = Stops(self.axes)
         self._way = Way(self.ik, self.axes, stops, self._kernels) if deviates and len(self.ik.goals) > 1 else None
         follows = deviates and tool_speed is None
@@ -201,13 +206,43 @@ class Servo(ChecksArguments):
         self._load()
         self.reset()
 
+    def _new_closed(self, late: str) -> ClosedTick | None:
+        """Return what takes the ticks of a body with loops, None without any.
+
+        Raises:
+            UnsupportedError: If it has to stay on a path.
+        """
+        mechanism = self.skeleton.mechanism
+        if mechanism is None:
+            return None
+        if late == "slow":
+            raise UnsupportedError(
+                "late='slow' does not keep loops closed",
+                where=self.skeleton.name,
+                value=[tie.label for tie in self.skeleton.loops],
+                expected="late='deviate'",
+                hint="interpolation= and slower targets keep a body nearer to their path",
+            )
+        judges: list[Judge] = [] if self._tools is None else [self._tools.keeps]
+        if self._avoids:
+            self._clear = ClosedGuard(self.ik, self._feedback.body)
+            judges.append(self._clear.keeps)
+        closed = ClosedTick(self.axes, self.ik.moving, mechanism, self._path_kernels, judges)
+        self._tick, self._rest = closed, closed.rest
+        return closed
+
+    @property
+    def _avoids(self) -> bool:
+        """Whether the body keeps the distances of a clearance goal in every tick."""
+        return any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals)
+
     def _new_guard(self, stops: Stops, tool_speed: Any) -> Guard | None:
         """Return what keeps the distances of clearance goals, None without one.
 
         Raises:
             UnsupportedError: If another setting would change what it allows.
         """
-        if not any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals):
+        if not self._avoids or self._closed is not None:
             return None
         if self.late == "slow" or tool_speed is not None:
             raise UnsupportedError(
@@ -267,6 +302,8 @@ class Servo(ChecksArguments):
         if self._places is not None:
             self._put(self._places.home)
         self._begin(speeds, 1.0 / self.rate)
+        if self._closed is not None:
+            self._q = self._closed.reset(self._q, 1.0 / self.rate)
         if self._way is not None:
             self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = clock
@@ -279,6 +316,8 @@ class Servo(ChecksArguments):
         self._feedback.reset()
         self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
         self._answers.reset(self._stopped())
+        if self._branch is not None:
+            self._branch.reset(self._answers.q)
         if self._way is not None:
             self._way.holds = self._met()
         if self._path is not None:
@@ -286,6 +325,8 @@ class Servo(ChecksArguments):
             self._path.reset(self._live.placed(self._live.takes, places), self._q, 1.0 / self.rate)
         if self._guard is not None:
             self._guard.reset(self._q)
+        if self._clear is not None:
+            self._clear.reset(self._q)
         self._last = self._command()
 
     def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
@@ -450,11 +491,13 @@ class Servo(ChecksArguments):
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._way, self._follow, self._path):
+        for part in (self._way, self._follow, self._path, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
             self._guard.put(places, self._feedback.body(self._q))
+        if self._clear is not None:
+            self._clear.put(places, self._q)
 
     def _hold(self, why: str) -> None:
         """Begin to brake, if the body does not hold already."""
@@ -539,8 +582,13 @@ class Servo(ChecksArguments):
                 self.probe.row(self._q, table)  # refuses targets that cannot be used
             self._path.extend(table)
         else:
-            answers = self._answers
+            answers, branch = self._answers, self._branch
+            if branch is not None and branch.walks(table):
+                branch.walk(answers, self._q)
+                return
             answers.take(table, self._live.table, self._q)
+            if branch is not None:
+                branch.check(answers, self._q, table)
             if self._follow is not None and not same:
                 self._follow.move(self._live.table, self._time, self.axes.way(answers.before, answers.q))
 
@@ -553,6 +601,8 @@ class Servo(ChecksArguments):
         out = np.empty(len(self._q))
         if self._guard is not None and self._coming is not None:
             self._change_limits(self._guard, self._coming, out, h)
+        if self._clear is not None:
+            self._clear.note(self._q)
         stop, way = STOP if self._held else 0, self._way
         kept, q = self.axes.table.copy() if self._guard is not None else None, self._q
         if way is not None and stop and self._time > self._hold_until:
@@ -566,6 +616,8 @@ class Servo(ChecksArguments):
             self._go_way(way, out, h, stop)
         if self._guard is not None and kept is not None:
             self._keep_clear(self._guard, kept, q, out, h)
+        if self._closed is not None and self._tools is not None:
+            self._tools.tell(q, out, h, self._closed.slowed)
         self._q = out
         self._answers.rest()
         self._last = self._command()
@@ -622,6 +674,8 @@ class Servo(ChecksArguments):
         kept = table.copy()
         self._aim = there, before
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
+        if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
+            self._branch.leave(self._answers, self._q, self._live.table)
         if self._follow is not None and not stop and table[:, REASON].any() and self._follows():
             table[:] = kept
             self._follow_targets(self._follow, self._live.table, there, before, out, h)
@@ -720,7 +774,7 @@ class Servo(ChecksArguments):
             stamps=self._inputs.told,
             tools={} if self._tools is None else self._tools.told,
             time=self._time,
-            blocked=self._guard is not None and self._guard.blocked,
+            blocked=any(guard is not None and guard.blocked for guard in (self._guard, self._clear)),
             places=self._places,
         )
 

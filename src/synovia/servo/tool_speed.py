@@ -110,6 +110,10 @@ class ToolSpeed:
         linear, angular = self._limits.T
         return np.maximum(ways / linear, turns / angular)
 
+    def keeps(self, poses: Array, steps: Array) -> bool:
+        """Return whether end effectors keep their limits along poses (T + 1, nq), some seconds (T,) apart."""
+        return _peak(self.seconds(poses), steps[:, None]) <= _AHEAD
+
     def cruise(self, step: float, q: Array) -> float:
         """Return the highest speed on a way on which poses (T, nq) are a step apart, for what leads the body."""
         self._leads = True
@@ -122,7 +126,7 @@ class ToolSpeed:
             if parts & STOP:
                 self._tick(q, wanted, before, out, h, parts)
                 if parts & ADVANCE:
-                    self._tell(q, out, h, False)
+                    self.tell(q, out, h, False)
                 return
             self._propose(q, wanted, before, out, h)
         if parts & ADVANCE:
@@ -178,7 +182,7 @@ class ToolSpeed:
         table = self._table
         proposed, choice = table.copy(), out.copy()
         if self._kept(q, choice, out, h):
-            self._tell(q, out, h, self._slowed)
+            self.tell(q, out, h, self._slowed)
             return
         self._slowed = True
         plan, wish = proposed[:, PLAN_NEXT] * h, self._axes.way(q, choice)
@@ -196,7 +200,7 @@ class ToolSpeed:
         else:
             table[:] = self._before
             self._tick(q, wanted, before, out, h, PROPOSE | ADVANCE | STOP)
-        self._tell(q, out, h, True)
+        self.tell(q, out, h, True)
 
     def _kept(self, q: Array, choice: Array, out: Array, h: float) -> bool:
         """Take the tick to ``choice``, and write to ``out`` where it leads.
@@ -234,7 +238,7 @@ class ToolSpeed:
             out[:, self._turn_q] = quats / np.linalg.norm(quats, axis=-1, keepdims=True)
         return self._skeleton.follow(out)
 
-    def _tell(self, q: Array, out: Array, h: float, slowed: bool) -> None:
+    def tell(self, q: Array, out: Array, h: float, slowed: bool) -> None:
         """Find out which end effectors limited the tick, or were too fast."""
         shares = self.seconds(np.array([q, out]))[0] / h
         self.told = {}

@@ -35,7 +35,7 @@ def check_goals(ik: CompiledProblem, option: str, hint: str | None = None) -> No
         UnsupportedError: If a goal is not a position, rotation or pose, or the joints are in loops.
     """
     if ik.reduced.loops is not None:
-        refuse_loops(ik.skeleton, f"{option}=")
+        refuse_loops(ik.skeleton, f"{option}=", hint)
     for goal in ik.goals:
         if goal.pose_parts == 0:
             raise UnsupportedError(

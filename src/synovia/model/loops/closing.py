@@ -67,12 +67,13 @@ def closed_near(skeleton: Skeleton, q: Array, near: Array, rows: Iterable[int] |
     return inside[0]
 
 
-def refuse_loops(skeleton: Skeleton, what: str) -> None:
+def refuse_loops(skeleton: Skeleton, what: str, hint: str | None = None) -> None:
     """Refuse a skeleton with loops for a use that does not keep them closed.
 
     Args:
         skeleton: The skeleton.
         what: The use, at the begin of the message.
+        hint: What to do instead; None for to leave the loops out.
 
     Raises:
         UnsupportedError: If it has loops.
@@ -83,5 +84,5 @@ def refuse_loops(skeleton: Skeleton, what: str) -> None:
             where=skeleton.name,
             value=[tie.label for tie in skeleton.loops],
             expected="a skeleton without loops",
-            hint="skeleton.with_loops([]) leaves them out",
+            hint=hint or "skeleton.with_loops([]) leaves them out",
         )

@@ -1,0 +1,130 @@
+"""Answers in the assembly branch of a body with loops.
+
+An answer of the solver may be in another branch, to which no way leads along which the loops stay closed. Then the
+goals are solved from where the body is, by small steps, each of which can be gone: to an answer or the nearest miss.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from synovia.facade import IK
+from synovia.ik import Status
+from synovia.ik.obstacles import Places
+from synovia.kernels.layout import LARGEST_MOVE, STATUS
+from synovia.model.geometry import Array
+from synovia.servo.answers import Answers
+from synovia.servo.box import Led
+from synovia.servo.closed import ClosedTick
+from synovia.servo.limits import Axes
+
+_PRECISION: Final = 0.1  # part of the tolerance to which goals are solved
+_FAR: Final = 0.3  # radians, length units: an answer that is farther from the last one may be in another branch
+_STEP: Final = 0.2  # radians, reaches: largest move of a variable in a step
+_LEAD: Final = 0.8  # radians, length units: steps go no farther ahead of the body, so that it goes where they go
+_STEPS: Final = 3  # in each tick
+_ELSEWHERE: Final = 0.1  # length units, and about radians: targets that are farther away are searched for anew
+_TRIES: Final = 24  # starts on ways from the last step to random poses, farther and farther away
+_LEAVES: Final = 4  # times that a body which is stuck begins again
+_ARRIVED: Final = 1e-6  # radians, length units
+
+
+class Branch:
+    """What keeps the answers of a body with loops in its assembly branch.
+
+    Args:
+        ik: The problem.
+        axes: The axes of the body.
+        closed: What takes its ticks.
+    """
+
+    def __init__(self, ik: IK, axes: Axes, closed: ClosedTick) -> None:
+        """Build the problem of a step."""
+        self._axes, self._closed = axes, closed
+        self._led = Led(ik, (_PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]), bounded=True)
+        self._led.params[LARGEST_MOVE] = 1.0
+        self._led.moves[:] = _STEP
+        self.reset(ik.default_start.values)
+
+    def reset(self, q: Array) -> None:
+        """Begin anew at joint values (nq,)."""
+        self._last, self._place = q, None
+        self._table: Array | None = None
+        self._tries = self._left = 0
+
+    def put(self, places: Places) -> None:
+        """Put obstacles where they stand now."""
+        self._led.put(places)
+        self._tries = 0
+
+    def walks(self, table: Array) -> bool:
+        """Return whether these targets (1, goals, 17) are solved by steps, and others are not asked for."""
+        return self._place is not None and self._table is not None and np.array_equal(table, self._table)
+
+    def check(self, answers: Answers, q: Array, table: Array) -> None:
+        """Solve the goals by steps, if the answer of this tick is a miss, or no way leads to it from q (nq,)."""
+        self._place = None
+        connects = self._way(self._last, answers.q) <= _FAR or self._closed.connects(q, answers.q)
+        if connects and answers.reaches:
+            self._last = answers.q
+            return
+        self._begin(answers.q if connects else q, table)
+        self.walk(answers, q)
+
+    def leave(self, answers: Answers, q: Array, table: Array) -> None:
+        """Solve the goals by smaller steps from joint values q (nq,), where the body has got stuck on its way.
+
+        That may happen where branches meet. After some times it stays there.
+        """
+        self._begin(q, table)
+        self._left += 1
+        if self._left <= _LEAVES:
+            self._led.moves[:] = _STEP * 0.5**self._left
+            self.walk(answers, q)
+            return
+        row = answers.solve(table, q)
+        row[STATUS] = Status.STALLED
+        answers.lead(q, row)
+
+    def _begin(self, place: Array, table: Array) -> None:
+        """Begin to take steps at joint values (nq,), for these targets (1, goals, 17)."""
+        if self._table is None or np.abs(table - self._table).max() > _ELSEWHERE:
+            self._tries, self._left = _TRIES, 0
+            self._led.moves[:] = _STEP
+        self._place, self._table = place, table.copy()
+
+    def walk(self, answers: Answers, q: Array) -> None:
+        """Take some steps, and let them lead the body, which is at q (nq,). After the last one, look for other answers.
+
+        One start on a way from the last step is tried in each tick.
+        """
+        place, table = self._place, self._table
+        if place is None or table is None:
+            return
+        row = None
+        for _ in range(_STEPS if self._way(q, place) <= _LEAD else 0):
+            there = self._led.solve(place, place, table)
+            far, place = self._way(place, there), there
+            if far <= _ARRIVED:
+                row = answers.solve(table, place)
+                break
+        if row is not None and row[STATUS] == Status.REACHED:
+            there = answers.at(row)
+            place, row = (there, row) if self._way(place, there) <= _FAR else (place, None)
+        elif row is not None and self._tries:
+            self._tries -= 1
+            other = answers.solve(table, self._closed.beside(place, 1.0 - self._tries / _TRIES, self._tries))
+            found = answers.at(other)
+            if other[STATUS] == Status.REACHED and self._closed.connects(q, found):
+                self._place, self._last = None, found
+                answers.lead(found, other)
+                return
+            row = row if not self._tries else None
+        self._place = self._last = place
+        answers.lead(place, row)
+
+    def _way(self, q: Array, to: Array) -> float:
+        """Return the largest way of an axis, radians or length units."""
+        return float(np.abs(self._axes.way(q, to)).max(initial=0.0))
