@@ -51,7 +51,7 @@ _BENT: Final = 0.3  # radians; an elbow that bends more at rest shows its side
 _AHEAD: Final = 0.3  # cosine beyond which a lower part that bends goes forwards or backwards
 _ELBOW: Final = (0.07, 0.2)  # sines of the bend: below, a limb is straight; above, its plane is clear
 _KNEE: Final = (0.2, 0.6)  # knees bend less than rest poses differ
-_SURE: Final = (0.42, 0.26)  # sines of bends that no limb has to its other side: 25°, or 15° if there are no others
+SURE: Final = (0.42, 0.26)  # sines of bends that no limb has to its other side: 25°, or 15° if there are no others
 _APART: Final = 1e-3  # smaller distances do not determine a direction; a fraction of the size
 _HALF: Final = 0.5  # the wrist is the hand's first joint at least so far from the elbow, as a fraction of the whole way
 _MISSED: Final = np.radians(15.0)  # error of a bone above which other starts are tried
@@ -71,6 +71,8 @@ class Limb:
         ways: Directions (T, 3) that both bones should have, world; None if they follow the orientations of their parts.
         end: Row that carries the end of the lower bone.
         offset: That end in this row's frame, (3,).
+        points: Between which points of the source these directions are: rows where upper and lower part begin, the row
+            that carries the end, and that end in its frame; None with the directions.
     """
 
     roles: tuple[str, str, str]
@@ -78,6 +80,7 @@ class Limb:
     ways: tuple[Array, Array] | None
     end: int
     offset: Array
+    points: tuple[int, int, int, Array] | None = None
 
 
 def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) -> list[Limb]:
@@ -103,14 +106,15 @@ def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) ->
             row, offset = lower_end(target, lower, end)
             begin, middle = target.rest_position(upper), target.rest_position(lower)
             bones = unit(np.array([middle - begin, point_at(target.rest, row, offset) - middle]))
-            ways = None
+            ways = points = None
             if names[0] == "upper_arm":
-                places = [frames[:, source.joint_row(role), 9:] for role in (upper, lower)]
-                places.append(point_at(frames, *lower_end(source, lower, end)))
+                points = source.joint_row(upper), source.joint_row(lower), *lower_end(source, lower, end)
+                places = [frames[:, points[0], 9:], frames[:, points[1], 9:], point_at(frames, *points[2:])]
                 lines = places[1] - places[0], places[2] - places[1]
                 if all(float(np.linalg.norm(line[0])) > _APART * source.skeleton.size for line in lines):
                     ways = unit(lines[0]) @ across.T, unit(lines[1]) @ across.T
-            out.append(Limb((upper, lower, end), bones, ways, row, offset))
+            points = None if ways is None else points
+            out.append(Limb((upper, lower, end), bones, ways, row, offset, points))
     return out
 
 
@@ -267,11 +271,11 @@ def _is_overstretched(angle: Array, bend: Array, clear: float) -> Bools:
 
     The side to which it can bend is that of the frames with a sure bend; without any, it is that of its orientations.
     """
-    sure = np.flatnonzero(bend >= max(clear, *_SURE))
+    sure = np.flatnonzero(bend >= max(clear, *SURE))
     if not len(sure):
-        sure = np.flatnonzero(bend >= max(clear, min(_SURE)))
+        sure = np.flatnonzero(bend >= max(clear, min(SURE)))
     known = np.interp(np.arange(len(angle)), sure, np.unwrap(angle[sure])) if len(sure) else np.zeros(len(angle))
-    return (np.cos(angle - known) < 0.0) & (bend < max(clear, *_SURE))
+    return (np.cos(angle - known) < 0.0) & (bend < max(clear, *SURE))
 
 
 def _frames(x: Array, y: Array) -> Array:

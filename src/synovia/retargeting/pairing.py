@@ -68,23 +68,21 @@ class Pairing:
 
 def paired(
     motion: Motion,
-    skeleton: Skeleton,
+    target: Skeleton | Motion,
     joint_map: Mapping[str, tuple[Any, Any]] | None = None,
     *,
     rest: Rest | None = None,
     up: str | None = None,
-    clip: Motion | None = None,
     moves: bool = True,
 ) -> Pairing:
     """Pair the body of a clip with another one; see ``retarget`` for the arguments.
 
     Args:
         motion: The clip.
-        skeleton: The target body.
+        target: The target body, or a clip of it, in which its rest pose can be found.
         joint_map: (source joint, target joint) by role instead of the automatic match.
         rest: Pose of the source that means standing; None to find it.
         up: Axis of the source that points up; None to find it.
-        clip: A clip of the target, in which its rest pose can be found.
         moves: Whether the base of the target may move.
 
     Raises:
@@ -92,22 +90,23 @@ def paired(
             the clip is upside down in most frames.
         UnknownNameError: If the map names a part or a joint that does not exist.
     """
+    clip, skeleton = (target, target.skeleton) if isinstance(target, Motion) else (None, target)
     found = match(motion, skeleton, joint_map, moves=moves)
     source = found.source
     stance = find_stance(motion, source, rest, up)
-    target, target_rest = standing_target(found.target, clip)
-    roles = [role for role in target.roles if role in found.roles and target.can_turn(role)]
+    body, target_rest = standing_target(found.target, clip)
+    roles = [role for role in body.roles if role in found.roles and body.can_turn(role)]
     if rest is None and found.moves and stance.rest.certainty < CERTAIN:
-        stance = _best_stance(motion, source, target, roles, stance)
+        stance = _best_stance(motion, source, body, roles, stance)
     source = Body(source.skeleton, source.roles, stance.rest.frames, stance.up.vector)
     return Pairing(
         source,
-        target,
-        tuple(align(source, target, roles)),
+        body,
+        tuple(align(source, body, roles)),
         found.moves,
         stance,
         target_rest,
-        frozenset(role for role in found.roles if role in source.roles and role in target.roles),
+        frozenset(role for role in found.roles if role in source.roles and role in body.roles),
     )
 
 

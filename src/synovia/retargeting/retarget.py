@@ -318,9 +318,9 @@ def retarget(
         check_kind("world", world, World, "sy.World({...}) is one")
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-    shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)
+    body = skeleton.skeleton if isinstance(skeleton, Motion) else skeleton
     refuse_loops(body, "retarget")
-    pair = paired(motion, body, joint_map, rest=rest, up=up, clip=shown)
+    pair = paired(motion, skeleton, joint_map, rest=rest, up=up)
     source, target, parts, roles = pair.source, pair.target, pair.parts, pair.roles
     own = target.skeleton
     feet = feet and pair.moves

@@ -19,7 +19,7 @@ from synovia.retargeting.limbs import TRUNK, Follower, calm, follow_arms, limbs_
 
 _REPORT = 2000  # frames between two reports of progress
 _TURNS = 0.05  # radians by which a radian of a leader turns the end of its path, at least
-_LOW = 5.0  # percentile of the ankle heights that counts as standing; lower values are errors of the capture
+LOW = 5.0  # percentile of the ankle heights that counts as standing; lower values are errors of the capture
 
 
 def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: Array) -> Array:
@@ -34,11 +34,20 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
         parts: The parts that both have.
         frames: (T, n, 12) world frames of the source.
     """
+    R = frames[:, [part.source for part in parts], :9].reshape(len(frames), -1, 3, 3)
+    return across(source, target) @ (R @ own_rotations(source, target, parts))
+
+
+def across(source: Body, target: Body) -> Array:
+    """Return the rotation B' Bᵀ (3, 3) from the world of the source to that of the target."""
+    return target.basis @ source.basis.T
+
+
+def own_rotations(source: Body, target: Body, parts: Sequence[Part]) -> Array:
+    """Return the rotation (parts, 3, 3) of each part in the axes of the source's part: R₀ᵀ B A B'ᵀ R'₀."""
     B, C = source.basis, target.basis
     R0, R1 = (body.rest[:, :9].reshape(-1, 3, 3) for body in (source, target))
-    R = frames[:, [part.source for part in parts], :9].reshape(len(frames), -1, 3, 3)
-    own = np.array([R0[part.source].T @ B @ part.turn @ C.T @ R1[part.target] for part in parts])
-    return (C @ B.T) @ (R @ own)
+    return np.array([R0[part.source].T @ B @ part.turn @ C.T @ R1[part.target] for part in parts])
 
 
 class Orienter:
@@ -179,18 +188,26 @@ def hip_centre(source: Body, target: Body, frames: Array) -> Array:
     The horizontal path, and the height above the ankles of the standing body, are scaled by the lengths of the legs.
     The floor of the target is at height 0.
     """
+    slope, shift = hip_map(source, target, standing_height(source, frames))
+    return np.mean([frames[:, source.first_row(leg[0]), 9:] for leg in LEGS], axis=0) @ slope.T + shift
+
+
+def hip_map(source: Body, target: Body, floor: float) -> tuple[Array, Array]:
+    """Return what maps the midpoint of the source's hip joints to that of the target's: a matrix (3, 3), a shift (3,).
+
+    Args:
+        source: The body that moves.
+        target: The body that follows.
+        floor: Height of the source's ankles while it stands, see ``standing_height``.
+    """
     scale = target.leg / source.leg
-    middle = np.mean([frames[:, source.first_row(leg[0]), 9:] for leg in LEGS], axis=0) @ source.basis
-    middle[:, 1] -= standing_height(source, frames)
-    middle *= scale
-    middle[:, 1] += target.ankle
-    return middle @ target.basis.T
+    return scale * across(source, target), (target.ankle - scale * floor) * target.basis[:, 1]
 
 
 def standing_height(body: Body, frames: Array) -> float:
     """Return the height of the ankles (of the knees if nothing is below) while the body stands, length units."""
     ankles = [row for leg in LEGS for row in body.end_rows(leg[1]) or (body.roles[leg[1]],)]
-    return float(np.percentile(frames[:, ankles, 9:] @ body.basis[:, 1], _LOW))
+    return float(np.percentile(frames[:, ankles, 9:] @ body.basis[:, 1], LOW))
 
 
 def place_hips(target: Body, q: Array, frames: Array, centre: Array) -> None:
