@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from synovia import batch as batch
     from synovia import jobs as jobs
+    from synovia import streams as streams
     from synovia.bodies import standing_goals, with_body_masses, with_human_limits
     from synovia.clips import (
         EditChange,
@@ -388,7 +389,7 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("synovia")
-    if name in ("batch", "jobs"):
+    if name in ("batch", "jobs", "streams"):
         return import_module(f"synovia.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'synovia' has no attribute {name!r}")

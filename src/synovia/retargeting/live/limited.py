@@ -17,7 +17,7 @@ from synovia.servo.limits import Axes
 
 _NO_LIMIT: Final = 1e12  # per second, per second²
 _SHORTEST: Final = 0.3  # seconds in which a body goes over to its source
-_TURNS: Final = 2.0  # radians per second, and legs per second: it goes over no faster than about that
+_TURNS: Final = 3.0  # radians per second, and legs per second: it goes over no faster than about that
 _STEEPEST: Final = 1.875  # of the step from 0 to 1: largest slope
 _AT_WANTED: Final = 1e-9  # radians, length units
 

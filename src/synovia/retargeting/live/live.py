@@ -159,6 +159,7 @@ class LiveRetarget(ChecksArguments):
         self._body = LimitedBody(self.skeleton, self.skeleton.size, self.rate, self._limits)
         self._calibration: LiveCalibration | None = None
         self._known: set[int] = {id(source_skeleton)}
+        self._inside = np.empty(source_skeleton.nq)
         if isinstance(calibration, str | os.PathLike):
             calibration = LiveCalibration.load(calibration, source_skeleton, target)
         if calibration is not None:
@@ -329,13 +330,17 @@ class LiveRetarget(ChecksArguments):
                 body.reset(wanted)
                 self._began = True
         pose = self._pose(body.go(wanted), Status.REACHED)
+        if body.going_over:  # neither limbs nor feet are those of the source yet
+            self._meter.pause()
+            pose.status = Status.LATE
+            return pose
         self._meter.compare(self._ticks, frames, pose.frames)
         if stand is not None:
             stand.judge(pose.frames)
             self._meter.stand(pose.frames[stand.ankles, 9:], stand.stands[: len(stand.ankles)], missed=stand.missed)
             if stand.missed:
                 pose.status = Status.STALLED
-        if body.going_over or body.behind:
+        if body.behind:
             pose.status = Status.LATE
             self._meter.limit(body.axes.table[:, REASON])
         return pose
@@ -397,8 +402,10 @@ class LiveRetarget(ChecksArguments):
         if isinstance(pose, Pose):
             return values
         if values.shape == (self.source.nq,):
-            quick = Pose.quick(self.source, values)
-            return (Pose(self.source, values) if quick is None else quick).values
+            values = np.array(values)  # kept while packets wait
+            if self.source.validate(values, self._inside) < 0:
+                values = Pose(self.source, values).values  # says what is wrong with it
+            return values
         if values.shape == (len(self.source), 3):
             return self._fitted(values)
         raise InputError(
