@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
     from synovia import batch as batch
     from synovia import jobs as jobs
+    from synovia import streams as streams
     from synovia.bodies import standing_goals, with_body_masses, with_human_limits
     from synovia.clips import (
         EditChange,
@@ -95,6 +96,10 @@ if TYPE_CHECKING:
     from synovia.retargeting import (
         Finding,
         Judgement,
+        LiveCalibration,
+        LivePose,
+        LiveReport,
+        LiveRetarget,
         Retargeted,
         TooNear,
         judge,
@@ -196,6 +201,10 @@ _HOMES = {
     "synovia.retargeting": (
         "Finding",
         "Judgement",
+        "LiveCalibration",
+        "LivePose",
+        "LiveReport",
+        "LiveRetarget",
         "Retargeted",
         "TooNear",
         "judge",
@@ -282,6 +291,10 @@ __all__ = [
     "LevenbergMarquardt",
     "Limit",
     "LinkFit",
+    "LiveCalibration",
+    "LivePose",
+    "LiveReport",
+    "LiveRetarget",
     "Loop",
     "Mimic",
     "MissingExtraError",
@@ -386,7 +399,7 @@ def __getattr__(name: str) -> Any:
         from importlib.metadata import version
 
         return version("synovia")
-    if name in ("batch", "jobs"):
+    if name in ("batch", "jobs", "streams"):
         return import_module(f"synovia.{name}")
     if name not in _HOME:
         raise AttributeError(f"module 'synovia' has no attribute {name!r}")

@@ -4,6 +4,7 @@ from synovia.retargeting.body import NEEDED
 from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.joint_map import draft_map, draft_to_save, read_map, write_map
 from synovia.retargeting.judging import Finding, Judgement, judge
+from synovia.retargeting.live import LiveCalibration, LivePose, LiveReport, LiveRetarget
 from synovia.retargeting.rest_pose import stands
 from synovia.retargeting.retarget import Retargeted, retarget
 
@@ -11,6 +12,10 @@ __all__ = [
     "NEEDED",
     "Finding",
     "Judgement",
+    "LiveCalibration",
+    "LivePose",
+    "LiveReport",
+    "LiveRetarget",
     "Retargeted",
     "TooNear",
     "draft_map",

@@ -227,7 +227,7 @@ def over_world(
 
 
 @lru_cache(maxsize=8)
-def _problem(
+def foot_problem(
     target: Body,
     ankles: tuple[int, ...],
     below: tuple[int, ...],
@@ -326,7 +326,7 @@ def solve_feet(
     if not points:  # on a world, the body is where its legs want it: hands and root stay
         below |= {row: frames[:, row, 9:] for row in hands}
     turned = tuple((row, tuple(local.tolist())) for row, local, _ in points)
-    ik = _problem(target, tuple(places), tuple(below), turned)
+    ik = foot_problem(target, tuple(places), tuple(below), turned)
     wanted: dict[str | int, Array] = {**places, **below, **{_turn(k): at for k, (_, _, at) in enumerate(points)}}
     answer = ik.solve_many(wanted, q, threads=threads, progress=progress)
     out = answer.q

@@ -7,8 +7,8 @@ lost, and angles jump. Here the directions of both bones are followed, in all fr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
 
@@ -51,7 +51,7 @@ _BENT: Final = 0.3  # radians; an elbow that bends more at rest shows its side
 _AHEAD: Final = 0.3  # cosine beyond which a lower part that bends goes forwards or backwards
 _ELBOW: Final = (0.07, 0.2)  # sines of the bend: below, a limb is straight; above, its plane is clear
 _KNEE: Final = (0.2, 0.6)  # knees bend less than rest poses differ
-_SURE: Final = (0.42, 0.26)  # sines of bends that no limb has to its other side: 25°, or 15° if there are no others
+SURE: Final = (0.42, 0.26)  # sines of bends that no limb has to its other side: 25°, or 15° if there are no others
 _APART: Final = 1e-3  # smaller distances do not determine a direction; a fraction of the size
 _HALF: Final = 0.5  # the wrist is the hand's first joint at least so far from the elbow, as a fraction of the whole way
 _MISSED: Final = np.radians(15.0)  # error of a bone above which other starts are tried
@@ -71,6 +71,8 @@ class Limb:
         ways: Directions (T, 3) that both bones should have, world; None if they follow the orientations of their parts.
         end: Row that carries the end of the lower bone.
         offset: That end in this row's frame, (3,).
+        points: Between which points of the source these directions are: rows where upper and lower part begin, the row
+            that carries the end, and that end in its frame; None with the directions.
     """
 
     roles: tuple[str, str, str]
@@ -78,6 +80,7 @@ class Limb:
     ways: tuple[Array, Array] | None
     end: int
     offset: Array
+    points: tuple[int, int, int, Array] | None = None
 
 
 def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) -> list[Limb]:
@@ -103,15 +106,95 @@ def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) ->
             row, offset = lower_end(target, lower, end)
             begin, middle = target.rest_position(upper), target.rest_position(lower)
             bones = unit(np.array([middle - begin, point_at(target.rest, row, offset) - middle]))
-            ways = None
+            ways = points = None
             if names[0] == "upper_arm":
-                places = [frames[:, source.joint_row(role), 9:] for role in (upper, lower)]
-                places.append(point_at(frames, *lower_end(source, lower, end)))
+                points = source.joint_row(upper), source.joint_row(lower), *lower_end(source, lower, end)
+                places = [frames[:, points[0], 9:], frames[:, points[1], 9:], point_at(frames, *points[2:])]
                 lines = places[1] - places[0], places[2] - places[1]
                 if all(float(np.linalg.norm(line[0])) > _APART * source.skeleton.size for line in lines):
                     ways = unit(lines[0]) @ across.T, unit(lines[1]) @ across.T
-            out.append(Limb((upper, lower, end), bones, ways, row, offset))
+            points = None if ways is None else points
+            out.append(Limb((upper, lower, end), bones, ways, row, offset, points))
     return out
+
+
+@dataclass(frozen=True, eq=False)
+class Plane:
+    """The swing plane of a limb that bends about a hinge, and the numbers that upper and lower part need to be in it.
+
+    Args:
+        limb: The limb.
+        axis: Axis about which it bends to the side where it bends farther, at rest, (3,).
+        both: Whether it bends to both sides, so that the source shows the side.
+        bones: Directions of both bones at rest, (2, 3); of a leg only the part normal to the hinge.
+        rests: Orientations of both parts at rest, (2, 3, 3).
+        foot: Orientation of the foot at rest, (3, 3), if the leg is turned as the foot is; None otherwise.
+        clear: Sines of the bend: below, the limb is straight; above, its plane is clear.
+    """
+
+    limb: Limb
+    axis: Array
+    both: bool
+    bones: Array
+    rests: Array
+    foot: Array | None
+    clear: tuple[float, float]
+
+    @classmethod
+    def of(cls, limb: Limb, target: Body, roles: Collection[str]) -> Plane | None:
+        """Return the plane of a limb, or None if it has no hinge.
+
+        Args:
+            limb: The limb.
+            target: The body that follows.
+            roles: The parts that both bodies have.
+        """
+        axis, both = bending_axis(target, limb)
+        if axis is None:
+            return None
+        rests = np.array([target.rest[target.roles[role], :9].reshape(3, 3) for role in limb.roles[:2]])
+        bones, clear, foot = limb.bones, _ELBOW, None
+        if limb.ways is None:  # a hip may lie beside the knee, so only the part normal to the hinge counts
+            bones, clear = unit(bones - (bones @ axis)[:, None] * axis), _KNEE
+            end = target.roles.get(limb.roles[2])
+            if limb.roles[2] in roles and end is not None and is_hinge(target.skeleton.joints[end]):
+                foot = target.rest[end, :9].reshape(3, 3)  # the ankle cannot turn the foot ahead: the hip does
+        return cls(limb, axis, both, bones, rests, foot, clear)
+
+    @property
+    def frames(self) -> Array:
+        """Rotations (2, 3, 3) from the frame of each bone and the hinge, see ``_frames``, to the part."""
+        return np.swapaxes(_frames(self.bones, np.tile(self.axis, (2, 1))), 1, 2) @ self.rests
+
+    def turned(self) -> Plane:
+        """Return the plane for a limb that bends to the other side."""
+        return replace(self, axis=-self.axis)
+
+    def followed(self, wanted: Array, number: Mapping[str, int]) -> tuple[Array, tuple[Array, Array]]:
+        """Return the axis (T, 3) as the orientations of the parts have it, and the directions (T, 3) of both bones.
+
+        Args:
+            wanted: World orientations of the parts, (T, parts, 3, 3).
+            number: The place of each part in ``wanted``, by role.
+        """
+        turns = [wanted[:, number[role]] @ rest.T for role, rest in zip(self.limb.roles, self.rests, strict=False)]
+        ways = self.limb.ways or (turns[0] @ self.bones[0], turns[1] @ self.bones[1])
+        if self.foot is not None:
+            return wanted[:, number[self.limb.roles[2]]] @ self.foot.T @ self.axis, ways
+        return turns[0] @ self.axis, ways
+
+    def sided(self, wanted: Array, number: Mapping[str, int]) -> Plane:
+        """Return the plane for the side to which the source bends, so that the upper part turns least."""
+        own, ways = self.followed(wanted, number)
+        bend = float(np.sum(own * cross(*ways), axis=1).mean()) if self.both else 0.0
+        return self.turned() if bend < -self.clear[0] else self
+
+
+def planes_of(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wanted: Array) -> list[Plane]:
+    """Return the swing planes of the limbs that bend about hinges, to the side of the source; see ``set_planes``."""
+    number = {part.role: k for k, part in enumerate(parts)}
+    found = (Plane.of(limb, target, number) for limb in limbs)
+    return [plane.sided(wanted, number) for plane in found if plane is not None]
 
 
 def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wanted: Array) -> None:
@@ -128,27 +211,11 @@ def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wante
         wanted: World orientations of the parts, (T, parts, 3, 3).
     """
     number = {part.role: k for k, part in enumerate(parts)}
-    for limb in limbs:
-        axis, both = bending_axis(target, limb)
-        if axis is None:
-            continue
-        rests = [target.rest[target.roles[role], :9].reshape(3, 3) for role in limb.roles[:2]]
-        turns = [wanted[:, number[role]] @ rest.T for role, rest in zip(limb.roles, rests, strict=False)]
-        bones, ways, clear = limb.bones, limb.ways, _ELBOW
-        if ways is None:  # a hip may lie beside the knee, so only the part normal to the hinge counts
-            bones, clear = unit(bones - (bones @ axis)[:, None] * axis), _KNEE
-            ways = turns[0] @ bones[0], turns[1] @ bones[1]
-        own = turns[0] @ axis
-        end = target.roles.get(limb.roles[2])
-        if limb.ways is None and limb.roles[2] in number and end is not None and is_hinge(target.skeleton.joints[end]):
-            foot = target.rest[end, :9].reshape(3, 3)  # the ankle cannot turn the foot ahead: the hip does
-            own = wanted[:, number[limb.roles[2]]] @ foot.T @ axis
-        bend = float(np.sum(own * cross(*ways), axis=1).mean()) if both else 0.0
-        if bend < -clear[0]:  # bent as the source, the upper part turns least
-            axis, own = -axis, -own
-        normal = _normals(own, *ways, *clear)
-        for role, rest, bone, way in zip(limb.roles, rests, bones, ways, strict=False):
-            wanted[:, number[role]] = _frames(way, normal) @ _frames(bone[None], axis[None])[0].T @ rest
+    for plane in planes_of(limbs, target, parts, wanted):
+        own, ways = plane.followed(wanted, number)
+        normal = _normals(own, *ways, *plane.clear)
+        for role, turn, way in zip(plane.limb.roles, plane.frames, ways, strict=False):
+            wanted[:, number[role]] = _frames(way, normal) @ turn
 
 
 def bending_axis(target: Body, limb: Limb) -> tuple[Array | None, bool]:
@@ -204,11 +271,11 @@ def _is_overstretched(angle: Array, bend: Array, clear: float) -> Bools:
 
     The side to which it can bend is that of the frames with a sure bend; without any, it is that of its orientations.
     """
-    sure = np.flatnonzero(bend >= max(clear, *_SURE))
+    sure = np.flatnonzero(bend >= max(clear, *SURE))
     if not len(sure):
-        sure = np.flatnonzero(bend >= max(clear, min(_SURE)))
+        sure = np.flatnonzero(bend >= max(clear, min(SURE)))
     known = np.interp(np.arange(len(angle)), sure, np.unwrap(angle[sure])) if len(sure) else np.zeros(len(angle))
-    return (np.cos(angle - known) < 0.0) & (bend < max(clear, *_SURE))
+    return (np.cos(angle - known) < 0.0) & (bend < max(clear, *SURE))
 
 
 def _frames(x: Array, y: Array) -> Array:

@@ -34,11 +34,19 @@ class Match(NamedTuple):
     moves: bool
 
 
-def match(motion: Motion, skeleton: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None) -> Match:
+def match(
+    motion: Motion, skeleton: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None, *, moves: bool = True
+) -> Match:
     """Return the parts of two bodies that belong together, by a joint map or automatically.
 
     The base moves if both bodies have hips and two legs, and the hips are carried over. Bodies of a map that names
     fewer parts have the others as they are recognised.
+
+    Args:
+        motion: The clip of the body that moves.
+        skeleton: The body that follows.
+        joint_map: (source joint, target joint) by role, or None.
+        moves: Whether the base may move.
 
     Raises:
         InputError: If the two have no part in common, there are several people, or the map has no pairs.
@@ -60,7 +68,7 @@ def match(motion: Motion, skeleton: Skeleton, joint_map: Mapping[str, tuple[Any,
         if not (source.whole and target.whole):
             source, target = _completed(source), _completed(target)
         roles = tuple(given)
-    moves = source.whole and target.whole and "hips" in roles
+    moves = moves and source.whole and target.whole and "hips" in roles
     if not moves:
         added = len(moving) - len(skeleton)
         target = Body(skeleton, {role: row - added for role, row in target.roles.items() if row >= added})

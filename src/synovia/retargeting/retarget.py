@@ -25,17 +25,17 @@ from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
-from synovia.retargeting.alignment import Part, align
+from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import carrier_of, steadied
+from synovia.retargeting.bones import steadied
 from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
 from synovia.retargeting.feet import Spans, distances_off, foot_paths, on_world, over_world, solve_feet, stand_frames
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import forced_by_loops, uncertain_rest
-from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.limbs import Follower, keep_velocity, largest_steps
-from synovia.retargeting.partial import match, still_rows
-from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance, find_stance, standing_target
+from synovia.retargeting.pairing import paired
+from synovia.retargeting.partial import still_rows
+from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance
 from synovia.retargeting.transfer import follow
 from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
@@ -43,10 +43,6 @@ from synovia.tracking.postprocessing import joint_velocities
 _AS_FAST: Final = 0.999  # of its velocity limit: a hinge turns as fast as it may
 _OFTEN: Final = 0.02  # smallest share of frames in which a hinge does so that is reported
 _SOURCE: Final = "source: "  # before the notes of the clip, among those of the result
-_TRIED: Final = 60  # frames on which candidates for the rest pose are tried
-_HOPELESS: Final = 1e-6  # certainty of a pose that is not tried
-_CLEARLY: Final = float(np.radians(1.0))  # a candidate is closer than the most certain one by at least this mean angle
-_UNSEEN: Final = 0.5 * np.pi  # angle for a limb whose direction only other candidates show
 _NAMED: Final = 5  # hinges that are named, those that do so most often
 
 
@@ -330,23 +326,16 @@ def retarget(
         check_kind("world", world, World, "sy.World({...}) is one")
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
-    shown, body = (skeleton, skeleton.skeleton) if isinstance(skeleton, Motion) else (None, skeleton)
-    found = match(motion, body, joint_map)
-    source, target = found.source, found.target
-    stance = find_stance(motion, source, rest, up)
-    target, target_rest = standing_target(target, shown)
+    body = skeleton.skeleton if isinstance(skeleton, Motion) else skeleton
+    pair = paired(motion, skeleton, joint_map, rest=rest, up=up)
+    source, target, parts, roles = pair.source, pair.target, pair.parts, pair.roles
     own = target.skeleton
-    roles = [role for role in target.roles if role in found.roles and target.can_turn(role)]
-    if rest is None and found.moves and stance.rest.certainty < CERTAIN:
-        stance = _best_stance(motion, source, target, roles, stance)
-    source = Body(source.skeleton, source.roles, stance.rest.frames, stance.up.vector)
-    parts = align(source, target, roles)
-    feet = feet and found.moves
+    feet = feet and pair.moves
     passes = 2 if feet and any(f"{side}_foot" in roles for side in SIDES) else 1
     frames = motion.frames()
     still = None
-    if not found.moves:
-        frames = steadied(frames, carrier_of(source.skeleton, source.roles, roles), source.rest)
+    if not pair.moves:
+        frames = steadied(frames, pair.carrier, source.rest)
         still = still_rows(target, roles)
     limits: Any = {row: joint.velocity for row, joint in enumerate(own.joints) if joint.velocity is not None}
     if isinstance(velocity, Mapping):
@@ -392,20 +381,20 @@ def retarget(
             name=f"{motion.name} on {body.name}",
             notes=[note if note.startswith(_SOURCE) else _SOURCE + note for note in motion.notes],
         ),
-        parts=tuple(parts),
+        parts=parts,
         source=source,
         target=target,
-        stance=stance,
-        target_rest=target_rest,
-        scale=target.leg / source.leg if found.moves else 1.0,
+        stance=pair.stance,
+        target_rest=pair.target_rest,
+        scale=pair.scale,
         contacts={role: path.spans for role, path in paths.items()},
         missed_frames=missed,
         worst=float(off.max(initial=0.0)),
         original=motion,
         velocity=most,
-        moves=found.moves,
+        moves=pair.moves,
         added=len(own) - len(body),
-        carried=frozenset(role for role in found.roles if role in source.roles and role in target.roles),
+        carried=pair.carried,
         clearance=None if apart is None else apart.distance,
         world=ground if paths else None,
         footholds=footholds,
@@ -428,35 +417,6 @@ def _closed(target: Body, roles: Sequence[str], q: Array) -> tuple[Array, Array]
     ends = [target.roles[role] for role in roles]
     a, b = (matrix_to_quat(frames[:, ends, :9].reshape(len(q), -1, 3, 3)) for frames in (before, after))
     return out, np.linalg.norm(rotation_between(a, b), axis=-1).max(axis=1, initial=0.0)
-
-
-def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str], stance: Stance) -> Stance:
-    """Return the stance with the candidate for the rest pose whose result is closest to the source.
-
-    Every candidate is tried on some frames, without the feet. The most certain one is taken unless another one is
-    clearly closer.
-    """
-    few = motion.q[np.unique(np.linspace(0, len(motion) - 1, min(len(motion), _TRIED)).round().astype(int))]
-    clip = Motion(motion.skeleton, few, motion.fps * len(few) / len(motion), name=motion.name)
-    frames = clip.frames()
-    found: dict[str, dict[str, float]] = {}
-    shared = {role: (source.roles[role], target.roles[role]) for role in roles}
-    named = stance.up.name if stance.up.given else None
-    for pose in stance.considered:
-        if pose.certainty < _HOPELESS and pose is not stance.rest:
-            continue
-        body = Body(source.skeleton, source.roles, pose.frames, stance.up.vector)
-        parts = align(body, target, roles)
-        bounds = largest_steps(body, target, frames, clip.fps, np.full(len(target.skeleton), np.inf), strict=False)
-        q = follow(body, Follower(target, parts, bounds, clip.fps), frames)
-        figures = Figures(Motion(target.skeleton, q, clip.fps), clip, shared, (named, None))
-        found[pose.name] = {limb.limb: limb.mean for limb in figures.limbs}
-    limbs = {limb for off in found.values() for limb in off}
-    if len(found) < 2 or not limbs:
-        return stance
-    off = {name: sum(own.get(limb, _UNSEEN) for limb in limbs) / len(limbs) for name, own in found.items()}
-    best = min(off, key=lambda name: off[name] - (_CLEARLY if name == stance.rest.name else 0.0))
-    return stance.with_rest(source, next(pose for pose in stance.considered if pose.name == best), tuple(found))
 
 
 def _pass_of(progress: Progress | None, number: int, passes: int) -> Progress | None:

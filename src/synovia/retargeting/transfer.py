@@ -19,7 +19,7 @@ from synovia.retargeting.limbs import TRUNK, Follower, calm, follow_arms, limbs_
 
 _REPORT = 2000  # frames between two reports of progress
 _TURNS = 0.05  # radians by which a radian of a leader turns the end of its path, at least
-_LOW = 5.0  # percentile of the ankle heights that counts as standing; lower values are errors of the capture
+LOW = 5.0  # percentile of the ankle heights that counts as standing; lower values are errors of the capture
 
 
 def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: Array) -> Array:
@@ -34,11 +34,95 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
         parts: The parts that both have.
         frames: (T, n, 12) world frames of the source.
     """
+    R = frames[:, [part.source for part in parts], :9].reshape(len(frames), -1, 3, 3)
+    return across(source, target) @ (R @ own_rotations(source, target, parts))
+
+
+def across(source: Body, target: Body) -> Array:
+    """Return the rotation B' Bᵀ (3, 3) from the world of the source to that of the target."""
+    return target.basis @ source.basis.T
+
+
+def own_rotations(source: Body, target: Body, parts: Sequence[Part]) -> Array:
+    """Return the rotation (parts, 3, 3) of each part in the axes of the source's part: R₀ᵀ B A B'ᵀ R'₀."""
     B, C = source.basis, target.basis
     R0, R1 = (body.rest[:, :9].reshape(-1, 3, 3) for body in (source, target))
-    R = frames[:, [part.source for part in parts], :9].reshape(len(frames), -1, 3, 3)
-    own = np.array([R0[part.source].T @ B @ part.turn @ C.T @ R1[part.target] for part in parts])
-    return (C @ B.T) @ (R @ own)
+    return np.array([R0[part.source].T @ B @ part.turn @ C.T @ R1[part.target] for part in parts])
+
+
+class Orienter:
+    """Joint values that bring the parts of a body to orientations, as closely as the limits permit.
+
+    Joints of no part stay at rest. A free joint that carries the hips takes their orientation, but not their position.
+
+    Args:
+        target: The body.
+        parts: Its parts.
+        still: Rows above the parts that stay at rest too.
+
+    Attributes:
+        ends: The part that each path takes its orientation from, as its place in ``parts``.
+        onto: Rotation (paths, 3, 3) from the orientation of that part to that of the last joint of the path, z-form.
+    """
+
+    def __init__(self, target: Body, parts: Sequence[Part], still: Collection[int] = ()) -> None:
+        """Find the path of joints that turns each part."""
+        skeleton, t = target.skeleton, target.skeleton.tables
+        rest = target.rest[:, :9].reshape(-1, 3, 3)
+        ends: dict[int, tuple[int, Array]] = {}
+        for k, part in enumerate(parts):
+            row, onto = part.target, np.eye(3)
+            if part.role == "hips" and target.carrier is not None:
+                row, onto = target.carrier, rest[part.target].T @ rest[target.carrier]
+            ends[row] = k, onto @ t.unfold[row].reshape(3, 3).T  # to z-form
+        covered: set[int] = set(still)
+        paths: list[int] = []
+        spans: list[tuple[int, int]] = []
+        for row in sorted(ends):
+            path = [above for above in ancestors(skeleton.parents, row)[::-1] if above not in covered]
+            covered.update(path)
+            spans.append((len(paths), len(paths) + len(path)))
+            paths += path
+        self.ends = np.array([ends[row][0] for row in sorted(ends)], np.int32)
+        self.onto = np.array([ends[row][1] for row in sorted(ends)]).reshape(-1, 3, 3)
+        which = np.full(len(skeleton), -1, np.int32)
+        owners: list[int] = t.owner.tolist()
+        ints, couple, limits, gain = _coupled(target, [paths[a:b] for a, b in spans])
+        for k, (owner, block) in enumerate(zip(owners, t.variables[:, BLOCK].tolist(), strict=True)):
+            if block == TURN or (skeleton.joints[owner].kind is Kind.HINGE and gain[t.variables[k, BLOCK_Q]] != 0.0):
+                which[owner] = k
+        gain[gain == 0.0] = 1.0
+        self._skeleton, self._gain = skeleton, gain
+        self._hinges = [
+            t.variables[k, BLOCK_Q] for row, k in enumerate(which) if k >= 0 and skeleton.joints[row].kind is Kind.HINGE
+        ]
+        stays = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3) @ np.swapaxes(
+            t.unfold.reshape(-1, 3, 3), 1, 2
+        )
+        # kernels take writable arrays
+        self._tables = (
+            ints, t.fixed.copy(), couple, t.variables.copy(), limits, which, np.array(paths, np.int32),
+            np.array(spans, np.int32).reshape(-1, 2),
+        )  # fmt: skip
+        self._scratch = np.ascontiguousarray(stays.reshape(-1, 9)), np.empty((len(skeleton), 3))
+
+    def start(self, count: int = 1) -> Array:
+        """Return joint values (count, nq) at rest, as ``turn`` takes them."""
+        return np.tile(self._skeleton.rest_q, (count, 1)) * self._gain
+
+    def turn(self, wanted: Array, q: Array) -> None:
+        """Change joint values q (T, nq) so that paths end in orientations (T, paths, 9); hinges start from row 0."""
+        from synovia.kernels.tree.orient import orient
+
+        orient(*self._tables, wanted, q, *self._scratch)
+
+    def go_on(self, q: Array, before: Array) -> None:
+        """Let hinges of q (nq,) start from joint values before it, as ``turn`` takes them; change q in place."""
+        q[self._hinges] = before[self._hinges]
+
+    def values(self, q: Array) -> Array:
+        """Return joint values (T, nq) of the body from those that ``turn`` takes."""
+        return self._skeleton.follow(q / self._gain)
 
 
 def joint_values(
@@ -50,63 +134,24 @@ def joint_values(
 ) -> Array:
     """Return joint values (T, nq) that bring the target's parts as close to orientations as the limits permit.
 
-    Joints of no part stay at rest. A free joint that carries the hips takes their orientation, but not their position.
-
     Args:
         target: The body.
         parts: Its parts.
         wanted: World orientations of the parts, (T, parts, 3, 3).
         progress: Called with (frames done, all).
-        still: Rows above the parts that stay at rest too.
+        still: Rows above the parts that stay at rest too; see ``Orienter``.
     """
-    from synovia.kernels.tree.orient import orient
-
-    skeleton, t = target.skeleton, target.skeleton.tables
-    rest = target.rest[:, :9].reshape(-1, 3, 3)
-    ends: dict[int, Array] = {}
-    for k, part in enumerate(parts):
-        row, turn = part.target, wanted[:, k]
-        if part.role == "hips" and target.carrier is not None:
-            row, turn = target.carrier, turn @ rest[part.target].T @ rest[target.carrier]
-        ends[row] = turn @ t.unfold[row].reshape(3, 3).T  # to z-form
-    covered: set[int] = set(still)
-    paths: list[int] = []
-    spans: list[tuple[int, int]] = []
-    goals: list[Array] = []
-    for row in sorted(ends):
-        path = [above for above in ancestors(skeleton.parents, row)[::-1] if above not in covered]
-        covered.update(path)
-        spans.append((len(paths), len(paths) + len(path)))
-        paths += path
-        goals.append(ends[row].reshape(-1, 9))
-    which = np.full(len(skeleton), -1, np.int32)
-    owners: list[int] = t.owner.tolist()
-    ints, couple, limits, gain = _coupled(target, [paths[a:b] for a, b in spans])
-    for k, (owner, block) in enumerate(zip(owners, t.variables[:, BLOCK].tolist(), strict=True)):
-        if block == TURN or (skeleton.joints[owner].kind is Kind.HINGE and gain[t.variables[k, BLOCK_Q]] != 0.0):
-            which[owner] = k
-    gain[gain == 0.0] = 1.0
-    q = np.tile(skeleton.rest_q, (len(wanted), 1)) * gain
-    turns = np.ascontiguousarray(np.stack(goals, axis=1))
-    hinges = [
-        t.variables[k, BLOCK_Q] for row, k in enumerate(which) if k >= 0 and skeleton.joints[row].kind is Kind.HINGE
-    ]
-    stays = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3) @ np.swapaxes(
-        t.unfold.reshape(-1, 3, 3), 1, 2
-    )
-    rotations = np.ascontiguousarray(stays.reshape(-1, 9))
-    fixed, variables = t.fixed.copy(), t.variables.copy()  # kernels take writable arrays
+    orienter = Orienter(target, parts, still)
+    goals = np.ascontiguousarray((wanted[:, orienter.ends] @ orienter.onto).reshape(len(wanted), -1, 9))
+    q = orienter.start(len(wanted))
     for first in range(0, len(q), _REPORT):
         part = slice(first, first + _REPORT)
         if first:
-            q[first, hinges] = q[first - 1, hinges]  # start from the frame before
-        orient(
-            ints, fixed, couple, variables, limits, which, np.array(paths, np.int32),
-            np.array(spans, np.int32), turns[part], q[part], rotations, np.empty((len(skeleton), 3)),
-        )  # fmt: skip
+            orienter.go_on(q[first], q[first - 1])
+        orienter.turn(goals[part], q[part])
         if progress is not None:
             progress(min(first + _REPORT, len(q)), len(q))
-    return skeleton.follow(q / gain)
+    return orienter.values(q)
 
 
 def _coupled(target: Body, paths: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], Array, Array, Array]:
@@ -143,18 +188,26 @@ def hip_centre(source: Body, target: Body, frames: Array) -> Array:
     The horizontal path, and the height above the ankles of the standing body, are scaled by the lengths of the legs.
     The floor of the target is at height 0.
     """
+    slope, shift = hip_map(source, target, standing_height(source, frames))
+    return np.mean([frames[:, source.first_row(leg[0]), 9:] for leg in LEGS], axis=0) @ slope.T + shift
+
+
+def hip_map(source: Body, target: Body, floor: float) -> tuple[Array, Array]:
+    """Return what maps the midpoint of the source's hip joints to that of the target's: a matrix (3, 3), a shift (3,).
+
+    Args:
+        source: The body that moves.
+        target: The body that follows.
+        floor: Height of the source's ankles while it stands, see ``standing_height``.
+    """
     scale = target.leg / source.leg
-    middle = np.mean([frames[:, source.first_row(leg[0]), 9:] for leg in LEGS], axis=0) @ source.basis
-    middle[:, 1] -= standing_height(source, frames)
-    middle *= scale
-    middle[:, 1] += target.ankle
-    return middle @ target.basis.T
+    return scale * across(source, target), (target.ankle - scale * floor) * target.basis[:, 1]
 
 
 def standing_height(body: Body, frames: Array) -> float:
     """Return the height of the ankles (of the knees if nothing is below) while the body stands, length units."""
     ankles = [row for leg in LEGS for row in body.end_rows(leg[1]) or (body.roles[leg[1]],)]
-    return float(np.percentile(frames[:, ankles, 9:] @ body.basis[:, 1], _LOW))
+    return float(np.percentile(frames[:, ankles, 9:] @ body.basis[:, 1], LOW))
 
 
 def place_hips(target: Body, q: Array, frames: Array, centre: Array) -> None:

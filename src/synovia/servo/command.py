@@ -13,20 +13,12 @@ from synovia.ik import GoalError, Solution, Status
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
 from synovia.ik.solution import length_text
-from synovia.kernels.layout import AT_ACCELERATION, AT_JERK, AT_POSITION, AT_VELOCITY, EMERGENCY, RECOVERING, STATUS
+from synovia.kernels.layout import STATUS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
-from synovia.servo.limits import Axes
+from synovia.servo.limits import REASONS, Axes
 from synovia.servo.probe import Probe
 
-_REASONS: Final = {
-    AT_POSITION: "position",
-    AT_VELOCITY: "velocity",
-    AT_ACCELERATION: "acceleration",
-    AT_JERK: "jerk",
-    RECOVERING: "recovering",
-    EMERGENCY: "recovering",
-}
 _STAMPS: Final = {
     "late": "A target of {!r} came later than its time; the body goes on to it smoothly.",
     "too late": "A target of {!r} does not count: it came too late.",
@@ -196,8 +188,7 @@ class Command:
 
         For end effectors with a limit of their speed, it is "tool speed", or "recovering" if they are faster.
         """
-        joints = {joint: _REASONS[reason] for joint, reason in self._servo.axes.by_joint(self._reasons).items()}
-        return joints | self._tools
+        return self._servo.axes.limits_of(self._reasons) | self._tools
 
     def explain(self) -> list[str]:
         """Return sentences that say how far the body is behind, and why."""
@@ -207,7 +198,7 @@ class Command:
             problem = self._servo.problem
             problem = problem if self._places is None else problem.at(self._places)
             lines = Solution(problem, self._servo.classified(self._row, self._places)[None]).explain()
-        for limit in dict.fromkeys((*_REASONS.values(), *self._tools.values())):
+        for limit in dict.fromkeys((*REASONS, *self._tools.values())):
             joints = [joint for joint, reason in self.limited.items() if reason == limit]
             if joints:
                 lines.append(_sentence(limit, joints))

@@ -11,10 +11,15 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.kernels.layout import (
+    AT_ACCELERATION,
+    AT_JERK,
+    AT_POSITION,
+    AT_VELOCITY,
     AXIS_WIDTH,
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
+    EMERGENCY,
     FIRST_Q,
     IS_ANGLE,
     LOWER,
@@ -35,6 +40,15 @@ _MOST: Final = 1e12  # largest limit
 _SHOWN: Final = 6  # most joints that a message names
 _UNUSED: Final = 1.0  # of a joint that the solver does not move
 _COLUMNS: Final = {"velocity": TOP_SPEED, "acceleration": TOP_ACCELERATION, "jerk": TOP_JERK}
+_REASONS: Final = {
+    AT_POSITION: "position",
+    AT_VELOCITY: "velocity",
+    AT_ACCELERATION: "acceleration",
+    AT_JERK: "jerk",
+    RECOVERING: "recovering",
+    EMERGENCY: "recovering",
+}
+REASONS: Final = tuple(dict.fromkeys(_REASONS.values()))  # names of limits that hold a joint back
 _UNITS: Final = {
     "velocity": "per s", "acceleration": "per s²", "jerk": "per s³", "following_error": "radians or length units",
 }  # fmt: skip
@@ -214,6 +228,10 @@ class Axes:
             key = keys[int(self.joints[i])]
             out[key] = max(out.get(key, 0), int(values[i]))
         return out
+
+    def limits_of(self, values: Array) -> dict[str, str]:
+        """Return the limit that holds a joint back, by joint, from reasons by axis; see ``Command.limited``."""
+        return {joint: _REASONS[reason] for joint, reason in self.by_joint(values).items()}
 
     def by_column(self, column: int) -> Array:
         """Return a column of the table as velocities of the skeleton, (nv,)."""

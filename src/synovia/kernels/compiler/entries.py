@@ -66,6 +66,7 @@ ENTRIES: Final = {
     "closed_form.segments_spherical.segments_spherical": Entry("segments on arms with a spherical wrist", 12.0),
     "closed_form.segments_spherical.segments_spherical_branches": Entry("branches of arms with a wrist", 5.0),
     "tree.orient.orient": Entry("retargeting", 3.0),
+    "tree.swing.swing_turns": Entry("live retargeting", 3.0),
     "goals.residuals.evaluate_rows": Entry("smoothing of tracks", 5.0),
     "servo.tick.servo_tick": Entry("ticks of a servo", 6.0),
     "servo.tick.servo_reset": Entry("the first tick of a servo", 1.0),
@@ -115,6 +116,9 @@ _OTHERS: Final = {
     "tree.orient.orient": (
         ("int32", 2), ("float64", 2), ("float64", 2), ("int32", 2), ("float64", 2), ("int32", 1), ("int32", 1),
         ("int32", 2), ("float64", 3), ("float64", 2), ("float64", 2), ("float64", 2),
+    ),
+    "tree.swing.swing_turns": (
+        ("float64", 2), ("int32", 1), ("float64", 2), ("int32", 2), *(("float64", 2),) * 3, ("float64", 3),
     ),
     "servo.tick.servo_tick": (
         ("int32", 2), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 4, ("float64", 0),

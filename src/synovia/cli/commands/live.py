@@ -1,0 +1,150 @@
+"""``synovia live``: retarget a moving source while it moves."""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from synovia.cli.declare import with_options
+from synovia.cli.output import emit, emit_json, talk
+from synovia.cli.running import Terminal
+from synovia.jobs.clips import Roles
+from synovia.jobs.options import File, Model, Number, Parsed, argument, described, option, said_of
+from synovia.jobs.shared import FORCE, JSON, velocities
+from synovia.jobs.verbs.retarget import Retarget
+from synovia.text import printable
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from synovia.model import Skeleton
+    from synovia.retargeting import LiveRetarget
+    from synovia.streams import Run, Sink
+
+_RATE: Final = 60.0  # ticks per second, if the source does not say
+
+
+@described
+class Live(Roles):
+    """What is followed, by whom, and where its poses go."""
+
+    source: str = argument(
+        help="vmc://HOST:PORT, udp://HOST:PORT or - (lines of JSON), or the file of a clip.", metavar="SRC"
+    )
+    target: str = argument(help="The model to move.", kind=Model(), metavar="DST", completes="models")
+    to: Any = option(
+        default=(), help="Where poses go: vmc://HOST:PORT, udp://HOST:PORT or - (lines of JSON), or a CSV file; repeat"
+        " for more.", metavar="SINK", repeats=True,
+    )  # fmt: skip
+    rate: float | None = option(
+        default=None, help="Ticks per second.", kind=Number(0, 1000, above=True), metavar="HZ",
+        shown="that of a clip; 60",
+    )  # fmt: skip
+    model: str | None = option(
+        default=None, help="The body of joint values or places of joints, if SRC has lines of JSON.", kind=Model(),
+        metavar="MODEL", completes="models", shown="33 landmarks of MediaPipe",
+    )  # fmt: skip
+    joint_map: Any = option(default=None, like=said_of(Retarget, "joint_map"))
+    rest: Any = option(default=None, like=said_of(Retarget, "rest"))
+    up: str | None = option(default=None, like=said_of(Retarget, "up"))
+    velocity: Any = option(
+        default=None, help="Highest velocity of DST's joints, rad/s or length units/s, for all or by joint.",
+        kind=Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%", shown="those of DST's file",
+    )  # fmt: skip
+    acceleration: Any = option(
+        default=None, help="Highest acceleration, likewise, per s².", kind=Parsed(velocities), metavar="A|B=A",
+        shown="no limit",
+    )  # fmt: skip
+    feet: bool = option(default=True, help="Keep standing feet in place.")
+    fixed: bool = option(default=False, help="Leave the base of DST where it is.")
+    learn: float = option(
+        default=1.0, help="Seconds for which SRC is learned; 0 for its first pose alone.", kind=Number(0),
+        metavar="SECONDS",
+    )  # fmt: skip
+    calibration: Path | None = option(
+        default=None, help="What is known of SRC and DST, instead of learning it.", kind=File(), metavar="FILE.toml"
+    )
+    save_calibration: Path | None = option(
+        default=None, help="Write what was learned, at the end.", kind=File(), metavar="FILE.toml"
+    )
+    seconds: float | None = option(
+        default=None, help="End after this time.", kind=Number(0, above=True), metavar="SECONDS",
+        shown="the end of SRC, or Ctrl+C",
+    )  # fmt: skip
+    fast: bool = option(default=False, help="Do not wait between ticks: one for each pose of SRC.")
+    remote: bool = option(default=False, help="Allow addresses that other machines reach.")
+    force: bool = option(default=False, like=FORCE)
+    as_json: bool = option(default=False, like=JSON)
+
+
+@with_options(Live)
+def live(given: Live) -> int:
+    """Retarget a moving source while it moves, such as a tracked person, to a character or a robot.
+
+    The first second of the source is learned; then the body follows, and its feet stand where those of the source do.
+    Without a source it holds. At the end the command prints what has passed; the exit code is 1 if the verdict on it is
+    "failed".
+
+    For example: synovia live vmc://127.0.0.1:39539 robot.urdf --to udp://127.0.0.1:9000 --acceleration 50
+    """
+    from synovia.streams import open_source, play
+
+    target = given.load_body(given.target, Terminal())
+    skeleton = None if given.model is None else given.load_body(given.model, Terminal())
+    source = open_source(given.source, skeleton, remote=given.remote, paced=not given.fast)
+    made: list[LiveRetarget] = []
+
+    def make(body: Skeleton) -> LiveRetarget:
+        made.append(_live(given, body, target, given.rate or getattr(source, "rate", _RATE)))
+        return made[0]
+
+    def sinks(body: Skeleton) -> Sequence[Sink]:
+        from synovia.streams import open_sink
+
+        return [open_sink(text, body, remote=given.remote, force=given.force) for text in given.to]
+
+    address = getattr(source, "address", None)
+    if address is not None:
+        talk(printable(f"listening on {address[0]}, port {address[1]}; Ctrl+C ends it."))
+    run = play(source, make, sinks, seconds=given.seconds, paced=not given.fast)
+    if given.save_calibration is not None and made and made[0].calibration is not None:
+        made[0].calibration.save(given.save_calibration, force=given.force)
+    _tell(given, run)
+    return int(run.report is not None and run.report.verdict == "failed")
+
+
+def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRetarget:
+    """Return the body that follows."""
+    from synovia.retargeting import LiveRetarget, read_map
+
+    return LiveRetarget(
+        body, target, rate=rate, joint_map=None if given.joint_map is None else read_map(given.joint_map),
+        rest=given.rest, up=given.up, velocity=given.velocity, acceleration=given.acceleration, feet=given.feet,
+        root="fixed" if given.fixed else "free", calibration=given.calibration, learn=given.learn,
+    )  # fmt: skip
+
+
+def _tell(given: Live, run: Run) -> None:
+    """Print what has passed: to stderr if poses go to stdout."""
+    report = run.report
+    if given.as_json:
+        content: dict[str, Any] = {
+            "schema": "synovia.live/1", "ticks": run.ticks, "late": run.late, "dropped": run.dropped,
+        }  # fmt: skip
+        if report is not None:
+            content |= {
+                "verdict": report.verdict, "findings": list(report.findings), "seconds": report.seconds,
+                "held": report.held, "losses": report.losses, "learning": report.learning,
+                "samples_left_out": dict(report.dropped), "limited": dict(report.limited),
+                "off_deg": {limb: math.degrees(angle) for limb, angle in report.off.items()},
+                "slide": report.slide, "standing": report.standing, "missed": report.missed,
+                "behind": report.behind,
+            }  # fmt: skip
+        emit_json(content)
+        return
+    lines = [str(report) if report is not None else "no source has come"]
+    if run.dropped:
+        lines.append("left out by the source: " + ", ".join(f"{n} {why}" for why, n in run.dropped.items()))
+    (talk if "-" in given.to else emit)("\n".join(printable(line) for text in lines for line in text.split("\n")))

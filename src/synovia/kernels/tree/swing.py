@@ -1,0 +1,124 @@
+"""Orientations that a pose of one body gives to the parts of another one, with the swing planes of its limbs.
+
+A part of the source with the world rotation R gives the target's part the rotation A R M, where A leads from the
+world of the source to that of the target, and M from the rest pose of the source to that of the target. Then upper and
+lower part of a limb of hinges are turned so that the hinge between them is normal to the plane of both bones. The angle
+about the upper bone, from where the source has the hinge to that normal, is kept from the last clear pose where the
+limb is straight.
+"""
+
+import math
+
+import numpy as np
+
+from synovia.kernels.compiler.jit import F, entry, inline
+from synovia.kernels.layout import ORIENTATION
+from synovia.kernels.math.rotations import (
+    apply,
+    frame_of,
+    load_rotation,
+    matmul,
+    matmul_t,
+    origin_of,
+    rotation_of,
+    store_rotation,
+)
+from synovia.kernels.math.vectors import add, cross, dot, load, norm, normalize, reject, scale, sub
+
+# Limbs: integers of a row. Rows of the source are -1 for a limb that follows the orientations of its parts.
+UPPER_PART, LOWER_PART, FOOT_PART = 0, 1, 2  # places in the list of parts; FOOT_PART is -1 without one
+START_ROW, MIDDLE_ROW, END_ROW = 3, 4, 5
+LIMB_INTS = 6
+# Limbs: numbers of a row
+HINGE_AXIS = 0
+UPPER_REST, LOWER_REST, FOOT_REST = 3, 12, 21
+UPPER_BONE, LOWER_BONE = 30, 33
+UPPER_FRAME, LOWER_FRAME = 36, 45  # from the frame of bone and hinge to the part
+END_POINT = 54  # the end of the lower bone in the frame of END_ROW
+STRAIGHT, CLEAR = 57, 58  # sines of the bend: below, the limb is straight; above, its plane is clear
+SURE, ALMOST_SURE = 59, 60  # sines of bends that no limb has to its other side
+LIMB_WIDTH = 61
+# Limbs: what is kept from pose to pose
+KEPT_ANGLE, KNOWN_ANGLE, KNOWN_BEND = 0, 1, 2
+STATE_WIDTH = 3
+
+
+@inline
+def wrapped(angle):
+    """Return an angle in [-pi, pi]."""
+    return angle - F(2.0 * math.pi) * np.round(angle / F(2.0 * math.pi))
+
+
+@inline
+def framed(x, y):
+    """Return the rotation whose first column is x, and whose second is y as far as it is normal to x."""
+    y = normalize(reject(y, x), (F(0), F(0), F(0)))
+    z = cross(x, y)
+    return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
+
+
+@inline
+def angle_in_plane(numbers, state, k, angle, bend):
+    """Return the angle about the upper bone to the plane of the limb k, and keep what the next pose needs."""
+    sure = max(numbers[k, CLEAR], numbers[k, SURE])
+    if bend >= sure or (bend >= max(numbers[k, CLEAR], numbers[k, ALMOST_SURE]) and state[k, KNOWN_BEND] < sure):
+        state[k, KNOWN_ANGLE] = angle
+        state[k, KNOWN_BEND] = max(bend, state[k, KNOWN_BEND])
+    elif bend < sure and math.cos(angle - state[k, KNOWN_ANGLE]) < F(0):
+        angle += F(math.pi)  # bent a little to the side to which it cannot bend
+    kept = state[k, KEPT_ANGLE]
+    way = wrapped(angle - kept)
+    share = min(max((bend - numbers[k, STRAIGHT]) / (numbers[k, CLEAR] - numbers[k, STRAIGHT]), F(0)), F(1))
+    if share >= F(1):
+        state[k, KEPT_ANGLE] = kept + way
+    return kept + share * way
+
+
+@entry
+def swing_turns(frames, rows, own, limbs, numbers, state, wanted, out):
+    """Write the orientations of all parts, and those of the ends of the paths that turn them.
+
+    Args:
+        frames: (n, 12) world frames of the source.
+        rows: Row of each part in the source, then the part that each path takes its orientation from.
+        own: (parts + 1 + paths, 9) M of each part, then A, then the rotation from a part to the end of each path.
+        limbs: (limbs, LIMB_INTS) integers of limbs of hinges.
+        numbers: (limbs, LIMB_WIDTH) their numbers.
+        state: (limbs, STATE_WIDTH) what is kept of the last pose; zeros before the first.
+        wanted: (parts, 9) world orientations of the parts.
+        out: (1, paths, 9) orientations of the ends of the paths, z-form.
+    """
+    parts = wanted.shape[0]
+    across = load_rotation(own, parts, 0)
+    for k in range(parts):
+        R = rotation_of(frames, rows[k])
+        store_rotation(wanted, k, ORIENTATION, matmul(across, matmul(R, load_rotation(own, k, 0))))
+    for k in range(limbs.shape[0]):
+        upper, lower, foot = limbs[k, UPPER_PART], limbs[k, LOWER_PART], limbs[k, FOOT_PART]
+        axis = load(numbers, k, HINGE_AXIS)
+        turn = matmul_t(rotation_of(wanted, upper), load_rotation(numbers, k, UPPER_REST))
+        if limbs[k, START_ROW] >= 0:
+            middle = origin_of(frames, limbs[k, MIDDLE_ROW])
+            R, p = frame_of(frames, limbs[k, END_ROW])
+            a = sub(middle, origin_of(frames, limbs[k, START_ROW]))
+            b = sub(add(p, apply(R, load(numbers, k, END_POINT))), middle)
+            one, two = apply(across, a), apply(across, b)
+        else:
+            one = apply(turn, load(numbers, k, UPPER_BONE))
+            below = matmul_t(rotation_of(wanted, lower), load_rotation(numbers, k, LOWER_REST))
+            two = apply(below, load(numbers, k, LOWER_BONE))
+        zero = (F(0), F(0), F(0))
+        one, two = normalize(one, zero), normalize(two, zero)
+        hinge = apply(turn, axis)
+        if foot >= 0:
+            hinge = apply(matmul_t(rotation_of(wanted, foot), load_rotation(numbers, k, FOOT_REST)), axis)
+        hinge = normalize(reject(hinge, one), zero)
+        side = cross(one, hinge)
+        normal = cross(one, two)
+        angle = angle_in_plane(numbers, state, k, math.atan2(dot(side, normal), dot(hinge, normal)), norm(normal))
+        plane = add(scale(math.cos(angle), hinge), scale(math.sin(angle), side))
+        store_rotation(wanted, upper, ORIENTATION, matmul(framed(one, plane), load_rotation(numbers, k, UPPER_FRAME)))
+        store_rotation(wanted, lower, ORIENTATION, matmul(framed(two, plane), load_rotation(numbers, k, LOWER_FRAME)))
+    for k in range(out.shape[1]):
+        R = matmul(rotation_of(wanted, rows[parts + k]), load_rotation(own, parts + 1 + k, 0))
+        store_rotation(out[0], k, ORIENTATION, R)

@@ -1,0 +1,7 @@
+"""Transfer motions to other bodies pose by pose, while they come."""
+
+from synovia.retargeting.live.calibration import LiveCalibration
+from synovia.retargeting.live.live import LivePose, LiveRetarget
+from synovia.retargeting.live.report import LiveReport
+
+__all__ = ["LiveCalibration", "LivePose", "LiveReport", "LiveRetarget"]

@@ -1,0 +1,296 @@
+"""What live retargeting knows of its two bodies, and its file.
+
+schema = "synovia.calibration/1"
+moves = true                     # whether the base of the target moves
+floor = 8.14                     # height of the source's ankles while it stands, length units of the source
+up = [0.0, 1.0, 0.0]
+carried = ["hips", "spine"]      # parts that are carried over
+both = {}                        # limbs that bend to the other side, of those that can bend to both
+
+[source]
+name = "walk"
+fingerprint = "5f0c5b2a9d0e1c3a" # of the skeleton, so that no other one is calibrated by mistake
+[source.roles]
+hips = "Hips"                    # part = joint, or its row where several joints share the name
+[target]
+...
+[rest]                           # rest pose of the source
+name = "tpose"
+certainty = 0.9
+frames = [[1.0, ...], ...]       # world frame of each joint: rotation row by row, then position
+[grounds]
+left_foot = 8.1                  # height of this point of the source while it stands
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import numpy as np
+
+from synovia.clips.upright import axis_name
+from synovia.errors import FormatError, InputError
+from synovia.io.base import as_path, read_text, write_text
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.retargeting.alignment import align
+from synovia.retargeting.body import Body
+from synovia.retargeting.gravity import Up
+from synovia.retargeting.live.contact import ground_heights, points_of
+from synovia.retargeting.live.follower import sides_of_bends
+from synovia.retargeting.pairing import Pairing, paired
+from synovia.retargeting.rest_pose import Rest, RestPose, Stance, standing_target
+from synovia.retargeting.transfer import LOW, standing_height
+from synovia.text import parse_toml, toml_key, toml_text
+
+SCHEMA: Final = "synovia.calibration/1"
+_LARGEST: Final = 2**24  # bytes; a joint has about 300
+_ROTATION: Final = 1e-6  # by which a stored rotation may differ from one
+
+
+@dataclass(frozen=True, eq=False)
+class LiveCalibration:
+    """What a ``LiveRetarget`` knows of its two bodies: parts, rest poses, axes, scale and floor.
+
+    Args:
+        pairing: The two bodies, and what the one takes over from the other.
+        floor: Height of the source's ankles while it stands, length units of the source.
+        grounds: Height of the ankle and of the toes of each foot of the source while it stands, by role.
+        bends: Whether limbs that can bend to both sides bend to the less wide one, by their lower part.
+        target: The target as it was given, without the root that was added.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> still = sy.Motion(body, [body.rest_q] * 30, 30.0)
+        >>> known = sy.LiveCalibration.learn(still, sy.bundled("humanoid"))
+        >>> live = sy.LiveRetarget(body, sy.bundled("humanoid"), rate=30, calibration=known)
+    """
+
+    pairing: Pairing
+    floor: float
+    grounds: Mapping[str, float]
+    bends: Mapping[str, bool]
+    target: Skeleton
+
+    @classmethod
+    def learn(
+        cls,
+        motion: Motion,
+        target: Skeleton,
+        joint_map: Mapping[str, tuple[Any, Any]] | None = None,
+        *,
+        rest: Rest | None = None,
+        up: str | None = None,
+        root: str = "free",
+    ) -> LiveCalibration:
+        """Learn it from a clip of the source, as ``retarget`` does; the longer and livelier, the better.
+
+        Args:
+            motion: The clip.
+            target: The body that shall follow.
+            joint_map: As in ``retarget``.
+            rest: As in ``retarget``.
+            up: As in ``retarget``.
+            root: ``"fixed"`` for a base of the target that stays where it is.
+
+        Raises:
+            InputError: If the two have no part in common, or there is no such rest pose.
+            UnknownNameError: If the map names a part or a joint that does not exist.
+        """
+        pairing = paired(motion, target, joint_map, rest=rest, up=up, moves=root != "fixed")
+        frames = motion.frames()
+        points = points_of(pairing.source, pairing.target, pairing.roles) if pairing.moves else []
+        return cls(
+            pairing,
+            standing_height(pairing.source, frames) if pairing.moves else 0.0,
+            ground_heights(pairing.source, points, frames, LOW),
+            sides_of_bends(pairing, frames),
+            target,
+        )
+
+    def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
+        """Write it as TOML.
+
+        Args:
+            path: The file.
+            force: Whether an existing file may be replaced.
+
+        Raises:
+            FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        """
+        pair = self.pairing
+        rest = pair.stance.rest
+        lines = [
+            f'schema = "{SCHEMA}"',
+            f"moves = {'true' if pair.moves else 'false'}",
+            f"floor = {self.floor!r}",
+            f"up = {_numbers(pair.source.basis[:, 1])}",
+            f"carried = [{', '.join(toml_text(role) for role in pair.source.roles if role in pair.carried)}]",
+        ]
+        for name, body, skeleton in (
+            ("source", pair.source, pair.source.skeleton),
+            ("target", pair.target, self.target),
+        ):
+            lines += ["", f"[{name}]", f"name = {toml_text(skeleton.name)}", f'fingerprint = "{fingerprint(skeleton)}"']
+            lines += [f"[{name}.roles]"]
+            added = len(body.skeleton) - len(skeleton)
+            lines += [f"{toml_key(role)} = {_address(skeleton, row - added)}" for role, row in body.roles.items()]
+        lines += ["", "[rest]", f"name = {toml_text(rest.name)}", f"certainty = {rest.certainty!r}", "frames = ["]
+        lines += [f"    {_numbers(row)}," for row in pair.source.rest]
+        lines += ["]", "", "[grounds]"]
+        lines += [f"{toml_key(role)} = {height!r}" for role, height in self.grounds.items()]
+        lines += ["", "[bends]"]
+        lines += [f"{toml_key(role)} = {'true' if turned else 'false'}" for role, turned in self.bends.items()]
+        write_text(as_path(path), "\n".join(lines) + "\n", force=force)
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], source: Skeleton, target: Skeleton) -> LiveCalibration:
+        """Read it for its two bodies.
+
+        Args:
+            path: The file.
+            source: The body that moves.
+            target: The body that follows, as it was given.
+
+        Raises:
+            FileError: If the file cannot be read.
+            FormatError: If it is no calibration, or one of other bodies.
+        """
+        where = as_path(path)
+        table = _Table(parse_toml(read_text(where, most=_LARGEST), str(where)), str(where))
+        if table.content.get("schema") != SCHEMA:
+            raise FormatError(
+                "is no calibration of a live body", where=str(where), value=table.content.get("schema"),
+                expected=f'schema = "{SCHEMA}"',
+            )  # fmt: skip
+        bodies = {"source": source, "target": target}
+        roles: dict[str, dict[str, int]] = {}
+        for name, skeleton in bodies.items():
+            part = table.table(name)
+            if part.content.get("fingerprint") != fingerprint(skeleton):
+                raise FormatError(
+                    f"is the calibration of another {name}", where=str(where), value=part.content.get("name"),
+                    expected=f"one of {skeleton.name}, whose joints have the fingerprint {fingerprint(skeleton)}",
+                    hint="learn a new one: LiveCalibration.learn(clip, target)",
+                )  # fmt: skip
+            roles[name] = part.rows("roles", skeleton)
+        moves, up = table.flag("moves"), table.numbers("up", (3,))
+        rest = table.table("rest")
+        frames = rest.numbers("frames", (len(source), 12))
+        R = frames[:, :9].reshape(-1, 3, 3)
+        if np.abs(R @ np.swapaxes(R, 1, 2) - np.eye(3)).max() > _ROTATION or abs(np.linalg.norm(up) - 1.0) > _ROTATION:
+            raise FormatError("has rows that are no rotations", where=str(where), expected="frames of joints, unit up")
+        carried = table.content.get("carried")
+        carried = cast("list[object]", carried) if isinstance(carried, list) else []
+        if not carried or not all(role in rows for role in carried for rows in roles.values()):
+            raise FormatError(
+                "has no parts that both bodies have", where=str(where), value=carried, expected="carried = [...]"
+            )
+        pose = RestPose(str(rest.content.get("name")), frames, rest.number("certainty"), {})
+        moving = target.with_root("free") if moves else target
+        added = len(moving) - len(target)
+        try:
+            own = Body(source, roles["source"], pose.frames, up)
+            body, target_rest = standing_target(
+                Body.of(moving, {role: row + added for role, row in roles["target"].items()})
+            )
+            turned = [role for role in body.roles if role in carried and body.can_turn(role)]
+            parts = tuple(align(own, body, turned))
+            stance = Stance(pose, (pose,), Up(axis_name(up), up, 1.0, given=True), axis_name(own.basis[:, 2]))
+        except InputError as error:
+            raise FormatError("does not fit its bodies", where=str(where), expected=str(error)) from error
+        pairing = Pairing(own, body, parts, moves, stance, target_rest, frozenset(map(str, carried)))
+        grounds, bends = table.table("grounds"), table.table("bends")
+        heights = {point.role: grounds.number(point.role) for point in points_of(own, body, turned)} if moves else {}
+        return cls(pairing, table.number("floor"), heights, {role: bends.flag(role) for role in bends.content}, target)
+
+
+def fingerprint(skeleton: Skeleton) -> str:
+    """Return a short text that differs between skeletons with other joints: names, kinds, tree and rest offsets."""
+    out = hashlib.sha256()
+    for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True):
+        numbers = " ".join(f"{v:.6g}" for v in (np.asarray(joint.rest)[:3].ravel() + 0.0).tolist())
+        out.update(f"{joint.name}\0{joint.kind.name}\0{parent}\0{numbers}\n".encode())
+    return out.hexdigest()[:16]
+
+
+class _Table:
+    """A table of the file, whose values are checked as they are read."""
+
+    def __init__(self, content: dict[str, Any], where: str, name: str = "") -> None:
+        """Store it with its place for messages."""
+        self.content, self._where, self._name = content, where, name
+
+    def _refuse(self, key: str, expected: str) -> FormatError:
+        """Return the error about a value."""
+        name = f"{self._name}.{key}" if self._name else key
+        return FormatError(f"has no {name} to use", where=self._where, value=self.content.get(key), expected=expected)
+
+    def table(self, key: str) -> _Table:
+        """Return a table in it."""
+        value = self.content.get(key)
+        if not isinstance(value, dict):
+            raise self._refuse(key, f"a table [{key}]")
+        return _Table(cast("dict[str, Any]", value), self._where, key)
+
+    def flag(self, key: str) -> bool:
+        """Return a value that is true or false."""
+        value = self.content.get(key)
+        if not isinstance(value, bool):
+            raise self._refuse(key, "true or false")
+        return value
+
+    def number(self, key: str) -> float:
+        """Return a finite number."""
+        value = self.content.get(key)
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+            raise self._refuse(key, "a finite number")
+        return float(value)
+
+    def numbers(self, key: str, shape: tuple[int, ...]) -> Array:
+        """Return finite numbers of a shape."""
+        try:
+            out = np.array(self.content.get(key), np.float64)
+        except (TypeError, ValueError):
+            out = np.zeros(0)
+        if out.shape != shape or not np.isfinite(out).all():
+            raise self._refuse(key, f"finite numbers, {shape}")
+        return out
+
+    def rows(self, key: str, skeleton: Skeleton) -> dict[str, int]:
+        """Return rows of a skeleton by role."""
+        out: dict[str, int] = {}
+        for role, joint in self.table(key).content.items():
+            known = joint in skeleton.joint_names if isinstance(joint, str) else type(joint) is int
+            if not known or (type(joint) is int and not 0 <= joint < len(skeleton)):
+                raise self._refuse(key, f"a joint of {skeleton.name} for {role}")
+            out[role] = skeleton.index(joint)
+        return out
+
+
+def _address(skeleton: Skeleton, row: int) -> str:
+    """Return the joint of a row as it is written: its name, or the row where that name is not unique."""
+    name = skeleton.joint_names[row]
+    if skeleton.joint_names.count(name) == 1 and skeleton.knows(name) and _means(skeleton, name, row):
+        return toml_text(name)
+    return str(row)
+
+
+def _means(skeleton: Skeleton, name: str, row: int) -> bool:
+    """Return whether a bare name means the joint of a row."""
+    try:
+        return skeleton.index(name) == row
+    except InputError:
+        return False
+
+
+def _numbers(values: Array) -> str:
+    """Return numbers as TOML writes them, exactly."""
+    return f"[{', '.join(repr(value) for value in values.tolist())}]"

@@ -1,0 +1,186 @@
+"""Feet of a live body: contacts that are seen as they happen, and the corrections that hold the feet.
+
+Nobody knows when the next contact comes. A point of the source's foot stands as soon as it is low and slow, and until
+it is clearly higher or faster. The target's foot then keeps its place on the ground. When it is released, the
+correction that held it fades over the swing, so that the foot does not jump.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from synovia.model.anatomy.names import SIDES
+from synovia.model.geometry import Array, Bools
+from synovia.retargeting.body import Body
+from synovia.retargeting.feet import toe_row
+
+_LOW: Final = (0.06, 0.12)  # legs above the ground: a point stands below the first, and until it is above the second
+_SLOW: Final = (0.25, 0.4)  # legs per second, likewise
+_SPAN: Final = 0.025  # seconds over which a speed is measured
+_TIPTOE: Final = (0.25, 0.03)  # legs, seconds: up to this height, a point that is slow for so long stands too
+_STILL: Final = (0.12, 0.15)  # legs per second, seconds: a point that is slower for so long stands at any height
+_SETTLE: Final = 0.15  # seconds in which a foot that stands settles to its own height
+_ROLL: Final = 25.0  # per second: from standing on the ankle to standing on the toes
+_SWING: Final = 25.0  # per second: how fast the correction of a released foot fades
+_NONE: Final = 1e-5  # legs: a smaller correction is none
+
+
+@dataclass(frozen=True)
+class Point:
+    """A point of a foot that can stand.
+
+    Args:
+        role: Its part, such as ``"left_foot"`` or ``"left_toes"``.
+        source: Its row in the source.
+        target: Its row in the target.
+        mate: The other point of the same foot, by its place in the list; None without one.
+    """
+
+    role: str
+    source: int
+    target: int
+    mate: int | None
+
+
+def points_of(source: Body, target: Body, roles: Sequence[str]) -> list[Point]:
+    """Return ankles and toes that both bodies have: first all ankles."""
+    feet = [side for side in SIDES if all(f"{side}_foot" in known for known in (source.roles, target.roles, roles))]
+    toes = {
+        side: (one, other)
+        for side in feet
+        if (one := toe_row(source, side)) is not None and (other := toe_row(target, side)) is not None
+    }
+    mates = {side: len(feet) + k for k, side in enumerate(toes)}
+    ankles = [
+        Point(role, source.roles[role], target.roles[role], mates.get(side))
+        for side, role in ((side, f"{side}_foot") for side in feet)
+    ]
+    return ankles + [Point(f"{side}_toes", *rows, feet.index(side)) for side, rows in toes.items()]
+
+
+class Contacts:
+    """Which points stand.
+
+    Args:
+        body: The source.
+        points: Its points.
+        grounds: Height of the ground below each point while it stands, (points,).
+        rate: Ticks per second.
+    """
+
+    def __init__(self, body: Body, points: Sequence[Point], grounds: Array, rate: float) -> None:
+        """Begin with points of which nothing is known."""
+        self._up, self._rows = body.basis[:, 1], np.array([point.source for point in points], np.int64)
+        self._high = grounds[:, None] + np.array(_LOW) * body.leg
+        span = max(1, round(_SPAN * rate))
+        self._fast = np.array(_SLOW) * body.leg * span / rate
+        self._before = np.zeros((span, len(points), 3))
+        self._tiptoe = grounds + _TIPTOE[0] * body.leg
+        self._still = _STILL[0] * body.leg * span / rate
+        self._long = max(1, round(_TIPTOE[1] * rate)), max(1, round(_STILL[1] * rate))
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget the last poses."""
+        self._seen = 0
+        self._calm = np.zeros((2, len(self._rows)), np.int64)  # for how many ticks each point has been slow, and still
+        self._away: Bools = np.zeros(len(self._rows), bool)  # points that stand though they are high
+        self.stands: Bools = np.zeros(len(self._rows), bool)
+
+    def look(self, frames: Array) -> Bools:
+        """Return which points stand in the next pose of the source, for its world frames (n, 12)."""
+        places, span = frames[self._rows, 9:], len(self._before)
+        k = self._seen % span
+        way = places - self._before[k] if self._seen >= span else np.full_like(places, np.inf)
+        self._before[k] = places
+        self._seen += 1
+        moved, height = np.sqrt(np.sum(way * way, axis=1)), places @ self._up
+        last = self.stands.astype(np.intp)
+        low = height < self._high[np.arange(len(last)), last]
+        self._calm = np.where([moved < self._fast[0], moved < self._still], self._calm + 1, 0)
+        waited = ((self._calm[0] >= self._long[0]) & (height < self._tiptoe)) | (self._calm[1] >= self._long[1])
+        self._away = ~low & (waited | self._away)
+        self.stands = (moved < self._fast[last]) & (low | self._away)
+        self._away &= self.stands
+        return self.stands
+
+
+class Corrections:
+    """What is added to the points of the target's feet so that they stand.
+
+    A point that begins to stand does so where it is. Otherwise a correction goes to the one that its state asks for by
+    critically damped motion.
+
+    Args:
+        body: The target.
+        points: Its points.
+        rate: Ticks per second.
+
+    Attributes:
+        places: Where the points should be, (points, 3).
+        active: Whether a correction is above rounding.
+    """
+
+    def __init__(self, body: Body, points: Sequence[Point], rate: float) -> None:
+        """Begin without corrections."""
+        self._h, self._up, self._leg = 1.0 / rate, body.basis[:, 1], body.leg
+        self._mates = np.array([-1 if point.mate is None else point.mate for point in points], np.int64)
+        self._settle = 1.0 - float(np.exp(-self._h / _SETTLE))
+        self._count = len(points)
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all corrections."""
+        n = self._count
+        self._state = np.zeros(n, np.int64)  # 0: swings, 1: stands, 2: goes with its mate
+        self._hold = np.zeros((n, 3))
+        self._now, self._speed = np.zeros((n, 3)), np.zeros((n, 3))  # corrections and their velocities
+        self._off, self._drift = np.zeros((n, 3)), np.zeros((n, 3))  # from what they should be, and how that changes
+        self._pace = np.full((n, 1), _SWING)
+        self.places, self.active = np.zeros((n, 3)), False
+
+    def apply(self, own: Array, stands: Bools) -> None:
+        """Take a tick: write ``places``.
+
+        Args:
+            own: Where the points would be without corrections, (points, 3).
+            stands: Which of them stand, (points,).
+        """
+        h, mates, before = self._h, self._mates, self._now
+        with_mate = ~stands & (mates >= 0) & stands[mates]
+        state = np.where(stands, 1, np.where(with_mate, 2, 0))
+        changed = state != self._state
+        began = changed & stands
+        if began.any():
+            self._hold[began] = own[began] + before[began]
+        if stands.any():
+            rise = ((own - self._hold) @ self._up) * (self._settle * stands)
+            self._hold += rise[:, None] * self._up
+        goal = np.where(stands[:, None], self._hold - own, 0.0)
+        goal[with_mate] = goal[mates[with_mate]]
+        if changed.any():
+            self._pace[changed, 0] = np.where(state == 2, _ROLL, _SWING)[changed]
+            self._off[changed] = (before - goal)[changed]
+            self._drift[changed] = self._speed[changed]
+            rolls = changed & with_mate
+            self._drift[rolls] -= self._speed[mates[rolls]]
+            self._off[began] = self._drift[began] = 0.0
+            self._state = state
+        w = self._pace  # critically damped, exact over the tick
+        fade = np.exp(-h * w)
+        push = h * (self._drift + w * self._off)
+        self._off, self._drift = fade * (self._off + push), fade * (self._drift - w * push)
+        self._now = goal + self._off
+        self._speed = (self._now - before) / h
+        self.places = own + self._now
+        self.active = bool(stands.any()) or bool(np.abs(self._now).max(initial=0.0) > _NONE * self._leg)
+
+
+def ground_heights(body: Body, points: Sequence[Point], frames: Array, percentile: float) -> Mapping[str, float]:
+    """Return the height of each point of the source while it stands, by role: a low one of some frames (T, n, 12)."""
+    up = body.basis[:, 1]
+    return {point.role: float(np.percentile(frames[:, point.source, 9:] @ up, percentile)) for point in points}

@@ -1,0 +1,145 @@
+"""The pose of the target that follows one pose of the source, before feet and limits."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from synovia.model.geometry import Array
+from synovia.model.pose import world_frames
+from synovia.model.tables import Ints
+from synovia.retargeting.body import LEGS
+from synovia.retargeting.bones import steadied
+from synovia.retargeting.limbs import SURE, Plane, limbs_of, planes_of
+from synovia.retargeting.pairing import Pairing
+from synovia.retargeting.partial import still_rows
+from synovia.retargeting.transfer import Orienter, across, hip_map, own_rotations, world_rotations
+
+
+def sides_of_bends(pairing: Pairing, frames: Array) -> dict[str, bool]:
+    """Return whether limbs that can bend to both sides bend to the less wide one in some frames, by their lower part.
+
+    Args:
+        pairing: The two bodies.
+        frames: World frames of the source, (T, n, 12).
+    """
+    source, target, parts = pairing.source, pairing.target, pairing.parts
+    wanted = world_rotations(source, target, parts, frames)
+    limbs = limbs_of(source, target, pairing.roles, frames)
+    found: dict[str, bool] = {}
+    for plane in planes_of(limbs, target, parts, wanted):
+        usual = Plane.of(plane.limb, target, pairing.roles)
+        if plane.both and usual is not None:
+            found[plane.limb.roles[1]] = bool(plane.axis @ usual.axis < 0.0)
+    return found
+
+
+class PoseFollower:
+    """What follows the source pose by pose: orientations, swing planes, path and height, as ``retarget`` does.
+
+    Hinges continue from the pose before.
+
+    Args:
+        pairing: The two bodies.
+        floor: Height of the source's ankles while it stands.
+        bends: See ``sides_of_bends``.
+
+    Attributes:
+        frames: World frames (n, 12) of the target after the last pose.
+    """
+
+    def __init__(self, pairing: Pairing, floor: float, bends: Mapping[str, bool]) -> None:
+        """Prepare the tables of the kernels."""
+        source, target, parts = pairing.source, pairing.target, pairing.parts
+        self._pairing, self._target = pairing, target
+        self._steady = None if pairing.moves else pairing.carrier
+        still = () if pairing.moves else still_rows(target, pairing.roles)
+        self._orienter = orienter = Orienter(target, parts, still)
+        own = own_rotations(source, target, parts).reshape(-1, 9)
+        turn = across(source, target).reshape(1, 9)
+        self._own = np.concatenate([own, turn, orienter.onto.reshape(-1, 9)])
+        self._rows = np.concatenate([[part.source for part in parts], orienter.ends]).astype(np.int32)
+        number = {part.role: k for k, part in enumerate(parts)}
+        planes: list[Plane] = []
+        for limb in limbs_of(source, target, pairing.roles, source.rest[None]):
+            plane = Plane.of(limb, target, number)
+            if plane is not None:
+                planes.append(plane.turned() if bends.get(limb.roles[1], False) else plane)
+        self._limbs, self._numbers = self._tables(planes, number)
+        self._wanted, self._ends = np.empty((len(parts), 9)), np.empty((1, len(orienter.ends), 9))
+        self._path = None
+        if pairing.moves:
+            slope, shift = hip_map(source, target, floor)
+            rows = [[body.first_row(leg[0]) for leg in LEGS] for body in (source, target)]
+            self._path = slope, shift, rows[0], rows[1]
+        self.reset()
+
+    def _tables(self, planes: list[Plane], number: Mapping[str, int]) -> tuple[Ints, Array]:
+        """Return integers and numbers of limbs for the kernel; see ``kernels.tree.swing``."""
+        from synovia.kernels.tree import swing
+
+        ints = np.full((len(planes), swing.LIMB_INTS), -1, np.int32)
+        numbers = np.zeros((len(planes), swing.LIMB_WIDTH))
+        for k, plane in enumerate(planes):
+            upper, lower, end = plane.limb.roles
+            ints[k, [swing.UPPER_PART, swing.LOWER_PART]] = number[upper], number[lower]
+            if plane.foot is not None:
+                ints[k, swing.FOOT_PART] = number[end]
+                numbers[k, swing.FOOT_REST : swing.FOOT_REST + 9] = plane.foot.ravel()
+            if (points := plane.limb.points) is not None:
+                start, middle, last, offset = points
+                ints[k, [swing.START_ROW, swing.MIDDLE_ROW, swing.END_ROW]] = start, middle, last
+                numbers[k, swing.END_POINT : swing.END_POINT + 3] = offset
+            for at, values in (
+                (swing.HINGE_AXIS, plane.axis),
+                (swing.UPPER_REST, plane.rests),
+                (swing.UPPER_BONE, plane.bones),
+                (swing.UPPER_FRAME, plane.frames),
+                (swing.STRAIGHT, np.array(plane.clear)),
+                (swing.SURE, np.array(SURE)),
+            ):
+                numbers[k, at : at + values.size] = values.ravel()
+        return ints, numbers
+
+    def reset(self) -> None:
+        """Begin anew from the rest pose."""
+        from synovia.kernels.tree.swing import STATE_WIDTH
+
+        self._state = np.zeros((len(self._limbs), STATE_WIDTH))
+        self._q = self._orienter.start()
+        self._start = self._q[0].copy()
+
+    def follow(self, frames: Array) -> Array:
+        """Return joint values (nq,) of the target for world frames (n, 12) of the source.
+
+        Args:
+            frames: They are kept as they are.
+        """
+        from synovia.kernels.tree.swing import swing_turns
+
+        target = self._target
+        if self._steady is not None:
+            frames = steadied(frames[None], self._steady, self._pairing.source.rest)[0]
+        swing_turns(
+            frames, self._rows, self._own, self._limbs, self._numbers, self._state, self._wanted, self._ends
+        )  # fmt: skip
+        before = self._q[0]
+        q = self._start[None].copy()
+        self._orienter.go_on(q[0], before)
+        self._orienter.turn(self._ends, q)
+        self._q = q
+        out = self._orienter.values(q)
+        self.frames = found = world_frames(target.skeleton, out)[0]
+        if self._path is not None and (row := target.carrier) is not None:
+            slope, shift, rows, own_rows = self._path
+            centre = slope @ (0.5 * (frames[rows[0], 9:] + frames[rows[1], 9:])) + shift
+            way = centre - 0.5 * (found[own_rows[0], 9:] + found[own_rows[1], 9:])
+            above = target.skeleton.parents[row]
+            axes = target.skeleton.joints[row].rest[:3, :3]
+            if above >= 0:
+                axes = found[above, :9].reshape(3, 3) @ axes
+            at = target.skeleton.q_slice(row).start
+            out[0, at : at + 3] += way @ axes
+            self.frames = found = world_frames(target.skeleton, out)[0]
+        return out[0]

@@ -1,0 +1,436 @@
+"""``LiveRetarget``: a body that follows a moving source pose by pose, within its limits."""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Mapping
+from typing import Any, Final, Literal, cast
+
+import numpy as np
+
+from synovia.arguments import ChecksArguments, check_kind
+from synovia.errors import InputError
+from synovia.facade import IK
+from synovia.goals import PositionGoal
+from synovia.ik import Status
+from synovia.kernels.layout import REASON
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array, is_number
+from synovia.model.loops.closing import refuse_loops
+from synovia.model.motion import Motion
+from synovia.model.pose import world_frames
+from synovia.retargeting.live.calibration import LiveCalibration, fingerprint
+from synovia.retargeting.live.follower import PoseFollower
+from synovia.retargeting.live.limited import LimitedBody
+from synovia.retargeting.live.playout import Playout
+from synovia.retargeting.live.report import LiveReport, Meter
+from synovia.retargeting.live.stand import Stand
+from synovia.retargeting.rest_pose import Rest
+from synovia.servo.limits import Axes
+from synovia.solver import FullBody
+
+_LEARN: Final = 1.0  # seconds
+
+
+class LivePose(Pose):
+    """A pose of a live body.
+
+    Attributes:
+        velocity: Velocity since the tick before, (nv,), as that of a ``Command`` of a ``Servo``.
+        status: ``REACHED``; ``LATE`` if limits hold the body back, or it goes over to its source; ``HOLDING`` without a
+            source; ``STALLED`` if feet miss their places.
+        standing: Roles of the points of feet that stand.
+        axes: The axes of the body, and ``reasons``, which limit holds each of them back, (axes,).
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> live = sy.LiveRetarget(body, sy.bundled("humanoid"), rate=30, learn=0)
+        >>> pose = live.step(body.rest_pose())
+        >>> pose.status.name, pose.limited
+        ('REACHED', {})
+    """
+
+    __slots__ = ("axes", "reasons", "standing", "status", "velocity")
+
+    velocity: Array
+    status: Status
+    standing: tuple[str, ...]
+    axes: Axes
+    reasons: Array
+
+    @property
+    def limited(self) -> dict[str, str]:
+        """Which limit holds a joint back, as of a ``Command`` of a ``Servo``."""
+        return self.axes.limits_of(self.reasons)
+
+
+class LiveRetarget(ChecksArguments):
+    """A body that follows a moving source pose by pose, such as a tracked person, within its limits.
+
+    Parts, rest poses, scale and floor are those of ``retarget``. They are learned from the first second of the source,
+    in which the body holds its rest pose, or taken from a ``LiveCalibration``. Each tick gives the pose that follows
+    the source: orientations, swing planes, path and height. A foot stands as soon as the source's foot is low and slow,
+    and keeps its place on the ground until it is released; then the correction fades over the swing. At last each joint
+    keeps its limits, by the law of ``Servo``.
+
+    Without a sample the body holds: for ``timeout`` seconds it waits for the next one in its last pose, then the source
+    is lost. When it returns, the body goes over to it smoothly, within 0.3 s, or longer if the way is long. A sample
+    with a value that is not finite counts as none. Samples with time stamps are played one frame late from a buffer of
+    at most 16, so that packets may come late or exchanged; joint values between two samples are interpolated.
+
+    Limbs are not kept apart from the body, and there is no world to stand on; ``retarget`` has both.
+
+    Args:
+        source_skeleton: The body that moves.
+        target: The body that follows; a free joint is added above its root if it has none and its base moves.
+        rate: Ticks per second.
+        joint_map: As in ``retarget``.
+        rest: As in ``retarget``; frames are those of the poses from which the source is learned.
+        velocity: Highest velocity of the joints, as in ``Servo``; None for those of the file. A joint without one has
+            no limit. For a free root, a number is rad/s for turns and legs/s for the way; or a pair of both.
+        acceleration: Highest acceleration, likewise, per s²; None for no limit.
+        jerk: Highest jerk, likewise, per s³; None for no limit.
+        feet: Whether feet stand.
+        root: ``"free"``, or ``"fixed"`` for a base of the target that stays where it is.
+        up: Axis of the source that points up, for example ``"z"``; None to find it.
+        calibration: A calibration or its file; None to learn it from the source.
+        learn: Seconds for which the source is learned; 0 for its first pose alone.
+        timeout: Seconds without a sample after which the source is lost.
+
+    Attributes:
+        source: The skeleton that moves.
+        skeleton: The skeleton that follows, with the joint that may have been added.
+        rate: Ticks per second.
+
+    Raises:
+        InputError: If a value cannot be used.
+        UnknownNameError: If a joint does not exist.
+        FormatError: If the calibration is one of other bodies.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> live = sy.LiveRetarget(body, sy.bundled("humanoid"), rate=30, learn=0)
+        >>> pose = live.step(body.rest_pose())
+        >>> pose.status.name
+        'REACHED'
+    """
+
+    def __init__(
+        self,
+        source_skeleton: Skeleton,
+        target: Skeleton,
+        *,
+        rate: float,
+        joint_map: Mapping[str, tuple[Any, Any]] | None = None,
+        rest: Rest | None = None,
+        velocity: Any = None,
+        acceleration: Any = None,
+        jerk: Any = None,
+        feet: bool = True,
+        root: Literal["free", "fixed"] = "free",
+        up: str | None = None,
+        calibration: LiveCalibration | str | os.PathLike[str] | None = None,
+        learn: float = _LEARN,
+        timeout: float = 0.5,
+    ) -> None:
+        """Check the arguments; the bodies are prepared with the calibration."""
+        check_kind("source_skeleton", source_skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+        check_kind("target", target, Skeleton, "sy.load_skeleton(path) reads one")
+        for body in (source_skeleton, target):
+            refuse_loops(body, "LiveRetarget")
+        if root not in ("free", "fixed"):
+            raise InputError("root", value=root, expected="'free' or 'fixed'")
+        self.source, self._target = source_skeleton, target
+        self.rate = _seconds("rate", rate, "ticks per second")
+        self.timeout = _seconds("timeout", timeout, "seconds")
+        if not is_number(learn) or not 0.0 <= learn < math.inf:
+            raise InputError("learn", value=learn, expected="seconds, 0 or more")
+        self._learning = max(1, round(learn * self.rate))
+        self._how: dict[str, Any] = {"joint_map": joint_map, "rest": rest, "up": up, "root": root}
+        self._limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+        self._feet, self._root = feet, root
+        self._playout = Playout(source_skeleton, self.rate)
+        self._fit: IK | None = None
+        self._stand: Stand | None = None
+        self.skeleton = target.with_root("free") if root == "free" else target
+        self._body = LimitedBody(self.skeleton, self.skeleton.size, self.rate, self._limits)
+        self._calibration: LiveCalibration | None = None
+        self._known: set[int] = {id(source_skeleton)}
+        self._inside = np.empty(source_skeleton.nq)
+        if isinstance(calibration, str | os.PathLike):
+            calibration = LiveCalibration.load(calibration, source_skeleton, target)
+        if calibration is not None:
+            check_kind("calibration", calibration, LiveCalibration, "LiveCalibration.load(path, ...) reads one")
+            self._check_bodies(calibration)
+            self._take(calibration)
+        self.reset()
+
+    def _check_bodies(self, calibration: LiveCalibration) -> None:
+        """Check that a calibration is one of these bodies.
+
+        Raises:
+            InputError: If it is not.
+        """
+        pairs = {
+            "source": (self.source, calibration.pairing.source.skeleton),
+            "target": (self._target, calibration.target),
+        }
+        for name, (mine, other) in pairs.items():
+            if mine is not other and fingerprint(mine) != fingerprint(other):
+                raise InputError(
+                    "calibration", value=f"one for the {name} {other.name}", expected=f"one for {mine.name}"
+                )
+
+    def _take(self, calibration: LiveCalibration) -> None:
+        """Prepare the bodies."""
+        self._calibration, pair = calibration, calibration.pairing
+        target = pair.target
+        self.skeleton = skeleton = target.skeleton
+        self._follower = PoseFollower(pair, calibration.floor, calibration.bends)
+        self._body = LimitedBody(skeleton, target.leg, self.rate, self._limits)
+        self._meter = Meter(pair, self.rate)
+        feet = self._feet and pair.moves and any(role.endswith("_foot") for role in pair.roles)
+        self._stand = Stand(pair, calibration.grounds, self.rate) if feet else None
+        self._began = False
+
+    @property
+    def calibration(self) -> LiveCalibration | None:
+        """What is known of the two bodies, which ``save`` writes; None while the source is learned."""
+        return self._calibration
+
+    def reset(self, pose: Pose | None = None) -> None:
+        """Begin anew: forget the last poses and the report, but not the calibration.
+
+        Args:
+            pose: Where the target stands; its next tick goes over from there to the source. None to begin where the
+                source is, if a calibration is known, else in the rest pose.
+
+        Raises:
+            InputError: If it is a pose of another skeleton.
+        """
+        self._playout.reset()
+        self._playout.counts.clear()
+        self._heard: list[Array] = []  # poses from which the source is learned
+        self._sample: Array | None = None
+        self._age = math.inf  # seconds since the last sample
+        self._lost = True
+        self._ticks = self._held = self._losses = self._taught = 0
+        self._invalid = 0
+        self._behind = 0.0
+        self._timed = 0
+        self._began = pose is not None
+        rest = self.skeleton.rest_pose()
+        if pose is not None:
+            check_kind("pose", pose, Pose, "a pose of the target")
+            if pose.skeleton is not self.skeleton and fingerprint(pose.skeleton) != fingerprint(self.skeleton):
+                raise InputError("pose", value=pose.skeleton.name, expected=f"a pose of {self.skeleton.name}")
+            rest = pose
+        self._body.reset(rest.inside[0])
+        if self._calibration is not None:
+            self._follower.reset()
+            if self._stand is not None:
+                self._stand.reset()
+            self._meter = Meter(self._calibration.pairing, self.rate)
+
+    def receive(self, pose: Pose | Array | None, time: float | None = None) -> None:
+        """Take a sample of the source without a tick, as packets come more often or at other times than ticks.
+
+        Args:
+            pose: As in ``step``.
+            time: As in ``step``.
+
+        Raises:
+            InputError: If it has another shape, or is a pose of another skeleton.
+        """
+        q = self._values(pose)
+        if q is None:
+            return
+        if time is None:
+            self._sample, self._age = q, 0.0
+        elif not is_number(time) or not math.isfinite(time):
+            self._invalid += 1
+        else:
+            self._sample = None
+            if self._playout.put(q, float(time)):
+                self._age = 0.0
+
+    def step(self, pose: Pose | Array | None = None, time: float | None = None) -> LivePose:
+        """Take one tick.
+
+        Args:
+            pose: The source: a pose, its joint values (nq,), or the places of all its joints, (n, 3), length units of
+                its skeleton. None if there is none.
+            time: Time stamp of this sample on the clock of the source, seconds; None for a sample that counts at once.
+
+        Raises:
+            InputError: If it has another shape, or is a pose of another skeleton.
+        """
+        self.receive(pose, time)
+        self._ticks += 1
+        q, anew = self._played()
+        self._age += 1.0 / self.rate
+        if q is None or self._age > self.timeout:
+            return self._hold()
+        if self._calibration is None:
+            self._heard.append(q)
+            if len(self._heard) < self._learning:
+                self._taught += 1
+                return self._pose(self._body.go(None), Status.HOLDING)
+            self._learn()
+            self._began = self._learning > 1
+        return self._follow(q, anew)
+
+    def _played(self) -> tuple[Array | None, bool]:
+        """Return the joint values of the source for this tick, None without any, and whether they jump."""
+        if self._sample is not None:
+            return self._sample, False
+        q, anew = self._playout.advance()
+        if q is not None:
+            self._behind += self._playout.behind
+            self._timed += 1
+        return q, anew
+
+    def _hold(self) -> LivePose:
+        """Take a tick without a source."""
+        if not self._lost:
+            self._lost = True
+            self._losses += 1
+        self._held += 1
+        return self._pose(self._body.go(None), Status.HOLDING)
+
+    def _learn(self) -> None:
+        """Learn the bodies from the poses that were heard."""
+        clip = Motion(self.source, np.array(self._heard), self.rate, name=self.source.name)
+        began = self._body.q
+        self._take(LiveCalibration.learn(clip, self._target, **self._how))
+        self._heard.clear()
+        if len(began) == self.skeleton.nq:
+            self._body.reset(began)
+
+    def _follow(self, q: Array, anew: bool) -> LivePose:
+        """Take a tick in which the target follows joint values (nq,) of the source."""
+        frames = world_frames(self.source, q[None])[0]
+        wanted = self._follower.follow(frames)
+        jumps, stand = self._lost or anew, self._stand
+        if jumps:
+            self._meter.pause()
+        if stand is not None:
+            if jumps:
+                stand.reset()
+            wanted = stand.step(frames, self._follower.frames, wanted)
+        body = self._body
+        if jumps:
+            self._lost = False
+            if self._began:
+                body.leave(wanted)
+            else:
+                body.reset(wanted)
+                self._began = True
+        pose = self._pose(body.go(wanted), Status.REACHED)
+        if body.going_over:  # neither limbs nor feet are those of the source yet
+            self._meter.pause()
+            pose.status = Status.LATE
+            return pose
+        self._meter.compare(self._ticks, frames, pose.frames)
+        if stand is not None:
+            stand.judge(pose.frames)
+            self._meter.stand(pose.frames[stand.ankles, 9:], stand.stands[: len(stand.ankles)], missed=stand.missed)
+            if stand.missed:
+                pose.status = Status.STALLED
+        if body.behind:
+            pose.status = Status.LATE
+            self._meter.limit(body.axes.table[:, REASON])
+        return pose
+
+    def _pose(self, q: Array, status: Status) -> LivePose:
+        """Return joint values (nq,) as the pose of a tick."""
+        body = self._body
+        pose = cast("LivePose", LivePose.trusted(self.skeleton, q.copy()))
+        pose.velocity, pose.status = body.velocity, status
+        pose.axes, pose.reasons = body.axes, body.axes.table[:, REASON].copy()
+        pose.standing = self._stand.roles if self._stand is not None and status is not Status.HOLDING else ()
+        return pose
+
+    def report(self) -> LiveReport:
+        """Return what has passed since the last reset, judged; this costs microseconds, and memory does not grow."""
+        dropped = dict(self._playout.counts) | ({"not finite": self._invalid} if self._invalid else {})
+        figures: dict[str, Any] = {
+            "limited": {}, "off": {}, "slide": 0.0, "standing": 0.0, "missed": 0.0,
+        }  # fmt: skip
+        if self._calibration is not None:
+            figures = self._meter.figures(
+                self._ticks - self._taught, self._body.axes.joints, self.skeleton.joint_names
+            )  # fmt: skip
+        return LiveReport(
+            ticks=self._ticks,
+            seconds=self._ticks / self.rate,
+            learning=self._taught,
+            held=self._held,
+            dropped=dropped,
+            losses=self._losses,
+            behind=self._behind / self._timed if self._timed else 0.0,
+            **figures,
+        )
+
+    def _values(self, pose: Pose | Array | None) -> Array | None:
+        """Return the joint values (nq,) of a sample; None if there is none, or a value is not finite.
+
+        Raises:
+            InputError: If it has another shape, or is a pose of another skeleton.
+        """
+        if pose is None:
+            return None
+        if isinstance(pose, Pose):
+            other = pose.skeleton
+            if id(other) not in self._known and other is not self.source:
+                if fingerprint(other) != fingerprint(self.source):
+                    raise InputError("pose", value=other.name, expected=f"a pose of {self.source.name}")
+                self._fine = other  # kept, so that its id stays its own
+                self._known = {id(self.source), id(other)}
+            values = pose.values
+        else:
+            try:
+                values = np.asarray(pose, np.float64)
+            except (TypeError, ValueError):
+                values = np.zeros((0, 0))
+        if not np.isfinite(values).all():
+            self._invalid += 1
+            return None
+        if isinstance(pose, Pose):
+            return values
+        if values.shape == (self.source.nq,):
+            values = np.array(values)  # kept while packets wait
+            if self.source.validate(values, self._inside) < 0:
+                values = Pose(self.source, values).values  # says what is wrong with it
+            return values
+        if values.shape == (len(self.source), 3):
+            return self._fitted(values)
+        raise InputError(
+            "shape of the pose", value=values.shape,
+            expected=f"({self.source.nq},) joint values or ({len(self.source)}, 3) places of {self.source.name}",
+        )  # fmt: skip
+
+    def _fitted(self, points: Array) -> Array:
+        """Return joint values (nq,) of the source whose joints are at places (n, 3), as near as its bones allow."""
+        if self._fit is None:
+            goals = [PositionGoal(row) for row in range(len(self.source))]
+            root = "free" if len(self.source.with_root("free")) == len(self.source) else "fixed"
+            self._fit = IK(self.source, goals, FullBody(), root=root)
+            self._before: Pose | None = None
+        found = self._fit.solve(dict(enumerate(points)), start=self._before, follow=self._before is not None)
+        self._before = found.pose
+        return found.pose.values
+
+
+def _seconds(name: str, value: Any, unit: str) -> float:
+    """Return a positive number.
+
+    Raises:
+        InputError: If it is none.
+    """
+    if not is_number(value) or not 0.0 < value < math.inf:
+        raise InputError(name, value=value, expected=f"a number above 0, {unit}")
+    return float(value)

@@ -1,0 +1,154 @@
+"""Samples of a live source in order: a small buffer that evens out late, lost, doubled and exchanged packets."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left
+from collections import Counter, deque
+from typing import Final
+
+import numpy as np
+
+from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+
+SAMPLES: Final = 16  # most samples that wait
+_BEYOND: Final = 1.5  # ticks for which a motion goes on beyond the newest sample
+_HASTE: Final = 0.05  # most by which the clock runs faster or more slowly than the ticks
+_GAIN: Final = 0.05  # part of an error of the clock that a tick corrects
+_FAR: Final = 0.25  # seconds: a clock that is farther off is set anew
+_EXACT: Final = 1e-9  # seconds: a sample that is this near is taken as it is
+_SAME: Final = 1e-9  # seconds: samples that are this near are one
+_STRAY: Final = 1.0  # seconds from the newest sample: one that is farther away has another clock
+_AGREE: Final = 3  # samples of another clock, one after the other, until it is followed
+_RECENT: Final = 64  # samples among which doubled ones are found
+
+
+class Playout:
+    """Samples of a source with time stamps, played one frame late at the rate of the ticks.
+
+    The clock of the source is followed: it runs up to 5 % faster or more slowly, so that the newest sample is one frame
+    ahead. Between two samples, joint values are interpolated. Where the next one is missing, the motion goes on for up
+    to one and a half ticks.
+
+    Args:
+        skeleton: The source.
+        rate: Ticks per second.
+
+    Attributes:
+        counts: Samples that were left out, by the reason: "doubled", "out of order", "too many".
+        behind: How far the last tick was behind the newest sample, seconds.
+    """
+
+    def __init__(self, skeleton: Skeleton, rate: float) -> None:
+        """Begin without samples."""
+        self._h = 1.0 / rate
+        t = skeleton.tables
+        turns = t.variables[t.variables[:, BLOCK] == TURN, BLOCK_Q].astype(np.int64)
+        self._turns = turns[:, None] + np.arange(4)
+        self.counts: Counter[str] = Counter()
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all samples; counts stay."""
+        self._times: list[float] = []
+        self._samples: list[Array] = []
+        self._recent: deque[float] = deque(maxlen=_RECENT)
+        self._now: float | None = None  # time of the last tick on the clock of the source
+        self._newest = -math.inf
+        self._fresh, self._quiet = False, math.inf  # whether one came since the last tick; seconds since the last one
+        self._strays, self._stray = 0, -math.inf
+        self.behind = 0.0
+
+    def put(self, sample: Array, time: float) -> bool:
+        """Add the joint values (nq,) of a time, seconds; return whether they count. Those that do not are counted."""
+        if self._is_stray(time):
+            self.counts["out of order"] += 1
+            return False
+        if any(abs(time - other) <= _SAME for other in self._recent):
+            self.counts["doubled"] += 1
+            return False
+        if self._now is not None and time < self._now - self._h:
+            self.counts["out of order"] += 1
+            return False
+        at = bisect_left(self._times, time)
+        self._times.insert(at, time)
+        self._samples.insert(at, sample)
+        self._recent.append(time)
+        self._newest = max(self._newest, time)
+        self._fresh, self._quiet = True, 0.0
+        if len(self._times) > SAMPLES:
+            del self._times[0], self._samples[0]
+            self.counts["too many"] += 1
+        return True
+
+    def _is_stray(self, time: float) -> bool:
+        """Return whether a time stamp is not one of the clock that is followed; follow another one if it goes on."""
+        if not self._recent or abs(time - self._newest) <= _STRAY:
+            self._strays = 0
+            return False
+        if self._quiet > _STRAY and time > self._newest:
+            return False  # the source comes back
+        goes_on = 0.0 < time - self._stray <= _STRAY
+        self._strays, self._stray = self._strays + 1 if goes_on else 1, time
+        if self._strays < _AGREE:
+            return True
+        self.reset()
+        return False
+
+    def advance(self) -> tuple[Array | None, bool]:
+        """Take a tick; return the joint values at its time, None without any, and whether the clock was set anew."""
+        self._quiet += self._h
+        if not self._times:
+            return None, False
+        newest = self._times[-1]
+        ahead = -math.inf if self._now is None else self._now + self._h
+        off = newest - self._h - ahead
+        anew = self._fresh and not abs(off) <= _FAR
+        if anew:
+            self._now = newest - self._h
+            old = bisect_left(self._times, self._now - _FAR)  # nothing is between them and the new ones
+            del self._times[:old], self._samples[:old]
+        else:
+            self._now = min(
+                ahead + min(max(_GAIN * off, -_HASTE * self._h), _HASTE * self._h), newest + _BEYOND * self._h
+            )
+        self._fresh = False
+        self.behind = newest - self._now
+        return self._at(self._now), anew
+
+    def _at(self, now: float) -> Array:
+        """Return the joint values at a time; before the oldest sample, those of this one."""
+        times, samples = self._times, self._samples
+        k = bisect_left(times, now - _EXACT)
+        if k < len(times) and times[k] <= now + _EXACT:
+            out = samples[k]
+        elif k == 0:
+            return samples[0]
+        elif len(times) == 1 or (k == len(times) and times[-1] - times[-2] > _BEYOND * self._h):
+            out = samples[k - 1]
+        else:
+            first = min(k, len(times) - 1) - 1
+            share = (now - times[first]) / (times[first + 1] - times[first])
+            out = self._between(samples[first], samples[first + 1], share)
+        gone = min(k - 1, len(times) - 2)  # two are enough to go on
+        if gone > 0:
+            del times[:gone], samples[:gone]
+        return out
+
+    def _between(self, a: Array, b: Array, share: float) -> Array:
+        """Return joint values between two samples, or beyond the second: linear; along the shorter arc for turns."""
+        out: Array = a + share * (b - a)
+        if len(self._turns):
+            x, y = a[self._turns], b[self._turns]
+            dots = np.sum(x * y, axis=1, keepdims=True)
+            y = np.where(dots < 0.0, -y, y)
+            angle = np.arccos(np.minimum(np.abs(dots), 1.0))
+            sine = np.maximum(np.sin(angle), 1e-12)
+            near = angle < 1e-6
+            s = np.where(near, 1.0 - share, np.sin((1.0 - share) * angle) / sine)
+            t = np.where(near, share, np.sin(share * angle) / sine)
+            mixed = s * x + t * y
+            out[self._turns] = mixed / np.linalg.norm(mixed, axis=1, keepdims=True)
+        return out

@@ -1,0 +1,101 @@
+"""Feet of a live body that stand: their contacts, their corrections, and the solve of a tick that brings them there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import partial
+from typing import Final
+
+import numpy as np
+
+from synovia.ik.interrupts import new_scratch
+from synovia.kernels.layout import COLD, GIVEN, MAX_STEPS
+from synovia.model.anatomy.names import SIDES
+from synovia.model.geometry import Array, Bools
+from synovia.retargeting.feet import MISSED, foot_problem
+from synovia.retargeting.live.contact import Contacts, Corrections, points_of
+from synovia.retargeting.pairing import Pairing
+
+_STEPS: Final = 5  # most of a tick; the next one goes on
+_PLACE: Final = [3, 7, 11]  # position in a transform (4, 4), row by row
+
+
+class Stand:
+    """Feet that stand while those of the source do.
+
+    Args:
+        pairing: The two bodies.
+        grounds: Height of each point of the source's feet while it stands, by role.
+        rate: Ticks per second.
+
+    Attributes:
+        points: Ankles, then toes, that both bodies have.
+        ankles: Rows of the target's ankles.
+        stands: Which points stand, (points,).
+        missed: Whether an ankle that stands missed its place in the last solve.
+    """
+
+    def __init__(self, pairing: Pairing, grounds: Mapping[str, float], rate: float) -> None:
+        """Build the problem of a tick."""
+        source, target = pairing.source, pairing.target
+        self.points = points = points_of(source, target, pairing.roles)
+        count = sum(point.role.endswith("_foot") for point in points)
+        rows = [point.target for point in points]
+        hands = [row for side in SIDES if (row := target.roles.get(f"{side}_hand")) is not None]
+        heights = np.array([grounds.get(point.role, -math.inf) for point in points])
+        self._contacts, self._corrections = Contacts(source, points, heights, rate), Corrections(target, points, rate)
+        self._rows, self._goals = np.array(rows, np.int64), np.array([*rows, *hands], np.int64)
+        self.ankles = self._rows[:count]
+        self._ik = ik = foot_problem(target, tuple(rows[:count]), (*rows[count:], *hands), ())
+        self._few = ik.one_attempt.copy()
+        self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _STEPS)
+        self._scratch, self._out = new_scratch(ik.scratch_size), ik.new_rows(1)
+        self._table = ik.writer.own.copy()
+        self._table[0, :, GIVEN] = [goal.takes for goal in ik.goals]
+        self._far = MISSED * target.leg
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget contacts and corrections."""
+        self._contacts.reset()
+        self._corrections.reset()
+        self.stands: Bools = self._contacts.stands
+        self.missed = False
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """Roles of the points that stand."""
+        return tuple(point.role for point, on in zip(self.points, self.stands.tolist(), strict=True) if on)
+
+    def step(self, frames: Array, own: Array, q: Array) -> Array:
+        """Take a tick: return joint values (nq,) whose feet stand.
+
+        Args:
+            frames: World frames of the source, (n, 12).
+            own: World frames of the target at q, (m, 12).
+            q: Joint values that follow the source, (nq,).
+        """
+        self.stands = stands = self._contacts.look(frames)
+        corrections, ik = self._corrections, self._ik
+        corrections.apply(own[self._rows, 9:], stands)
+        self.missed = False
+        if not corrections.active:
+            return q
+        table, out = self._table, self._out
+        wanted = own[self._goals, 9:]
+        wanted[: len(self._rows)] = corrections.places
+        table[0][:, _PLACE] = wanted
+        start = q[None]
+        ik.settled(
+            partial(ik.call, self._few, ik.floats, table, start, out, self._scratch, COLD, 0), table, None
+        )  # fmt: skip
+        return out[0, ik.places].copy()
+
+    def judge(self, frames: Array) -> None:
+        """Note whether an ankle that stands misses its place, for world frames (m, 12) of the target."""
+        n = len(self.ankles)
+        if not self.stands[:n].any():
+            return
+        away = frames[self.ankles, 9:] - self._corrections.places[:n]
+        self.missed = bool((np.sum(away * away, axis=1) * self.stands[:n]).max() > self._far * self._far)

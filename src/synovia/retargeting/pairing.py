@@ -1,0 +1,139 @@
+"""Two bodies, and what the one takes over from the other: parts, rest poses, axes, scale.
+
+Whole clips and live poses are transferred with the same pairing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.model import Skeleton
+from synovia.model.motion import Motion
+from synovia.retargeting.alignment import Part, align
+from synovia.retargeting.body import Body
+from synovia.retargeting.bones import carrier_of
+from synovia.retargeting.judging.measure import Figures
+from synovia.retargeting.limbs import Follower, largest_steps
+from synovia.retargeting.partial import match
+from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
+from synovia.retargeting.transfer import follow
+
+_TRIED: Final = 60  # frames on which candidates for the rest pose are tried
+_HOPELESS: Final = 1e-6  # certainty of a pose that is not tried
+_CLEARLY: Final = float(np.radians(1.0))  # a candidate is closer than the most certain one by at least this mean angle
+_UNSEEN: Final = 0.5 * np.pi  # angle for a limb whose direction only other candidates show
+
+
+@dataclass(frozen=True, eq=False)
+class Pairing:
+    """Two bodies, and what the one takes over from the other.
+
+    Args:
+        source: The body that moves, with its rest pose upright in the world of its clip.
+        target: The body that follows, with its rest pose; it has a free root if its base moves.
+        parts: The matched parts that turn, with the rotation between the two rest poses.
+        moves: Whether the base of the target moves.
+        stance: The rest pose of the source that was taken, its certainty, and the axis that points up.
+        target_rest: The rest pose of the target that was taken, and its certainty.
+        carried: Roles that both bodies have and that are carried over.
+    """
+
+    source: Body
+    target: Body
+    parts: tuple[Part, ...]
+    moves: bool
+    stance: Stance
+    target_rest: RestPose
+    carried: frozenset[str]
+
+    @property
+    def roles(self) -> list[str]:
+        """The roles of the parts."""
+        return [part.role for part in self.parts]
+
+    @property
+    def scale(self) -> float:
+        """Length of the target's legs divided by that of the source's; 1 for a base that stays."""
+        return self.target.leg / self.source.leg if self.moves else 1.0
+
+    @property
+    def carrier(self) -> int:
+        """Row of the source's joint relative to which the parts move if the base stays; -1 for the world."""
+        return carrier_of(self.source.skeleton, self.source.roles, self.roles)
+
+
+def paired(
+    motion: Motion,
+    target: Skeleton | Motion,
+    joint_map: Mapping[str, tuple[Any, Any]] | None = None,
+    *,
+    rest: Rest | None = None,
+    up: str | None = None,
+    moves: bool = True,
+) -> Pairing:
+    """Pair the body of a clip with another one; see ``retarget`` for the arguments.
+
+    Args:
+        motion: The clip.
+        target: The target body, or a clip of it, in which its rest pose can be found.
+        joint_map: (source joint, target joint) by role instead of the automatic match.
+        rest: Pose of the source that means standing; None to find it.
+        up: Axis of the source that points up; None to find it.
+        moves: Whether the base of the target may move.
+
+    Raises:
+        InputError: If the two have no part in common, the map has no pairs, there is no such rest pose, or the body of
+            the clip is upside down in most frames.
+        UnknownNameError: If the map names a part or a joint that does not exist.
+    """
+    clip, skeleton = (target, target.skeleton) if isinstance(target, Motion) else (None, target)
+    found = match(motion, skeleton, joint_map, moves=moves)
+    source = found.source
+    stance = find_stance(motion, source, rest, up)
+    body, target_rest = standing_target(found.target, clip)
+    roles = [role for role in body.roles if role in found.roles and body.can_turn(role)]
+    if rest is None and found.moves and stance.rest.certainty < CERTAIN:
+        stance = _best_stance(motion, source, body, roles, stance)
+    source = Body(source.skeleton, source.roles, stance.rest.frames, stance.up.vector)
+    return Pairing(
+        source,
+        body,
+        tuple(align(source, body, roles)),
+        found.moves,
+        stance,
+        target_rest,
+        frozenset(role for role in found.roles if role in source.roles and role in body.roles),
+    )
+
+
+def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str], stance: Stance) -> Stance:
+    """Return the stance with the candidate for the rest pose whose result is closest to the source.
+
+    Every candidate is tried on some frames, without the feet. The most certain one is taken unless another one is
+    clearly closer.
+    """
+    few = motion.q[np.unique(np.linspace(0, len(motion) - 1, min(len(motion), _TRIED)).round().astype(int))]
+    clip = Motion(motion.skeleton, few, motion.fps * len(few) / len(motion), name=motion.name)
+    frames = clip.frames()
+    found: dict[str, dict[str, float]] = {}
+    shared = {role: (source.roles[role], target.roles[role]) for role in roles}
+    named = stance.up.name if stance.up.given else None
+    for pose in stance.considered:
+        if pose.certainty < _HOPELESS and pose is not stance.rest:
+            continue
+        body = Body(source.skeleton, source.roles, pose.frames, stance.up.vector)
+        parts = align(body, target, roles)
+        bounds = largest_steps(body, target, frames, clip.fps, np.full(len(target.skeleton), np.inf), strict=False)
+        q = follow(body, Follower(target, parts, bounds, clip.fps), frames)
+        figures = Figures(Motion(target.skeleton, q, clip.fps), clip, shared, (named, None))
+        found[pose.name] = {limb.limb: limb.mean for limb in figures.limbs}
+    limbs = {limb for off in found.values() for limb in off}
+    if len(found) < 2 or not limbs:
+        return stance
+    off = {name: sum(own.get(limb, _UNSEEN) for limb in limbs) / len(limbs) for name, own in found.items()}
+    best = min(off, key=lambda name: off[name] - (_CLEARLY if name == stance.rest.name else 0.0))
+    return stance.with_rest(source, next(pose for pose in stance.considered if pose.name == best), tuple(found))

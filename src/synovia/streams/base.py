@@ -1,0 +1,158 @@
+"""What sources and sinks of live motion have in common; write a class with these methods for your own."""
+
+from __future__ import annotations
+
+import ipaddress
+import socket
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final, NamedTuple, Protocol
+
+from synovia.errors import FileError, InputError
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array
+
+LARGEST: Final = 65_507  # bytes of a datagram of UDP
+_AT_ONCE: Final = 256  # most datagrams that are read at once; what comes faster is left to the system, which drops it
+
+
+class Sample(NamedTuple):
+    """A pose of the source.
+
+    Args:
+        pose: Joint values (nq,), or places of all joints (n, 3).
+        time: Time stamp on the clock of the source, seconds; None for a pose that counts at once.
+    """
+
+    pose: Array
+    time: float | None
+
+
+class Source(Protocol):
+    """Where poses come from.
+
+    Attributes:
+        skeleton: The body that moves; None until it is known from what has come.
+        ended: Whether no more samples will come.
+        dropped: What was left out, by the reason.
+    """
+
+    skeleton: Skeleton | None
+    ended: bool
+    dropped: Counter[str]
+
+    def poll(self) -> Sequence[Sample]:
+        """Return the samples that have come since the last call, without waiting."""
+        ...
+
+    def close(self) -> None:
+        """Let go of what it holds."""
+        ...
+
+
+class Sink(Protocol):
+    """Where poses go."""
+
+    def send(self, pose: Pose, time: float) -> None:
+        """Send a pose and its time, seconds since the first one."""
+        ...
+
+    def close(self) -> None:
+        """Write what is left, and let go of what it holds."""
+        ...
+
+
+class Datagrams:
+    """A socket of UDP that takes what comes, without waiting.
+
+    Args:
+        host: The address to listen on.
+        port: The port; 0 for any.
+        remote: Whether the address may be one that other machines reach.
+
+    Attributes:
+        address: The address and the port.
+
+    Raises:
+        InputError: If other machines would reach the address, and ``remote`` is not set.
+        FileError: If the port cannot be used.
+    """
+
+    def __init__(self, host: str, port: int, *, remote: bool = False) -> None:
+        """Open it."""
+        family = _checked(host, port, remote)
+        self._socket = socket.socket(family, socket.SOCK_DGRAM)
+        try:
+            self._socket.bind((host, port))
+        except OSError as error:
+            self._socket.close()
+            raise FileError(f"cannot listen on port {port} of {host} ({error.strerror})") from error
+        self._socket.setblocking(False)
+        self.address: tuple[str, int] = self._socket.getsockname()[:2]
+
+    def read(self) -> list[bytes]:
+        """Return the datagrams that have come, at most 256."""
+        out: list[bytes] = []
+        for _ in range(_AT_ONCE):
+            try:
+                out.append(self._socket.recv(LARGEST))
+            except BlockingIOError:
+                break
+            except OSError:  # such as a note that an earlier packet found no listener
+                continue
+        return out
+
+    def close(self) -> None:
+        """Close it."""
+        self._socket.close()
+
+
+class Sender:
+    """A socket of UDP that sends to one address.
+
+    Args:
+        host: The address.
+        port: The port.
+        remote: Whether it may be that of another machine.
+
+    Raises:
+        InputError: If it is that of another machine, and ``remote`` is not set.
+    """
+
+    def __init__(self, host: str, port: int, *, remote: bool = False) -> None:
+        """Open it."""
+        self._socket = socket.socket(_checked(host, port, remote), socket.SOCK_DGRAM)
+        self._socket.setblocking(False)
+        self._to = host, port
+        self.failed = 0
+
+    def send(self, data: bytes) -> None:
+        """Send a datagram; one that cannot be sent is lost and counted, as on the way."""
+        try:
+            self._socket.sendto(data, self._to)
+        except OSError:
+            self.failed += 1
+
+    def close(self) -> None:
+        """Close it."""
+        self._socket.close()
+
+
+def _checked(host: str, port: int, remote: bool) -> socket.AddressFamily:
+    """Return the family of an address.
+
+    Raises:
+        InputError: If it is none, or that of another machine and this was not asked for.
+    """
+    if not 0 <= port < 2**16:
+        raise InputError("port", value=port, expected="0 to 65535")
+    try:
+        address = ipaddress.ip_address("127.0.0.1" if host == "localhost" else host)
+    except ValueError:
+        raise InputError("host", value=host, expected="an IP address, such as 127.0.0.1") from None
+    if not address.is_loopback and not remote:
+        raise InputError(
+            "host", value=host, expected="an address of this machine alone, such as 127.0.0.1",
+            hint="remote=True (--remote) allows those of other machines",
+        )  # fmt: skip
+    return socket.AF_INET6 if address.version == 6 else socket.AF_INET

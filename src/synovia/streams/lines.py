@@ -1,0 +1,202 @@
+"""Poses as lines of JSON: over UDP, one to a datagram, or over standard streams.
+
+    {"t": 1.25, "q": [0.1, ...]}             joint values in the order of q
+    {"t": 1.25, "points": [[x, y, z], ...]}  places of all joints, or of 33 landmarks of MediaPipe
+
+``t`` is the time stamp in seconds; without one, a line counts at once. Written lines have ``q``, ``status`` if the pose
+has one, and ``columns``, the names of its numbers, in the first line.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import selectors
+import sys
+from collections import Counter
+from collections.abc import Callable
+from typing import Any, Final, cast
+
+import numpy as np
+
+from synovia.io.csvfile import columns
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array
+from synovia.streams.base import LARGEST, Datagrams, Sample, Sender
+from synovia.streams.landmarks import COUNT, LandmarkBody
+
+_LINES: Final = 256  # most that are read at once
+
+
+class JsonSource:
+    """Receives poses as lines of JSON.
+
+    Args:
+        skeleton: The body that moves; None for 33 landmarks, whose body is found from them.
+        host: The address to listen on; None for standard input.
+        port: The port; 0 for any, see ``address``.
+        remote: Whether the address may be one that other machines reach.
+
+    Raises:
+        InputError: If other machines would reach the address, and ``remote`` is not set.
+        FileError: If the port cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> source = sy.streams.JsonSource(sy.bundled("humanoid"), port=0)
+        >>> source.poll()
+        []
+        >>> source.close()
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton | None = None,
+        host: str | None = "127.0.0.1",
+        port: int = 39540,
+        *,
+        remote: bool = False,
+    ) -> None:
+        """Open the socket, or standard input."""
+        self._socket = None if host is None else Datagrams(host, port, remote=remote)
+        self.address = None if self._socket is None else self._socket.address
+        self._landmarks = LandmarkBody() if skeleton is None else None
+        self.skeleton = skeleton
+        self.ended = False
+        self.dropped: Counter[str] = Counter()
+        self._rest = b""
+
+    def poll(self) -> list[Sample]:
+        """Return the samples that have come."""
+        found = [self.take(line) for line in (self._read() if self._socket is None else self._socket.read())]
+        return [one for one in found if one is not None]
+
+    def _read(self) -> list[bytes]:
+        """Return the whole lines that standard input has, without waiting for one."""
+        stream = sys.stdin.fileno()
+        with selectors.DefaultSelector() as ready:
+            try:
+                ready.register(stream, selectors.EVENT_READ)
+                waits = not ready.select(0.0)
+            except PermissionError:  # a file is always ready
+                waits = False
+        if waits:
+            return []
+        data = os.read(stream, LARGEST)
+        if not data:
+            self.ended = True
+        *lines, self._rest = (self._rest + data).split(b"\n")
+        if len(self._rest) > LARGEST:
+            self.dropped["too long"] += 1
+            self._rest = b""
+        return lines
+
+    def take(self, line: bytes) -> Sample | None:
+        """Return the sample of a line; None for one that cannot be used, which is counted."""
+        if not line.strip():
+            return None
+        try:
+            content: object = json.loads(line)
+        except (ValueError, RecursionError):
+            self.dropped["not readable"] += 1
+            return None
+        given = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
+        time = given.get("t")
+        fine = time is None or (type(time) in (int, float) and abs(time) < 1e15)
+        values = _array(given.get("q", given.get("points")))
+        if not fine or values is None:
+            self.dropped["not readable"] += 1
+            return None
+        return self._sample(values, None if time is None else float(time))
+
+    def _sample(self, values: Array, time: float | None) -> Sample | None:
+        """Return the sample of some numbers; None if they are not those of the body."""
+        if self._landmarks is not None and values.shape == (COUNT, 3):
+            q = self._landmarks.pose(values)
+            self.skeleton = self._landmarks.skeleton
+            return None if q is None else Sample(q, time)
+        if self.skeleton is None or values.shape not in ((self.skeleton.nq,), (len(self.skeleton), 3)):
+            self.dropped["of another size"] += 1
+            return None
+        if values.ndim == 1 and not self._unit(values):
+            self.dropped["no rotation"] += 1
+            return None
+        return Sample(values, time)
+
+    def _unit(self, q: Array) -> bool:
+        """Return whether joint values can be used."""
+        body = self.skeleton
+        return body is None or not np.isfinite(q).all() or body.validate(q, np.empty(body.nq)) >= 0
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.ended = True
+        if self._socket is not None:
+            self._socket.close()
+
+
+def _array(values: object) -> Array | None:
+    """Return numbers of JSON as an array; None for anything else. NaN and infinity stay, and count as no sample."""
+    try:
+        out = np.array(values, np.float64)
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return out if out.ndim in (1, 2) and out.size else None
+
+
+class JsonSink:
+    """Writes poses as lines of JSON.
+
+    Args:
+        skeleton: The body that is written.
+        host: The address; None for standard output.
+        port: The port.
+        remote: Whether it may be the address of another machine.
+        write: Takes a line instead.
+
+    Raises:
+        InputError: If the address is that of another machine, and ``remote`` is not set.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0)])
+        >>> lines = []
+        >>> sy.streams.JsonSink(body, write=lines.append).send(body.rest_pose(), 0.5)
+        >>> lines[0].startswith('{"t": 0.5, "q": [')
+        True
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        host: str | None = "127.0.0.1",
+        port: int = 39540,
+        *,
+        remote: bool = False,
+        write: Callable[[str], object] | None = None,
+    ) -> None:
+        """Open the socket."""
+        self._columns: list[str] | None = columns(skeleton)
+        self._sender = Sender(host, port, remote=remote) if write is None and host is not None else None
+        self._write = write
+
+    def send(self, pose: Pose, time: float) -> None:
+        """Write a line."""
+        content: dict[str, Any] = {"t": time, "q": pose.q.tolist()}
+        if (status := getattr(pose, "status", None)) is not None:
+            content["status"] = status.name
+        if self._columns is not None:
+            content["columns"], self._columns = self._columns, None
+        line = json.dumps(content)
+        if self._write is not None:
+            self._write(line)
+        elif self._sender is not None:
+            self._sender.send(line.encode())
+        else:
+            sys.stdout.write(line + "\n")
+            sys.stdout.flush()
+
+    def close(self) -> None:
+        """Close the socket."""
+        if self._sender is not None:
+            self._sender.close()

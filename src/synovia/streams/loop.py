@@ -1,0 +1,102 @@
+"""The loop of live retargeting: samples in, ticks at a steady rate, poses out."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from synovia.model import Skeleton
+from synovia.retargeting import LiveReport, LiveRetarget
+from synovia.streams.base import Sink, Source
+
+_WAIT: Final = 0.005  # seconds between two looks for a source
+_BEHIND: Final = 0.25  # seconds: a loop that is later begins anew instead of hurrying
+
+
+@dataclass(frozen=True)
+class Run:
+    """What a loop did.
+
+    Args:
+        report: What has passed through the body; None if the source never showed one.
+        ticks: Number of ticks.
+        late: How many of them came later than a tick.
+        dropped: What the source left out, by the reason.
+    """
+
+    report: LiveReport | None
+    ticks: int
+    late: int
+    dropped: dict[str, int]
+
+
+def play(
+    source: Source,
+    make: Callable[[Skeleton], LiveRetarget],
+    sinks: Callable[[Skeleton], Sequence[Sink]],
+    *,
+    seconds: float | None = None,
+    paced: bool = True,
+) -> Run:
+    """Retarget what a source sends, until it ends.
+
+    Args:
+        source: The source; it is closed at the end.
+        make: Returns the body that follows, for the skeleton of the source.
+        sinks: Returns the sinks for the skeleton that follows; they are closed at the end.
+        seconds: Seconds after which it ends; None for no end.
+        paced: Whether ticks come at their rate; if not, there is one for each sample, as fast as they go.
+
+    Example:
+        >>> import synovia as sy
+        >>> body = sy.bundled("humanoid").with_root("free")
+        >>> source = sy.streams.ClipSource(sy.Motion(body, [body.rest_q] * 5, 30.0), clock=None)
+        >>> make = lambda skeleton: sy.LiveRetarget(skeleton, sy.bundled("humanoid"), rate=30, learn=0)
+        >>> sy.streams.play(source, make, lambda skeleton: [], paced=False).ticks
+        5
+    """
+    began = time.monotonic()
+    live: LiveRetarget | None = None
+    open_sinks: Sequence[Sink] = ()
+    opened: Skeleton | None = None
+    ticks = late = 0
+    due = began
+    try:
+        while not source.ended and (seconds is None or time.monotonic() - began < seconds):
+            samples = source.poll()
+            if live is None:
+                if source.skeleton is None:
+                    time.sleep(_WAIT)
+                    continue
+                live = make(source.skeleton)
+                due = time.monotonic()
+            if not paced and not samples:
+                if not source.ended:
+                    time.sleep(_WAIT)
+                continue
+            for sample in samples:
+                live.receive(sample.pose, sample.time if paced else None)
+            pose = live.step()
+            ticks += 1
+            if pose.skeleton is not opened:
+                for sink in open_sinks:
+                    sink.close()
+                opened, open_sinks = pose.skeleton, sinks(pose.skeleton)
+            for sink in open_sinks:
+                sink.send(pose, ticks / live.rate)
+            if paced:
+                due += 1.0 / live.rate
+                wait = due - time.monotonic()
+                if wait > 0.0:
+                    time.sleep(wait)
+                else:
+                    late += 1
+                    if wait < -_BEHIND:
+                        due = time.monotonic()
+    finally:
+        source.close()
+        for sink in open_sinks:
+            sink.close()
+    return Run(None if live is None else live.report(), ticks, late, dict(source.dropped))

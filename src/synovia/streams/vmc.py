@@ -1,0 +1,285 @@
+"""The VMC protocol: poses of humanoid avatars over UDP, in and out.
+
+A message ``/VMC/Ext/Bone/Pos`` has the name of a bone of Unity's Humanoid, and its place and rotation relative to the
+bone above it; ``/VMC/Ext/Root/Pos`` those of the whole body; ``/VMC/Ext/T`` the time of the sender; ``/VMC/Ext/OK`` 1.
+Rotations are none in a T-pose, as in avatars of VRM. Unity's axes are left-handed: x to the right, y up, z ahead, in
+metres. Here x points to the left of the body: x changes its sign, and of rotations y and z do.
+
+See https://protocol.vmc.info (MIT licence), the version 2.0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable
+from typing import Final
+
+import numpy as np
+
+from synovia.model import Joint, Kind, Pose, Skeleton
+from synovia.model.anatomy.names import SIDES
+from synovia.model.geometry import Array, matrix_to_quat
+from synovia.retargeting.body import Body
+from synovia.retargeting.rest_pose import standing_target
+from synovia.retargeting.straight import straightened
+from synovia.streams.base import Datagrams, Sample, Sender
+from synovia.streams.osc import Message, OscError, bundle, message, read_messages
+
+PORT: Final = 39539
+_BONE, _ROOT, _TIME, _OK = "/VMC/Ext/Bone/Pos", "/VMC/Ext/Root/Pos", "/VMC/Ext/T", "/VMC/Ext/OK"
+_MIRROR: Final = np.array([-1.0, 1.0, 1.0])
+_MIRROR_QUAT: Final = np.array([1.0, -1.0, -1.0, 1.0])
+_FARTHEST: Final = 1e4  # metres; numbers beyond are no places
+_UNIT: Final = 0.1  # by which the length of a quaternion may differ from 1
+_SIZE: Final = 1300  # bytes of a datagram, so that networks do not split it
+_RESTART: Final = 1.0  # seconds: a time that is so much older is that of a new sender
+_FIRST: Final = 3  # frames from which the bones of a body are taken
+
+_TRUNK: Final = ("hips", "spine", "chest", "upper_chest", "neck", "head", "jaw", "left_eye", "right_eye")
+_LIMBS: Final = ("shoulder", "upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot", "toes")
+_PHALANGES: Final = ("Proximal", "Intermediate", "Distal")
+
+
+def _names() -> dict[str, tuple[str, tuple[str, ...]]]:
+    """Return Unity's name of each part, and the parts above it, the nearest first."""
+    out: dict[str, tuple[str, tuple[str, ...]]] = {}
+    spine = ("upper_chest", "chest", "spine", "hips")
+    above: dict[str, tuple[str, ...]]
+    above = {"hips": (), "spine": ("hips",), "chest": ("spine", "hips"), "upper_chest": spine[1:], "neck": spine}
+    above |= {"head": ("neck", *spine)} | dict.fromkeys(_TRUNK[6:], ("head",))
+    for part in _TRUNK:
+        out[part] = _title(part), above[part]
+    for side in SIDES:
+        arm = [f"{side}_{part}" for part in _LIMBS[:4]]
+        leg = [f"{side}_{part}" for part in _LIMBS[4:]]
+        for line, base in ((arm, spine), (leg, ("hips",))):
+            for k, part in enumerate(line):
+                out[part] = _title(part), (*line[:k][::-1], *base)
+        for finger in ("thumb", "index", "middle", "ring", "little"):
+            joints = [f"{side}_{finger}_{k}" for k in (1, 2, 3)]
+            for k, part in enumerate(joints):
+                name = f"{side.title()}{finger.title()}{_PHALANGES[k]}"
+                out[part] = name, (*joints[:k][::-1], f"{side}_hand")
+    return out
+
+
+def _title(part: str) -> str:
+    """Return Unity's name of a part."""
+    return "".join(word.title() for word in part.split("_"))
+
+
+BONES: Final = _names()
+_PART_OF: Final = {name: part for part, (name, _) in BONES.items()}
+
+
+def _above(part: str, known: Iterable[str]) -> str | None:
+    """Return the nearest part above one, of those that a body has."""
+    return next((one for one in BONES[part][1] if one in known), None)
+
+
+class VmcSink:
+    """Sends poses as an avatar of VRM has them.
+
+    Args:
+        skeleton: The body that is sent; its parts are found as ``retarget`` finds them.
+        host: The address.
+        port: The port.
+        remote: Whether it may be the address of another machine.
+
+    Raises:
+        InputError: If the body has no hips and legs, or the address is that of another machine.
+
+    Example:
+        >>> import synovia as sy
+        >>> sink = sy.streams.VmcSink(sy.bundled("humanoid").with_root("free"), port=39539)
+        >>> sink.send(sink.skeleton.rest_pose(), 0.0)
+        >>> sink.close()
+    """
+
+    def __init__(self, skeleton: Skeleton, host: str = "127.0.0.1", port: int = PORT, *, remote: bool = False) -> None:
+        """Find the parts, and open the socket."""
+        self.skeleton = skeleton
+        body, _ = standing_target(Body.of(skeleton).required())
+        self._parts = [part for part in BONES if part in body.roles]
+        place = {part: k for k, part in enumerate(self._parts)}
+        self._rows = np.array([body.roles[part] for part in self._parts])
+        self._parents = np.array([-1 if (a := _above(p, place)) is None else place[a] for p in self._parts])
+        B = body.basis
+        straight = straightened(body, B[:, 1], B[:, 2])[self._rows, :9].reshape(-1, 3, 3)
+        self._basis, self._local = B, np.swapaxes(straight, 1, 2) @ B  # R_Tᵀ B
+        self._scale = skeleton.meters_per_unit or 1.0
+        self._sender = Sender(host, port, remote=remote)
+
+    def frames(self, pose: Pose) -> tuple[Array, Array]:
+        """Return places (parts, 3) and quaternions (parts, 4) of all bones relative to those above, in Unity's axes."""
+        frames = pose.frames[self._rows]
+        turns = self._basis.T @ (frames[:, :9].reshape(-1, 3, 3) @ self._local)
+        places = self._scale * (frames[:, 9:] @ self._basis)
+        above = np.where(self._parents[:, None, None] < 0, np.eye(3), turns[self._parents])
+        start = np.where(self._parents[:, None] < 0, 0.0, places[self._parents])
+        back = np.swapaxes(above, 1, 2)
+        offsets = (back @ (places - start)[:, :, None])[:, :, 0]
+        return offsets * _MIRROR, matrix_to_quat(back @ turns) * _MIRROR_QUAT
+
+    def send(self, pose: Pose, time: float) -> None:
+        """Send a pose in one or a few datagrams, each with its time."""
+        places, quats = self.frames(pose)
+        stamp = message(_TIME, (float(time),))
+        root = message(_ROOT, ("root", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
+        parts = [message(_OK, (1,)), root]
+        for part, place, quat in zip(self._parts, places.tolist(), quats.tolist(), strict=True):
+            parts.append(message(_BONE, (BONES[part][0], *place, *quat)))
+        group: list[bytes] = [stamp]
+        for one in parts:
+            if sum(map(len, group)) + len(one) + 4 * len(group) > _SIZE:
+                self._sender.send(bundle(group))
+                group = [stamp]
+            group.append(one)
+        self._sender.send(bundle(group))
+
+    def close(self) -> None:
+        """Close the socket."""
+        self._sender.close()
+
+
+class VmcSource:
+    """Receives poses of an avatar.
+
+    The skeleton has the bones of the first frames, with the offsets that they state. Its joints have the names of parts
+    in snake case, and its rest pose is the T-pose. Bones of a frame come in one or several datagrams; ``/VMC/Ext/T``
+    tells which belong together.
+
+    Args:
+        host: The address to listen on.
+        port: The port; 0 for any, see ``address``.
+        remote: Whether the address may be one that other machines reach.
+
+    Raises:
+        InputError: If other machines would reach the address, and ``remote`` is not set.
+        FileError: If the port cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> source = sy.streams.VmcSource(port=0)
+        >>> source.poll(), source.skeleton
+        ([], None)
+        >>> source.close()
+    """
+
+    def __init__(self, host: str = "127.0.0.1", port: int = PORT, *, remote: bool = False) -> None:
+        """Open the socket."""
+        self._socket = Datagrams(host, port, remote=remote)
+        self.address = self._socket.address
+        self.skeleton: Skeleton | None = None
+        self.ended = False
+        self.dropped: Counter[str] = Counter()
+        self._bones: dict[str, Array] = {}  # place and rotation of each part, the newest
+        self._group: set[str] = set()
+        self._time: float | None = None
+        self._sent = True
+        self._frames = 0
+
+    def poll(self) -> list[Sample]:
+        """Return the samples that have come."""
+        out: list[Sample] = []
+        for data in self._socket.read():
+            self.take(data, out)
+        if self._time is None and self._group:  # a sender without time
+            self._emit(out)
+        return out
+
+    def take(self, data: bytes, out: list[Sample]) -> None:
+        """Take a datagram, and add the samples that it completes; one that cannot be read is counted and left out."""
+        try:
+            messages = read_messages(data)
+            found, time = _content(messages)
+        except OscError:
+            self.dropped["not readable"] += 1
+            return
+        if time is not None and self._time is not None and time != self._time:
+            if time < self._time and self._time - time < _RESTART:
+                self.dropped["out of order"] += 1
+                return
+            self._emit(out)  # what is left of the frame before
+            self._group.clear()
+        if time is not None and time != self._time:
+            self._time, self._sent = time, False
+        self._bones |= found
+        self._group |= found.keys()
+        if self._time is not None and self.skeleton is not None and self._group >= self._needed:
+            self._emit(out)
+
+    def _emit(self, out: list[Sample]) -> None:
+        """Add the sample of the frame, if it was not added already and the body is known."""
+        if not self._group or (self._time is not None and self._sent):
+            return
+        self._sent = True
+        if self.skeleton is None:
+            self._frames += 1
+            if self._frames < _FIRST or "hips" not in self._bones:
+                return
+            self._build()
+        q = self._rest.copy()
+        q[:3] = self._bones["hips"][:3]
+        for part, at in self._at.items():
+            q[at : at + 4] = self._bones[part][3:]
+        out.append(Sample(q, self._time))
+        if self._time is None:
+            self._group.clear()
+
+    def _build(self) -> None:
+        """Build the skeleton from the bones that have come."""
+        parts = [part for part in BONES if part in self._bones]
+        order: list[str] = []
+        while len(order) < len(parts):  # parents before children
+            order += [one for one in parts if one not in order and ((a := _above(one, parts)) is None or a in order)]
+        joints: list[Joint] = []
+        for part in order:
+            rest, above = np.eye(4), _above(part, parts)
+            if part != "hips" and above is None:
+                continue  # no hips above it
+            if part != "hips":
+                rest[:3, 3] = self._bones[part][:3]
+            kind = Kind.FREE if part == "hips" else Kind.BALL
+            joints.append(Joint(part, above, kind, rest))
+        self.skeleton = skeleton = Skeleton(joints, name="VMC", up="y", forward="z", meters_per_unit=1.0)
+        self._rest = skeleton.rest_q.copy()
+        self._at = {
+            name: skeleton.q_slice(row).start + (3 if name == "hips" else 0)
+            for row, name in enumerate(skeleton.joint_names)
+        }
+        self._needed = frozenset(self._at)
+
+    def close(self) -> None:
+        """Close the socket."""
+        self.ended = True
+        self._socket.close()
+
+
+def _content(messages: Iterable[Message]) -> tuple[dict[str, Array], float | None]:
+    """Return place and rotation of the bones in messages, by part, in the axes of the body, and the time.
+
+    Raises:
+        OscError: If a value is none that it can be.
+    """
+    found: dict[str, Array] = {}
+    time: float | None = None
+    for address, values in messages:
+        if address == _TIME and len(values) == 1:
+            stamp = values[0]
+            if not isinstance(stamp, int | float) or not math.isfinite(stamp):
+                raise OscError("time")
+            time = float(stamp)
+        elif address == _BONE and len(values) >= 8:
+            part = _PART_OF.get(str(values[0]))
+            if part is None:
+                continue
+            if not all(isinstance(value, float | int) for value in values[1:8]):
+                raise OscError("numbers of a bone")
+            numbers = np.array(values[1:8], np.float64)
+            length = float(np.linalg.norm(numbers[3:]))
+            if not np.abs(numbers).max() <= _FARTHEST or not abs(length - 1.0) <= _UNIT:
+                raise OscError("numbers of a bone")
+            found[part] = np.concatenate([numbers[:3] * _MIRROR, numbers[3:] * _MIRROR_QUAT / length])
+    return found, time

@@ -1,0 +1,260 @@
+"""Live retargeting: it follows as ``retarget`` does, keeps limits and feet, and survives what sources do."""
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from conftest import REPO
+from synovia.errors import FileError, FormatError, InputError
+from synovia.retargeting.judging.measure import Figures
+from synovia.retargeting.live.contact import Corrections, Point
+from synovia.retargeting.live.limited import LimitedBody
+
+SPEED, ACCELERATION = 6.0, 60.0
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return sy.load_motion(REPO / "examples" / "walk.bvh")
+
+
+@pytest.fixture(scope="module")
+def character():
+    return sy.load_skeleton(REPO / "examples" / "character.glb")
+
+
+@pytest.fixture(scope="module")
+def known(walk, character):
+    return sy.LiveCalibration.learn(walk[: round(walk.fps)], character)
+
+
+def followed(live, poses):
+    """Return the clip of the poses of a live body."""
+    return sy.Motion(live.skeleton, np.array([live.step(pose).q for pose in poses]), live.rate)
+
+
+def faster_than(skeleton, q, rate, velocity, acceleration, leg):
+    """Return by how much joint values (T, nq) exceed limits, as parts of them: differences of rotations and places."""
+    worst = -np.inf
+    for row, joint in enumerate(skeleton.joints):
+        at = skeleton.q_slice(row)
+        parts = []
+        if joint.kind in (sy.Kind.BALL, sy.Kind.FREE):
+            R = sy.Rotation.from_quat(q[:, at][:, -4:])
+            parts.append(((R[:-1].inv() * R[1:]).as_rotvec() * rate, 1.0))
+        if joint.kind is sy.Kind.FREE:
+            parts.append((np.diff(q[:, at][:, :3], axis=0) * rate, leg))
+        if joint.kind in (sy.Kind.HINGE, sy.Kind.SLIDE):
+            parts.append((np.diff(q[:, at], axis=0) * rate, 1.0))
+        for v, scale in parts:
+            a = np.diff(v, axis=0) * rate
+            for found, most in ((v, velocity), (a, acceleration)):
+                size = np.linalg.norm(found, axis=1).max(initial=0.0)
+                worst = max(worst, size / (scale * most) - 1.0)
+    return worst
+
+
+@pytest.mark.compiled
+def test_it_follows_as_closely_as_retarget_and_its_feet_stand(walk, character, known):
+    made = sy.retarget(walk, character, clearance=None)
+    shared = {role: (made.source.roles[role], made.target.roles[role]) for role in made.carried}
+    live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, calibration=known)
+    clip = followed(live, [walk[k] for k in range(len(walk))])
+    mine, theirs = (Figures(motion, walk, shared, (None, None)) for motion in (clip, made.motion))
+    off = [float(np.mean([limb.mean for limb in one.limbs])) for one in (mine, theirs)]
+    assert off[0] <= 1.15 * off[1] + np.radians(0.5)
+    slides = [max(foot.slide for foot in one.feet) for one in (mine, theirs)]
+    assert slides[0] <= 2.0 * slides[1] + 0.01
+    assert sy.judge(clip, walk, shared).verdict == "good"
+    report = live.report()
+    assert report.verdict == "good"
+    assert report.ticks == len(walk)
+    assert max(report.off.values()) < np.radians(10.0)
+    assert report.slide < 0.01
+    assert 0.3 < report.standing <= 1.0
+    assert "verdict: good" in str(report)
+
+
+def test_the_first_second_is_learned_and_then_followed(walk, character):
+    live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, learn=0.2)
+    poses = [live.step(walk[k]) for k in range(30)]
+    learning = round(0.2 * walk.fps)
+    assert all(pose.status is sy.Status.HOLDING for pose in poses[: learning - 1])
+    assert live.calibration is not None
+    assert poses[learning].status is not sy.Status.HOLDING
+    assert live.report().learning == learning - 1
+    assert live.skeleton is poses[-1].skeleton
+
+
+def test_a_single_pose_is_enough(walk, character):
+    live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, learn=0)
+    assert live.step(walk[0]).status is sy.Status.REACHED
+    assert live.step(walk[1]).velocity.shape == (len(live.skeleton.dof_names),)
+
+
+@pytest.mark.compiled
+def test_limits_hold_in_every_tick_also_when_the_source_is_lost_and_comes_back(walk, character, known):
+    live = sy.LiveRetarget(
+        walk.skeleton, character, rate=walk.fps, calibration=known, velocity=SPEED, acceleration=ACCELERATION
+    )
+    rng, q, k = np.random.default_rng(0), [], 0
+    for _ in range(30):
+        for _ in range(int(rng.integers(5, 60))):
+            k = (k + 1) % len(walk)
+            q.append(live.step(walk[k]).q)
+        q += [live.step(None).q for _ in range(int(rng.choice([1, 10, 60])))]
+        k = int(rng.integers(len(walk)))
+    held = [live.step(None) for _ in range(round(60 * walk.fps))]
+    assert np.abs(held[-1].q - held[-2].q).max() < 1e-12
+    assert held[-1].status is sy.Status.HOLDING
+    q += [pose.q for pose in held]
+    back = [live.step(walk[5]) for _ in range(round(8 * walk.fps))]
+    q += [pose.q for pose in back]
+    assert back[0].status is sy.Status.LATE
+    assert back[-1].status is sy.Status.REACHED
+    leg = known.pairing.target.leg
+    assert faster_than(live.skeleton, np.array(q), walk.fps, SPEED, ACCELERATION, leg) < 1e-6
+    assert live.report().losses >= 10
+
+
+def test_values_that_are_not_finite_count_as_no_sample(walk, character, known):
+    live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, calibration=known, timeout=0.1)
+    live.step(walk[0])
+    broken = walk.q[1].copy()
+    broken[3] = np.nan
+    for _ in range(round(0.2 * walk.fps)):
+        pose = live.step(broken)
+    assert pose.status is sy.Status.HOLDING
+    live.step(walk[1], time=float("inf"))
+    assert live.report().dropped["not finite"] == round(0.2 * walk.fps) + 1
+
+
+def test_poses_values_and_places_are_the_same(walk, character, known):
+    results = []
+    for sample in (walk[7], walk.q[7], np.array(walk[7].positions)):
+        live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, calibration=known)
+        results.append(live.step(sample).positions)
+    np.testing.assert_allclose(results[1], results[0], atol=1e-9)
+    assert np.abs(results[2] - results[0]).max() < 0.1 * known.pairing.target.leg  # places do not show all twists
+
+
+def test_what_cannot_be_used_is_refused(walk, character, known):
+    live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, calibration=known)
+    with pytest.raises(InputError, match="shape of the pose"):
+        live.step(np.zeros(3))
+    with pytest.raises(InputError, match="a pose of"):
+        live.step(sy.bundled("arm7").rest_pose())
+    with pytest.raises(InputError, match="root"):
+        sy.LiveRetarget(walk.skeleton, character, rate=30, root="xy")
+    with pytest.raises(InputError, match="rate"):
+        sy.LiveRetarget(walk.skeleton, character, rate=0)
+    with pytest.raises(InputError, match="calibration"):
+        sy.LiveRetarget(sy.bundled("humanoid"), character, rate=30, calibration=known)
+
+
+def test_a_calibration_comes_back_from_its_file_as_it_was(walk, character, known, tmp_path):
+    path = tmp_path / "known.toml"
+    known.save(path)
+    with pytest.raises(FileError):
+        known.save(path)
+    one = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, calibration=known)
+    two = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, calibration=path)
+    for k in range(10):
+        np.testing.assert_array_equal(one.step(walk[k]).q, two.step(walk[k]).q)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ('schema = "synovia.calibration/1"', 'schema = "synovia.map/1"', "is no calibration"),
+        ("floor = ", "floor = nan #", "no floor"),
+        ("up = [", 'up = ["a", ', "no up"),
+        ("moves = true", "moves = 1", "no moves"),
+        ("frames = [\n", "frames = [\n[1.0, 2.0],", "no rest.frames"),
+        ("[grounds]\n", "[other]\n", "no grounds"),
+        ("carried = [", 'carried = ["tail", ', "no parts"),
+    ],
+)
+def test_foreign_files_are_clear_errors(walk, character, known, tmp_path, old, new, message):
+    path = tmp_path / "known.toml"
+    known.save(path)
+    text = path.read_text(encoding="utf-8")
+    assert old in text
+    path.write_text(text.replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(FormatError, match=message):
+        sy.LiveCalibration.load(path, walk.skeleton, character)
+
+
+def test_the_calibration_of_other_bodies_is_refused(walk, character, known, tmp_path):
+    path = tmp_path / "known.toml"
+    known.save(path)
+    with pytest.raises(FormatError, match="another source"):
+        sy.LiveCalibration.load(path, sy.bundled("humanoid"), character)
+    with pytest.raises(FormatError, match="another target"):
+        sy.LiveCalibration.load(path, walk.skeleton, sy.bundled("humanoid"))
+
+
+def test_a_base_that_stays_and_parts_of_a_map(walk):
+    target = sy.bundled("humanoid")
+    parts = {role: (role, role) for role in ("left_upper_arm", "left_lower_arm")}
+    live = sy.LiveRetarget(walk.skeleton, target, rate=30, root="fixed", joint_map=_map(walk, target, parts), learn=0)
+    poses = [live.step(walk[k]) for k in range(5)]
+    moved = {target.joint_names[row] for row in range(len(target)) if _turns(target, row, poses)}
+    assert moved
+    assert moved <= {target.joint_names[target.role_rows[role]] for role in parts}
+    assert len(live.skeleton) == len(target)
+
+
+def _map(walk, target, parts):
+    """Return a joint map of parts by their roles."""
+    return {role: (walk.skeleton.role_rows[role], target.role_rows[role]) for role in parts}
+
+
+def _turns(skeleton, row, poses):
+    """Return whether a joint moves in some poses."""
+    q = np.array([pose.q[skeleton.q_slice(row)] for pose in poses])
+    return bool(len(q[0])) and np.ptp(q, axis=0).max() > 1e-6
+
+
+def test_a_body_goes_over_from_where_it_stands(walk, character, known):
+    live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, calibration=known)
+    live.reset(live.skeleton.rest_pose())
+    first = live.step(walk[0])
+    way = np.abs(first.q - live.skeleton.rest_q).max()
+    assert way < 0.1
+    assert first.status is sy.Status.LATE
+    for _ in range(round(5 * walk.fps)):
+        last = live.step(walk[0])
+    assert last.status is sy.Status.REACHED
+
+
+def test_a_foot_that_is_released_does_not_jump():
+    body = _Body()
+    corrections = Corrections(body, [Point("left_foot", 0, 0, None)], 100.0)
+    places = []
+    for k in range(200):
+        own = np.array([[0.01 * k, 0.0, 0.0]])  # a metre a second
+        corrections.apply(own, np.array([50 <= k < 100]))
+        places.append(corrections.places[0, 0])
+    steps = np.diff(places)
+    assert np.abs(steps[50:99]).max() < 1e-12
+    assert steps.min() >= -1e-12
+    assert steps.max() < 0.01 + 0.5 / 8.0
+    assert np.abs(np.diff(steps[99:])).max() < 0.03
+    assert places[-1] == pytest.approx(1.99, abs=1e-3)
+
+
+class _Body:
+    """A body with legs of a metre, z up."""
+
+    basis = np.array([[1.0, 0, 0], [0, 0, 1.0], [0, 1.0, 0]])
+    leg = 1.0
+
+
+def test_without_limits_a_body_is_where_it_is_led():
+    skeleton = sy.bundled("humanoid").with_root("free")
+    body = LimitedBody(skeleton, 1.0, 30.0, {"velocity": None, "acceleration": None, "jerk": None})
+    for seed in range(5):
+        wanted = skeleton.random_pose(seed).q
+        np.testing.assert_allclose(sy.Pose(skeleton, body.go(np.array(wanted))).positions,
+                                   sy.Pose(skeleton, wanted).positions, atol=1e-9)  # fmt: skip

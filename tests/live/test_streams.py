@@ -1,0 +1,406 @@
+"""Sources and sinks: VMC by an independent reader, lines of JSON, clips, broken packets, and the loop over real UDP."""
+
+import json
+import os
+import resource
+import struct
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import synovia as sy
+from cli_runs import run
+from conftest import REPO
+from synovia.errors import FileError, InputError
+from synovia.streams import (
+    ClipSource,
+    CsvSink,
+    JsonSink,
+    JsonSource,
+    LandmarkBody,
+    VmcSink,
+    VmcSource,
+    open_sink,
+    open_source,
+    play,
+)
+from synovia.streams.osc import OscError, bundle, message, read_messages
+from synovia.streams.vmc import BONES
+
+HUMANOID = {  # Unity's bones, and the one above, https://docs.unity3d.com/ScriptReference/HumanBodyBones.html
+    "Hips": None, "Spine": "Hips", "Chest": "Spine", "Neck": "Chest", "Head": "Neck", "LeftShoulder": "Chest",
+    "LeftUpperArm": "LeftShoulder", "LeftLowerArm": "LeftUpperArm", "LeftHand": "LeftLowerArm",
+    "LeftUpperLeg": "Hips", "LeftLowerLeg": "LeftUpperLeg", "LeftFoot": "LeftLowerLeg", "LeftToes": "LeftFoot",
+    "LeftIndexProximal": "LeftHand", "LeftIndexIntermediate": "LeftIndexProximal", "RightThumbDistal": None,
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def walk():
+    return sy.load_motion(REPO / "examples" / "walk.bvh")
+
+
+@pytest.fixture(scope="module")
+def body():
+    return sy.bundled("humanoid_hands").with_root("free")
+
+
+@pytest.fixture
+def vmc(body):
+    """A sink of VMC, and a source."""
+    sink, source = VmcSink(body), VmcSource(port=0)
+    yield sink, source
+    sink.close()
+    source.close()
+
+
+def datagrams(sink, pose, when):
+    """Return what a sink sends for a pose."""
+    sent = []
+    sink._sender.send = sent.append
+    sink.send(pose, when)
+    return sent
+
+
+def test_bones_have_the_names_and_parents_of_unity():
+    names = {name for name, _ in BONES.values()}
+    assert names >= HUMANOID.keys()
+    assert {"Jaw", "LeftEye", "RightLittleDistal", "UpperChest", "RightToes"} <= names
+    assert len(names) == 55
+    for part, (name, above) in BONES.items():
+        if HUMANOID.get(name):
+            assert HUMANOID[name] in {BONES[one][0] for one in above}, part
+
+
+def test_an_independent_reader_finds_the_pose_that_was_sent(body, vmc):
+    pytest.importorskip("pythonosc")
+    from pythonosc.osc_bundle import OscBundle
+
+    sink, _ = vmc
+    for seed in range(5):
+        pose = body.random_pose(seed)
+        bones, times, oks = {}, set(), 0
+        for data in datagrams(sink, pose, 1.5 + seed):
+            assert len(data) < 1472
+            for one in OscBundle(data):
+                if one.address == "/VMC/Ext/Bone/Pos":
+                    bones[one.params[0]] = np.array(one.params[1:])
+                elif one.address == "/VMC/Ext/Root/Pos":
+                    assert one.params == ["root", 0, 0, 0, 0, 0, 0, 1]
+                elif one.address == "/VMC/Ext/T":
+                    times.add(one.params[0])
+                else:
+                    assert (one.address, one.params) == ("/VMC/Ext/OK", [1])
+                    oks += 1
+        assert times == {1.5 + seed}
+        assert oks == 1
+        for name, place in places_of(bones).items():
+            part = next(part for part, (own, _) in BONES.items() if own == name)
+            mine = pose.position(part) * (-1.0, 1.0, 1.0)  # Unity has x to the right
+            assert np.abs(place - mine).max() < 1e-6, name
+
+
+def places_of(bones):
+    """Return the places of bones (by name, place and rotation relative to the bone above) in Unity's axes."""
+    above = {name: next((BONES[one][0] for one in line if BONES[one][0] in bones), None)
+             for name, line in BONES.values() if name in bones}  # fmt: skip
+    out = {}
+
+    def frame(name):
+        if name is None:
+            return sy.Rotation.identity(), np.zeros(3)
+        R, p = frame(above[name])
+        own = bones[name]
+        out[name] = p + R.apply(own[:3])
+        return R * sy.Rotation.from_quat(own[3:]), out[name]
+
+    for name in bones:
+        frame(name)
+    return out
+
+
+def test_a_t_pose_has_no_rotations(body, vmc):
+    sink, _ = vmc
+    straight = [q for part, q in zip(sink._parts, sink.frames(body.rest_pose())[1], strict=True) if "leg" in part]
+    assert np.abs(np.array(straight)[:, :3]).max() < 0.2
+    places, _ = sink.frames(body.rest_pose())
+    by_part = dict(zip(sink._parts, places, strict=True))
+    assert by_part["left_upper_leg"][0] < 0.0 < by_part["right_upper_leg"][0]  # left is -x in Unity
+
+
+def test_what_is_sent_comes_back_as_the_same_pose(body, vmc):
+    sink, source = vmc
+    found = []
+    for k in range(8):
+        for data in datagrams(sink, body.random_pose(k), k / 60.0):
+            source.take(data, found)
+    assert source.skeleton is not None
+    assert [one.time for one in found] == pytest.approx([k / 60.0 for k in range(2, 8)], abs=1e-6)
+    last = sy.Pose(source.skeleton, found[-1].pose)
+    for name in source.skeleton.joint_names:
+        assert np.abs(last.position(name) - body.random_pose(7).position(name)).max() < 1e-5
+
+
+def test_frames_that_are_doubled_or_exchanged_are_put_in_order(body, vmc):
+    (sink, source), found = vmc, []
+    frames = [datagrams(sink, body.random_pose(k), k / 60.0) for k in range(12)]
+    for k in (0, 1, 2, 3, 3, 5, 4, 6, 7):
+        for data in frames[k]:
+            source.take(data, found)
+    times = [one.time for one in found]
+    assert times == sorted(set(times))
+    assert source.dropped["out of order"] > 0
+
+
+def test_osc_is_what_python_osc_writes_and_reads():
+    builder = pytest.importorskip("pythonosc.osc_message_builder")
+    built = builder.OscMessageBuilder("/a/b")
+    for value in (1.5, "text", 7, True, None, b"abc"):
+        built.add_arg(value)
+    assert read_messages(built.build().dgram) == [("/a/b", (1.5, "text", 7, True, None, b"abc"))]
+    from pythonosc.osc_message import OscMessage
+
+    assert OscMessage(message("/c", ("x", 2, 0.25))).params == ["x", 2, 0.25]
+    nested = bundle([bundle([message("/c", (1,))]), message("/d", ())])
+    assert read_messages(nested) == [("/c", (1,)), ("/d", ())]
+
+
+def broken(rng, good):
+    """Return bytes that are no packet, or one with changes."""
+    kind = rng.integers(5)
+    if kind == 0:
+        return rng.bytes(int(rng.integers(0, 200)))
+    data = bytearray(good[int(rng.integers(len(good)))])
+    if kind == 1:
+        return bytes(data[: int(rng.integers(len(data)))])
+    for _ in range(int(rng.integers(1, 6))):
+        data[int(rng.integers(len(data)))] = int(rng.integers(256))
+    if kind == 2:
+        at = 4 * int(rng.integers(len(data) // 4 - 1))
+        data[at : at + 4] = struct.pack(">f", float(rng.choice([np.nan, np.inf, 1e30, -1e-30])))
+    if kind == 3:
+        return bytes(data) * int(rng.integers(1, 4))
+    return bytes(data)
+
+
+@pytest.mark.compiled
+def test_broken_packets_do_not_crash_and_nothing_grows(body, vmc):
+    count = int(os.environ.get("SYNOVIA_PACKETS", "30000"))
+    rng, found = np.random.default_rng(0), []
+    sink, source = vmc
+    good = [one for k in range(20) for one in datagrams(sink, body.random_pose(k), k / 60.0)]
+    lines = JsonSource(sy.bundled("arm7"), port=0)
+    text = [json.dumps({"t": 0.5, "q": [0.0] * 7}).encode(), b'{"points": [[1, 2, 3]]}', b"[" * 5000]
+    for one in good:
+        source.take(one, found)
+    before, known = 0, None
+    for k in range(count):
+        found.clear()
+        source.take(broken(rng, good), found)
+        for sample in found:
+            assert np.isfinite(sample.pose).all()
+        one = lines.take(broken(rng, text))
+        assert one is None or one.pose.shape in ((7,), (len(lines.skeleton), 3))
+        if k == count // 10:
+            before, known = memory(), source.skeleton
+    lines.close()
+    assert source.skeleton is known
+    assert memory() - before < 4 << 20
+    assert sum(source.dropped.values()) > 0.3 * count
+    assert sum(lines.dropped.values()) > 0.3 * count
+
+
+def memory():
+    """Return the resident memory of this process, bytes."""
+    path = Path("/proc/self/statm")
+    if path.exists():
+        return int(path.read_text().split()[1]) * resource.getpagesize()
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
+
+
+@pytest.mark.parametrize("data", [b"", b"/a", b"/a\0\0\0,f\0\0\0", b"#bundle\0" + b"\0" * 7, b"a\0\0\0,\0\0\0",
+                                  b"#bundle\0" + b"\0" * 8 + b"\0\0\0\3abc", bundle([bundle([bundle([bundle([
+                                      bundle([message("/a", ())])])])])])])  # fmt: skip
+def test_what_is_no_osc_is_refused(data):
+    with pytest.raises(OscError):
+        read_messages(data)
+
+
+def test_other_machines_must_be_asked_for(body):
+    for make in (
+        lambda **more: VmcSource("0.0.0.0", 0, **more),
+        lambda **more: VmcSink(body, "192.0.2.1", 39539, **more),
+        lambda **more: open_source("udp://0.0.0.0:0", body, **more),
+        lambda **more: open_sink("udp://192.0.2.1:9000", body, **more),
+    ):
+        with pytest.raises(InputError, match=r"other machines|of this machine"):
+            make()
+        make(remote=True).close()
+    for text in ("http://127.0.0.1", "vmc://example.com", "vmc://127.0.0.1:99999"):
+        with pytest.raises(InputError):
+            open_source(text)
+    with pytest.raises(InputError):
+        open_sink("poses.txt", body)
+
+
+def test_lines_of_json_come_back(body):
+    lines = []
+    sink = JsonSink(body, write=lines.append)
+    source = JsonSource(body, port=0)
+    for k in range(3):
+        sink.send(body.random_pose(k), 0.1 * k)
+    assert "columns" in json.loads(lines[0])
+    assert "columns" not in json.loads(lines[1])
+    found = [source.take(line.encode()) for line in lines]
+    for k, one in enumerate(found):
+        np.testing.assert_array_equal(one.pose, body.random_pose(k).q)
+        assert one.time == 0.1 * k
+    for line in (b"1", b'{"q": [1]}', b'{"q": "a"}', b'{"t": "a", "q": []}', b'{"q": [[1], [1, 2]]}'):
+        assert source.take(line) is None
+    assert sum(source.dropped.values()) == 5
+    source.close()
+
+
+def test_a_clip_is_played_at_its_own_pace(walk):
+    now = [10.0]
+    source = ClipSource(walk, lambda: now[0])
+    assert len(source.poll()) == 1
+    now[0] += 3.2 / walk.fps
+    assert [one.time for one in source.poll()] == pytest.approx([1 / walk.fps, 2 / walk.fps, 3 / walk.fps])
+    now[0] += 1000.0
+    while not source.ended:
+        source.poll()
+    assert source.ended
+
+
+def test_a_csv_is_read_back(walk, tmp_path):
+    path = tmp_path / "out.csv"
+    sink = CsvSink(walk.skeleton, path)
+    for k in range(4):
+        sink.send(walk[k], k / walk.fps)
+    sink.close()
+    np.testing.assert_array_equal(sy.read_csv(path, walk.skeleton).q, walk.q[:4])
+    with pytest.raises(FileError):
+        CsvSink(walk.skeleton, path)
+
+
+def test_landmarks_become_a_body_whose_joints_are_where_they_are(walk):
+    from synovia.clips.landmarks import OF_ROLES, PRESETS
+
+    body, names = LandmarkBody(), PRESETS["mediapipe"]
+    roles = {landmark: role for role, landmark in OF_ROLES.items()}
+    for k in range(40):
+        points = np.zeros((33, 3))
+        pose = walk[k]
+        for at, name in enumerate(names):
+            side = name.partition("_")[0]
+            role = roles.get(name, {"index": f"{side}_hand"}.get(name.partition("_")[2], "head"))
+            points[at] = pose.position(role if role in walk.skeleton.role_rows else "head")
+            if name.endswith("index"):
+                points[at] += 0.2 * (pose.position(f"{side}_hand") - pose.position(f"{side}_lower_arm"))
+        q = body.pose(points * (1.0, -1.0, -1.0))
+    found = sy.Pose(body.skeleton, q)
+    size = walk.skeleton.size
+    for part in ("left_lower_arm", "right_hand", "left_lower_leg", "right_foot"):
+        assert np.linalg.norm(found.position(part) - pose.position(part)) < 0.06 * size
+    live = sy.LiveRetarget(body.skeleton, sy.bundled("humanoid"), rate=30, learn=0)
+    assert live.step(q).status is sy.Status.REACHED
+
+
+@pytest.mark.compiled
+def test_the_loop_over_real_udp_has_no_jump_and_no_delay(walk):
+    """As long as ``SYNOVIA_SECONDS``; packets are lost, doubled and exchanged by 5 % each."""
+    seconds, rate = float(os.environ.get("SYNOVIA_SECONDS", "4")), 60.0
+    clip = walk.resample(rate)
+    source = VmcSource(port=0)
+    sender = VmcSink(clip.skeleton, port=source.address[1])
+    live, rng, held, q, delays = None, np.random.default_rng(0), [], [], []
+    send, sender._sender.send = sender._sender.send, held.append
+    frame, began, before = 0, time.monotonic(), 0
+    total = int(seconds * rate)
+    while frame < total:
+        k = frame % (2 * (len(clip) - 1))
+        sender.send(clip[min(k, 2 * (len(clip) - 1) - k)], frame / rate)
+        u = rng.uniform()
+        packets = held[:]
+        held.clear()
+        if u < 0.05:
+            packets = []
+        elif u < 0.10:
+            packets += packets
+        elif u < 0.15:
+            held += packets  # comes after the next one
+            packets = []
+        for one in packets:
+            send(one)
+        if u >= 0.15:
+            held.clear()
+        samples = source.poll()
+        if live is None and source.skeleton is not None:
+            live = sy.LiveRetarget(source.skeleton, sy.bundled("humanoid"), rate=rate, learn=0)
+        if live is not None:
+            for one in samples:
+                live.receive(one.pose, one.time)
+            q.append(live.step().q)
+            delays.append(live.report().behind)
+        frame += 1
+        if frame == total // 4:
+            before = memory()
+        time.sleep(max(0.0, began + frame / rate - time.monotonic()))
+    grown = memory() - before
+    source.close()
+    sender.close()
+    motion = sy.Motion(live.skeleton, np.array(q[5:]), rate)
+    steps = np.linalg.norm(np.diff(motion.positions(), axis=0), axis=2).max(axis=1)
+    own = np.linalg.norm(np.diff(clip.positions(), axis=0), axis=2).max()
+    assert steps.max() < 2.5 * own * live.calibration.pairing.scale
+    assert live.report().held == 0
+    assert abs(delays[-1] - delays[len(delays) // 2]) < 0.5 / rate
+    assert grown < 8 << 20
+
+
+@pytest.mark.compiled
+def test_the_command_follows_a_clip_and_writes_what_it_did(tmp_path, walk):
+    out, known = tmp_path / "out.csv", tmp_path / "known.toml"
+    source, target = str(REPO / "examples" / "walk.bvh"), str(REPO / "examples" / "character.glb")
+    code, text, _ = run("live", source, target, "--fast", "--learn", "0.2", "--to", str(out),
+                        "--save-calibration", str(known), "--json")  # fmt: skip
+    content = json.loads(text)
+    assert code == 0
+    assert content["schema"] == "synovia.live/1"
+    assert content["ticks"] == len(walk)
+    assert len(out.read_text(encoding="utf-8").splitlines()) == len(walk) + 1
+    code, text, _ = run("live", source, target, "--fast", "--calibration", str(known))
+    assert code == 0
+    assert text.startswith("verdict: good")
+    code, _, err = run("live", "udp://0.0.0.0:0", target)
+    assert code == 3
+    assert "--remote" in err
+
+
+def test_the_loop_plays_a_source_that_a_user_writes(walk):
+    class Mine:
+        skeleton, ended, dropped, left = walk.skeleton, False, {}, 5
+
+        def poll(self):
+            self.left -= 1
+            self.ended = self.left < 0
+            return [sy.streams.Sample(walk.q[self.left], None)]
+
+        def close(self):
+            self.ended = True
+
+    class Kept(list):
+        def send(self, pose, when):
+            self.append((pose, when))
+
+        def close(self):
+            pass
+
+    kept = Kept()
+    result = play(Mine(), lambda skeleton: sy.LiveRetarget(skeleton, sy.bundled("humanoid"), rate=30, learn=0),
+                  lambda _: [kept], paced=False)  # fmt: skip
+    assert result.ticks == len(kept) == 6
+    assert result.report is not None
