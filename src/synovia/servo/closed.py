@@ -401,7 +401,7 @@ class ClosedTick:
         """
         table = self._table
         times = np.concatenate([table[0, [GAP_BEFORE, GAP]], steps])
-        v = self._axes.way(np.concatenate([q[None], poses[:-1]]), poses) / steps[:, None]
+        v = self._axes.ways(np.concatenate([q[None], poses[:-1]]), poses) / steps[:, None]
         a = 2.0 * np.diff(v, axis=0, prepend=table[None, :, AXIS_VELOCITY]) / (times[1:-1] + times[2:])[:, None]
         j = np.diff(a, axis=0, prepend=table[None, :, AXIS_ACCELERATION])
         return v, a, 3.0 * j / (times[:-2] + times[1:-1] + times[2:])[:, None]

@@ -202,11 +202,19 @@ class Axes:
             raise InputError(name, expected=f"a limit for every joint that moves; {where} {shown}", hint=hint)
 
     def way(self, q: Array, to: Array) -> Array:
-        """Return how far each axis goes from joint values (..., nq) to others, radians or length units, (..., n)."""
-        out = np.empty((*to.shape[:-1], len(self.joints)))
-        out[..., self.numbers] = to[..., self.number_q] - q[..., self.number_q]
+        """Return how far each axis goes from joint values q to others, radians or length units, (n,)."""
+        out = np.empty(len(self.joints))
+        out[self.numbers] = to[self.number_q] - q[self.number_q]
         if len(self._turns):
-            out[..., self._turns] = rotation_between(q[..., self._turn_q], to[..., self._turn_q])
+            out[self._turns] = rotation_between(q[self._turn_q], to[self._turn_q])
+        return out
+
+    def ways(self, q: Array, to: Array) -> Array:
+        """Return how far each axis goes from joint values (T, nq) to others, radians or length units, (T, n)."""
+        out = np.empty((len(to), len(self.joints)))
+        out[:, self.numbers] = to[:, self.number_q] - q[:, self.number_q]
+        if len(self._turns):
+            out[:, self._turns] = rotation_between(q[:, self._turn_q], to[:, self._turn_q])
         return out
 
     def shifted(self, q: Array, offset: Array) -> Array:

@@ -756,6 +756,12 @@ class Servo(ChecksArguments):
         ]
         return np.array(met, bool)
 
+    @property
+    def _blocked(self) -> bool:
+        """Whether clearance has changed the last tick."""
+        guard = self._guard or self._clear
+        return guard is not None and guard.blocked
+
     def _command(self) -> Command:
         """Return the command of the present state."""
         axes = self.axes
@@ -774,7 +780,7 @@ class Servo(ChecksArguments):
             stamps=self._inputs.told,
             tools={} if self._tools is None else self._tools.told,
             time=self._time,
-            blocked=any(guard is not None and guard.blocked for guard in (self._guard, self._clear)),
+            blocked=self._blocked,
             places=self._places,
         )
 
