@@ -34,8 +34,6 @@ from synovia.model.geometry import Array, Bools, is_number
 from synovia.model.root import Root
 from synovia.model.tables import Ints, writable
 from synovia.servo.answers import Answers, winding
-from synovia.servo.branch import Branch
-from synovia.servo.closed import ClosedTick, Judge
 from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro
@@ -44,6 +42,8 @@ from synovia.servo.guard import ClosedGuard, Guard
 from synovia.servo.inputs import Inputs, seconds
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
+from synovia.servo.loops.branch import Branch
+from synovia.servo.loops.closed import ClosedTick, Judge
 from synovia.servo.measured import WINDOW, Feedback
 from synovia.servo.path import Path
 from synovia.servo.probe import Probe

@@ -49,8 +49,8 @@ from synovia.model.geometry import Array, Bools
 from synovia.model.loops.mechanism import INDEPENDENT, TIGHT, Mechanism
 from synovia.model.pose import drawn_values
 from synovia.model.tables import Ints
-from synovia.servo.braking import Known, standing, stop_of, ways_of
 from synovia.servo.limits import Axes
+from synovia.servo.loops.braking import Known, standing, stop_of, ways_of
 
 Judge: TypeAlias = "Callable[[Array, Array], bool]"
 _STEPS: Final = 20  # to close a pose beside a closed one
