@@ -4,7 +4,15 @@
 
 The mechanisms are those of ``tests/mechanisms.py``, the xArm hand of the real models, and, with ``--model FILE JOINT``,
 others. Targets are places of a point in random closed poses; one in ten is moved far away, so that it is missed. The
-same targets are solved for the tree without loops. Tracks follow a point on a way through random closed poses.
+same targets are solved for the tree without loops. Tracks follow a point on a way through random closed poses, and of
+linkages with equal bars through or close to poses where their assemblies meet (change points).
+
+A frame of a track changes its assembly if no fine way leads to it from the frame before. Two ways are tried: targets
+that move there in small steps, each solved from the one before, must end in the same pose; or poses on the straight way
+of the joints, closed one after the other, keep the point within a step of its path. Fast motion, and motion through a
+pose where assemblies meet, has such a way; a leap to another assembly has none. Frames are judged so where a sign of
+the assembly changes (of the determinant of the loops' derivative by the joints that follow), and where steps are the
+largest.
 
 What the loops lack is measured apart from the solver, in reaches or radians. For models that MuJoCo reads, its own
 residual of the constraints is measured too.
@@ -19,15 +27,26 @@ import numpy as np
 from common import data_folder, machine, save, table, verdicts
 
 import synovia as sy
+from synovia.kernels.layout import BLOCK, SCALAR
 from synovia.model.change import blend
 from synovia.model.pose import random_values
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-from mechanisms import MECHANISMS
+from mechanisms import MECHANISMS, five_bar, four_bar, slider_crank
 
 CLOSED = 1e-9
-BRANCH = 0.5  # radians or reaches of a joint in a frame of a track, above which it must be a listed jump
+FINE = 20  # steps of a fine way from one frame to the next
+ANOTHER = 0.05  # radians or length units: poses that differ by more are of different assemblies
+ONE = 0.5  # of the step of a frame: a fine step that is larger is a change of assembly
 STEPS = 25  # frames from one random pose to the next
+
+
+def change_points():
+    """Return linkages with poses where assemblies meet: body, joint and point by name."""
+    return {
+        "parallelogram": (four_bar(2.0, 1.0, 2.0, 1.0), "coupler", (1.0, 0.3, 0.0)),
+        "equal slider-crank": (slider_crank(1.0, 1.0), "rod", (0.5, 0.2, 0.0)),
+    }
 
 
 def bodies(models):
@@ -52,10 +71,96 @@ def timed(ik, targets):
     return found, 1e6 * float(np.median(times))
 
 
-def branch_changes(track):
-    """Return the frames in which a joint goes far and that are not listed as jumps."""
-    far = np.abs(np.diff(track.q, axis=0)).max(axis=1) > BRANCH
-    return sorted({k + 1 for k in np.flatnonzero(far).tolist()} - set(track.jumps))
+def sides(mechanism, q):
+    """Return the sign of the assembly at poses (T, nq): of the determinant of the derivative by dependent joints."""
+    _, J = mechanism.rows(q)
+    sizes = [1 if block == SCALAR else 3 for block in mechanism.variables[:, BLOCK]]
+    follows = np.repeat(mechanism.mobility.dependent, sizes)
+    count = int(follows.sum())
+    turns, values, _ = np.linalg.svd(J[:, :, follows])
+    general = turns[int(np.argmax(values[:, count - 1]))][:, :count]  # rows that others do not depend on, there
+    return np.linalg.slogdet(np.swapaxes(general, 0, 1) @ J[:, :, follows])[0]
+
+
+def largest_change(body, a, b):
+    """Return the largest change of a joint value between poses (..., nq); quaternions of either sign are the same."""
+    change = np.abs(a - b)
+    for block, at, _ in body.tables.variables.tolist():
+        if block != SCALAR:
+            part = slice(at, at + 4)
+            change[..., part] = np.minimum(change[..., part], np.abs(a + b)[..., part])
+    return change.max(axis=-1)
+
+
+def branch_changes(ik, path, track):
+    """Return the frames in which a track of a path (T, 3) changes its assembly and that are not listed as jumps."""
+    body, q = ik.skeleton, np.array(track.q)
+    signs, step = sides(body.mechanism, q), largest_change(body, q[1:], q[:-1])
+    asked = (signs[1:] != signs[:-1]) | (step > max(np.quantile(step, 0.99), ANOTHER))
+    out = []
+    for k in np.flatnonzero(asked & (step > ANOTHER)).tolist():
+        share = np.linspace(0.0, 1.0, FINE + 1)[1:]
+        line = path[k] + share[:, None] * (path[k + 1] - path[k])
+        fine = np.array(ik.track(line, start=sy.Pose.trusted(body, q[k].copy())).q)
+        ends = np.repeat(q[k : k + 1], FINE, axis=0), np.repeat(q[k + 1 : k + 2], FINE, axis=0)
+        straight = body.mechanism.shut_clip(blend(body, *ends, share), beside=ends[0])
+        off = np.linalg.norm(points_of(ik, straight) - line, axis=1).max()
+        steps = [largest_change(body, one, np.concatenate([q[k : k + 1], one[:-1]])).max() for one in (fine, straight)]
+        same = largest_change(body, fine[-1], q[k + 1]) <= ANOTHER and steps[0] <= ONE * step[k]
+        through = off <= np.linalg.norm(path[k + 1] - path[k]) and steps[1] <= ONE * step[k]
+        if not (same or through) and k + 1 not in track.jumps:
+            out.append(k + 1)
+    return out
+
+
+def points_of(ik, q):
+    """Return where the point of a goal is at poses (T, nq), (T, 3)."""
+    goal = ik.goals[0]
+    return np.array([sy.Pose.trusted(ik.skeleton, one.copy()).transform(goal.joint) @ goal.frame[:, 3] for one in q])[
+        :, :3
+    ]
+
+
+def way_through(body, joint, offset, frames):
+    """Return the path of a point on a way through random closed poses, (frames, 3)."""
+    mechanism = body.mechanism
+    ways = random_values(body, frames // STEPS + 2, 23)
+    poses, free = [ways[0]], ~mechanism.mobility.dependent
+    for end in ways[1:]:
+        begin = poses[-1]
+        for k in range(1, STEPS + 1):
+            there = blend(body, begin, end, k / STEPS)
+            poses.append(mechanism.way(poses[-1][None], there[None], free)[0][0])
+    path = [sy.Pose.trusted(body, q.copy()).transform(joint) @ (*offset, 1.0) for q in poses[:frames]]
+    return np.array(path)[:, :3]
+
+
+def judge_track(name, body, goal, path, found, bars, start=None):
+    """Follow a path (T, 3), and note whether the track is closed and changes its assembly only in jumps."""
+    ik = sy.IK(body, goal)
+    track = ik.track(path, start=start)
+    lack, changes = float(body.mechanism.lacks(np.array(track.q)).max()), branch_changes(ik, path, track)
+    told = (
+        f"{len(changes)} changes of assembly not listed, {len(track.jumps)} jumps,"
+        f" {100 * track.reached.mean():.2f} % reached"
+    )
+    bars.append((f"{name}, track of {len(track.q)} frames: {told}, {lack:.1e} open", not changes and lack <= CLOSED))
+    found[f"{name} track"] = {"unlisted": len(changes), "jumps": len(track.jumps), "lack": lack}
+
+
+def near_singular(frames, found, bars):
+    """Judge tracks through poses where assemblies meet, and past poses in which both arms of a five-bar are folded."""
+    for name, (body, joint, offset) in change_points().items():
+        path = way_through(body, joint, offset, frames)
+        judge_track(name, body, sy.PositionGoal(joint, offset=offset), path, found, bars)
+    body = five_bar()  # its arms are folded, and its forearms in a line, where the point is in the middle of both bases
+    start = sy.close_loops(body, {"left": 3.0, "left_forearm": -2.7, "right": 0.14, "right_forearm": 2.7})
+    path = np.zeros((frames, 3))
+    path[:, 0] = 0.5
+    path[:, 1] = np.cos(np.linspace(0.0, 2.0 * np.pi * frames / 400.0, frames))
+    judge_track(
+        "folded five-bar", body, sy.PositionGoal("left_forearm", offset=(1.5, 0.0, 0.0)), path, found, bars, start
+    )
 
 
 def mujoco_lack(file, q):
@@ -114,24 +219,8 @@ def main():
             bars.append(
                 (f"{name}, {solver}: {inside / plain:.2f} times the tree without loops, at most 3", inside <= 3 * plain)
             )
-        ways = random_values(body, options.frames // STEPS + 2, 23)
-        track_poses = [ways[0]]
-        free = ~mechanism.mobility.dependent
-        for end in ways[1:]:
-            begin = track_poses[-1]
-            for k in range(1, STEPS + 1):
-                there = blend(body, begin, end, k / STEPS)
-                track_poses.append(mechanism.way(track_poses[-1][None], there[None], free)[0][0])
-        path = np.array([sy.Pose.trusted(body, q.copy()).transform(joint) @ (*offset, 1.0) for q in track_poses])[:, :3]
-        track = sy.IK(body, goal).track(path[: options.frames])
-        lack, changes = float(mechanism.lacks(track.q).max()), branch_changes(track)
-        told = (
-            f"{len(changes)} far moves not listed, {len(track.jumps)} jumps, {100 * track.reached.mean():.2f} % reached"
-        )
-        bars.append(
-            (f"{name}, track of {len(track.q)} frames: {told}, {lack:.1e} open", not changes and lack <= CLOSED)
-        )
-        found[f"{name} track"] = {"unlisted": len(changes), "jumps": len(track.jumps), "lack": lack}
+        judge_track(name, body, goal, way_through(body, joint, offset, options.frames), found, bars)
+    near_singular(options.frames, found, bars)
     heads = ["mechanism", "targets", "reached", "µs", "tree µs", "ratio", "to full-body", "open", "MuJoCo"]
     told, held = verdicts(bars)
     save("loops", "Mechanisms with loops", {**found, "held": held}, f"{table(heads, rows)}\n\n{told}", where)
