@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 import warnings
 from collections.abc import Mapping, Sequence
 from enum import Enum
@@ -78,9 +79,13 @@ def whole_number(name: str, value: Any, least: int, most: int) -> int:
     Raises:
         InputError: If it is something else.
     """
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not least <= value <= most:
+    try:
+        number = least - 1 if isinstance(value, bool) else operator.index(value)
+    except TypeError:
+        number = least - 1
+    if not least <= number <= most:
         raise InputError(name, value=value, expected=f"a whole number from {least:,} to {most:,}")
-    return int(value)
+    return number
 
 
 def warn(text: str) -> None:
