@@ -14,10 +14,10 @@ from pathlib import Path
 import numpy as np
 from capsules import write_capsules
 from field import Mesh, meshes_of
-from hands import joints_text
 from scipy.spatial.transform import Rotation
 
 import synovia as sy
+from hands import joints_text
 
 MODELS = Path(__file__).resolve().parents[2] / "src" / "synovia" / "models"
 NAMES = ("arm7", "humanoid", "humanoid_hands", "quadruped")

@@ -7,6 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 from field import Piece, Shape, ball, both, front, rod, slab, turned
+
 from hands import fingers
 
 SKIN = (222, 168, 138)
