@@ -23,7 +23,7 @@ from synovia.kernels.math.rotations import (
     rotation_of,
     store_rotation,
 )
-from synovia.kernels.math.vectors import add, cross, dot, load, norm, normalize, reject, scale, sub
+from synovia.kernels.math.vectors import add, cross, dot, load, norm, normalize, perpendicular, reject, scale, sub
 
 # Limbs: integers of a row. Rows of the source are -1 for a limb that follows the orientations of its parts.
 UPPER_PART, LOWER_PART, FOOT_PART = 0, 1, 2  # places in the list of parts; FOOT_PART is -1 without one
@@ -97,22 +97,18 @@ def swing_turns(frames, rows, own, limbs, numbers, state, wanted, out):
         upper, lower, foot = limbs[k, UPPER_PART], limbs[k, LOWER_PART], limbs[k, FOOT_PART]
         axis = load(numbers, k, HINGE_AXIS)
         turn = matmul_t(rotation_of(wanted, upper), load_rotation(numbers, k, UPPER_REST))
-        if limbs[k, START_ROW] >= 0:
+        below = matmul_t(rotation_of(wanted, lower), load_rotation(numbers, k, LOWER_REST))
+        one, two = apply(turn, load(numbers, k, UPPER_BONE)), apply(below, load(numbers, k, LOWER_BONE))
+        if limbs[k, START_ROW] >= 0:  # bones of length 0 follow their parts
             middle = origin_of(frames, limbs[k, MIDDLE_ROW])
             R, p = frame_of(frames, limbs[k, END_ROW])
             a = sub(middle, origin_of(frames, limbs[k, START_ROW]))
             b = sub(add(p, apply(R, load(numbers, k, END_POINT))), middle)
-            one, two = apply(across, a), apply(across, b)
-        else:
-            one = apply(turn, load(numbers, k, UPPER_BONE))
-            below = matmul_t(rotation_of(wanted, lower), load_rotation(numbers, k, LOWER_REST))
-            two = apply(below, load(numbers, k, LOWER_BONE))
-        zero = (F(0), F(0), F(0))
-        one, two = normalize(one, zero), normalize(two, zero)
+            one, two = normalize(apply(across, a), one), normalize(apply(across, b), two)
         hinge = apply(turn, axis)
         if foot >= 0:
             hinge = apply(matmul_t(rotation_of(wanted, foot), load_rotation(numbers, k, FOOT_REST)), axis)
-        hinge = normalize(reject(hinge, one), zero)
+        hinge = normalize(reject(hinge, one), perpendicular(one))
         side = cross(one, hinge)
         normal = cross(one, two)
         angle = angle_in_plane(numbers, state, k, math.atan2(dot(side, normal), dot(hinge, normal)), norm(normal))
