@@ -1,5 +1,7 @@
 """Live retargeting: it follows as ``retarget`` does, keeps limits and feet, and survives what sources do."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -258,3 +260,36 @@ def test_without_limits_a_body_is_where_it_is_led():
         wanted = skeleton.random_pose(seed).q
         np.testing.assert_allclose(sy.Pose(skeleton, body.go(np.array(wanted))).positions,
                                    sy.Pose(skeleton, wanted).positions, atol=1e-9)  # fmt: skip
+
+
+def test_a_body_that_has_waited_goes_over_to_its_source(walk, character, known):
+    """The poses that it had before the first sample came may have gone to a robot."""
+    live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, calibration=known, velocity=SPEED,
+                           acceleration=ACCELERATION)  # fmt: skip
+    q = [live.step(None).q for _ in range(5)]
+    first = live.step(walk[20])
+    assert first.status is sy.Status.LATE
+    q += [first.q, *(live.step(walk[20]).q for _ in range(round(5 * walk.fps)))]
+    assert live.step(walk[20]).status is sy.Status.REACHED
+    leg = known.pairing.target.leg
+    assert faster_than(live.skeleton, np.array(q), walk.fps, SPEED, ACCELERATION, leg) < 1e-6
+
+
+def test_a_calibration_fits_the_same_body_of_another_day(walk, character, known, tmp_path):
+    """A tracker states the offsets of its joints with the rounding of the day."""
+    path, rng = tmp_path / "known.toml", np.random.default_rng(0)
+    known.save(path)
+
+    def body(error):
+        joints = []
+        for joint in walk.skeleton.joints:
+            rest = np.array(joint.rest)
+            rest[:3, 3] += error * walk.skeleton.size * rng.uniform(-1.0, 1.0, 3)
+            joints.append(replace(joint, rest=rest))
+        return sy.Skeleton(joints, name=walk.skeleton.name, up=walk.skeleton.up, forward=walk.skeleton.forward)
+
+    for given in (path, known):
+        live = sy.LiveRetarget(body(1e-3), character, rate=walk.fps, calibration=given)
+        assert live.step(walk.q[0]).status is sy.Status.REACHED
+        with pytest.raises((FormatError, InputError), match="lengths of bones"):
+            sy.LiveRetarget(body(0.05), character, rate=walk.fps, calibration=given)

@@ -13,7 +13,7 @@ from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 
 LARGEST: Final = 65_507  # bytes of a datagram of UDP
-_AT_ONCE: Final = 256  # most datagrams that are read at once; what comes faster is left to the system, which drops it
+_AT_ONCE: Final = 256, 2**20  # most datagrams and bytes that are read at once; the system drops what comes faster
 
 
 class Sample(NamedTuple):
@@ -91,15 +91,19 @@ class Datagrams:
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
 
     def read(self) -> list[bytes]:
-        """Return the datagrams that have come, at most 256."""
+        """Return the datagrams that have come, at most 256 and about a megabyte."""
         out: list[bytes] = []
-        for _ in range(_AT_ONCE):
+        most, left = _AT_ONCE
+        for _ in range(most):
             try:
                 out.append(self._socket.recv(LARGEST))
             except BlockingIOError:
                 break
             except OSError:  # such as a note that an earlier packet found no listener
                 continue
+            left -= len(out[-1])
+            if left < 0:
+                break
         return out
 
     def close(self) -> None:

@@ -138,10 +138,10 @@ class JsonSource:
 def _array(values: object) -> Array | None:
     """Return numbers of JSON as an array; None for anything else. NaN and infinity stay, and count as no sample."""
     try:
-        out = np.array(values, np.float64)
+        out = np.array(values)
     except (TypeError, ValueError, OverflowError):
         return None
-    return out if out.ndim in (1, 2) and out.size else None
+    return out.astype(np.float64) if out.dtype.kind in "fiu" and out.ndim in (1, 2) and out.size else None
 
 
 class JsonSink:

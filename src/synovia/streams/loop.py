@@ -24,12 +24,14 @@ class Run:
         ticks: Number of ticks.
         late: How many of them came later than a tick.
         dropped: What the source left out, by the reason.
+        interrupted: What ended it before its time, such as Ctrl+C; None if nothing did.
     """
 
     report: LiveReport | None
     ticks: int
     late: int
     dropped: dict[str, int]
+    interrupted: KeyboardInterrupt | None = None
 
 
 def play(
@@ -40,7 +42,7 @@ def play(
     seconds: float | None = None,
     paced: bool = True,
 ) -> Run:
-    """Retarget what a source sends, until it ends.
+    """Retarget what a source sends, until it ends; Ctrl+C ends it too, and the answer says so.
 
     Args:
         source: The source; it is closed at the end.
@@ -63,6 +65,7 @@ def play(
     opened: Skeleton | None = None
     ticks = late = 0
     due = began
+    interrupted: KeyboardInterrupt | None = None
     try:
         while not source.ended and (seconds is None or time.monotonic() - began < seconds):
             samples = source.poll()
@@ -95,8 +98,10 @@ def play(
                     late += 1
                     if wait < -_BEHIND:
                         due = time.monotonic()
+    except KeyboardInterrupt as stop:
+        interrupted = stop
     finally:
         source.close()
         for sink in open_sinks:
             sink.close()
-    return Run(None if live is None else live.report(), ticks, late, dict(source.dropped))
+    return Run(None if live is None else live.report(), ticks, late, dict(source.dropped), interrupted)

@@ -33,7 +33,8 @@ _MIRROR_QUAT: Final = np.array([1.0, -1.0, -1.0, 1.0])
 _FARTHEST: Final = 1e4  # metres; numbers beyond are no places
 _UNIT: Final = 0.1  # by which the length of a quaternion may differ from 1
 _SIZE: Final = 1300  # bytes of a datagram, so that networks do not split it
-_RESTART: Final = 1.0  # seconds: a time that is so much older is that of a new sender
+# A time that is so many seconds older, or the last of so many datagrams in a row that are older, is that of a new sender
+_RESTART: Final = 1.0, 10
 _FIRST: Final = 3  # frames from which the bones of a body are taken
 
 _TRUNK: Final = ("hips", "spine", "chest", "upper_chest", "neck", "head", "jaw", "left_eye", "right_eye")
@@ -178,7 +179,7 @@ class VmcSource:
         self._group: set[str] = set()
         self._time: float | None = None
         self._sent = True
-        self._frames = 0
+        self._frames = self._older = 0
 
     def poll(self) -> list[Sample]:
         """Return the samples that have come."""
@@ -198,11 +199,13 @@ class VmcSource:
             self.dropped["not readable"] += 1
             return
         if time is not None and self._time is not None and time != self._time:
-            if time < self._time and self._time - time < _RESTART:
+            if time < self._time and self._time - time < _RESTART[0] and self._older < _RESTART[1]:
+                self._older += 1
                 self.dropped["out of order"] += 1
                 return
             self._emit(out)  # what is left of the frame before
             self._group.clear()
+        self._older = 0
         if time is not None and time != self._time:
             self._time, self._sent = time, False
         self._bones |= found

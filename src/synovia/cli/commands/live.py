@@ -84,8 +84,8 @@ def live(given: Live) -> int:
     """Retarget a moving source while it moves, such as a tracked person, to a character or a robot.
 
     The first second of the source is learned; then the body follows, and its feet stand where those of the source do.
-    Without a source it holds. At the end the command prints what has passed; the exit code is 1 if the verdict on it is
-    "failed".
+    Without a source it holds. At the end, and after Ctrl+C, the command prints what has passed; the exit code is 1 if the
+    verdict on it is "failed".
 
     For example: synovia live vmc://127.0.0.1:39539 robot.urdf --to udp://127.0.0.1:9000 --acceleration 50
     """
@@ -112,6 +112,8 @@ def live(given: Live) -> int:
     if given.save_calibration is not None and made and made[0].calibration is not None:
         made[0].calibration.save(given.save_calibration, force=given.force)
     _tell(given, run)
+    if run.interrupted is not None:
+        raise run.interrupted
     return int(run.report is not None and run.report.verdict == "failed")
 
 

@@ -9,7 +9,8 @@ both = {}                        # limbs that bend to the other side, of those t
 
 [source]
 name = "walk"
-fingerprint = "5f0c5b2a9d0e1c3a" # of the skeleton, so that no other one is calibrated by mistake
+structure = "5f0c5b2a9d0e1c3a"   # hash of its joints, so that no other body is calibrated by mistake
+offsets = [[0.0, 0.9, 0.0], ...] # of its joints at rest; those of another day may differ by 0.5 % of its size
 [source.roles]
 hips = "Hips"                    # part = joint, or its row where several joints share the name
 [target]
@@ -52,6 +53,7 @@ from synovia.text import parse_toml, toml_key, toml_text
 SCHEMA: Final = "synovia.calibration/1"
 _LARGEST: Final = 2**24  # bytes; a joint has about 300
 _ROTATION: Final = 1e-6  # by which a stored rotation may differ from one
+_ALIKE: Final = 5e-3  # of the size: offsets of joints that differ less are those of one body, as a tracker sends it
 
 
 @dataclass(frozen=True, eq=False)
@@ -138,7 +140,8 @@ class LiveCalibration:
             ("source", pair.source, pair.source.skeleton),
             ("target", pair.target, self.target),
         ):
-            lines += ["", f"[{name}]", f"name = {toml_text(skeleton.name)}", f'fingerprint = "{fingerprint(skeleton)}"']
+            lines += ["", f"[{name}]", f"name = {toml_text(skeleton.name)}", f'structure = "{_structure(skeleton)}"']
+            lines += ["offsets = [", *(f"    {_numbers(row)}," for row in _offsets(skeleton)), "]"]
             lines += [f"[{name}.roles]"]
             added = len(body.skeleton) - len(skeleton)
             lines += [f"{toml_key(role)} = {_address(skeleton, row - added)}" for role, row in body.roles.items()]
@@ -174,10 +177,12 @@ class LiveCalibration:
         roles: dict[str, dict[str, int]] = {}
         for name, skeleton in bodies.items():
             part = table.table(name)
-            if part.content.get("fingerprint") != fingerprint(skeleton):
+            alike = part.content.get("structure") == _structure(skeleton)
+            if not alike or not _near(part.numbers("offsets", (len(skeleton), 3)), skeleton):
+                difference = "joints are" if not alike else "lengths of bones are"
                 raise FormatError(
                     f"is the calibration of another {name}", where=str(where), value=part.content.get("name"),
-                    expected=f"one of {skeleton.name}, whose joints have the fingerprint {fingerprint(skeleton)}",
+                    expected=f"one of {skeleton.name}, whose {difference} different",
                     hint="learn a new one: LiveCalibration.learn(clip, target)",
                 )  # fmt: skip
             roles[name] = part.rows("roles", skeleton)
@@ -212,13 +217,30 @@ class LiveCalibration:
         return cls(pairing, table.number("floor"), heights, {role: bends.flag(role) for role in bends.content}, target)
 
 
-def fingerprint(skeleton: Skeleton) -> str:
-    """Return a short text that differs between skeletons with other joints: names, kinds, tree and rest offsets."""
+def same_body(one: Skeleton, other: Skeleton) -> bool:
+    """Return whether two skeletons have the same joints, and offsets at rest that differ by 0.5 % of the size at most.
+
+    A tracker states the offsets anew whenever it starts, and rounds them.
+    """
+    return one is other or (_structure(one) == _structure(other) and _near(_offsets(one), other))
+
+
+def _structure(skeleton: Skeleton) -> str:
+    """Return a short text that differs between skeletons whose joints have other names, kinds or parents."""
     out = hashlib.sha256()
     for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True):
-        numbers = " ".join(f"{v:.6g}" for v in (np.asarray(joint.rest)[:3].ravel() + 0.0).tolist())
-        out.update(f"{joint.name}\0{joint.kind.name}\0{parent}\0{numbers}\n".encode())
+        out.update(f"{joint.name}\0{joint.kind.name}\0{parent}\n".encode())
     return out.hexdigest()[:16]
+
+
+def _offsets(skeleton: Skeleton) -> Array:
+    """Return the offsets of joints from their parents at rest, (n, 3)."""
+    return np.array([np.asarray(joint.rest)[:3, 3] for joint in skeleton.joints], np.float64)
+
+
+def _near(offsets: Array, skeleton: Skeleton) -> bool:
+    """Return whether offsets (n, 3) are those of a skeleton."""
+    return bool(np.abs(offsets - _offsets(skeleton)).max(initial=0.0) <= _ALIKE * skeleton.size)
 
 
 class _Table:

@@ -20,7 +20,7 @@ from synovia.model.geometry import Array, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
-from synovia.retargeting.live.calibration import LiveCalibration, fingerprint
+from synovia.retargeting.live.calibration import LiveCalibration, same_body
 from synovia.retargeting.live.follower import PoseFollower
 from synovia.retargeting.live.limited import LimitedBody
 from synovia.retargeting.live.playout import Playout
@@ -179,9 +179,11 @@ class LiveRetarget(ChecksArguments):
             "target": (self._target, calibration.target),
         }
         for name, (mine, other) in pairs.items():
-            if mine is not other and fingerprint(mine) != fingerprint(other):
+            if not same_body(mine, other):
                 raise InputError(
-                    "calibration", value=f"one for the {name} {other.name}", expected=f"one for {mine.name}"
+                    "calibration", value=f"one for the {name} {other.name}",
+                    expected=f"one for {mine.name}, with the same joints and lengths of bones",
+                    hint="learn a new one: LiveCalibration.learn(clip, target)",
                 )
 
     def _take(self, calibration: LiveCalibration) -> None:
@@ -194,7 +196,6 @@ class LiveRetarget(ChecksArguments):
         self._meter = Meter(pair, self.rate)
         feet = self._feet and pair.moves and any(role.endswith("_foot") for role in pair.roles)
         self._stand = Stand(pair, calibration.grounds, self.rate) if feet else None
-        self._began = False
 
     @property
     def calibration(self) -> LiveCalibration | None:
@@ -205,8 +206,8 @@ class LiveRetarget(ChecksArguments):
         """Begin anew: forget the last poses and the report, but not the calibration.
 
         Args:
-            pose: Where the target stands; its next tick goes over from there to the source. None to begin where the
-                source is, if a calibration is known, else in the rest pose.
+            pose: Where the target stands; its next tick goes over from there to the source. None for the rest pose, or
+                for where the source is if the first tick has a sample and a calibration is known.
 
         Raises:
             InputError: If it is a pose of another skeleton.
@@ -221,11 +222,11 @@ class LiveRetarget(ChecksArguments):
         self._invalid = 0
         self._behind = 0.0
         self._timed = 0
-        self._began = pose is not None
+        self._began = pose is not None  # whether the body stands somewhere, from where it goes over to its source
         rest = self.skeleton.rest_pose()
         if pose is not None:
             check_kind("pose", pose, Pose, "a pose of the target")
-            if pose.skeleton is not self.skeleton and fingerprint(pose.skeleton) != fingerprint(self.skeleton):
+            if not same_body(pose.skeleton, self.skeleton):
                 raise InputError("pose", value=pose.skeleton.name, expected=f"a pose of {self.skeleton.name}")
             rest = pose
         self._body.reset(rest.inside[0])
@@ -280,7 +281,6 @@ class LiveRetarget(ChecksArguments):
                 self._taught += 1
                 return self._pose(self._body.go(None), Status.HOLDING)
             self._learn()
-            self._began = self._learning > 1
         return self._follow(q, anew)
 
     def _played(self) -> tuple[Array | None, bool]:
@@ -328,7 +328,6 @@ class LiveRetarget(ChecksArguments):
                 body.leave(wanted)
             else:
                 body.reset(wanted)
-                self._began = True
         pose = self._pose(body.go(wanted), Status.REACHED)
         if body.going_over:  # neither limbs nor feet are those of the source yet
             self._meter.pause()
@@ -347,7 +346,7 @@ class LiveRetarget(ChecksArguments):
 
     def _pose(self, q: Array, status: Status) -> LivePose:
         """Return joint values (nq,) as the pose of a tick."""
-        body = self._body
+        body, self._began = self._body, True
         pose = cast("LivePose", LivePose.trusted(self.skeleton, q.copy()))
         pose.velocity, pose.status = body.velocity, status
         pose.axes, pose.reasons = body.axes, body.axes.table[:, REASON].copy()
@@ -386,7 +385,7 @@ class LiveRetarget(ChecksArguments):
         if isinstance(pose, Pose):
             other = pose.skeleton
             if id(other) not in self._known and other is not self.source:
-                if fingerprint(other) != fingerprint(self.source):
+                if not same_body(other, self.source):
                     raise InputError("pose", value=other.name, expected=f"a pose of {self.source.name}")
                 self._fine = other  # kept, so that its id stays its own
                 self._known = {id(self.source), id(other)}
