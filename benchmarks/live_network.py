@@ -540,7 +540,8 @@ def command():
             rows = len(sy.read_csv(path, sy.bundled("humanoid").with_root("free")))
             out.append(
                 {"signal": how.name, "started_s": first, "ended_s": time.monotonic() - begun,
-                 "code": running.returncode, "says": "verdict" in text, "traceback": "Traceback" in trouble, "rows": rows}
+                 "code": running.returncode, "says": "verdict" in text, "traceback": "Traceback" in trouble,
+                 "rows": rows}
             )  # fmt: skip
     sender._process.kill()
     sender._process.communicate()

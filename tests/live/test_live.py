@@ -7,6 +7,7 @@ import pytest
 
 import synovia as sy
 from conftest import REPO
+from live.limits import faster_than
 from synovia.errors import FileError, FormatError, InputError
 from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.live.contact import Corrections, Point
@@ -33,27 +34,6 @@ def known(walk, character):
 def followed(live, poses):
     """Return the clip of the poses of a live body."""
     return sy.Motion(live.skeleton, np.array([live.step(pose).q for pose in poses]), live.rate)
-
-
-def faster_than(skeleton, q, rate, velocity, acceleration, leg):
-    """Return by how much joint values (T, nq) exceed limits, as parts of them: differences of rotations and places."""
-    worst = -np.inf
-    for row, joint in enumerate(skeleton.joints):
-        at = skeleton.q_slice(row)
-        parts = []
-        if joint.kind in (sy.Kind.BALL, sy.Kind.FREE):
-            R = sy.Rotation.from_quat(q[:, at][:, -4:])
-            parts.append(((R[:-1].inv() * R[1:]).as_rotvec() * rate, 1.0))
-        if joint.kind is sy.Kind.FREE:
-            parts.append((np.diff(q[:, at][:, :3], axis=0) * rate, leg))
-        if joint.kind in (sy.Kind.HINGE, sy.Kind.SLIDE):
-            parts.append((np.diff(q[:, at], axis=0) * rate, 1.0))
-        for v, scale in parts:
-            a = np.diff(v, axis=0) * rate
-            for found, most in ((v, velocity), (a, acceleration)):
-                size = np.linalg.norm(found, axis=1).max(initial=0.0)
-                worst = max(worst, size / (scale * most) - 1.0)
-    return worst
 
 
 @pytest.mark.compiled

@@ -74,36 +74,30 @@ def test_bones_have_the_names_and_parents_of_unity():
             assert HUMANOID[name] in {BONES[one][0] for one in above}, part
 
 
-def test_an_independent_reader_finds_the_pose_that_was_sent(body, vmc):
-    pytest.importorskip("pythonosc")
+def read_by_python_osc(sink, pose, when):
+    """Return place and rotation of each bone relative to the one above, as python-osc alone reads what a sink sends."""
     from pythonosc.osc_bundle import OscBundle
 
-    sink, _ = vmc
-    for seed in range(5):
-        pose = body.random_pose(seed)
-        bones, times, oks = {}, set(), 0
-        for data in datagrams(sink, pose, 1.5 + seed):
-            assert len(data) < 1472
-            for one in OscBundle(data):
-                if one.address == "/VMC/Ext/Bone/Pos":
-                    bones[one.params[0]] = np.array(one.params[1:])
-                elif one.address == "/VMC/Ext/Root/Pos":
-                    assert one.params == ["root", 0, 0, 0, 0, 0, 0, 1]
-                elif one.address == "/VMC/Ext/T":
-                    times.add(one.params[0])
-                else:
-                    assert (one.address, one.params) == ("/VMC/Ext/OK", [1])
-                    oks += 1
-        assert times == {1.5 + seed}
-        assert oks == 1
-        for name, place in places_of(bones).items():
-            part = next(part for part, (own, _) in BONES.items() if own == name)
-            mine = pose.position(part) * (-1.0, 1.0, 1.0)  # Unity has x to the right
-            assert np.abs(place - mine).max() < 1e-6, name
+    bones, times, oks = {}, set(), 0
+    for data in datagrams(sink, pose, when):
+        assert len(data) < 1472
+        for one in OscBundle(data):
+            if one.address == "/VMC/Ext/Bone/Pos":
+                bones[one.params[0]] = np.array(one.params[1:])
+            elif one.address == "/VMC/Ext/Root/Pos":
+                assert one.params == ["root", 0, 0, 0, 0, 0, 0, 1]
+            elif one.address == "/VMC/Ext/T":
+                times.add(one.params[0])
+            else:
+                assert (one.address, one.params) == ("/VMC/Ext/OK", [1])
+                oks += 1
+    assert times == {when}
+    assert oks == 1
+    return bones
 
 
-def places_of(bones):
-    """Return the places of bones (by name, place and rotation relative to the bone above) in Unity's axes."""
+def world_of(bones):
+    """Return rotations and places of bones, by name, in Unity's axes."""
     above = {name: next((BONES[one][0] for one in line if BONES[one][0] in bones), None)
              for name, line in BONES.values() if name in bones}  # fmt: skip
     out = {}
@@ -113,12 +107,47 @@ def places_of(bones):
             return sy.Rotation.identity(), np.zeros(3)
         R, p = frame(above[name])
         own = bones[name]
-        out[name] = p + R.apply(own[:3])
-        return R * sy.Rotation.from_quat(own[3:]), out[name]
+        out[name] = R * sy.Rotation.from_quat(own[3:]), p + R.apply(own[:3])
+        return out[name]
 
     for name in bones:
         frame(name)
     return out
+
+
+def test_an_independent_reader_finds_the_pose_that_was_sent(body, vmc):
+    """Places are those of the joints, and turns from pose to pose theirs, with x to the right."""
+    pytest.importorskip("pythonosc")
+    sink, _ = vmc
+    part_of = {name: part for part, (name, _) in BONES.items()}
+    mirror, before = np.diag([-1.0, 1.0, 1.0]), None
+    for seed in range(5):
+        pose = body.random_pose(seed)
+        found = world_of(read_by_python_osc(sink, pose, 1.5 + seed))
+        assert len(found) > 40
+        for name, (R, place) in found.items():
+            joint = part_of[name]
+            assert np.abs(place - mirror @ pose.position(joint)).max() < 1e-6, name
+            if before is not None:
+                turn = mirror @ (pose.rotation(joint) * before[0].rotation(joint).inv()).as_matrix() @ mirror
+                assert np.abs((R * before[1][name][0].inv()).as_matrix() - turn).max() < 1e-6, name
+        before = pose, found
+
+
+def test_a_t_pose_stands_as_unity_s_axes_have_it(body, vmc):
+    """Left-handed, y up, z ahead; no bone is turned in the T-pose."""
+    pytest.importorskip("pythonosc")
+    sink, _ = vmc
+    found = world_of(read_by_python_osc(sink, body.rest_pose(), 0.5))
+    place = {name: at for name, (_, at) in found.items()}
+    assert place["LeftHand"][0] < -0.3 < 0.3 < place["RightHand"][0]
+    assert place["Head"][1] > place["Hips"][1] > place["LeftFoot"][1]
+    assert place["LeftToes"][2] > place["LeftFoot"][2] + 0.05
+    axes = np.array([place["RightHand"] - place["LeftHand"], place["Head"] - place["Hips"],
+                     place["LeftToes"] - place["LeftFoot"]])  # fmt: skip
+    ours = [body.rest_pose().position(a) - body.rest_pose().position(b) for a, b in (
+        ("right_hand", "left_hand"), ("head", "hips"), ("left_toes", "left_foot"))]  # fmt: skip
+    assert np.linalg.det(axes) == pytest.approx(-np.linalg.det(ours))  # the other hand
 
 
 def test_a_t_pose_has_no_rotations(body, vmc):

@@ -33,7 +33,7 @@ _MIRROR_QUAT: Final = np.array([1.0, -1.0, -1.0, 1.0])
 _FARTHEST: Final = 1e4  # metres; numbers beyond are no places
 _UNIT: Final = 0.1  # by which the length of a quaternion may differ from 1
 _SIZE: Final = 1300  # bytes of a datagram, so that networks do not split it
-# A time that is so many seconds older, or the last of so many datagrams in a row that are older, is that of a new sender
+# A time that is older by so many seconds, or the last of so many datagrams in a row with older ones, is of a new sender
 _RESTART: Final = 1.0, 10
 _FIRST: Final = 3  # frames from which the bones of a body are taken
 
