@@ -121,15 +121,23 @@ class Sender:
 
     def __init__(self, kind, port, plan, seed, share=SHARE):
         given = json.dumps({"kind": kind, "port": port, "plan": plan, "seed": seed, "share": share})
-        self._process = subprocess.Popen([sys.executable, __file__, "--send", given], stdout=subprocess.PIPE)
+        self._told = tempfile.TemporaryFile()  # noqa: SIM115 - a pipe would be full before it is read
+        self._process = subprocess.Popen([sys.executable, __file__, "--send", given], stdout=self._told)
 
     @property
     def ended(self):
         return self._process.poll() is not None
 
+    def kill(self):
+        """End it at once."""
+        self._process.kill()
+        self._process.wait()
+
     def result(self):
         """Return when each frame was sent, (n, 2) frame and time, and the counts of the proxy."""
-        content = json.loads(self._process.communicate()[0])
+        self._process.wait()
+        self._told.seek(0)
+        content = json.loads(self._told.read())
         return np.array(content["times"]), content["counts"]
 
 
@@ -543,8 +551,7 @@ def command():
                  "code": running.returncode, "says": "verdict" in text, "traceback": "Traceback" in trouble,
                  "rows": rows}
             )  # fmt: skip
-    sender._process.kill()
-    sender._process.communicate()
+    sender.kill()
     return out
 
 

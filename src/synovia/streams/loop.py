@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from synovia.retargeting import LiveReport, LiveRetarget
 from synovia.streams.base import Sink, Source
 
 _WAIT: Final = 0.005  # seconds between two looks for a source
+_SWITCH: Final = 5e-4  # seconds after which other threads, such as those of a page, let the loop in
 _BEHIND: Final = 0.25  # seconds: a loop that is later begins anew instead of hurrying
 
 
@@ -66,6 +68,8 @@ def play(
     ticks = late = 0
     due = began
     interrupted: KeyboardInterrupt | None = None
+    switch = sys.getswitchinterval()
+    sys.setswitchinterval(min(switch, _SWITCH))
     try:
         while not source.ended and (seconds is None or time.monotonic() - began < seconds):
             samples = source.poll()
@@ -101,6 +105,7 @@ def play(
     except KeyboardInterrupt as stop:
         interrupted = stop
     finally:
+        sys.setswitchinterval(switch)
         source.close()
         for sink in open_sinks:
             sink.close()

@@ -22,8 +22,10 @@ if TYPE_CHECKING:
     from synovia.model import Skeleton
     from synovia.retargeting import LiveRetarget
     from synovia.streams import Run, Sink
+    from synovia.viewer import PageSink
 
 _RATE: Final = 60.0  # ticks per second, if the source does not say
+_PAGE: Final = "page"  # as a sink
 
 
 @described
@@ -35,8 +37,8 @@ class Live(Roles):
     )
     target: str = argument(help="The model to move.", kind=Model(), metavar="DST", completes="models")
     to: Any = option(
-        default=(), help="Where poses go: vmc://HOST:PORT, udp://HOST:PORT or - (lines of JSON), or a CSV file; repeat"
-        " for more.", metavar="SINK", repeats=True,
+        default=(), help="Where poses go: page (the live page), vmc://HOST:PORT, udp://HOST:PORT or - (lines of JSON),"
+        " or a CSV file; repeat for more.", metavar="SINK", repeats=True,
     )  # fmt: skip
     rate: float | None = option(
         default=None, help="Ticks per second.", kind=Number(0, 1000, above=True), metavar="HZ",
@@ -75,6 +77,11 @@ class Live(Roles):
     )  # fmt: skip
     fast: bool = option(default=False, help="Do not wait between ticks: one for each pose of SRC.")
     remote: bool = option(default=False, help="Allow addresses that other machines reach.")
+    port: int = option(
+        default=8080, help="Port of --to page to try first; 0 for any.", kind=Number(0, 2**16 - 1, whole=True),
+        metavar="N",
+    )  # fmt: skip
+    browser: bool = option(default=True, help="Open a browser for --to page.")
     force: bool = option(default=False, like=FORCE)
     as_json: bool = option(default=False, like=JSON)
 
@@ -84,8 +91,8 @@ def live(given: Live) -> int:
     """Retarget a moving source while it moves, such as a tracked person, to a character or a robot.
 
     The first second of the source is learned; then the body follows, and its feet stand where those of the source do.
-    Without a source it holds. At the end, and after Ctrl+C, the command prints what has passed; the exit code is 1 if the
-    verdict on it is "failed".
+    Without a source it holds. At the end, and after Ctrl+C, the command prints what has passed; the exit code is 1 if
+    the verdict on it is "failed".
 
     For example: synovia live vmc://127.0.0.1:39539 robot.urdf --to udp://127.0.0.1:9000 --acceleration 50
     """
@@ -95,25 +102,42 @@ def live(given: Live) -> int:
     skeleton = None if given.model is None else given.load_body(given.model, Terminal())
     source = open_source(given.source, skeleton, remote=given.remote, paced=not given.fast)
     made: list[LiveRetarget] = []
+    page: PageSink | None = None
+    if _PAGE in given.to:
+        from synovia import viewer
+
+        title = f"{given.source} onto {target.name}"
+        page = viewer.PageSink(target, title, port=given.port, browser=given.browser)
+        talk(f"the live page is at {page.view.url}")
 
     def make(body: Skeleton) -> LiveRetarget:
         made.append(_live(given, body, target, given.rate or getattr(source, "rate", _RATE)))
+        if page is not None:
+            page.follow(made[0])
         return made[0]
 
     def sinks(body: Skeleton) -> Sequence[Sink]:
         from synovia.streams import open_sink
 
-        return [open_sink(text, body, remote=given.remote, force=given.force) for text in given.to]
+        others = [open_sink(text, body, remote=given.remote, force=given.force) for text in given.to if text != _PAGE]
+        return others if page is None else [*others, page]
 
     address = getattr(source, "address", None)
     if address is not None:
         talk(printable(f"listening on {address[0]}, port {address[1]}; Ctrl+C ends it."))
-    run = play(source, make, sinks, seconds=given.seconds, paced=not given.fast)
-    if given.save_calibration is not None and made and made[0].calibration is not None:
-        made[0].calibration.save(given.save_calibration, force=given.force)
-    _tell(given, run)
-    if run.interrupted is not None:
-        raise run.interrupted
+    try:
+        run = play(source, make, sinks, seconds=given.seconds, paced=not given.fast)
+        if given.save_calibration is not None and made and made[0].calibration is not None:
+            made[0].calibration.save(given.save_calibration, force=given.force)
+        _tell(given, run)
+        if run.interrupted is not None:
+            raise run.interrupted
+        if page is not None and given.seconds is None:
+            talk("The source has ended; the page stays, for its recording. Ctrl+C ends it.")
+            page.view.wait()
+    finally:
+        if page is not None:
+            page.view.stop()
     return int(run.report is not None and run.report.verdict == "failed")
 
 
@@ -138,7 +162,7 @@ def _tell(given: Live, run: Run) -> None:
         if report is not None:
             content |= {
                 "verdict": report.verdict, "findings": list(report.findings), "seconds": report.seconds,
-                "held": report.held, "losses": report.losses, "learning": report.learning,
+                "held": report.held, "samples": report.samples, "losses": report.losses, "learning": report.learning,
                 "samples_left_out": dict(report.dropped), "limited": dict(report.limited),
                 "off_deg": {limb: math.degrees(angle) for limb, angle in report.off.items()},
                 "slide": report.slide, "standing": report.standing, "missed": report.missed,

@@ -42,6 +42,7 @@ class LivePose(Pose):
             source; ``STALLED`` if feet miss their places.
         standing: Roles of the points of feet that stand.
         axes: The axes of the body, and ``reasons``, which limit holds each of them back, (axes,).
+        behind: How far it is behind the newest sample, seconds; None if the samples have no time stamps.
 
     Example:
         >>> import synovia as sy
@@ -52,7 +53,7 @@ class LivePose(Pose):
         ('REACHED', {})
     """
 
-    __slots__ = ("axes", "reasons", "standing", "status", "velocity")
+    __slots__ = ("axes", "behind", "reasons", "standing", "status", "velocity")
 
     velocity: Array
     status: Status
@@ -181,7 +182,8 @@ class LiveRetarget(ChecksArguments):
         for name, (mine, other) in pairs.items():
             if not same_body(mine, other):
                 raise InputError(
-                    "calibration", value=f"one for the {name} {other.name}",
+                    "calibration",
+                    value=f"one for the {name} {other.name}",
                     expected=f"one for {mine.name}, with the same joints and lengths of bones",
                     hint="learn a new one: LiveCalibration.learn(clip, target)",
                 )
@@ -218,7 +220,7 @@ class LiveRetarget(ChecksArguments):
         self._sample: Array | None = None
         self._age = math.inf  # seconds since the last sample
         self._lost = True
-        self._ticks = self._held = self._losses = self._taught = 0
+        self._ticks = self._held = self._losses = self._taught = self._samples = 0
         self._invalid = 0
         self._behind = 0.0
         self._timed = 0
@@ -251,12 +253,14 @@ class LiveRetarget(ChecksArguments):
             return
         if time is None:
             self._sample, self._age = q, 0.0
+            self._samples += 1
         elif not is_number(time) or not math.isfinite(time):
             self._invalid += 1
         else:
             self._sample = None
             if self._playout.put(q, float(time)):
                 self._age = 0.0
+                self._samples += 1
 
     def step(self, pose: Pose | Array | None = None, time: float | None = None) -> LivePose:
         """Take one tick.
@@ -350,6 +354,8 @@ class LiveRetarget(ChecksArguments):
         pose = cast("LivePose", LivePose.trusted(self.skeleton, q.copy()))
         pose.velocity, pose.status = body.velocity, status
         pose.axes, pose.reasons = body.axes, body.axes.table[:, REASON].copy()
+        timed = self._sample is None and status is not Status.HOLDING
+        pose.behind = self._playout.behind if timed else None
         pose.standing = self._stand.roles if self._stand is not None and status is not Status.HOLDING else ()
         return pose
 
@@ -368,6 +374,7 @@ class LiveRetarget(ChecksArguments):
             seconds=self._ticks / self.rate,
             learning=self._taught,
             held=self._held,
+            samples=self._samples,
             dropped=dropped,
             losses=self._losses,
             behind=self._behind / self._timed if self._timed else 0.0,

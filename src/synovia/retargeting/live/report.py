@@ -35,6 +35,7 @@ class LiveReport:
         seconds: The same in seconds.
         learning: Ticks in which the source was learned.
         held: Ticks in which the body held because its source was lost.
+        samples: Samples of the source that count.
         dropped: Samples that were left out, by the reason: "doubled", "out of order", "too many", "not finite".
         losses: How often the source was lost.
         limited: Share of the ticks in which a limit held a joint back, by joint, the largest first.
@@ -57,6 +58,7 @@ class LiveReport:
     seconds: float
     learning: int
     held: int
+    samples: int
     dropped: Mapping[str, int]
     losses: int
     limited: Mapping[str, float]

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Final, Protocol
 import numpy as np
 
 from synovia.draw.theme import THEMES
-from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
@@ -25,6 +24,7 @@ from synovia.viewer.page.style import BRANDS, GOOD, WARN, note, safe
 from synovia.viewer.retarget.figure import Figure
 from synovia.viewer.retarget.limbs import BAD, FAIR, Limb
 from synovia.viewer.retarget.transfer import Outcome, Transfer
+from synovia.viewer.scene.bodies import extent
 from synovia.viewer.scene.skin import Look
 from synovia.viewer.serving.view import Aim, Host
 
@@ -84,8 +84,8 @@ class RetargetPage:
             control_width="large", dark_mode=dark, show_logo=False, show_share_button=False, brand_color=BRANDS[dark]
         )
         theme = THEMES["dark" if dark else "light"]
-        scale, first = _TALL / _height(transfer.target), transfer.outcome.answer
-        other = _TALL / _height(transfer.motion.skeleton) if first is None else scale * first.scale  # legs alike
+        scale, first = _TALL / extent(transfer.target), transfer.outcome.answer
+        other = _TALL / extent(transfer.motion.skeleton) if first is None else scale * first.scale  # legs alike
         scales = other, scale
         bodies = transfer.motion.skeleton, transfer.target
         self.figures = [
@@ -261,11 +261,6 @@ def first_aim(transfer: Transfer) -> Aim:
     del transfer
     up, position, middle = np.array([(0.0, 1.0, 0.0), (0.7, 1.3, 3.7), (0.0, 0.8, 0.0)])
     return Aim(up, position, middle, fov=_VIEW, near=0.01, far=200.0)
-
-
-def _height(skeleton: Skeleton) -> float:
-    """Return the largest extent of a body at rest, length units."""
-    return float(np.ptp(skeleton.rest_pose().positions, axis=0).max()) or 1.0
 
 
 def _frames(motion: Motion, seconds: float) -> Array:

@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 
-from synovia.draw.scene import upward
 from synovia.errors import SynoviaError, UnsupportedError
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
@@ -19,7 +18,7 @@ from synovia.retargeting import Retargeted, draft_map, retarget
 from synovia.viewer.editing.undo import Undo
 from synovia.viewer.retarget.limbs import Limb, compare_limbs
 from synovia.viewer.retarget.rest import Angles, adjusted, pose_of
-from synovia.viewer.scene.bodies import ahead_of
+from synovia.viewer.scene.bodies import axes_of
 
 Map = dict[str, tuple[str, str]]  # (source joint, target joint) by part, "" for none
 _LOW: Final = 20.0  # percent of the frames whose lowest joint may be below the floor
@@ -196,7 +195,7 @@ class Transfer:
         answer = self.outcome.answer
         if answer is not None:
             return answer.source.basis, answer.target.basis
-        return _axes_of(self.motion.skeleton), _axes_of(self.target)
+        return axes_of(self.motion.skeleton), axes_of(self.target)
 
     def compute(self) -> Outcome:
         """Carry the clip over with the present settings; takes seconds for a long clip."""
@@ -220,10 +219,3 @@ class Transfer:
         with self.lock:
             self.outcome = outcome
         return outcome
-
-
-def _axes_of(skeleton: Skeleton) -> Array:
-    """Return the rotation from the axes of a body to the world by the axes of its file."""
-    up, ahead = upward(skeleton), ahead_of(skeleton)
-    left = np.cross(up, ahead)
-    return np.stack([left, up, np.cross(left, up)], axis=1)

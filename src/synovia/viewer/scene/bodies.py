@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.draw.camera import direction
-from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, thickness, up_of
+from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, thickness, up_of, upward
 from synovia.draw.theme import Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, matrix_to_quat
@@ -159,3 +159,15 @@ class BodyMeshes:
 def ahead_of(skeleton: Skeleton) -> Array:
     """Return the unit vector, (3,), towards the viewer of a body: its forward axis if the file names one."""
     return direction(skeleton.forward, "x" if up_of(skeleton)[-1] == "z" else "z")
+
+
+def axes_of(skeleton: Skeleton) -> Array:
+    """Return the rotation (3, 3) from the axes of a body (x left, y up, z ahead) to the world, by those of its file."""
+    up, ahead = upward(skeleton), ahead_of(skeleton)
+    left = np.cross(up, ahead)
+    return np.stack([left, up, np.cross(left, up)], axis=1)
+
+
+def extent(skeleton: Skeleton) -> float:
+    """Return the largest extent of a body at rest, length units."""
+    return float(np.ptp(skeleton.rest_pose().positions, axis=0).max()) or 1.0

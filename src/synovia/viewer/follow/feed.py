@@ -1,0 +1,187 @@
+"""What a live body sends to its page: the newest pose, figures of the last moments, and a recording."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import UnsupportedError
+from synovia.ik import Status
+from synovia.kernels.layout import AXIS_VELOCITY, TOP_SPEED
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.retargeting import LivePose, LiveReport, LiveRetarget
+
+EACH: Final = 0.2  # seconds between two looks at the figures
+_SPAN: Final = 2.0  # seconds over which rates are counted
+_LONGEST: Final = 600.0  # seconds of a recording
+_QUIET: Final = 1.0  # seconds without a tick after which the source is silent
+_NO_LIMIT: Final = 1e9  # a velocity that no joint has
+
+
+@dataclass(frozen=True, slots=True)
+class Figures:
+    """Figures of the last moments.
+
+    Args:
+        source: Samples of the source per second; None if nobody counts them.
+        ticks: Ticks per second.
+        delay: Seconds from the newest sample to the one that is played; None if the samples have no time stamps.
+        status: Status of the last tick; None before the first one, or if no tick has come for a second.
+        learning: Whether the source is being learned.
+        ended: Whether no more poses come.
+        limited: Which limit holds a joint back, by joint.
+        speeds: Velocity of these joints as a part of their limit, by joint.
+        report: What has passed; None if nobody counts it.
+        recorded: Seconds that are recorded.
+    """
+
+    source: float | None = None
+    ticks: float = 0.0
+    delay: float | None = None
+    status: Status | None = None
+    learning: bool = False
+    ended: bool = False
+    limited: dict[str, str] = field(default_factory=dict[str, str])
+    speeds: dict[str, float] = field(default_factory=dict[str, float])
+    report: LiveReport | None = None
+    recorded: float = 0.0
+
+
+class Feed:
+    """Takes the poses of a live body in one thread, and gives them to pages in others.
+
+    Args:
+        skeleton: The body, as it was given.
+        clock: Returns the time in seconds.
+    """
+
+    def __init__(self, skeleton: Skeleton, clock: Callable[[], float] = time.monotonic) -> None:
+        """Start without poses."""
+        self.skeleton = skeleton
+        self._clock, self._lock = clock, threading.Lock()
+        self._live: LiveRetarget | None = None
+        self._pose: Pose = skeleton.rest_pose()
+        self._marks: deque[tuple[float, int, int]] = deque()  # time, number of ticks and of samples
+        self._ticks, self._last, self._looked = 0, -np.inf, -np.inf
+        self._figures = Figures()
+        self._ended = False
+        self._recording = False
+        self._rows: list[Array] = []
+        self._recorded: Pose | None = None  # the last pose of the recording
+
+    def follow(self, live: LiveRetarget) -> None:
+        """Take figures from a live body too: rate and delay of its source, limits, and what has passed."""
+        self._live = live
+
+    def send(self, pose: Pose) -> None:
+        """Take a pose; called by the thread that moves the body."""
+        now = self._clock()
+        with self._lock:
+            self._pose, self._last, self._ended = pose, now, False
+            self._ticks += 1
+            if self._recording:
+                self._record(pose)
+            if now - self._looked >= EACH:
+                self._looked = now
+                self._figures = self._look(pose, now)
+
+    def end(self) -> None:
+        """Note that no more poses come."""
+        with self._lock:
+            self._ended = True
+
+    def _look(self, pose: Pose, now: float) -> Figures:
+        """Return the figures of this moment."""
+        live = self._live
+        report = None if live is None else live.report()
+        marks = self._marks
+        marks.append((now, self._ticks, 0 if report is None else report.samples))
+        while len(marks) > 2 and now - marks[0][0] > _SPAN:
+            marks.popleft()
+        span = max(now - marks[0][0], 1e-9)
+        ticks, samples = (float(marks[-1][k] - marks[0][k]) / span for k in (1, 2))
+        if not isinstance(pose, LivePose):
+            return Figures(ticks=ticks)
+        return Figures(
+            source=None if report is None else samples,
+            ticks=ticks,
+            delay=pose.behind,
+            status=pose.status,
+            learning=live is not None and live.calibration is None,
+            limited=pose.limited,
+            speeds=_speeds(pose),
+            report=report,
+        )
+
+    @property
+    def pose(self) -> Pose:
+        """The newest pose; the rest pose before the first."""
+        return self._pose
+
+    def figures(self) -> Figures:
+        """Return the figures of the last moments."""
+        with self._lock:
+            found, quiet = self._figures, self._clock() - self._last > _QUIET
+            recorded = max(len(self._rows) - 1, 0) / self.rate
+            return Figures(
+                source=found.source, ticks=0.0 if quiet else found.ticks, delay=found.delay,
+                status=None if quiet else found.status, learning=found.learning, ended=self._ended,
+                limited={} if quiet else found.limited, speeds=found.speeds, report=found.report, recorded=recorded,
+            )  # fmt: skip
+
+    # --- recording -------------------------------------------------------------------------------------------------
+
+    @property
+    def rate(self) -> float:
+        """Frames per second of a recording: those of the ticks."""
+        return 60.0 if self._live is None else self._live.rate
+
+    def record(self, *, on: bool) -> None:
+        """Begin a new recording, or end it; it ends by itself after ten minutes."""
+        with self._lock:
+            if on and not self._recording:
+                self._rows, self._recorded = [], None
+            self._recording = on
+
+    def _record(self, pose: Pose) -> None:
+        """Add a pose to the recording, which begins anew if the body is another one."""
+        if self._recorded is not None and pose.skeleton is not self._recorded.skeleton:
+            self._rows = []
+        self._recorded = pose
+        if len(self._rows) <= _LONGEST * self.rate:
+            self._rows.append(pose.q.copy())
+
+    @property
+    def recording(self) -> bool:
+        """Whether poses are recorded."""
+        return self._recording
+
+    def clip(self) -> Motion:
+        """Return the recording.
+
+        Raises:
+            UnsupportedError: If there is none.
+        """
+        with self._lock:
+            if self._recorded is None or not self._rows:
+                raise UnsupportedError("nothing is recorded", hint="switch Record on while the source moves")
+            return Motion(self._recorded.skeleton, np.array(self._rows), self.rate, name="live")
+
+
+def _speeds(pose: LivePose) -> dict[str, float]:
+    """Return the velocity of each joint that a limit holds back, as a part of its limit."""
+    table, names = pose.axes.table, pose.axes.skeleton.joint_keys
+    out: dict[str, float] = {}
+    for axis in np.flatnonzero(pose.reasons).tolist():
+        name, top = names[int(pose.axes.joints[axis])], float(table[axis, TOP_SPEED])
+        share = 1.0 if top > _NO_LIMIT else abs(float(table[axis, AXIS_VELOCITY])) / top
+        out[name] = max(out.get(name, 0.0), min(share, 1.0))
+    return out

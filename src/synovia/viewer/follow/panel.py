@@ -1,0 +1,149 @@
+"""The controls of the page of a live body: a meter, what is shown, and a recording."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final
+
+from synovia.ik import Status
+from synovia.text import counted
+from synovia.viewer.follow.feed import Figures
+from synovia.viewer.page.control import connect
+from synovia.viewer.page.saving import motion_file
+from synovia.viewer.page.style import BAD, DIM, GOOD, PRIMARY, WARN, note, safe, status_line, style
+from synovia.viewer.scene.skin import SHOWN
+
+if TYPE_CHECKING:
+    from synovia.viewer.follow.page import FollowPage
+
+_FILES: Final = (("GLB", ".glb"), ("BVH", ".bvh"), ("npz", ".npz"))
+_FULL: Final = 0.1  # seconds of delay that fill the bar
+_MOST: Final = 8  # most joints with a bar
+_SLOW: Final = 0.9  # part of the rate below which ticks are late
+_LINE: Final = '<div style="height:3.1em">{}</div>'  # as high as a line with a message
+
+
+class Panel:
+    """The controls of one page.
+
+    Args:
+        page: The page.
+        title: Title of the page.
+    """
+
+    def __init__(self, page: FollowPage, title: str) -> None:
+        """Add the controls."""
+        self._page, self._feed = page, page.feed
+        gui = page.client.gui
+        gui.set_panel_label(f"Synovia: {title}"[:60])
+        gui.add_html(style(f"{title} · Synovia"))
+        self._status = gui.add_html("")
+        self._meter = gui.add_html("")
+        self._limits = gui.add_html("")
+        self._on(gui.add_checkbox("In place", page.in_place, hint="Hold the hips still."), self._set_in_place)
+        self._on(gui.add_dropdown("Look", SHOWN, initial_value="both"), page.figure.look)
+        self._record = self._on(
+            gui.add_checkbox("Record", self._feed.recording, hint="Every tick, at most ten minutes."), self._switch
+        )
+        self._length = gui.add_html("")
+        for number, (name, ending) in enumerate(_FILES):
+            button = gui.add_button(f"Save clip ({name})", color=None if number else PRIMARY)
+            self._on(button, partial(self._save, ending), click=True, slow=True)
+        self._passed = gui.add_html("")
+        self.show()
+
+    def _on(self, handle: Any, action: Any, *, click: bool = False, slow: bool = False) -> Any:
+        """Call an action after each change of a control."""
+        return connect(handle, action, self._page.message, on="click" if click else "update", slow=slow)
+
+    def _set_in_place(self, on: Any) -> None:
+        self._page.in_place = bool(on)
+
+    def _switch(self, on: Any) -> None:
+        self._feed.record(on=bool(on))
+
+    def _save(self, ending: str, _: Any) -> None:
+        """Send the recording to the browser; the server keeps no file."""
+        self._page.client.send_file_download(
+            f"live{ending}", motion_file(self._feed.clip(), ending), save_immediately=True
+        )
+
+    def show(self) -> None:
+        """Show the figures of this moment; only what has changed is sent."""
+        found, text = self._feed.figures(), self._page.message.text
+        for handle, content in (
+            (self._status, status_line(note(safe(text), WARN)) if text else _LINE.format(_status(found))),
+            (self._meter, _meter(found, self._feed.rate)),
+            (self._limits, _limits(found)),
+            (self._length, note(f"{found.recorded:.1f} s recorded.") if found.recorded else ""),
+            (self._passed, _passed(found)),
+        ):
+            if handle.content != content:
+                handle.content = content
+        if self._record.value != self._feed.recording:
+            self._record.value = self._feed.recording
+
+
+def _status(found: Figures) -> str:
+    """Return what the body does now, as HTML."""
+    if found.ended:
+        return note("The source has ended.", DIM)
+    if found.status is None:
+        return note("Waiting for the source.", WARN)
+    if found.status is Status.HOLDING:
+        return note("Learning the source." if found.learning else "No source: the body holds.", WARN)
+    if found.status is Status.STALLED:
+        return note("A foot misses its place.", BAD)
+    if found.limited:
+        return note(f"Limits hold {counted(len(found.limited), 'joint')} back.", WARN)
+    if found.status is Status.LATE:
+        return note("Going over to the source.", WARN)
+    return note("Following.", GOOD)
+
+
+def _meter(found: Figures, rate: float) -> str:
+    """Return rates and delay as bars, as HTML."""
+    rows = [("Ticks", f"{found.ticks:.0f}/s", found.ticks / rate, found.ticks < _SLOW * rate)]
+    if found.source is not None:
+        rows.insert(0, ("Source", f"{found.source:.0f}/s", found.source / rate, False))
+    if found.delay is not None:
+        rows.append(("Delay", f"{1e3 * found.delay:.0f} ms", found.delay / _FULL, found.delay > _FULL))
+    return _bars([(name, text, share, "late" if bad else "") for name, text, share, bad in rows])
+
+
+def _limits(found: Figures) -> str:
+    """Return the joints that a limit holds back, the fastest first, as HTML."""
+    if not found.limited:
+        return ""
+    joints = sorted(found.limited, key=lambda name: -found.speeds.get(name, 0.0))
+    rows = [(name, found.limited[name], found.speeds.get(name, 1.0), found.limited[name]) for name in joints[:_MOST]]
+    more = len(joints) - len(rows)
+    return note("Held back by limits:") + _bars(rows) + (note(f"and {more} more.", DIM) if more else "")
+
+
+def _bars(rows: list[tuple[str, str, float, str]]) -> str:
+    """Return bars as HTML: name, text, share of the whole, and a limit or "" for an ordinary one."""
+    out = [
+        f'<div data-limit="{safe(limit)}"><b title="{safe(name)}">{safe(name)}</b>'
+        f'<span role="img" aria-label="{safe(name)}: {safe(text)}"><i style="width:{_percent(share)}%"></i></span>'
+        f'<em style="{"" if limit else "color:inherit"}">{safe(text)}</em></div>'
+        for name, text, share, limit in rows
+    ]
+    return f'<div class="synovia-speed">{"".join(out)}</div>'
+
+
+def _percent(share: float) -> str:
+    """Return a share as whole percent, 0 to 100."""
+    return f"{100.0 * min(max(share, 0.0), 1.0):.0f}"
+
+
+def _passed(found: Figures) -> str:
+    """Return what has passed since the beginning, as HTML."""
+    if found.report is None:
+        return ""
+    report = found.report
+    lines = [f"Since the beginning: {counted(report.ticks, 'tick')}, source lost {counted(report.losses, 'time')}."]
+    if report.dropped:
+        lines.append("Left out: " + ", ".join(f"{n} {why}" for why, n in report.dropped.items()) + ".")
+    lines += [f"{line[0].upper()}{line[1:]}." for line in report.findings]
+    return "".join(note(safe(line), DIM) for line in lines)
