@@ -7,8 +7,8 @@ end effectors, such as ``InverseKinematicsEEToJoints``, get an object with the t
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,14 +17,11 @@ from synovia.facade import IK
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.ik.solution import Solution
 from synovia.io.load import load_model
-from synovia.model import Kind, Pose, Skeleton
-from synovia.model.geometry import Array, as_numbers, is_number
+from synovia.lerobot.motors import AWAY, Motors, in_radians
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array, as_numbers
 from synovia.servo import Command, Servo
 from synovia.solver import FullBody
-from synovia.text import counted
-
-_MOVING: Final = (Kind.HINGE, Kind.SLIDE)
-_AWAY: Final = 15.0  # default of ``window``, degrees or length units
 
 
 class Kinematics:
@@ -79,27 +76,14 @@ class Kinematics:
         velocity: Any = None,
         acceleration: Any = None,
         jerk: Any = None,
-        window: float = _AWAY,
+        window: float = AWAY,
     ) -> None:
         """Read the model and find the joints."""
         self.skeleton = urdf_path if isinstance(urdf_path, Skeleton) else load_model(urdf_path)
         self.target_frame_name = target_frame_name
-        joints = self.skeleton.joints
         self.skeleton.locate(target_frame_name)  # an unknown or ambiguous name is an error here
-        self.joint_names = (
-            [joint.name for joint in joints if joint.kind in _MOVING and joint.mimic is None]
-            if joint_names is None
-            else list(joint_names)
-        )
-        rows = list(self.skeleton.by_row([(name, name) for name in self.joint_names], "value"))
-        for name, row in zip(self.joint_names, rows, strict=True):
-            joint = joints[row]
-            if joint.kind not in _MOVING or joint.mimic is not None:
-                found = "a mimic joint" if joint.mimic is not None else joint.kind.name
-                raise InputError(f"joint {name!r}", value=found, expected="a hinge or slide of its own")
-        self._places = [self.skeleton.q_slice(row).start for row in rows]
-        self._rows = rows
-        self._scale = np.array([_per(joints[row].kind) for row in rows])
+        self._motors = motors = Motors(self.skeleton, joint_names)
+        self.joint_names = motors.names
         self._problems: dict[tuple[bool, bool, int], IK] = {}
         self.solution: Solution | None = None
         self.command: Command | None = None
@@ -109,43 +93,14 @@ class Kinematics:
         if fps is not None:
             if acceleration is None:
                 raise InputError("acceleration", expected="a limit, degrees per s²", hint="fps takes one with it")
-            limits = {name: self._in_radians(name, given) for name, given in limits.items()}
+            limits = {name: in_radians(self.skeleton, name, given) for name, given in limits.items()}
             self._servo = Servo(self.skeleton, PoseGoal(target_frame_name), rate=fps, **limits)
         elif any(given is not None for given in limits.values()):
             raise InputError("velocity, acceleration, jerk", expected="fps beside them", hint="limits need a rate")
 
-    def _in_radians(self, name: str, given: Any) -> Any:
-        """Return a limit of motion by row, with radians for hinges; None and shares stay as they are.
-
-        Raises:
-            UnknownNameError: If a joint does not exist.
-            InputError: If a limit is no number.
-        """
-        if given is None or isinstance(given, str):
-            return given
-        joints = self.skeleton.joints
-        if not isinstance(given, Mapping):
-            if not is_number(given):
-                raise InputError(name, value=given, expected="a number, or numbers by joint")
-            return {row: given / _per(joint.kind) for row, joint in enumerate(joints) if joint.kind in _MOVING}
-        by_row = self.skeleton.by_row(cast("Mapping[Any, Any]", given), name)
-        return {
-            row: float(as_numbers(value, (), f"{name} of {joints[row].name!r}")) / _per(joints[row].kind)
-            for row, value in by_row.items()
-        }
-
     def reset(self) -> None:
         """Begin anew: the next call with ``fps`` starts from its current joints, at rest."""
         self.solution = self.command = None
-
-    def _pose(self, values: Any) -> tuple[Pose, Array]:
-        """Return the pose of joint values, and all values as numbers; those after the joints are left alone."""
-        given = as_numbers(values, (-1,), "joint values")
-        if len(given) < len(self._places):
-            raise InputError("joint values", value=len(given), expected=counted(len(self._places), "number"))
-        q = self.skeleton.rest_q.copy()
-        q[self._places] = given[: len(self._places)] / self._scale
-        return Pose(self.skeleton, self.skeleton.follow(q)), given
 
     def forward_kinematics(self, joint_pos_deg: Any) -> Array:
         """Return the pose of the end effector in the frame of the model, (4, 4).
@@ -156,7 +111,7 @@ class Kinematics:
         Raises:
             InputError: If there are too few values, or one is not finite.
         """
-        return self._pose(joint_pos_deg)[0].transform(self.target_frame_name)
+        return self._motors.pose(joint_pos_deg)[0].transform(self.target_frame_name)
 
     def inverse_kinematics(
         self,
@@ -184,7 +139,7 @@ class Kinematics:
         Raises:
             InputError: If a value cannot be used.
         """
-        pose, given = self._pose(current_joint_pos)
+        pose, given = self._motors.pose(current_joint_pos)
         weights = (
             float(as_numbers(position_weight, (), "position_weight")),
             float(as_numbers(orientation_weight, (), "orientation_weight")),
@@ -201,7 +156,7 @@ class Kinematics:
         out = given.copy()
         if self._servo is None:
             self.solution = self._problem(key).solve(targets, pose, follow=True)
-            out[: len(self._places)] = self.solution.q[self._places] * self._scale
+            out[: len(self.joint_names)] = self._motors.values(self.solution.q)
             return out
         return self._tick(self._servo, self._problem(key), targets, pose, out)
 
@@ -210,15 +165,14 @@ class Kinematics:
 
         The servo gets the pose that the tool has in the answer: one that the arm reaches, whatever was asked for.
         """
-        moving = np.isin(self._rows, list(servo.ik.moving))
-        at, scale = np.array(self._places)[moving], self._scale[moving]
+        moving = np.isin(self._motors.rows, list(servo.ik.moving))
         command, start = self.command, self.solution
-        if command is None or np.abs((pose.q - command.q)[at] * scale).max(initial=0.0) > self._window:
+        if command is None or np.abs(self._motors.values(pose.q - command.q)[moving]).max(initial=0.0) > self._window:
             servo.reset(pose)
             start = None
         self.solution = problem.solve(targets, pose if start is None else start.pose, follow=True)
         self.command = servo.step(self.solution.pose.transform(self.target_frame_name))
-        out[: len(self._places)][moving] = self.command.q[at] * scale
+        out[: len(moving)][moving] = self._motors.values(self.command.q)[moving]
         return out
 
     def _problem(self, key: tuple[bool, bool, int]) -> IK:
@@ -234,8 +188,3 @@ class Kinematics:
                 )
             self._problems[key] = IK(self.skeleton, goals, FullBody())
         return self._problems[key]
-
-
-def _per(kind: Kind) -> float:
-    """Return the factor from values of the model to values here: degrees for hinges."""
-    return float(np.degrees(1.0)) if kind is Kind.HINGE else 1.0

@@ -1,0 +1,133 @@
+"""A robot that follows a tracked body tick by tick, in the units of LeRobot."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.io.load import load_model
+from synovia.lerobot.motors import AWAY, Motors, in_radians
+from synovia.model import Pose, Skeleton
+from synovia.model.geometry import Array, as_numbers
+from synovia.retargeting import LiveCalibration, LivePose, LiveRetarget
+from synovia.retargeting.rest_pose import Rest
+
+
+class BodyToJoints:
+    """Joint values of a robot with arms, or arms and legs, that follows a tracked person.
+
+    Each call is a tick of a ``LiveRetarget`` whose base stays where it is: limbs have the directions of the person's, if
+    the joints and their limits of motion allow it. Hinges are in degrees, slides in the length unit of the file.
+    ``synovia.lerobot.steps`` has the processor step of LeRobot.
+
+    An arm that is not built like a human's follows a tracked wrist better: by ``Kinematics`` with ``fps``.
+
+    Args:
+        robot: The robot: a skeleton, a file, or the name of a bundled model.
+        source: The body that is tracked, such as ``VmcSource.skeleton``.
+        motor_names: Joints in the order of the values, without grippers; None for all hinges and slides that are no
+            mimic joints, in the order of the file.
+        fps: Calls per second.
+        acceleration: Highest acceleration, degrees/s² (slides: length units/s²): of all joints, or by joint.
+        velocity: Highest velocity, likewise, per s; ``"30%"`` for a share of the limits of the file; None for all of
+            them.
+        jerk: Highest jerk, likewise, per s³; None for no limit.
+        joint_map: As in ``retarget``.
+        rest: As in ``LiveRetarget``.
+        up: Axis of the source that points up, for example ``"z"``; None to find it.
+        calibration: A calibration or its file; None to learn it from the source.
+        learn: Seconds for which the source is learned; 0 for its first pose alone.
+        timeout: Seconds without a sample after which the robot holds.
+        window: How far the current joints may be from the last answer, degrees or length units. Beyond that, motion
+            begins anew from the current joints, at rest.
+
+    Attributes:
+        live: The body that follows; ``live.report()`` judges it, ``live.calibration`` can be saved.
+        pose: The pose of the last call, with its ``status`` and what is ``limited``; None before the first.
+
+    Raises:
+        FileError: If a file cannot be read.
+        InputError: If a value cannot be used.
+        UnknownNameError: If a joint does not exist.
+
+    Example:
+        >>> import synovia as sy
+        >>> from synovia.lerobot import BodyToJoints
+        >>> arm = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0)])
+        >>> BodyToJoints(arm, arm, fps=30, acceleration=500.0)
+        Traceback (most recent call last):
+        ...
+        synovia.errors.InputError: motors of chain: expected at least one hinge or slide, got 0
+    """
+
+    def __init__(
+        self,
+        robot: Skeleton | str | os.PathLike[str],
+        source: Skeleton,
+        motor_names: Sequence[str] | None = None,
+        *,
+        fps: float,
+        acceleration: Any,
+        velocity: Any = None,
+        jerk: Any = None,
+        joint_map: Mapping[str, tuple[Any, Any]] | None = None,
+        rest: Rest | None = None,
+        up: str | None = None,
+        calibration: LiveCalibration | str | os.PathLike[str] | None = None,
+        learn: float = 1.0,
+        timeout: float = 0.5,
+        window: float = AWAY,
+    ) -> None:
+        """Read the robot and find its motors."""
+        self.skeleton = skeleton = robot if isinstance(robot, Skeleton) else load_model(robot)
+        self._motors = Motors(skeleton, motor_names)
+        self.motor_names = self._motors.names
+        if not self.motor_names:
+            raise InputError(f"motors of {skeleton.name}", value=0, expected="at least one hinge or slide")
+        if acceleration is None:
+            raise InputError("acceleration", expected="a limit, degrees per s²")
+        limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
+        self._window = float(as_numbers(window, (), "window"))
+        self.live = LiveRetarget(
+            source, skeleton, rate=fps, root="fixed", joint_map=joint_map, rest=rest, up=up, calibration=calibration,
+            learn=learn, timeout=timeout, **{name: in_radians(skeleton, name, given) for name, given in limits.items()},
+        )  # fmt: skip
+        self.pose: LivePose | None = None
+
+    def reset(self) -> None:
+        """Begin anew: the next call starts from its current joints, at rest."""
+        self.pose = None
+
+    def receive(self, pose: Pose | Array | None, time: float | None = None) -> None:
+        """Take a sample of the person without a tick, as trackers send more often than robots move.
+
+        Args:
+            pose: As in ``LiveRetarget.step``.
+            time: Time stamp on the clock of the tracker, seconds; None for a sample that counts at once.
+
+        Raises:
+            InputError: If it has another shape, or is a pose of another skeleton.
+        """
+        self.live.receive(pose, time)
+
+    def step(self, current: Any, pose: Pose | Array | None = None, time: float | None = None) -> Array:
+        """Return the values of the motors after a tick.
+
+        Args:
+            current: Current values of the motors; they matter at the start, and if they are farther than ``window``
+                from the last answer.
+            pose: A sample of the person, as in ``LiveRetarget.step``; None if there is none.
+            time: Time stamp of the sample.
+
+        Raises:
+            InputError: If a value cannot be used.
+        """
+        here, _ = self._motors.pose(current)
+        if self.pose is None or np.abs(self._motors.values(here.q - self.pose.q)).max() > self._window:
+            self.live.reset(here)
+        self.pose = self.live.step(pose, time)
+        return self._motors.values(self.pose.q)

@@ -1,0 +1,100 @@
+"""Motors of LeRobot as joints of a model: values in degrees or length units, and limits in degrees."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.model import Kind, Pose, Skeleton
+from synovia.model.geometry import Array, as_numbers, is_number
+from synovia.text import counted
+
+AWAY: Final = 15.0  # degrees or length units: how far a robot may be from the last answer until motion begins anew
+_MOVING: Final = (Kind.HINGE, Kind.SLIDE)
+
+
+class Motors:
+    """Joints of a model in the order of the motors of a robot.
+
+    Args:
+        skeleton: The model.
+        names: Joints in the order of the values; None for all hinges and slides that are no mimic joints.
+
+    Attributes:
+        skeleton: The model.
+        names: The joints.
+        rows: Their rows.
+
+    Raises:
+        InputError: If a joint is neither a hinge nor a slide, or follows another joint.
+        UnknownNameError: If a joint does not exist.
+    """
+
+    def __init__(self, skeleton: Skeleton, names: Sequence[str] | None) -> None:
+        """Find the joints."""
+        self.skeleton, joints = skeleton, skeleton.joints
+        if names is None:
+            names = [joint.name for joint in joints if joint.kind in _MOVING and joint.mimic is None]
+        self.names = list(names)
+        self.rows = list(skeleton.by_row([(name, name) for name in self.names], "value"))
+        for name, row in zip(self.names, self.rows, strict=True):
+            joint = joints[row]
+            if joint.kind not in _MOVING or joint.mimic is not None:
+                found = "a mimic joint" if joint.mimic is not None else joint.kind.name
+                raise InputError(f"joint {name!r}", value=found, expected="a hinge or slide of its own")
+        self._places = [skeleton.q_slice(row).start for row in self.rows]
+        self._scale = np.array([_per(joints[row].kind) for row in self.rows])
+
+    def pose(self, values: Any) -> tuple[Pose, Array]:
+        """Return the pose of the values of motors, other joints at rest, and all values as numbers.
+
+        Args:
+            values: Degrees, or length units for slides; further values are left alone.
+
+        Raises:
+            InputError: If there are too few values, or one is not finite.
+        """
+        given = as_numbers(values, (-1,), "joint values")
+        if len(given) < len(self._places):
+            raise InputError("joint values", value=len(given), expected=counted(len(self._places), "number"))
+        q = self.skeleton.rest_q.copy()
+        q[self._places] = given[: len(self._places)] / self._scale
+        return Pose(self.skeleton, self.skeleton.follow(q)), given
+
+    def values(self, q: Array) -> Array:
+        """Return the values of the motors for joint values (nq,), or for their difference."""
+        return q[self._places] * self._scale
+
+
+def in_radians(skeleton: Skeleton, name: str, given: Any) -> Any:
+    """Return a limit of motion by row, with radians for hinges; None and shares stay as they are.
+
+    Args:
+        skeleton: The model.
+        name: Name of the limit, for messages.
+        given: A number for all joints, or numbers by joint; degrees for hinges.
+
+    Raises:
+        UnknownNameError: If a joint does not exist.
+        InputError: If a limit is no number.
+    """
+    if given is None or isinstance(given, str):
+        return given
+    joints = skeleton.joints
+    if not isinstance(given, Mapping):
+        if not is_number(given):
+            raise InputError(name, value=given, expected="a number, or numbers by joint")
+        return {row: given / _per(joint.kind) for row, joint in enumerate(joints) if joint.kind in _MOVING}
+    by_row = skeleton.by_row(cast("Mapping[Any, Any]", given), name)
+    return {
+        row: float(as_numbers(value, (), f"{name} of {joints[row].name!r}")) / _per(joints[row].kind)
+        for row, value in by_row.items()
+    }
+
+
+def _per(kind: Kind) -> float:
+    """Return the factor from values of the model to those of motors: degrees for hinges."""
+    return float(np.degrees(1.0)) if kind is Kind.HINGE else 1.0
