@@ -6,7 +6,7 @@
   holds 5 % back until later ones have passed. ``sy.streams.play`` follows at 60 Hz. The judge of ``servo.py``, which
   shares no code with the servo, looks for ticks beyond the limits. The delay is that between the time when a pose was
   sent and that when the body is there: the one with which the result is nearest to what the body does with all poses
-  at once, for each five seconds. Memory is that of the process;
+  at once, for each five seconds, the first three apart. Memory is that of the process;
 - fuzz: random bytes, changed, cut and nested bundles and lines, huge sizes, values that are no numbers, and wrong types
   go to the parsers, and what these accept goes to a body. Packets that are broken for sure must be counted;
 - loss: the sender is silent for a minute, then starts anew elsewhere, with another clock and another port;
@@ -36,6 +36,7 @@ from synovia.streams.osc import bundle, message
 
 RATE = 60.0
 SHARE = 0.05  # of packets that are lost, doubled, held back
+SETTLE = 3.0  # seconds in which the body goes over to its source
 BLOCK = 5.0  # seconds over which a delay is measured
 GROWTH = 4 << 20  # bytes that memory may grow, for caches of the allocator
 SLOWEST = 0.1  # seconds of processor time that a packet may take
@@ -259,7 +260,7 @@ def udp(kind, seconds, seed):
     run = play(Ending(source, sender), lambda body: made.append(make(body)) or made[0], keep)
     sent, counts = sender.result()
     times, q, status = sinks[0].rows()
-    here = (times > sent[0, 1] + 1.0) & (times < sent[-1, 1])  # while poses come
+    here = (times > sent[0, 1] + SETTLE) & (times < sent[-1, 1])  # while poses come
     live = made[0]
     bad, worst = exceeded(live.skeleton, q, RATE, velocity, leg)
     skeleton, poses = as_received(kind, clip, [there_and_back(clip, int(k)) for k in sent[:, 0]])

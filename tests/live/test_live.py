@@ -273,3 +273,18 @@ def test_a_calibration_fits_the_same_body_of_another_day(walk, character, known,
         assert live.step(walk.q[0]).status is sy.Status.REACHED
         with pytest.raises((FormatError, InputError), match="lengths of bones"):
             sy.LiveRetarget(body(0.05), character, rate=walk.fps, calibration=given)
+
+
+def test_poses_that_show_no_body_are_not_learned_from(walk, character):
+    live = sy.LiveRetarget(walk.skeleton, character, rate=walk.fps, learn=0)
+    q = np.array(walk.q[0])
+    upside = sy.Rotation.from_euler("x", 180.0, degrees=True) * sy.Rotation.from_quat(q[3:7])
+    q[3:7] = upside.as_quat()
+    assert live.step(q).status is sy.Status.HOLDING
+    assert "could not be learned" in live.report().findings[0]
+    assert live.report().verdict == "look"
+    live.step(walk[0])
+    assert live.calibration is not None
+    assert not live.report().trouble
+    with pytest.raises(InputError, match="no part"):
+        sy.LiveRetarget(walk.skeleton, sy.bundled("arm7"), rate=30, learn=0).step(walk[0])

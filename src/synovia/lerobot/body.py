@@ -20,8 +20,8 @@ from synovia.retargeting.rest_pose import Rest
 class BodyToJoints:
     """Joint values of a robot with arms, or arms and legs, that follows a tracked person.
 
-    Each call is a tick of a ``LiveRetarget`` whose base stays where it is: limbs have the directions of the person's, if
-    the joints and their limits of motion allow it. Hinges are in degrees, slides in the length unit of the file.
+    Each call is a tick of a ``LiveRetarget`` whose base stays where it is. Limbs have the directions of the person's,
+    if the joints and their limits of motion allow it. Hinges are in degrees, slides in the length unit of the file.
     ``synovia.lerobot.steps`` has the processor step of LeRobot.
 
     An arm that is not built like a human's follows a tracked wrist better: by ``Kinematics`` with ``fps``.

@@ -25,8 +25,8 @@ class RetargetBodyToJoints(_processor.RobotActionProcessorStep):
     """Retargets a tracked person to the joints of a robot, within limits of velocity and acceleration.
 
     The action has the person as ``"body"``: joint values (nq,) or places (n, 3), as ``LiveRetarget.step`` takes them,
-    and may have its time stamp as ``"body.time"``, seconds. Without them, no sample has come, and after a while the robot
-    holds. They are replaced by a ``"NAME.pos"`` for each motor; other keys, such as a gripper's, go along.
+    and may have its time stamp as ``"body.time"``, seconds. Without them, no sample has come, and after a while the
+    robot holds. They are replaced by a ``"NAME.pos"`` for each motor; other keys, such as a gripper's, go along.
 
     The observation has the current joints, ``"NAME.pos"``.
 

@@ -76,6 +76,8 @@ class LiveRetarget(ChecksArguments):
     and keeps its place on the ground until it is released; then the correction fades over the swing. At last each joint
     keeps its limits, by the law of ``Servo``.
 
+    Poses that show no body, such as one on its head, are not learned from: the next ones are.
+
     Without a sample the body holds: for ``timeout`` seconds it waits for the next one in its last pose, then the source
     is lost. When it returns, the body goes over to it smoothly, within 0.3 s, or longer if the way is long. A sample
     with a value that is not finite counts as none. Samples with time stamps are played one frame late from a buffer of
@@ -222,6 +224,7 @@ class LiveRetarget(ChecksArguments):
         self._lost = True
         self._ticks = self._held = self._losses = self._taught = self._samples = 0
         self._invalid = 0
+        self._trouble = ""
         self._behind = 0.0
         self._timed = 0
         self._began = pose is not None  # whether the body stands somewhere, from where it goes over to its source
@@ -284,7 +287,9 @@ class LiveRetarget(ChecksArguments):
             if len(self._heard) < self._learning:
                 self._taught += 1
                 return self._pose(self._body.go(None), Status.HOLDING)
-            self._learn()
+            if not self._learn():
+                self._taught += 1
+                return self._pose(self._body.go(None), Status.HOLDING)
         return self._follow(q, anew)
 
     def _played(self) -> tuple[Array | None, bool]:
@@ -305,14 +310,27 @@ class LiveRetarget(ChecksArguments):
         self._held += 1
         return self._pose(self._body.go(None), Status.HOLDING)
 
-    def _learn(self) -> None:
-        """Learn the bodies from the poses that were heard."""
+    def _learn(self) -> bool:
+        """Learn the bodies from the poses that were heard; return False if these show no body, and forget them.
+
+        Raises:
+            InputError: If the bodies do not fit each other.
+            UnknownNameError: If the map names a part or a joint that does not exist.
+        """
         clip = Motion(self.source, np.array(self._heard), self.rate, name=self.source.name)
         began = self._body.q
-        self._take(LiveCalibration.learn(clip, self._target, **self._how))
         self._heard.clear()
+        try:
+            known = LiveCalibration.learn(clip, self._target, **self._how)
+        except InputError as error:
+            still = Motion(self.source, self.source.rest_pose().q[None], self.rate, name=self.source.name)
+            LiveCalibration.learn(still, self._target, **self._how)  # refused too where the poses are not the reason
+            self._trouble = str(error)
+            return False
+        self._take(known)
         if len(began) == self.skeleton.nq:
             self._body.reset(began)
+        return True
 
     def _follow(self, q: Array, anew: bool) -> LivePose:
         """Take a tick in which the target follows joint values (nq,) of the source."""
@@ -378,6 +396,7 @@ class LiveRetarget(ChecksArguments):
             dropped=dropped,
             losses=self._losses,
             behind=self._behind / self._timed if self._timed else 0.0,
+            trouble=self._trouble if self._calibration is None else "",
             **figures,
         )
 

@@ -44,6 +44,7 @@ class LiveReport:
         standing: Share of the ticks in which a foot stands.
         missed: Share of these in which a foot misses its place.
         behind: Mean time from the newest sample to the one that was played, seconds; 0 without time stamps.
+        trouble: Why the source could not be learned so far; empty if there is no reason.
 
     Example:
         >>> import synovia as sy
@@ -67,12 +68,15 @@ class LiveReport:
     standing: float
     missed: float
     behind: float
+    trouble: str = ""
 
     @property
     def findings(self) -> tuple[str, ...]:
         """Sentences about what is notable, the worst first."""
         out = [f"{limb.replace('_', ' ')} is {np.degrees(angle):.0f}° off its source on average"
                for limb, angle in self.off.items() if angle > _OFF[0]]  # fmt: skip
+        if self.trouble:
+            out.insert(0, f"the source could not be learned: {self.trouble}")
         if self.held > _LOST * self.ticks:
             out.append(f"the source was lost in {100.0 * self.held / self.ticks:.0f} % of the time")
         if worst := [name for name, share in self.limited.items() if share > _LIMITED][:_SHOWN]:
