@@ -2,8 +2,8 @@
 ===============================
 
 A recorded walk plays a tracker that sends VMC packets, and two bodies follow while the packets come: a character with
-short legs, and a humanoid whose joints are slow. One packet in ten is lost on the way, one in ten comes twice, and in the
-middle the tracker loses its person for a second. Both bodies hold, then go over to where the person is again.
+short legs, and a humanoid whose joints are slow. One packet in ten is lost on the way, one in ten comes twice, and in
+the middle the tracker loses its person for a second. Both bodies hold, then go over to where the person is again.
 """
 
 from pathlib import Path

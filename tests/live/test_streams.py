@@ -433,3 +433,83 @@ def test_the_loop_plays_a_source_that_a_user_writes(walk):
                   lambda _: [kept], paced=False)  # fmt: skip
     assert result.ticks == len(kept) == 6
     assert result.report is not None
+
+
+class Lines:
+    """Stands for standard input that is a pipe."""
+
+    def __init__(self, monkeypatch, content):
+        read, write = os.pipe()
+        os.write(write, content)
+        os.close(write)
+        self.file = os.fdopen(read, "rb")
+        monkeypatch.setattr("sys.stdin", self.file)
+
+
+@pytest.mark.parametrize("end", [b"\n", b""])
+def test_a_recording_that_is_piped_in_has_its_own_pace(monkeypatch, end):
+    body, now = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0)]), [100.0]
+    lines = [json.dumps({"t": 7.0 + 0.1 * k, "q": body.rest_q.tolist()}).encode() for k in range(5)]
+    piped = Lines(monkeypatch, b"\n".join(lines) + end)
+    source = JsonSource(body, None, clock=lambda: now[0])
+    found = [one.time for one in source.poll()]
+    assert found == [7.0]
+    now[0] += 0.25
+    found += [one.time for one in source.poll()]
+    assert found == pytest.approx([7.0, 7.1, 7.2])
+    assert not source.ended
+    now[0] += 1.0
+    found += [one.time for one in source.poll()]
+    source.poll()
+    assert source.ended
+    assert len(found) == 5
+    piped.file.close()
+    piped = Lines(monkeypatch, b"\n".join(lines) + end)
+    source = JsonSource(body, None, clock=None)
+    count = len(source.poll()) + len(source.poll())
+    assert (count, source.ended) == (5, True)
+    piped.file.close()
+
+
+def test_without_a_pace_each_sample_has_a_tick(walk):
+    class Burst(ClipSource):
+        """Gives several frames at once, as a pipe does."""
+
+        def poll(self):
+            return [one for _ in range(7) for one in super(Burst, self).poll()]
+
+    keeper = []
+    sink = JsonSink(walk.skeleton, write=keeper.append)
+    run = play(
+        Burst(walk[:30], None), lambda skeleton: sy.LiveRetarget(skeleton, walk.skeleton, rate=walk.fps, learn=0),
+        lambda skeleton: [sink], paced=False,
+    )  # fmt: skip
+    assert (run.ticks, len(keeper)) == (30, 30)
+
+
+def test_a_reader_that_goes_ends_the_loop(walk):
+    class Gone:
+        def send(self, pose, time):
+            raise BrokenPipeError
+
+        def close(self):
+            self.closed = True
+
+    sink = Gone()
+    run = play(
+        ClipSource(walk, None), lambda skeleton: sy.LiveRetarget(skeleton, walk.skeleton, rate=walk.fps, learn=0),
+        lambda skeleton: [sink], paced=False,
+    )  # fmt: skip
+    assert run.ticks == 1
+    assert run.interrupted is None
+    assert sink.closed
+
+
+def test_lines_of_another_body_name_the_option(walk, monkeypatch):
+    line = json.dumps({"q": [0.0] * 5}).encode()
+    piped = Lines(monkeypatch, b"\n".join([line] * 3))
+    code, text, _ = run("live", "-", "humanoid", "--fast")
+    piped.file.close()
+    assert code == 1
+    assert "--model" in text
+    assert "3 of another size" in text

@@ -52,7 +52,7 @@ def open_source(
         FileError: If a file cannot be read.
     """
     if text == "-":
-        return JsonSource(skeleton, None)
+        return JsonSource(skeleton, None) if paced else JsonSource(skeleton, None, clock=None)
     address = _parsed(text, "source")
     if address is None:
         from synovia.io import load_motion
@@ -83,7 +83,10 @@ def open_sink(text: str, skeleton: Skeleton, *, remote: bool = False, force: boo
     address = _parsed(text, "sink")
     if address is None:
         if Path(text).suffix.lower() != ".csv":
-            raise InputError("sink", value=text, expected=f"{_EXPECTED} that ends in .csv")
+            raise InputError(
+                "sink", value=text, expected=f"{_EXPECTED} that ends in .csv",
+                hint="the live page is --to page, in Python synovia.viewer.PageSink",
+            )  # fmt: skip
         return CsvSink(skeleton, text, force=force)
     scheme, host, port = address
     if scheme == "vmc":

@@ -13,8 +13,10 @@ import json
 import os
 import selectors
 import sys
-from collections import Counter
+import time
+from collections import Counter, deque
 from collections.abc import Callable
+from contextlib import suppress
 from typing import Any, Final, cast
 
 import numpy as np
@@ -25,7 +27,8 @@ from synovia.model.geometry import Array
 from synovia.streams.base import LARGEST, Datagrams, Sample, Sender
 from synovia.streams.landmarks import COUNT, LandmarkBody
 
-_LINES: Final = 256  # most that are read at once
+_LINES: Final = 256  # of standard input: no more are read while so many wait
+_OFF: Final = 5.0  # seconds: a time stamp that is farther off is that of another clock
 
 
 class JsonSource:
@@ -36,6 +39,8 @@ class JsonSource:
         host: The address to listen on; None for standard input.
         port: The port; 0 for any, see ``address``.
         remote: Whether the address may be one that other machines reach.
+        clock: Returns the time in seconds, by which lines of standard input wait for their time stamps, so that a
+            recording that is piped in has its own pace; None to take them as they come.
 
     Raises:
         InputError: If other machines would reach the address, and ``remote`` is not set.
@@ -56,6 +61,7 @@ class JsonSource:
         port: int = 39540,
         *,
         remote: bool = False,
+        clock: Callable[[], float] | None = time.monotonic,
     ) -> None:
         """Open the socket, or standard input."""
         self._socket = None if host is None else Datagrams(host, port, remote=remote)
@@ -64,12 +70,34 @@ class JsonSource:
         self.skeleton = skeleton
         self.ended = False
         self.dropped: Counter[str] = Counter()
-        self._rest = b""
+        self._rest, self._closed = b"", False  # of standard input
+        self._clock = clock
+        self._waiting: deque[Sample] = deque()
+        self._start: float | None = None  # time of the clock where that of the source is 0
 
     def poll(self) -> list[Sample]:
         """Return the samples that have come."""
-        found = [self.take(line) for line in (self._read() if self._socket is None else self._socket.read())]
-        return [one for one in found if one is not None]
+        if self._socket is not None:
+            found = [self.take(line) for line in self._socket.read()]
+            return [one for one in found if one is not None]
+        waiting = self._waiting
+        if not self._closed and len(waiting) < _LINES:
+            found = [self.take(line) for line in self._read()]
+            waiting.extend(one for one in found if one is not None)
+        out: list[Sample] = []
+        while waiting and self._is_due(waiting[0]):
+            out.append(waiting.popleft())
+        self.ended = self._closed and not waiting
+        return out
+
+    def _is_due(self, sample: Sample) -> bool:
+        """Return whether the time of a sample has come."""
+        if self._clock is None or sample.time is None:
+            return True
+        now = self._clock()
+        if self._start is None or abs(now - self._start - sample.time) > _OFF:  # another clock
+            self._start = now - sample.time
+        return now - self._start >= sample.time
 
     def _read(self) -> list[bytes]:
         """Return the whole lines that standard input has, without waiting for one."""
@@ -84,7 +112,8 @@ class JsonSource:
             return []
         data = os.read(stream, LARGEST)
         if not data:
-            self.ended = True
+            self._closed = True
+            return [self._rest]
         *lines, self._rest = (self._rest + data).split(b"\n")
         if len(self._rest) > LARGEST:
             self.dropped["too long"] += 1
@@ -101,13 +130,13 @@ class JsonSource:
             self.dropped["not readable"] += 1
             return None
         given = cast("dict[str, Any]", content) if isinstance(content, dict) else {}
-        time = given.get("t")
-        fine = time is None or (type(time) in (int, float) and abs(time) < 1e15)
+        when = given.get("t")
+        fine = when is None or (type(when) in (int, float) and abs(when) < 1e15)
         values = _array(given.get("q", given.get("points")))
         if not fine or values is None:
             self.dropped["not readable"] += 1
             return None
-        return self._sample(values, None if time is None else float(time))
+        return self._sample(values, None if when is None else float(when))
 
     def _sample(self, values: Array, time: float | None) -> Sample | None:
         """Return the sample of some numbers; None if they are not those of the body."""
@@ -181,7 +210,11 @@ class JsonSink:
         self._write = write
 
     def send(self, pose: Pose, time: float) -> None:
-        """Write a line."""
+        """Write a line.
+
+        Raises:
+            BrokenPipeError: If nobody reads standard output any more.
+        """
         content: dict[str, Any] = {"t": time, "q": pose.q.tolist()}
         if (status := getattr(pose, "status", None)) is not None:
             content["status"] = status.name
@@ -193,8 +226,13 @@ class JsonSink:
         elif self._sender is not None:
             self._sender.send(line.encode())
         else:
-            sys.stdout.write(line + "\n")
-            sys.stdout.flush()
+            try:
+                sys.stdout.write(line + "\n")
+                sys.stdout.flush()
+            except BrokenPipeError:
+                with suppress(OSError, ValueError):  # ValueError: it is not a real file
+                    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
+                raise
 
     def close(self) -> None:
         """Close the socket."""

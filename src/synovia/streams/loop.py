@@ -44,7 +44,7 @@ def play(
     seconds: float | None = None,
     paced: bool = True,
 ) -> Run:
-    """Retarget what a source sends, until it ends; Ctrl+C ends it too, and the answer says so.
+    """Retarget what a source sends, until it ends, or a sink has no reader; Ctrl+C ends it too, as the answer says.
 
     Args:
         source: The source; it is closed at the end.
@@ -83,16 +83,18 @@ def play(
                 if not source.ended:
                     time.sleep(_WAIT)
                 continue
-            for sample in samples:
-                live.receive(sample.pose, sample.time if paced else None)
-            pose = live.step()
-            ticks += 1
-            if pose.skeleton is not opened:
+            if paced:
+                for sample in samples:
+                    live.receive(sample.pose, sample.time)
+            for sample in [None] if paced else samples:
+                pose = live.step(None if sample is None else sample.pose)
+                ticks += 1
+                if pose.skeleton is not opened:
+                    for sink in open_sinks:
+                        sink.close()
+                    opened, open_sinks = pose.skeleton, sinks(pose.skeleton)
                 for sink in open_sinks:
-                    sink.close()
-                opened, open_sinks = pose.skeleton, sinks(pose.skeleton)
-            for sink in open_sinks:
-                sink.send(pose, ticks / live.rate)
+                    sink.send(pose, ticks / live.rate)
             if paced:
                 due += 1.0 / live.rate
                 wait = due - time.monotonic()
@@ -104,6 +106,8 @@ def play(
                         due = time.monotonic()
     except KeyboardInterrupt as stop:
         interrupted = stop
+    except BrokenPipeError:
+        pass  # as `synovia live ... --to - | head` does
     finally:
         sys.setswitchinterval(switch)
         source.close()

@@ -92,7 +92,7 @@ def live(given: Live) -> int:
 
     The first second of the source is learned; then the body follows, and its feet stand where those of the source do.
     Without a source it holds. At the end, and after Ctrl+C, the command prints what has passed; the exit code is 1 if
-    the verdict on it is "failed".
+    the verdict on it is "failed", or no source has come.
 
     For example: synovia live vmc://127.0.0.1:39539 robot.urdf --to udp://127.0.0.1:9000 --acceleration 50
     """
@@ -138,7 +138,7 @@ def live(given: Live) -> int:
     finally:
         if page is not None:
             page.view.stop()
-    return int(run.report is not None and run.report.verdict == "failed")
+    return int(run.report is None or run.report.verdict == "failed")
 
 
 def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRetarget:
@@ -171,6 +171,9 @@ def _tell(given: Live, run: Run) -> None:
         emit_json(content)
         return
     lines = [str(report) if report is not None else "no source has come"]
+    if report is None and run.dropped.get("of another size"):
+        body = given.model or "33 landmarks; --model FILE says which other body the lines have"
+        lines.append(f"expected the joint values, or the places of all joints, of {body}")
     if run.dropped:
         lines.append("left out by the source: " + ", ".join(f"{n} {why}" for why, n in run.dropped.items()))
     (talk if "-" in given.to else emit)("\n".join(printable(line) for text in lines for line in text.split("\n")))

@@ -282,6 +282,9 @@ class LiveRetarget(ChecksArguments):
         self._age += 1.0 / self.rate
         if q is None or self._age > self.timeout:
             return self._hold()
+        if self._sample is None:
+            self._behind += self._playout.behind
+            self._timed += 1
         if self._calibration is None:
             self._heard.append(q)
             if len(self._heard) < self._learning:
@@ -296,11 +299,7 @@ class LiveRetarget(ChecksArguments):
         """Return the joint values of the source for this tick, None without any, and whether they jump."""
         if self._sample is not None:
             return self._sample, False
-        q, anew = self._playout.advance()
-        if q is not None:
-            self._behind += self._playout.behind
-            self._timed += 1
-        return q, anew
+        return self._playout.advance()
 
     def _hold(self) -> LivePose:
         """Take a tick without a source."""
