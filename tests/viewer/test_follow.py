@@ -20,6 +20,7 @@ from synovia.viewer import PageSink, View
 from synovia.viewer.editing.worker import Background
 from synovia.viewer.follow.feed import Feed
 from synovia.viewer.follow.page import FollowPage, first_aim
+from synovia.viewer.follow.panel import Panel
 
 
 @pytest.fixture(scope="module")
@@ -68,7 +69,7 @@ def page(monkeypatch, body):
         atomic=lambda: io.StringIO(), send_file_download=lambda name, content, **_: sent.append((name, content)),
     )  # fmt: skip
     feed = Feed(body, clock)
-    out = FollowPage(client, feed, make_host(), Surface(), "walk onto humanoid")
+    out = FollowPage(client, feed, make_host(), Surface(), lambda page: Panel(page, "walk onto humanoid"))
     out.controls, out.sent, out.clock = gui.by_label, sent, clock
     return out
 

@@ -42,12 +42,13 @@ class PageSink:
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         optional_package("viser", "the live page needs viser", "view")
         from synovia.viewer.follow.page import FollowPage, first_aim
+        from synovia.viewer.follow.panel import Panel
 
         self._feed = feed = Feed(skeleton)
         surface, name = surface_with(skeleton), title or skeleton.name
 
         def give(client: Any, session: Feed, host: Host) -> FollowPage:
-            return FollowPage(client, session, host, surface, name)
+            return FollowPage(client, session, host, surface, lambda page: Panel(page, name))
 
         self.view: View = serve(Opening(lambda: feed, give, first_aim, surface.notes), PageSettings(**options))
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
@@ -15,7 +16,6 @@ from synovia.model import Pose, Skeleton
 from synovia.surface import Surface
 from synovia.viewer.editing.worker import SESSION
 from synovia.viewer.follow.feed import EACH, Feed
-from synovia.viewer.follow.panel import Panel
 from synovia.viewer.page.control import Message
 from synovia.viewer.page.style import BRANDS
 from synovia.viewer.retarget.figure import Figure
@@ -31,6 +31,13 @@ _TALL: Final = 1.7  # height of the body, scene units
 _VIEW: Final = 0.8  # vertical field of view, radians
 
 
+class Controls(Protocol):
+    """The controls of a page."""
+
+    def show(self) -> None:
+        """Show the figures of this moment."""
+
+
 class FollowPage:
     """The page of one browser.
 
@@ -39,10 +46,17 @@ class FollowPage:
         feed: What the live body sends; all browsers share it.
         host: What serves the page.
         surface: Surface of the body.
-        title: Title of the page.
+        controls: Function that adds the controls.
     """
 
-    def __init__(self, client: ClientHandle, feed: Feed, host: Host, surface: Surface, title: str) -> None:
+    def __init__(
+        self,
+        client: ClientHandle,
+        feed: Feed,
+        host: Host,
+        surface: Surface,
+        controls: Callable[[FollowPage], Controls],
+    ) -> None:
         """Add the scene and the controls, and start to show."""
         self.client, self.feed = client, feed
         self.message = Message(self._wake)
@@ -64,7 +78,7 @@ class FollowPage:
             section_color=theme.grid, cell_thickness=0.6, section_thickness=1.2, fade_distance=16.0,
             shadow_opacity=0.25, position=(0.0, -0.01, 0.0),
         )  # fmt: skip
-        self.panel = Panel(self, title)
+        self.panel = controls(self)
         host.background.start(SESSION, self._run)
 
     def close(self) -> None:
