@@ -106,7 +106,7 @@ def test_derivative_by_differences(kind: str) -> None:
 
 
 def test_coupling_rows() -> None:
-    """A coupling lacks its constant less the polynomials, in parts of its largest term, and its derivative is theirs."""
+    """A coupling lacks its constant less the polynomials, in its largest term; its derivative is theirs."""
     body = sy.Skeleton(
         [hinge("a", None, at(0)), slide("b", "a", at(0), (0, 0, 1)), hinge("c", "b", at(2))],
         loops=[sy.Coupling({"a": (1.0, 0.5, 0.0, -0.2), "b": -2.0, "c": (0.0, 0.3)}, 0.1)],

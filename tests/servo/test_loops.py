@@ -276,7 +276,7 @@ def test_measurements_open_loops_a_little() -> None:
     commands = [servo.step(dt=0.0)]
     robot = commands[0].q
     for _ in range(ticks):
-        robot = sy.close_loops(body, commands[-1].q + (0.03, 0.0, 0.0)).q
+        robot = sy.close_loops(body, commands[-1].q + np.array((0.03, 0.0, 0.0))).q
         servo.measured(robot + rng.normal(0.0, 1e-4, 3))
         commands.append(servo.step(target))
     judged(servo, commands)
