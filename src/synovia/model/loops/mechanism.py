@@ -285,6 +285,11 @@ class Mechanism:
         return np.asarray(gaps.astype(np.int64) @ self._moved_with > 0)
 
     @cached_property
+    def groups(self) -> NDArray[np.bool_]:
+        """Which joint values open or close the loops that share joints with each other, (groups, nq)."""
+        return np.unique(self._moved_with, axis=0) > 0
+
+    @cached_property
     def _moved_with(self) -> NDArray[np.int64]:
         """Which joint values open or close each loop, or loops that share joints with it, (loops, nq) of 0 and 1."""
         owner = self.skeleton.tables.owner
