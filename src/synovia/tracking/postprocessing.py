@@ -101,10 +101,12 @@ def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) ->
         before, wanted = q[t - 1, numbers], q[t].copy()
         q[t, numbers] = before + np.clip(q[t, numbers] - before, -largest, largest)
         q[t] = _turned(ik, q[t - 1], q[t], balls)
-        for group in () if mechanism is None else mechanism.groups:
+        groups: Sequence[Bools] = () if mechanism is None else list(mechanism.groups)
+        for group in groups:
             steps = [(k, one) for k, one in zip(numbers.tolist(), largest.tolist(), strict=True) if group[k]]
             turns = [ball for ball in balls if group[ball[0]]]
-            q[t] = _closed_within(ik.skeleton, q[t - 1], np.where(group, wanted, q[t]), steps, turns)
+            after: Array = np.where(group, wanted, q[t])
+            q[t] = _closed_within(ik.skeleton, q[t - 1], after, steps, turns)
     return _replace(ik, model, rows, ik.skeleton.follow(q), Status.LIMITED)
 
 
@@ -142,9 +144,10 @@ def _closed_within(
     for _ in range(_PARTS):
         part = blend(skeleton, before[None], after[None], share)
         found, lacks = mechanism.run(clamped(skeleton, np.where(places, part, after)))
-        if lacks.max() <= CLOSED and (least := shares(found[0])) == 1.0:
+        least = shares(found[0]) if lacks.max() <= CLOSED else _LESS
+        if least == 1.0:
             return found[0]
-        share *= min(least, _LESS) if lacks.max() <= CLOSED else _LESS
+        share *= min(least, _LESS)
     return skeleton.follow(np.where(places, before, after))
 
 
