@@ -97,16 +97,16 @@ def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) ->
     numbers, largest = at[scalar], step[scalar]
     balls = list(zip(at[~scalar].tolist(), step[~scalar].tolist(), strict=True))
     mechanism = ik.skeleton.mechanism
+    groups: Sequence[Bools] = () if mechanism is None else list(mechanism.groups)
     for t in range(1, len(q)):
         before, wanted = q[t - 1, numbers], q[t].copy()
         q[t, numbers] = before + np.clip(q[t, numbers] - before, -largest, largest)
         q[t] = _turned(ik, q[t - 1], q[t], balls)
-        groups: Sequence[Bools] = () if mechanism is None else list(mechanism.groups)
         for group in groups:
             steps = [(k, one) for k, one in zip(numbers.tolist(), largest.tolist(), strict=True) if group[k]]
             turns = [ball for ball in balls if group[ball[0]]]
-            after: Array = np.where(group, wanted, q[t])
-            q[t] = _closed_within(ik.skeleton, q[t - 1], after, steps, turns)
+            q[t, group] = wanted[group]
+            q[t] = _closed_within(ik.skeleton, q[t - 1], q[t].copy(), steps, turns)
     return _replace(ik, model, rows, ik.skeleton.follow(q), Status.LIMITED)
 
 
