@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +128,25 @@ def test_retargeted_feet_and_pistons() -> None:
     assert gap(raised.motion) <= 1e-9
     assert raised.reached.all()
     assert not raised.findings
+
+
+@pytest.mark.compiled
+def test_rods_that_have_to_be_too_fast_are_told() -> None:
+    """A piston follows its leg whatever its velocity limit is; a finding names it, and the verdict is not good."""
+    body = person()
+    joints = [replace(joint, velocity=0.05) if joint.name == "left_piston" else joint for joint in body.joints]
+    answer = sy.retarget(walk(), body.with_joints(joints))
+    assert gap(answer.motion) <= 1e-9
+    assert [*answer.too_fast] == ["left_piston"]
+    piston = answer.motion.q[:, answer.motion.skeleton.q_slice("left_piston").start]
+    fastest = float(np.abs(np.diff(piston)).max()) * FPS / 0.05
+    assert answer.too_fast["left_piston"].max() == pytest.approx(fastest)
+    finding = next(one for one in answer.findings if one.cause == "loops")
+    assert finding.level == "look"
+    assert "'left_piston'" in str(finding) or "left_piston" in finding.text
+    assert answer.verdict != "good"
+    assert len(answer[10:20].too_fast.get("left_piston", np.zeros(10))) == 10
+    assert not sy.retarget(walk(), body).too_fast
 
 
 @pytest.mark.compiled

@@ -18,6 +18,7 @@ from mechanisms import (
     four_bar,
     hinge,
     mechanism_of,
+    slide,
     slider_crank,
     stewart_platform,
 )
@@ -164,3 +165,35 @@ def test_coupled_joints() -> None:
         assert abs(a - b + 0.5 * b * b) < 1e-9
     with pytest.raises(sy.InputError, match=r"loop 'tendon' has a gap of 0\.5 rad"):
         sy.Pose(hand, (0.5, 0.0))
+
+
+@pytest.mark.parametrize("factor", [1e-12, 1.0, 1e9])
+@pytest.mark.parametrize("unit", [1.0, 1000.0])
+def test_neither_the_scale_of_a_coupling_nor_the_unit_of_lengths_matters(factor: float, unit: float) -> None:
+    """An equation ties the same joint values, as tightly, if it is multiplied by a number, or lengths are in mm."""
+    joints = [hinge("screw", None, at(0)), slide("nut", None, at(0.5 * unit), (1, 0, 0), sy.Interval(-unit, unit))]
+    tie = sy.Coupling({"screw": 0.1 * unit * factor, "nut": -factor}, 0.01 * unit * factor)
+    body = sy.Skeleton(joints).with_loops([tie])
+    assert mechanism_of(body).mobility[:2] == (1, 0)
+    for seed in range(5):
+        screw, nut = body.random_pose(seed).q
+        assert 0.1 * screw - nut / unit == pytest.approx(0.01, abs=1e-9)
+    with pytest.raises(sy.InputError, match="has a gap of"):
+        sy.Pose(body, (0.5, 0.0))
+
+
+def test_closing_one_loop_leaves_other_joints_where_they_are() -> None:
+    """A straight linkage is closed from a little aside; joints that its loop does not tie do not move."""
+    bars = [hinge("arm", None, at(5.0)), hinge("crank", None, at(0)), hinge("rod", "crank", at(1.0))]
+    body = sy.Skeleton(bars).with_loops([sy.Loop("rod", None, offset=(1.0, 0, 0))])
+    assert abs(abs(body.rest_pose()["rod"]) - np.pi) < 1e-6
+    assert body.rest_pose()["arm"] == 0.0
+
+
+def test_a_joint_at_a_dead_centre_is_not_locked() -> None:
+    """The slide of a slider-crank stands still for an instant at rest, where the rod is straight, but it moves."""
+    assert not mechanism_of(slider_crank()).mobility.still.any()
+    cubic = sy.Skeleton([hinge("a", None, at(0)), hinge("b", "a", at(1))])
+    cubic = cubic.with_loops([sy.Coupling({"a": 1, "b": (0, 0, -1)})])
+    assert not mechanism_of(cubic).mobility.still.any()
+    assert len(sy.assemblies(cubic, leading=["b"])) == 1

@@ -9,6 +9,7 @@ import pytest
 
 import synovia as sy
 from mechanisms import MECHANISMS, NAMES, delta_robot, four_bar, mechanism_of, stewart_platform
+from servo.judge import turn_differences
 from synovia.kernels.compiler import compiled
 from synovia.model.pose import random_values
 from synovia.solver import SolverName
@@ -102,12 +103,39 @@ def test_joints_outside_loops_solve_plainly() -> None:
 
 
 def test_what_would_open_loops_refuses() -> None:
-    """Smoothing and limits of velocity of a track refuse, and name the loops."""
+    """Smoothing of a track refuses, names the loops, and says what to do instead."""
     body = four_bar()
-    with pytest.raises(sy.UnsupportedError, match="smoothness= does not keep loops closed"):
+    with pytest.raises(sy.UnsupportedError, match=r"smoothness= does not keep loops closed(.|\n)*Motion.smoothed"):
         sy.IK(body, sy.PositionGoal("coupler")).track(np.tile((1.0, 0.5, 0.0), (4, 1)), smoothness=0.1)
-    with pytest.raises(sy.UnsupportedError, match=r"velocity= does not keep loops closed(.|\n)*largest_move"):
-        sy.IK(body, sy.PositionGoal("coupler")).track(np.tile((1.0, 0.5, 0.0), (4, 1)), velocity=1.0)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_velocity_of_a_track_keeps_loops_closed(name: str) -> None:
+    """Joints of loops keep limits of velocity in every frame, closed; what comes late is told, and arrives."""
+    make, joint, offset = MECHANISMS[name]
+    body = make()
+    places = [(body.random_pose(seed).transform(joint) @ (*offset, 1.0))[:3] for seed in (0, 1)]
+    count = 120 if compiled() else 12
+    targets, most = np.repeat(places, count, axis=0), 1.5
+    ik = sy.IK(body, sy.PositionGoal(joint, offset=offset))
+    plain, slow = ik.track(targets, fps=30.0), ik.track(targets, fps=30.0, velocity=most)
+    assert mechanism_of(body).lacks(slow.q).max() <= 1e-9
+    low, high = body.limits
+    assert (slow.q >= low - 1e-9).all()
+    assert (slow.q <= high + 1e-9).all()
+    for row, one in enumerate(body.joints):
+        q = slow.q[:, body.q_slice(row)]
+        free = one.kind is sy.Kind.FREE
+        turned = turn_differences(q[:, 3:], np.full(len(q) - 1, 1 / 30.0))[0] if free else np.zeros((0, 3))
+        moved = np.diff(q[:, :3] if free else q, axis=0) * 30.0
+        assert np.abs(moved).max(initial=0.0) <= most * (1 + 1e-9)
+        assert np.linalg.norm(turned, axis=-1).max(initial=0.0) <= most * (1 + 1e-9)
+    assert set(slow.late) == set(slow.missed_frames) - set(plain.missed_frames)
+    goal_of = np.array([(sy.Pose(body, q).transform(joint) @ (*offset, 1.0))[:3] for q in slow.q])
+    off = np.linalg.norm(goal_of - targets, axis=1)
+    assert ((off <= ik.tolerance[0] * (1 + 1e-6)) == slow.reached).all()
+    if compiled() and len(plain.jumps) == 0:
+        assert slow.reached[-1] == plain.reached[-1]
 
 
 def test_explanation_names_the_loop() -> None:

@@ -106,7 +106,7 @@ def test_derivative_by_differences(kind: str) -> None:
 
 
 def test_coupling_rows() -> None:
-    """A coupling lacks its constant less the polynomials, and its derivative is theirs."""
+    """A coupling lacks its constant less the polynomials, in its largest term; its derivative is theirs."""
     body = sy.Skeleton(
         [hinge("a", None, at(0)), slide("b", "a", at(0), (0, 0, 1)), hinge("c", "b", at(2))],
         loops=[sy.Coupling({"a": (1.0, 0.5, 0.0, -0.2), "b": -2.0, "c": (0.0, 0.3)}, 0.1)],
@@ -115,8 +115,9 @@ def test_coupling_rows() -> None:
     q = np.array([[0.4, -0.3, 1.2]])
     lack, J = mechanism.rows(q)
     a, b, c = q[0]
-    assert lack[0, 0] == pytest.approx(0.1 - (a + 0.5 * a**2 - 0.2 * a**4 - 2 * b + 0.3 * c**2))
-    wanted = (1 + a - 0.8 * a**3, -2.0 * mechanism.reach, 0.6 * c)
+    largest = 2.0 * mechanism.reach
+    assert lack[0, 0] == pytest.approx((0.1 - (a + 0.5 * a**2 - 0.2 * a**4 - 2 * b + 0.3 * c**2)) / largest)
+    wanted = np.array((1 + a - 0.8 * a**3, -2.0 * mechanism.reach, 0.6 * c)) / largest
     np.testing.assert_allclose(J[0, 0], wanted, atol=1e-12)
 
 

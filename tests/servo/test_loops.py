@@ -265,3 +265,36 @@ def test_a_gripper_of_a_file(shared_data: Any) -> None:
         commands += [servo.step(place(body, body.random_pose(k).q, joint, offset)) for _ in range(200)]
         assert commands[-1].reached
     judged(servo, commands, 200.0)
+
+
+def test_measurements_open_loops_a_little() -> None:
+    """Sensors are noisy: what they report is closed; a robot beside its commands is brought to its target."""
+    body = four_bar()
+    servo = servo_of(body, sy.PositionGoal("coupler", offset=CENTER))
+    target, rng = place(body, body.random_pose(2).q, "coupler", CENTER), np.random.default_rng(0)
+    ticks = 900 if compiled() else 20
+    commands = [servo.step(dt=0.0)]
+    robot = commands[0].q
+    for _ in range(ticks):
+        robot = sy.close_loops(body, commands[-1].q + np.array((0.03, 0.0, 0.0))).q
+        servo.measured(robot + rng.normal(0.0, 1e-4, 3))
+        commands.append(servo.step(target))
+    judged(servo, commands)
+    if compiled():
+        assert commands[-1].reached
+        assert float(np.linalg.norm(place(body, robot, "coupler", CENTER) - target)) < 2e-3
+
+
+def test_joints_without_sensors_follow_those_that_are_measured() -> None:
+    """A motor that stands elsewhere is told with the joints of its loop; the body then holds, closed."""
+    body = four_bar()
+    servo = servo_of(body, sy.PositionGoal("coupler", offset=CENTER))
+    servo.step(dt=0.0)
+    servo.measured({"crank": float(body.rest_q[0]) + 0.05})
+    assert servo.step().status is not sy.Status.HOLDING
+    servo.measured({"crank": float(body.rest_q[0]) + 1.0})
+    command = servo.step(place(body, body.rest_q, "coupler", CENTER))
+    assert command.status is sy.Status.HOLDING
+    assert any("'crank' is measured" in line or "is measured at" in line for line in command.explain())
+    with pytest.raises(sy.InputError, match="measured"):
+        servo.measured(np.full(3, np.nan))

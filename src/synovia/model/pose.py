@@ -167,10 +167,10 @@ def as_values(skeleton: Posable, q: Any, what: str, *, many: int = 0, finite: bo
         ) from error  # fmt: skip
 
 
-def checked_q(skeleton: Posable, q: Any, what: str = "q") -> Array:
+def checked_q(skeleton: Posable, q: Any, what: str = "q", *, closed: bool = True) -> Array:
     """Return joint values (..., nq) as a new float64 array with exact quaternions and couplings.
 
-    Values that seem to be in degrees bring a warning.
+    Values that seem to be in degrees bring a warning. ``closed``: whether loops have to be closed.
 
     Raises:
         InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, a mimic joint
@@ -204,7 +204,7 @@ def checked_q(skeleton: Posable, q: Any, what: str = "q") -> Array:
         out[..., columns] = quats / length[..., None]
     if len(t.followers):
         _check_followers(skeleton, out, what)
-    if skeleton.mechanism is not None:
+    if closed and skeleton.mechanism is not None:
         skeleton.mechanism.refuse_open(out, what)
     return out
 

@@ -21,6 +21,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, matrix_to_quat, rotation_between, same_side
+from synovia.model.loops.tables import moved_by
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
@@ -31,8 +32,8 @@ from synovia.retargeting.bones import steadied
 from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
 from synovia.retargeting.feet import Spans, distances_off, foot_paths, on_world, over_world, solve_feet, stand_frames
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
-from synovia.retargeting.judging.findings import forced_by_loops, uncertain_rest
-from synovia.retargeting.limbs import Follower, keep_velocity, largest_steps
+from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops, uncertain_rest
+from synovia.retargeting.limbs import Bounds, Follower, keep_velocity, largest_steps
 from synovia.retargeting.pairing import paired
 from synovia.retargeting.partial import still_rows
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance
@@ -40,6 +41,7 @@ from synovia.retargeting.transfer import follow
 from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
 
+_FASTER: Final = 1.0 + 1e-6  # times its velocity limit: a joint is too fast
 _AS_FAST: Final = 0.999  # of its velocity limit: a hinge turns as fast as it may
 _OFTEN: Final = 0.02  # smallest share of frames in which a hinge does so that is reported
 _SOURCE: Final = "source: "  # before the notes of the clip, among those of the result
@@ -70,6 +72,8 @@ class Retargeted:
         world: What the feet stand on, in the unit of the target; None for the floor alone.
         footholds: Where each foot stands on it, one for each contact of ankle or toes, by role; empty on a level floor.
         forced: How far loops of the target turned its parts so that they close, (T,), radians.
+        too_fast: Joints that the loops of the target move faster than their velocity limits, such as rods: velocity in
+            each frame over the limit, (T,), by joint.
 
     Example:
         >>> import synovia as sy
@@ -99,6 +103,7 @@ class Retargeted:
     world: World | None = None
     footholds: Mapping[str, tuple[Foothold, ...]] = field(default_factory=dict[str, tuple[Foothold, ...]])
     forced: Array = field(default_factory=lambda: np.zeros(0))
+    too_fast: Mapping[str, Array] = field(default_factory=dict[str, Array])
 
     def __getitem__(self, frames: slice) -> Retargeted:
         """Return a part of the motion with its contacts and misses, beside the same part of the original.
@@ -116,7 +121,8 @@ class Retargeted:
             contacts[role] = runs(standing[frames])
         lost = tuple(k for k, frame in enumerate(kept) if frame in missed)
         part = replace(self, motion=motion, original=self.original[frames], contacts=contacts, missed_frames=lost)
-        return replace(part, forced=self.forced[frames])
+        fast = {name: ratio[frames] for name, ratio in self.too_fast.items() if ratio[frames].max(initial=0.0) > 1.0}
+        return replace(part, forced=self.forced[frames], too_fast=fast)
 
     @cached_property
     def held_back(self) -> dict[str, float]:
@@ -150,7 +156,7 @@ class Retargeted:
             pose, hint = f"the target; {rest.described()}", "check which joint is which, or give a clip of the target"
             found.append(uncertain_rest(judgement.findings, pose, hint, hardly=rest.certainty < DOUBTFUL))
         if self.motion.skeleton.loops:
-            found += forced_by_loops(self.forced)
+            found += [*forced_by_loops(self.forced), *hurried_by_loops(self.too_fast)]
         for one in found:
             judgement = judgement.with_finding(one)
         return judgement
@@ -279,7 +285,8 @@ def retarget(
     in the file of the target; ``clearance`` does not keep limbs apart from it.
 
     If the target has loops (``skeleton.loops``), they are closed in each frame: joints of no part, such as rods, follow
-    the parts. Where loops do not allow the transferred pose, its parts give way, and a finding says how far.
+    the parts. Where loops do not allow the transferred pose, its parts give way, and a finding says how far. Another
+    one names joints that have to be faster than their velocity limits for that.
 
     If a body has no legs, such as a torso on wheels or a single arm, or if the joint map has no hips, the base of the
     target stays where it is. Then the parts move relative to the joint that carries them: the trunk relative to the
@@ -399,7 +406,21 @@ def retarget(
         world=ground if paths else None,
         footholds=footholds,
         forced=forced,
+        too_fast=_hurried(own, q, bounds) if own.loops else {},
     )
+
+
+def _hurried(skeleton: Skeleton, q: Array, bounds: Bounds) -> dict[str, Array]:
+    """Return joints of loops that go farther in a frame than they may: their step over that, (T,), by name."""
+    out: dict[str, Array] = {}
+    for row in sorted({row for tie in skeleton.loops for row in moved_by(skeleton, tie)}):
+        joint, most = skeleton.joints[row], bounds.rows[:, row]
+        if joint.kind in (Kind.HINGE, Kind.SLIDE) and np.isfinite(most).any():
+            step = np.abs(np.diff(q[:, skeleton.q_slice(row).start]))
+            ratio = np.concatenate([[0.0], step / most])
+            if ratio.max() > _FASTER:
+                out[skeleton.joint_names[row]] = np.where(ratio > _FASTER, ratio, np.minimum(ratio, 1.0))
+    return out
 
 
 def _closed(target: Body, roles: Sequence[str], q: Array) -> tuple[Array, Array]:

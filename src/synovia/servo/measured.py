@@ -18,6 +18,7 @@ from synovia.errors import InputError
 from synovia.kernels.layout import AXIS_VELOCITY, TOP_SPEED
 from synovia.model import Pose
 from synovia.model.geometry import Array
+from synovia.model.loops.closing import closed_reading
 from synovia.model.pose import as_values
 from synovia.model.tables import Ints
 from synovia.servo.limits import Axes
@@ -81,6 +82,8 @@ class Feedback:
         """
         if isinstance(given, str):
             raise InputError("measured", value=given, expected="a pose, joint values, or joint values by joint")
+        if self._skeleton.loops and not isinstance(given, Pose):
+            return closed_reading(self._skeleton, given, self.body(q), "measured")
         if isinstance(given, Pose | Mapping):
             found = as_pose(given)
         else:

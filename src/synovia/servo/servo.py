@@ -467,7 +467,8 @@ class Servo(ChecksArguments):
 
         Args:
             q: A pose or joint values as in ``IK.solve``, or those of some joints by name: the others are where they
-                are expected.
+                are expected. Loops may be open by the noise of sensors: the nearest closed pose counts, in which joints
+                that are given by name stay if they can, and those without sensors follow.
 
         Raises:
             InputError: If a value cannot be used.

@@ -13,10 +13,12 @@ from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import Status
 from synovia.kernels.layout import BLOCK, BLOCK_Q, RATIO, SCALAR, STATUS
 from synovia.model import Skeleton
+from synovia.model.change import blend
 from synovia.model.clip_tools.slowed import by_joint
 from synovia.model.geometry import Array, rotation_between
 from synovia.model.loops.closing import refuse_loops
-from synovia.model.pose import inside_limits
+from synovia.model.loops.mechanism import CLOSED
+from synovia.model.pose import clamped
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
 Bools = NDArray[np.bool_]
@@ -24,6 +26,8 @@ _PULL: Final = 1e-6  # weight of the original track, for joints that no goal det
 _STEPS: Final = 20  # most steps of the least squares over all frames
 _ENOUGH: Final = 1e-4  # relative decrease of the cost below which it stops
 _HALVINGS: Final = 40
+_PARTS: Final = 30  # of the way of loops that are tried
+_LESS: Final = 0.8  # factor from one to the next
 _ROUNDED: Final = 1.0 + 1e-12  # slack for rounding of a rotation of exactly the step
 _NO_SPEED: Final = "sy.FullBody(attempts=1, largest_move=velocity / fps) limits velocities for all kinds of goals"
 
@@ -32,10 +36,8 @@ def check_goals(ik: CompiledProblem, option: str, hint: str | None = None) -> No
     """Refuse goals that postprocessing does not support.
 
     Raises:
-        UnsupportedError: If a goal is not a position, rotation or pose, or the joints are in loops.
+        UnsupportedError: If a goal is not a position, rotation or pose.
     """
-    if ik.reduced.loops is not None:
-        refuse_loops(ik.skeleton, f"{option}=", hint)
     for goal in ik.goals:
         if goal.pose_parts == 0:
             raise UnsupportedError(
@@ -69,8 +71,21 @@ def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads
     return _replace(ik, model, rows, calm, Status.CONFLICT)
 
 
+def check_smoothness(ik: CompiledProblem) -> None:
+    """Refuse what ``smooth`` does not support.
+
+    Raises:
+        UnsupportedError: If a goal is not a position, rotation or pose, or the joints are in loops.
+    """
+    if ik.reduced.loops is not None:
+        refuse_loops(ik.skeleton, "smoothness=", "Motion.smoothed smooths a clip and closes its loops again")
+    check_goals(ik, "smoothness")
+
+
 def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) -> Bools:
     """Limit the joint velocities of a track in place: each frame moves towards its solution as far as they allow.
+
+    Joints of a loop go the same part of their ways, so that all of them keep their limits and the loop stays closed.
 
     Returns:
         Which frames were reached before and are missed now.
@@ -81,11 +96,59 @@ def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) ->
     scalar, at, step = tables.variables[:, BLOCK] == SCALAR, tables.variables[:, BLOCK_Q], most[tables.owner] / fps
     numbers, largest = at[scalar], step[scalar]
     balls = list(zip(at[~scalar].tolist(), step[~scalar].tolist(), strict=True))
+    mechanism = ik.skeleton.mechanism
+    groups: Sequence[Bools] = () if mechanism is None else list(mechanism.groups)
     for t in range(1, len(q)):
-        before = q[t - 1, numbers]
+        before, wanted = q[t - 1, numbers], q[t].copy()
         q[t, numbers] = before + np.clip(q[t, numbers] - before, -largest, largest)
         q[t] = _turned(ik, q[t - 1], q[t], balls)
+        for group in groups:
+            steps = [(k, one) for k, one in zip(numbers.tolist(), largest.tolist(), strict=True) if group[k]]
+            turns = [ball for ball in balls if group[ball[0]]]
+            q[t, group] = wanted[group]
+            q[t] = _closed_within(ik.skeleton, q[t - 1], q[t].copy(), steps, turns)
     return _replace(ik, model, rows, ik.skeleton.follow(q), Status.LIMITED)
+
+
+def _closed_within(
+    skeleton: Skeleton,
+    before: Array,
+    after: Array,
+    numbers: Sequence[tuple[int, float]],
+    balls: Sequence[tuple[int, float]],
+) -> Array:
+    """Return the joint values of a frame (nq,), whose loops go a part of their way that all of their joints can keep.
+
+    Args:
+        skeleton: The skeleton.
+        before: The previous frame, (nq,), closed.
+        after: The frame, (nq,), closed, with the joints of these loops where they want to be.
+        numbers: Place in q and largest step of each hinge and slide of the loops.
+        balls: The same of balls, radians.
+    """
+    mechanism = skeleton.mechanism
+
+    def shares(there: Array) -> float:
+        """Return the part of the way that limits allow."""
+        ways = [(abs(float(there[at] - before[at])), step) for at, step in numbers]
+        ways += [(_angle(before, there, at), step) for at, step in balls]
+        return min((step / way for way, step in ways if way > step * _ROUNDED), default=1.0)
+
+    share = shares(after)
+    if mechanism is None or share == 1.0:
+        return after
+    places = np.zeros(len(after), bool)
+    places[[at for at, _ in numbers]] = True
+    for at, _ in balls:
+        places[at : at + 4] = True
+    for _ in range(_PARTS):
+        part = blend(skeleton, before[None], after[None], share)
+        found, lacks = mechanism.run(clamped(skeleton, np.where(places, part, after)))
+        least = shares(found[0]) if lacks.max() <= CLOSED else _LESS
+        if least == 1.0:
+            return found[0]
+        share *= min(least, _LESS)
+    return skeleton.follow(np.where(places, before, after))
 
 
 def _turned(ik: CompiledProblem, before: Array, after: Array, balls: Sequence[tuple[int, float]]) -> Array:
@@ -110,7 +173,7 @@ def _turned(ik: CompiledProblem, before: Array, after: Array, balls: Sequence[tu
         out = after.copy()
         for (at, _, angle), share in zip(late, shares, strict=True):
             out[at : at + 4] = _part_way(before[at : at + 4], after[at : at + 4], share, angle)
-        return inside_limits(ik.skeleton, out)
+        return clamped(ik.skeleton, out)
 
     def fits(out: Array) -> Bools:
         return np.array([_angle(before, out, at) <= step * _ROUNDED for at, step, _ in late])

@@ -26,7 +26,7 @@ from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.tracking.frames import solve_frames
 from synovia.tracking.jumps import Bools, Follow, changes, complete, find_jumps
-from synovia.tracking.postprocessing import check_goals, limit_velocity, smooth, velocity_limits
+from synovia.tracking.postprocessing import check_smoothness, limit_velocity, smooth, velocity_limits
 
 _MISS: Final = 1e6  # squared radians; cost of a miss, above that of any motion
 _FAR: Final = 9.0  # ratio to the squared change within a track, above which a change between tracks is a jump
@@ -160,7 +160,8 @@ def track(
         candidates: Number of starts, random ones after ``start``. The path that moves least is used.
         both_ways: Whether to track the clip from its end too, for the best path through both.
         smoothness: Seconds; faster motion is removed, even if goals are then missed by a little.
-        velocity: Highest velocity of all joints, or by joint: radians or length units per second.
+        velocity: Highest velocity of all joints, or by joint: radians or length units per second. Joints of a loop are
+            as slow as the slowest of them needs, so that it stays closed.
         threads: Number of threads, for several candidates or without ``warm_start``; all cores by default. Results are
             identical for any number.
         progress: Called with (frames done, all), counted over all tracks. Calls come from any thread, one at a time.
@@ -170,7 +171,8 @@ def track(
     Raises:
         InputError: If a value cannot be used.
         UnknownNameError: If a target belongs to no goal.
-        UnsupportedError: If ``smoothness`` or ``velocity`` is given and a goal is not a position, rotation or pose.
+        UnsupportedError: If ``smoothness`` or ``velocity`` is given and a goal is not a position, rotation or pose, or
+            ``smoothness`` and joints are in loops.
     """
     ik, targets, table = ik.table_of_many(targets)
     starts = _starts_of(ik, start, len(table), candidates, both_ways) if isinstance(start, Motion) else None
@@ -195,7 +197,7 @@ def track(
     if isinstance(candidates, bool) or not isinstance(candidates, (int, np.integer)) or candidates < 1:
         raise InputError("candidates", value=candidates, expected="a whole number from 1")
     if seconds > 0.0:
-        check_goals(ik, "smoothness")
+        check_smoothness(ik)
     most = None if velocity is None else velocity_limits(ik, velocity)
     follow: Follow = partial(CompiledProblem.solve_rows, targets=targets, workers=Workers(workers, watch))
     if warm_start:

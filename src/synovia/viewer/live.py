@@ -46,6 +46,7 @@ def view(
     tolerance: tuple[float, float] | None = None,
     world: World | str | Path | None = None,
     clearance: float | None = None,
+    loops: str | Path | None = None,
     **options: Unpack[PageOptions],
 ) -> View:
     """Open a live page: you drag targets, and the body follows.
@@ -65,6 +66,8 @@ def view(
             keeps clear of them.
         clearance: Distance of a clearance goal in addition, length units; None for none. Capsules are fitted to a body
             without shapes.
+        loops: File of loops of a model file, as in ``load_skeleton``. A ``Skeleton``, ``Pose`` or ``Motion`` has its
+            loops already; then the code and the command on the page name this file.
         options: Options of the page: ``host`` (``"127.0.0.1"``; an address that other machines can reach needs a
             token), ``port`` to try first (8080; 0 for any), ``token`` that browsers must send (None: a random one if
             the address needs it), ``dark``, ``shadows`` (False is faster without a GPU), and ``browser``, whether to
@@ -82,7 +85,9 @@ def view(
         >>> page = sy.view("character.glb")  # doctest: +SKIP
         >>> page.wait()  # doctest: +SKIP
     """
-    out = serve(opening(model, Start(goals, clip, solver, root, tolerance, world, clearance)), PageSettings(**options))
+    out = serve(
+        opening(model, Start(goals, clip, solver, root, tolerance, world, clearance, loops)), PageSettings(**options)
+    )
     if isinstance(model, str | Path):
         note_recent(model)
     return out
@@ -126,6 +131,7 @@ class Start(NamedTuple):
     tolerance: tuple[float, float] | None = None
     world: World | str | Path | None = None
     clearance: float | None = None
+    loops: str | Path | None = None
 
 
 def opening(model: Any, begin: Start | None = None) -> Opening:
@@ -135,14 +141,14 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         model: As in ``view``.
         begin: What a page begins with.
     """
-    goals, clip, solver, root, tolerance, world, clearance = begin or Start()
+    goals, clip, solver, root, tolerance, world, clearance, loops = begin or Start()
     optional_package("viser", "the live page needs viser", "view")
     from synovia.viewer.page.keys import Keys
     from synovia.viewer.page.page import Model, Page
     from synovia.viewer.panel import tabs
     from synovia.viewer.scene.scene import first_aim
 
-    own, start, (clips, playing), name = _opened(model)
+    own, start, (clips, playing), name = _opened(model, loops)
     carried: tuple[str, ...] = ()
     if clip is not None:
         clips, playing, carried = _with_clip(clips, clip, own)
@@ -201,7 +207,7 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         return Keys(page, page.actions, session.goals, session.body, session.hand)
 
     def give(client: Any, session: Session, host: Host) -> Page:
-        return Page(client, session, Model(name, surface, _Navigation(host, own), around), host, tabs, keys)
+        return Page(client, session, Model(name, surface, _Navigation(host, own), around, loops), host, tabs, keys)
 
     return Opening(make, give, first_aim, surface.notes)
 
@@ -246,19 +252,24 @@ def _world_of(world: World | str | Path | None, skeleton: Skeleton) -> World | N
     return world.matched(skeleton, up=up_of(skeleton))
 
 
-def _opened(model: Any) -> tuple[Skeleton, Pose | None, Clips, str]:
-    """Return skeleton, start pose, clips and name of a model."""
+def _opened(model: Any, loops: str | Path | None) -> tuple[Skeleton, Pose | None, Clips, str]:
+    """Return skeleton, start pose, clips and file or name of a model; ``loops``: a file of loops of a model file."""
     if isinstance(model, str | Path):
         name = str(model)
-        return load_model(name), None, Clips([]) if is_bundled(name) else load_clips(name), name
+        return load_model(name, loops=loops), None, Clips([]) if is_bundled(name) else load_clips(name), name
     if isinstance(model, Skeleton):
-        return model, None, Clips([]), model.name
+        return model, None, Clips([]), _file_of(model)
     if isinstance(model, Motion):
-        return model.skeleton, None, Clips([model], 0), model.skeleton.name
+        return model.skeleton, None, Clips([model], 0), _file_of(model.skeleton)
     pose = getattr(model, "pose", model)  # a solution has a pose
     if not isinstance(pose, Pose):
         raise InputError("cannot view this object", value=model, expected="a file, a Skeleton, a Pose or a Motion")
-    return pose.skeleton, pose, Clips([]), pose.skeleton.name
+    return pose.skeleton, pose, Clips([]), _file_of(pose.skeleton)
+
+
+def _file_of(skeleton: Skeleton) -> str:
+    """Return the file that a skeleton was read from, or its name if it is bundled or there is none."""
+    return skeleton.name if skeleton.source is None or is_bundled(skeleton.name) else str(skeleton.source)
 
 
 def _clip_of(path: str | Path, body: Skeleton) -> Motion:

@@ -118,6 +118,7 @@ def view(given: View) -> None:
         root=given.root,
         world=given.world,
         clearance=given.clearance,
+        loops=loops,
         **page_options,
     )
     _serve(

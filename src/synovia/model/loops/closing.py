@@ -10,7 +10,8 @@ import numpy as np
 from synovia.arguments import check_kind
 from synovia.errors import UnsupportedError
 from synovia.model.geometry import Array, as_numbers, dimensions
-from synovia.model.pose import as_values, clamped
+from synovia.model.loops.mechanism import CLOSED
+from synovia.model.pose import as_values, checked_q, clamped
 from synovia.model.skeleton import Pose, Skeleton
 
 
@@ -38,11 +39,7 @@ def close_loops(skeleton: Skeleton, q: Any) -> Pose:
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     mechanism = skeleton.mechanism
     if isinstance(q, Mapping):
-        values = skeleton.rest_q.copy()
-        for row, value in skeleton.by_row(cast("Mapping[Any, Any]", q), "q").items():
-            place = skeleton.q_slice(row)
-            numbers: Any = [value] if dimensions(value) == 0 else value
-            values[place] = as_numbers(numbers, (place.stop - place.start,), f"value of {skeleton.joint_keys[row]!r}")
+        values, _ = _with_given(skeleton, skeleton.rest_q, cast("Mapping[Any, Any]", q), "q")
     else:
         values = as_values(skeleton, q.q if isinstance(q, Pose) else q, "q")
     if mechanism is None:
@@ -50,6 +47,56 @@ def close_loops(skeleton: Skeleton, q: Any) -> Pose:
     inside = np.empty_like(values)
     skeleton.validate(values, inside)
     return Pose(skeleton, mechanism.shut(skeleton.follow(inside)[None])[0])
+
+
+def _with_given(skeleton: Skeleton, q: Array, given: Mapping[Any, Any], what: str) -> tuple[Array, list[int]]:
+    """Return joint values (nq,) with those of some joints, which may open loops, and the rows of these joints.
+
+    Raises:
+        InputError: If a value cannot be used.
+        UnknownNameError: If a joint does not exist.
+    """
+    out, rows = q.copy(), skeleton.by_row(given, what)
+    for row, value in rows.items():
+        place = skeleton.q_slice(row)
+        numbers: Any = [value] if dimensions(value) == 0 else value
+        out[place] = as_numbers(numbers, (place.stop - place.start,), f"value of {skeleton.joint_keys[row]!r}")
+    return out, list(rows)
+
+
+def closed_reading(skeleton: Skeleton, given: Any, q: Array, what: str) -> Array:
+    """Return joint values that were measured, (nq,), with closed loops as far as they can be closed.
+
+    Sensors are noisy, so what they report opens loops a little. The nearest closed pose is taken. Of joints by name,
+    those that are not given follow the others, as far as loops tie them.
+
+    Args:
+        skeleton: The skeleton, with loops.
+        given: Joint values, (nq,), or values by joint.
+        q: Closed joint values near them, (nq,).
+        what: Name of the argument.
+
+    Raises:
+        InputError: If a value cannot be used.
+        UnknownNameError: If a joint does not exist.
+    """
+    mechanism, rows = skeleton.mechanism, list[int]()
+    if isinstance(given, Mapping):
+        values, rows = _with_given(skeleton, q, cast("Mapping[Any, Any]", given), what)
+    else:
+        values = as_values(skeleton, given, what)
+    read = checked_q(skeleton, skeleton.follow(values), what, closed=False)
+    if mechanism is None:
+        return read
+    inside = np.empty_like(read)
+    skeleton.validate(read.copy(), inside)
+    leaders = [skeleton.leader_rows.get(row, row) for row in rows]
+    held = np.isin(skeleton.tables.owner, leaders)
+    for fixed in (held, None) if rows else (None,):
+        found, lacks = mechanism.run(inside[None], held=fixed)
+        if lacks.max() <= CLOSED:
+            return found[0]
+    return read
 
 
 def closed_near(skeleton: Skeleton, q: Array, near: Array, rows: Iterable[int] | None = None) -> Array:

@@ -158,7 +158,8 @@ class Mechanism:
     def closed(self, q: Array) -> tuple[Array, Array]:
         """Return the nearest closed poses to some, (T, nq), within the limits, and what each loop still lacks.
 
-        Where the steps end at a gap, as a straight linkage does, they begin again a little aside.
+        Where the steps end at a gap, as a straight linkage does, they begin again a little aside. Joints that open or
+        close none of these loops stay.
         """
         inside = np.empty_like(q)
         self.skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
@@ -169,7 +170,9 @@ class Mechanism:
                 break
             ends = drawn_values(self.skeleton, _TRIES, k)
             starts = np.repeat(inside[open_rows], _TRIES, axis=0)
-            found, left = self.run(blend(self.skeleton, starts, np.tile(ends, (len(open_rows), 1)), share))
+            aside = blend(self.skeleton, starts, np.tile(ends, (len(open_rows), 1)), share)
+            moves = np.repeat(self._moving(lacks[open_rows] > CLOSED), _TRIES, axis=0)
+            found, left = self.run(self.skeleton.follow(np.where(moves, aside, starts)))
             far = np.linalg.norm(found - starts, axis=1) + np.where(left.max(axis=1) > CLOSED, np.inf, 0.0)
             best = np.argmin(far.reshape(-1, _TRIES), axis=1) + _TRIES * np.arange(len(open_rows))
             closes = np.isfinite(far[best])
@@ -221,7 +224,7 @@ class Mechanism:
         opened: NDArray[np.bool_] = np.asarray(gaps.any(axis=1))
         if not opened.any():
             return q
-        moves: NDArray[np.bool_] = np.asarray(gaps.astype(np.int64) @ self._moved_with > 0)
+        moves = self._moving(gaps)
         inside = np.empty_like(q)
         self.skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
         inside = np.where(opened[:, None], self.skeleton.follow(inside), q)
@@ -277,6 +280,15 @@ class Mechanism:
             places[at : at + (1 if block == layout.SCALAR else 4)] = True
         return places
 
+    def _moving(self, gaps: NDArray[np.bool_]) -> NDArray[np.bool_]:
+        """Return which joint values open or close the loops that are open, (T, nq), by which these are, (T, loops)."""
+        return np.asarray(gaps.astype(np.int64) @ self._moved_with > 0)
+
+    @cached_property
+    def groups(self) -> NDArray[np.bool_]:
+        """Which joint values open or close the loops that share joints with each other, (groups, nq)."""
+        return np.unique(self._moved_with, axis=0) > 0
+
     @cached_property
     def _moved_with(self) -> NDArray[np.int64]:
         """Which joint values open or close each loop, or loops that share joints with it, (loops, nq) of 0 and 1."""
@@ -321,9 +333,10 @@ class Mechanism:
         _, values, ways = np.linalg.svd(J)
         ranks = (values > INDEPENDENT).sum(axis=1)
         rank, best = int(ranks.max()), int(np.argmax(ranks))
-        moves = np.linalg.norm(ways[best, rank:], axis=0) > INDEPENDENT  # columns
         still = np.ones(len(self.variables), bool)
-        np.logical_and.at(still, self.columns, ~moves)
+        for k in np.flatnonzero(ranks == rank):  # a joint that stands at a dead centre of one pose moves in another
+            moves = np.linalg.norm(ways[k, rank:], axis=0) > INDEPENDENT  # columns
+            np.logical_and.at(still, self.columns, ~moves)
         return Mobility(
             J.shape[2] - rank, J.shape[1] - rank, self._dependent(J[best], rank), bool(ranks[0] < rank), still
         )

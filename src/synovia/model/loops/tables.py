@@ -25,7 +25,8 @@ class LoopTables:
         ints: (l, 8) integers of each loop.
         data: (l, 27) its numbers.
         monomials: (m, 2) monomials of couplings.
-        coefficients: (m,) their factors.
+        coefficients: (m,) their factors. Those of a coupling are divided by a scale, as its constant is, so that what
+            it lacks is what the joint with the largest part in it is off by.
     """
 
     ties: tuple[Tie, ...]
@@ -101,15 +102,16 @@ def loop_tables(
         first += tie.rows
         if isinstance(tie, Coupling):
             joints = tie.joint_rows(skeleton)
+            scale, is_length = _scale(skeleton, tie)
             row[layout.FIRST_MONOMIAL] = len(monomials)
             for joint, factors in zip(joints, tie.terms.values(), strict=True):
                 for power, factor in enumerate(factors, 1):
                     if factor != 0.0:
                         monomials.append((row_of(joint), power))
-                        coefficients.append(factor)
+                        coefficients.append(factor / scale)
             row[layout.MONOMIALS] = len(monomials) - row[layout.FIRST_MONOMIAL]
-            numbers[layout.TIE_CONSTANT] = tie.equals
-            numbers[layout.TIE_UNIT] = float(skeleton.joints[joints[0]].kind is Kind.SLIDE)
+            numbers[layout.TIE_CONSTANT] = tie.equals / scale
+            numbers[layout.TIE_UNIT] = float(is_length)
             continue
         row[layout.TIED_PLACE], row[layout.TIED_TURN], _ = KINDS[tie.kind]
         ends = tie.ends(skeleton)
@@ -130,6 +132,22 @@ def loop_tables(
         np.array(monomials, np.int32).reshape(-1, layout.MONOMIAL_WIDTH).copy(),  # no view of another array
         np.array(coefficients),
     )
+
+
+def _scale(skeleton: Tied, tie: Coupling) -> tuple[float, bool]:
+    """Return by what a coupling is divided, and whether what it lacks is a length then, not an angle.
+
+    The term counts that is largest where angles are one radian and slides are one reach: so the scale of an equation,
+    and the unit of lengths, do not matter.
+    """
+    reach, largest, out = skeleton.size or 1.0, 0.0, (1.0, False)
+    for joint, factors in zip(tie.joint_rows(skeleton), tie.terms.values(), strict=True):
+        is_length = skeleton.joints[joint].kind is Kind.SLIDE
+        for power, factor in enumerate(factors, 1):
+            part = abs(factor) * (reach**power if is_length else 1.0)
+            if part > largest:
+                largest, out = part, (part / reach if is_length else part, is_length)
+    return out
 
 
 def joints_of(skeleton: Tied, tie: Tie) -> tuple[int, ...]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -27,7 +27,7 @@ from synovia.retargeting.judging.causes import (
 )
 from synovia.retargeting.judging.ground import held_frames, on_the_spot, path_factor, speeds
 from synovia.retargeting.judging.measure import Figures, Limb
-from synovia.text import counted
+from synovia.text import counted, listed
 
 Bools = NDArray[np.bool_]
 LEVELS: Final = ("note", "look", "failed")
@@ -171,6 +171,21 @@ def forced_by_loops(angles: Array) -> list[Finding]:
     level = "look" if np.degrees(most) > _FORCED[1] else "note"
     text = f"loops do not allow the pose of the source: parts turn by up to {degrees(most)} so that they close"
     return [Finding("body", "loops", level, _frames(far), text)]
+
+
+def hurried_by_loops(ratios: Mapping[str, Array]) -> list[Finding]:
+    """Return the finding about joints that loops move faster than their velocity limits; none without any.
+
+    Args:
+        ratios: Velocity in each frame over the limit, (T,), of each joint that exceeds it, by name.
+    """
+    if not ratios:
+        return []
+    fastest = sorted(((float(ratio.max()), name) for name, ratio in ratios.items()), reverse=True)
+    told = listed([name for _, name in fastest])
+    frames = _frames(np.max([ratio > 1.0 for ratio in ratios.values()], axis=0))
+    text = f"loops move {told} faster than their velocity limits, by up to {fastest[0][0]:.3g} times"
+    return [Finding("body", "loops", "look", frames, text)]
 
 
 def uncertain_rest(findings: Sequence[Finding], pose: str, hint: str, *, hardly: bool = False) -> Finding:

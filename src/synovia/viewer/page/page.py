@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Final, Protocol
 
 from synovia.model.shapes.world import World
@@ -40,12 +41,14 @@ class Model:
         surface: Surface of the body.
         navigation: How its page leads to other pages.
         world: Obstacles around the body; None without any.
+        loops: The model's file of loops, if it is not the one beside it.
     """
 
     command: str
     surface: Surface
     navigation: Navigation
     world: World | None = None
+    loops: str | Path | None = None
 
 
 class Commands(Protocol):
@@ -79,6 +82,7 @@ class Page:
         """Add the scene and the controls, and start to solve."""
         self.client, self.session, self.host, self.dark = client, session, host, host.dark
         self.command, self.surface, self.navigation = model.command, model.surface, model.navigation
+        self.loops = model.loops
         self.selected: int | None = session.goals.editors[0].key if session.goals.editors else None
         self.joint: int | None = session.goals.editors[0].row if session.goals.editors else None
         self.frame: Frame | None = None

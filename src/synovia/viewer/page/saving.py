@@ -44,11 +44,12 @@ class Files:
     Args:
         state: The state of the page.
         model: File or name of the model, for code and command.
+        loops: The model's file of loops, if it is not the one beside it.
     """
 
-    def __init__(self, state: State, model: str = "") -> None:
+    def __init__(self, state: State, model: str = "", loops: str | Path | None = None) -> None:
         """Store what is saved."""
-        self._state, self._model = state, model
+        self._state, self._model, self._loops = state, model, None if loops is None else str(loops)
 
     def goals(self) -> list[Goal]:
         """Return the enabled goals on the given skeleton, with their targets."""
@@ -105,8 +106,13 @@ class Files:
             goals, pose = self.goals(), self._own_pose()
         if not goals:
             return "# no goal is enabled\n"
-        opened = f"sy.bundled({self._model!r})" if is_bundled(self._model) else f"sy.load_skeleton({self._model!r})"
+        opened = f"sy.bundled({self._model!r})"
+        if not is_bundled(self._model):
+            beside = "" if self._loops is None else f", loops={self._loops!r}"
+            opened = f"sy.load_skeleton({self._model!r}{beside})"
         lines = ["import synovia as sy", "", f"body = {opened}"]
+        if self._loops is not None and is_bundled(self._model):
+            lines.append(f"# the page has the loops of {self._loops!r} too; body.with_loops([...]) adds them here")
         clear, source = self._clear_of_world(), self._world_file()
         if clear:
             lines.append(f"world = sy.load_world({source!r})" if source else "world = ...  # the obstacles of the page")
@@ -135,6 +141,8 @@ class Files:
         settings, root = self._state.solver, self._root_of()
         words = ["synovia", "solve", self._model, "--goals", "goals.toml", "--start", "pose.json"]
         words += ["--solver", settings.name]
+        if self._loops is not None:
+            words += ["--loops", self._loops]
         if root != "fixed":
             words += ["--root", root]
         changed = _changed(settings)

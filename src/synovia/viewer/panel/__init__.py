@@ -24,6 +24,6 @@ def tabs(page: Page) -> list[tuple[str, Tab]]:
         ("Animation", ClipTab(page, actions, animation, session.layers, goals)),
         ("Solver", SolverTab(page, session.solving, body.given)),
         ("Why", Why(page, session.solving)),
-        ("Export", Keep(page, Files(session.state, page.command), body)),
+        ("Export", Keep(page, Files(session.state, page.command, page.loops), body)),
         ("Open", Open(page, poses, session.layers, animation)),
     ]
