@@ -25,7 +25,6 @@ FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
     }
 )
 KNUCKLES: Final = tuple(points[0] for finger, points in FINGER_POINTS.items() if finger != "thumb")
-_ACROSS: Final = (3.0, 1.0, -1.0, -3.0)  # weights of the knuckles in the direction from the little finger to the index
 _STRAIGHT: Final = 0.1  # fingers bend less than this, summed over four of them, radians: they tell no side
 
 
@@ -93,11 +92,25 @@ def hand_points(points: Any) -> Array:
     return np.where(np.isfinite(places).all(2, keepdims=True), places, np.nan)
 
 
-def _plane(places: Array) -> tuple[Array, Array]:
-    """Return the direction from the wrist to the knuckles, and the normal that leaves the palm of a right hand."""
-    along = _unit(places[:, KNUCKLES].mean(1) - places[:, WRIST])
-    across = np.array(_ACROSS) @ places[:, KNUCKLES]
+def palm_axes(wrist: Array, knuckles: Array) -> tuple[Array, Array]:
+    """Return the direction from a wrist to the knuckles, and the normal that leaves the palm of a right hand.
+
+    The normal is at right angles to the line of the knuckles (by least squares). Both are (..., 3), NaN where the
+    points are in line.
+
+    Args:
+        wrist: Places of the wrist, (..., 3).
+        knuckles: Places of two knuckles or more, (..., K, 3), from the index finger to the little finger.
+    """
+    along = _unit(knuckles.mean(-2) - wrist)
+    count = knuckles.shape[-2]
+    across = (0.5 * (count - 1) - np.arange(count)) @ knuckles
     return along, _unit(np.cross(across, along))
+
+
+def _plane(places: Array) -> tuple[Array, Array]:
+    """Return the axes of the palm in each frame, as ``palm_axes``."""
+    return palm_axes(places[:, WRIST], places[:, KNUCKLES])
 
 
 def _unit(v: Array) -> Array:
