@@ -1,0 +1,284 @@
+"""The hands of a body as bones: the segments of each finger, their directions in the frame of the palm, their axes.
+
+A direction in the frame of the palm means the same in every hand: fingers along y are flat, along z they point out of
+the palm. So directions can be carried from hand to hand, and compared, whatever the rest poses of two files are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from synovia.model import Kind, Skeleton
+from synovia.model.anatomy.hands.find import hands_of
+from synovia.model.anatomy.hands.hand import FINGERS, Finger, Hand
+from synovia.model.geometry import Array, unit
+
+_MARKED: Final = 4  # joints of a finger from which the last one, if it has no end, is the mark of the tip
+_INSIDE: Final = 0.5  # a first joint that is nearer to the wrist, in lengths of its bone, begins inside the palm
+_ALIKE: Final = 0.9  # cosine of directions in the frames of joints that are built alike
+_AXIS: Final = 0.9  # cosine from an axis of a joint's frame to that of flexion below which it is not meant
+_SHORT: Final = 1e-6  # a shorter bone has no direction; a fraction of the skeleton's size
+
+
+@dataclass(frozen=True, eq=False)
+class FingerBones:
+    """One finger: segments from its base to its tip.
+
+    Args:
+        name: Its name.
+        rows: The joint at which each segment begins.
+        groups: The joints that turn each segment and not the one before: that joint, and others at its place.
+        end: The joint that carries the tip.
+        offset: The tip in its frame, (3,).
+        ways: Directions of the segments at rest in the frame of the palm, (n, 3).
+        axes: Axes about which the segments bend towards the palm at rest, at right angles to them, (n, 3), likewise.
+        lengths: Lengths of the segments, (n,).
+    """
+
+    name: str
+    rows: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]
+    end: int
+    offset: Array
+    ways: Array
+    axes: Array
+    lengths: Array
+
+    @property
+    def bases(self) -> Array:
+        """Frames of the segments at rest in the frame of the palm, (n, 3, 3): flexion axis, direction, and across."""
+        return np.stack([self.axes, self.ways, np.cross(self.axes, self.ways)], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class HandBones:
+    """A hand of a body.
+
+    Args:
+        hand: The hand.
+        side: Its side.
+        palm: The joint that carries it.
+        axes: Axes of the palm in the frame of that joint, (3, 3).
+        rest: Orientation of the palm's axes at rest in the world, (3, 3).
+        fingers: Its fingers by name, thumb first.
+    """
+
+    hand: Hand
+    side: str
+    palm: int
+    axes: Array
+    rest: Array
+    fingers: Mapping[str, FingerBones]
+
+    def directions(self, finger: FingerBones, frames: Array) -> Array:
+        """Return the directions of a finger's segments in the frame of the palm, (T, n, 3).
+
+        Args:
+            finger: One of the fingers.
+            frames: World frames of all joints, (T, joints, 12).
+        """
+        places = frames[:, finger.rows, 9:]
+        last = frames[:, finger.end]
+        tip = last[:, 9:] + last[:, :9].reshape(-1, 3, 3) @ finger.offset
+        ways = np.diff(np.concatenate([places, tip[:, None]], axis=1), axis=1)
+        return unit(ways) @ (frames[:, self.palm, :9].reshape(-1, 3, 3) @ self.axes)
+
+
+@lru_cache(maxsize=32)
+def hands_of_body(skeleton: Skeleton) -> Mapping[str, HandBones]:
+    """Return the hands of a body, or of a file of one hand, by side; none without fingers that have bones."""
+    found: dict[str, HandBones] = {}
+    for hand in hands_of(skeleton):
+        if hand.side is not None and hand.side not in found and _are_fingers(skeleton, hand):
+            bones = _bones(skeleton, hand)
+            if len(bones.fingers) > 1:
+                found[hand.side] = bones
+    return found
+
+
+def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, HandBones]:
+    """Return the hands of a body whose parts are known, by side; a joint map may exchange or choose them.
+
+    Args:
+        skeleton: The body.
+        rows: Row of each part, by role; only fingers among them count.
+    """
+    given = {role: row for role, row in rows.items() if role in skeleton.role_rows and skeleton.role_rows[role] != row}
+    if given and not any(_is_of_hand(role) for role in given):
+        given = {}
+    body = skeleton.with_roles(dict(rows)) if given and len(set(rows.values())) == len(rows) else skeleton
+    fingers = set(rows.values())
+    out: dict[str, HandBones] = {}
+    for side, bones in hands_of_body(body).items():
+        kept = {name: one for name, one in bones.fingers.items() if fingers & set(one.rows)}
+        if kept:
+            out[side] = HandBones(bones.hand, side, bones.palm, bones.axes, bones.rest, kept)
+    return out
+
+
+def _is_of_hand(role: str) -> bool:
+    """Return whether a role is that of a hand or a finger."""
+    return role.endswith("_hand") or role[-1:].isdigit()
+
+
+def _are_fingers(skeleton: Skeleton, hand: Hand) -> bool:
+    """Return whether fingers of a hand are surely fingers: three or more, or known by their roles."""
+    return len(hand.fingers) > 2 or all(f"{hand.side}_{finger.name}_1" in skeleton.role_rows for finger in hand.fingers)
+
+
+def _bones(skeleton: Skeleton, hand: Hand) -> HandBones:
+    """Return the bones of a hand."""
+    rest = np.array(skeleton.rest_pose().frames)
+    turns, places = rest[:, :9].reshape(-1, 3, 3), rest[:, 9:]
+    palm = skeleton.index(hand.palm)
+    axes = hand.frame[:3, :3]
+    world = turns[palm] @ axes
+    chains = {finger.name: _segments(skeleton, finger, turns, places, places[palm]) for finger in hand.fingers}
+    fingers: dict[str, FingerBones] = {}
+    local: list[tuple[Array, Array]] = []  # direction and flexion axis of the fingers' joints in their own frames
+    for name in sorted(chains, key=lambda one: one == "thumb"):
+        groups, end, offset = chains[name]
+        rows = tuple(group[-1] for group in groups)
+        tips = [*places[list(rows)], places[end] + turns[end] @ offset]
+        ways = np.diff(tips, axis=0) @ world
+        lengths = np.linalg.norm(ways, axis=1)
+        if not rows or lengths.min() <= _SHORT * skeleton.size:
+            continue
+        ways = unit(ways)
+        inner = np.swapaxes(turns[list(rows)], 1, 2) @ world  # from the palm to the joints' frames
+        usual = _across_palm(hand.side or "right", ways) if name == "thumb" else _across(ways)
+        hinged = _hinge_axes(skeleton, hand, name, rows, turns, world)
+        if hinged is not None:
+            bends = hinged if float(np.sum(hinged * usual)) >= 0.0 else -hinged
+        elif name == "thumb":
+            bends = _of_thumb(usual, ways, inner, local)
+        else:
+            bends = np.array(
+                [_meant(across, way, turn) for across, way, turn in zip(_across(ways), ways, inner, strict=True)]
+            )
+        bends = unit(bends - np.sum(bends * ways, axis=1, keepdims=True) * ways)
+        if name != "thumb":
+            local += [(turn @ way, turn @ bend) for turn, way, bend in zip(inner, ways, bends, strict=True)]
+        fingers[name] = FingerBones(name, rows, groups, end, offset, ways, bends, lengths)
+    ordered = {name: fingers[name] for name in FINGERS if name in fingers}
+    return HandBones(hand, hand.side or "right", palm, axes, world, ordered)
+
+
+def _segments(
+    skeleton: Skeleton, finger: Finger, turns: Array, places: Array, wrist: Array
+) -> tuple[tuple[tuple[int, ...], ...], int, Array]:
+    """Return the joints that turn each segment of a finger, the joint that carries its tip, and the tip there.
+
+    Joints at the place of the next one, as groups of hinges, and bones inside the palm begin no segment.
+    """
+    rows = [skeleton.index(key) for key in finger.joints]
+    end, offset = skeleton.index(finger.tip), np.array(finger.offset)
+    if finger.estimated:
+        if len(rows) >= _MARKED:
+            end, offset = rows.pop(), np.zeros(3)
+        elif len(rows) == 1:
+            return (), end, offset  # nothing tells where it points
+        else:
+            offset = _ahead(turns, places, rows, offset)
+    groups: list[tuple[int, ...]] = [()]
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
+        groups[-1] = (*groups[-1], row)
+        if after is not None and np.linalg.norm(places[after] - places[row]) > _SHORT * skeleton.size:
+            groups.append(())
+    if len(groups) > 1 and finger.name != "thumb":
+        first, second = (places[group[-1]] for group in groups[:2])
+        if np.linalg.norm(first - wrist) < _INSIDE * np.linalg.norm(second - first):
+            groups = groups[1:]
+    return tuple(groups), end, offset
+
+
+def _ahead(turns: Array, places: Array, rows: list[int], offset: Array) -> Array:
+    """Return the estimated tip in the frame of the last joint, (3,): as the bone before lies in its joint's frame.
+
+    If the joints' frames are not alike, the tip stays where it is estimated.
+    """
+    before, last = rows[-2:]
+    way = turns[before].T @ (places[last] - places[before])
+    length = float(np.linalg.norm(way)) * float(np.linalg.norm(offset))
+    return way * np.linalg.norm(offset) / np.linalg.norm(way) if float(way @ offset) > 0.5 * length > 0.0 else offset
+
+
+def _across(ways: Array) -> Array:
+    """Return the axes about which segments bend towards the palm, as x of the palm tells, (n, 3).
+
+    A finger that points aside bends about an axis that is turned with it.
+    """
+    x, y, z = ways.T
+    beta, theta = -np.arcsin(np.clip(x, -1.0, 1.0)), np.arctan2(z, y)
+    return np.stack([np.cos(beta), np.cos(theta) * np.sin(beta), np.sin(theta) * np.sin(beta)], axis=1)
+
+
+def _meant(axis: Array, way: Array, turn: Array) -> Array:
+    """Return the axis of a joint's own frame that is near an axis and across its bone, else that axis, (3,).
+
+    Joints of characters are made so that they bend about an axis of their frames.
+
+    Args:
+        axis: An axis of flexion in the frame of the palm.
+        way: Direction of the bone, likewise.
+        turn: Rotation from the palm to the joint's frame.
+    """
+    own = turn @ axis
+    k = int(np.argmax(np.abs(own)))
+    found = np.sign(own[k]) * turn[k]
+    return found if abs(own[k]) > _AXIS and abs(float(found @ way)) < 1.0 - _AXIS else axis
+
+
+def _hinge_axes(
+    skeleton: Skeleton, hand: Hand, name: str, rows: tuple[int, ...], turns: Array, world: Array
+) -> Array | None:
+    """Return the axes of the hinges that bend the segments of a finger, (n, 3) in the frame of the palm.
+
+    None if the finger has none. Segments of other joints take the axis of the next hinge.
+    """
+    finger = hand.finger(name)
+    found: list[Array | None] = [None] * len(rows)
+    for key in () if finger is None else finger.flexion:
+        row = skeleton.index(key)
+        joint = skeleton.joints[row]
+        if joint.kind is Kind.HINGE:
+            k = next((n for n, one in enumerate(rows) if one >= row), len(rows) - 1)
+            found[k] = joint.axis @ turns[row].T @ world
+    known = [axis for axis in found if axis is not None]
+    if not known:
+        return None
+    out: list[Array] = []
+    for k, axis in enumerate(found):
+        after = [one for one in found[k:] if one is not None]
+        one = axis if axis is not None else (after or known[-1:])[0]
+        out.append(one if float(one @ known[-1]) >= 0.0 else -one)
+    return np.array(out)
+
+
+def _across_palm(side: str, ways: Array) -> Array:
+    """Return the axes about which segments of a thumb bend across the palm of a side, (n, 3)."""
+    return np.cross(ways, unit(np.array([-0.8 if side == "right" else 0.8, 0.0, 0.6])))
+
+
+def _of_thumb(usual: Array, ways: Array, inner: Array, local: list[tuple[Array, Array]]) -> Array:
+    """Return the axes about which the segments of a thumb of balls bend, (n, 3) in the frame of the palm.
+
+    If its joints are built as those of the fingers, their frames tell. Else the thumb bends across the palm.
+
+    Args:
+        usual: Axes across the palm.
+        ways: Directions of the segments.
+        inner: Rotations from the palm to the frames of the joints.
+        local: Directions and axes of the joints of fingers in their own frames.
+    """
+    if not local:
+        return usual
+    way, axis = (unit(np.mean(part, axis=0)) for part in zip(*local, strict=True))
+    alike = min(min(float(a @ way), float(b @ axis)) for a, b in local) > _ALIKE
+    own = np.einsum("nij,nj->ni", inner, ways)
+    return np.einsum("nji,j->ni", inner, axis) if alike and float((own @ way).min()) > _ALIKE else usual
