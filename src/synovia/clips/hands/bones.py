@@ -16,6 +16,7 @@ import numpy as np
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.hands.find import hands_of
 from synovia.model.anatomy.hands.hand import FINGERS, Finger, Hand
+from synovia.model.anatomy.names import ROLES, is_finger
 from synovia.model.geometry import Array, unit
 
 _MARKED: Final = 4  # joints of a finger from which the last one, if it has no end, is the mark of the tip
@@ -108,10 +109,9 @@ def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, Han
         skeleton: The body.
         rows: Row of each part, by role; only fingers among them count.
     """
-    given = {role: row for role, row in rows.items() if role in skeleton.role_rows and skeleton.role_rows[role] != row}
-    if given and not any(_is_of_hand(role) for role in given):
-        given = {}
-    body = skeleton.with_roles(dict(rows)) if given and len(set(rows.values())) == len(rows) else skeleton
+    found, known = skeleton.role_rows, {role: row for role, row in rows.items() if role in ROLES}
+    moved = any(found.get(role) != row for role, row in known.items() if role.endswith("_hand") or is_finger(role))
+    body = skeleton.with_roles(known) if moved and len(set(known.values())) == len(known) else skeleton
     fingers = set(rows.values())
     out: dict[str, HandBones] = {}
     for side, bones in hands_of_body(body).items():
@@ -119,11 +119,6 @@ def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, Han
         if kept:
             out[side] = HandBones(bones.hand, side, bones.palm, bones.axes, bones.rest, kept)
     return out
-
-
-def _is_of_hand(role: str) -> bool:
-    """Return whether a role is that of a hand or a finger."""
-    return role.endswith("_hand") or role[-1:].isdigit()
 
 
 def _are_fingers(skeleton: Skeleton, hand: Hand) -> bool:

@@ -132,6 +132,10 @@ class Retarget(Verified, Roles, ClipJob):
         metavar="OUT", single="clip", recorded=NEVER,
     )  # fmt: skip
     feet: bool = option(default=True, help="Keep standing feet in place.", recorded=ALWAYS)
+    idle_hands: Any = option(
+        default="rest", help="How DST holds hands whose fingers SRC does not move: rest or relaxed.",
+        kind=Word(("rest", "relaxed")), metavar="rest|relaxed",
+    )  # fmt: skip
 
     name: ClassVar[str] = "retarget"
     doing: ClassVar[str] = "retargeting"
@@ -285,6 +289,7 @@ class Retarget(Verified, Roles, ClipJob):
                 return retarget(
                     motion, body, joints, rest=self.rest, up=self.up, feet=self.feet, velocity=velocity,
                     clearance=None if self.clearance == _NO_CLEARANCE else self.clearance, world=self._ground,
+                    idle_hands=self.idle_hands,
                     threads=host.threads, progress=progress,
                 )  # fmt: skip
         except InputError:
