@@ -15,7 +15,7 @@ import numpy as np
 from synovia.clips.fit import Fitted, fit_positions, positive
 from synovia.clips.flips import find_flips
 from synovia.clips.hands.bones import hands_of_body
-from synovia.clips.hands.measured import fit_hand
+from synovia.clips.hands.measured import FitHand
 from synovia.clips.hands.onto import moved_hand, needs_body, turned_hands
 from synovia.clips.landmarks import (
     HANDS,
@@ -133,9 +133,10 @@ def fit_keypoints(
     settings: dict[str, Any] = {
         "fps": fps, "smoothness": smoothness, "name": name, "threads": threads, "progress": progress
     }  # fmt: skip
+    fit_fingers = FitHand(fps, smoothness, threads, limits=finger_limits)
     joints = body is not None and preset is None and _are_joints(body, names, places.shape[1])
     if preset == ONE_HAND or (preset is None and names is None and places.shape[1] == COUNT and not joints):
-        return _fit_one_hand(needs_body(body), places, weights, side, finger_limits=finger_limits, settings=settings)
+        return _fit_one_hand(needs_body(body), (places, weights), side, fit_fingers, name)
     found: Landmarks | None = None
     if body is not None and joints:
         marks = _joint_marks(body, names, places, weights)
@@ -195,15 +196,12 @@ def fit_keypoints(
         moving, q = body.with_root("free"), q.copy()
         q[:, _path_of(moving)] /= fit.ratio
     apart: list[Array] = []
+    hips = marks.places["hips"]
     if hands:
         turn = _from_y_up(own) @ upright.turn
-        scale = marks.length(marks.places["neck"], marks.places["hips"]) / found.length(
-            found.places["neck"], found.places["hips"]
-        )
-        q, apart = _with_hands(
-            moving, q, hands, (turn, scale), finger_limits=finger_limits, settings=settings, notes=notes
-        )
-    hips = marks.places["hips"]
+        scale = marks.length(marks.places["neck"], hips) / found.length(found.places["neck"], found.places["hips"])
+        q, apart, more = _with_hands(moving, q, hands, (turn, scale), fit_fingers)
+        notes += more
     if np.nanstd(hips, axis=0).max() < CENTRED * own.size:
         travel = find_travel(moving, q, fps, metre)
         q = _shifted(moving, q, travel.path - middle_of_hips(moving, q))
@@ -218,27 +216,24 @@ def fit_keypoints(
     return Fitted.made(Motion(moving, q, fitted.fps, name=name), errors, fitted.smoothness, notes, flips)
 
 
-def _fit_one_hand(
-    body: Skeleton, places: Array, weights: Array, side: str | None, *, finger_limits: bool, settings: dict[str, Any]
-) -> Fitted:
-    """Return the motion of a body whose fingers follow 21 landmarks of one hand."""
+def _fit_one_hand(body: Skeleton, points: tuple[Array, Array], side: str | None, fit: FitHand, name: str) -> Fitted:
+    """Return the motion of a body whose fingers follow 21 landmarks of one hand, given with their confidence."""
+    places, weights = points
     if places.shape[1] != COUNT:
         raise InputError(f"preset {ONE_HAND!r} has {COUNT} points", value=places.shape[1], expected=f"(T, {COUNT}, 3)")
     if side is not None and side not in SIDES:
         raise InputError("side", value=side, expected="'left', 'right' or None")
-    given = {key: value for key, value in settings.items() if key != "name"}
     own = hands_of_body(body)
     if side is None and len(own) == 1:
         side = next(iter(own))
     seen = side_of(places)
-    fit = fit_hand(places, weights, side or seen, limits=finger_limits, options=given)
-    moving, q, hand, more = moved_hand(body, fit, settings["fps"])
+    fitted = fit.of(places, weights, side or seen)
+    moving, q, hand, more = moved_hand(body, fitted, fit.fps)
     notes = [f"MediaPipe, {COUNT} landmarks of a hand", *more]
-    if fit.side != seen:
-        notes.append(f"the points look like those of a {seen} hand, and were taken for a {fit.side} one")
-    size = float(np.linalg.norm(hand.hand.frame[:3, 3])) / fit.size
-    errors = size * fit.errors[:, np.isfinite(fit.errors).any(0)]
-    return Fitted.made(Motion(moving, q, settings["fps"], name=settings["name"]), errors, 0.0, notes, ())
+    if fitted.side != seen:
+        notes.append(f"the points look like those of a {seen} hand, and were taken for a {fitted.side} one")
+    size = float(np.linalg.norm(hand.hand.frame[:3, 3])) / fitted.size
+    return Fitted.made(Motion(moving, q, fit.fps, name=name), size * fitted.seen_errors, 0.0, notes, ())
 
 
 def _hands(places: Array, weights: Array, marks: Landmarks, mirror: str | None) -> dict[str, tuple[Array, Array]]:
@@ -261,7 +256,7 @@ def _hands(places: Array, weights: Array, marks: Landmarks, mirror: str | None) 
         wrist = marks.places[f"{side}_wrist"]
         for name, k in (("index", FINGER_POINTS["index"][0]), ("pinky", FINGER_POINTS["little"][0])):
             mark = f"{side}_{name}"
-            here = known & np.isfinite(wrist).all(1)
+            here = np.logical_and(known, np.isfinite(wrist).all(1))
             near = wrist + points[:, k] - points[:, WRIST]
             marks.places[mark] = np.where(here[:, None], near, marks.places[mark])
             marks.weights[mark] = np.where(here, seen[:, k], marks.weights[mark])
@@ -270,30 +265,22 @@ def _hands(places: Array, weights: Array, marks: Landmarks, mirror: str | None) 
 
 
 def _with_hands(
-    body: Skeleton, q: Array, hands: Mapping[str, tuple[Array, Array]], to_body: tuple[Array, float], *,
-    finger_limits: bool, settings: dict[str, Any], notes: list[str],
-) -> tuple[Array, list[Array]]:  # fmt: skip
-    """Return joint values with hands and fingers that follow their landmarks, and the distances of these; add notes.
+    body: Skeleton, q: Array, hands: Mapping[str, tuple[Array, Array]], to_body: tuple[Array, float], fit: FitHand
+) -> tuple[Array, list[Array], list[str]]:
+    """Return joint values with hands and fingers that follow their landmarks, the distances of these, and notes.
 
     Args:
         body: The body.
         q: Its joint values, (T, nq).
         hands: Landmarks and confidence by side.
         to_body: What turns points to the axes of the body, (3, 3), and scales them to its size.
-        finger_limits: Whether fingers stay within human ranges.
-        settings: Of the fit.
-        notes: Sentences about the fit.
+        fit: How hands are fitted.
     """
     turn, scale = to_body
-    given = {key: value for key, value in settings.items() if key not in ("name", "progress")}
-    fits = {
-        side: fit_hand(points @ turn.T, weights, side, limits=finger_limits, options=given)
-        for side, (points, weights) in hands.items()
-    }
-    q, more = turned_hands(body, q, fits, settings["fps"])
-    notes += more
+    fits = {side: fit.of(points @ turn.T, weights, side) for side, (points, weights) in hands.items()}
+    q, notes = turned_hands(body, q, fits, fit.fps)
     notes += [f"the {side} hand is never seen: its fingers stay at rest" for side in SIDES if side not in fits]
-    return q, [scale * fit.errors[:, np.isfinite(fit.errors).any(0)] for fit in fits.values()]
+    return q, [scale * fitted.seen_errors for fitted in fits.values()], notes
 
 
 def _flip_notes(flips: Sequence[int]) -> list[str]:

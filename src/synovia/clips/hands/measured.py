@@ -9,14 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 
 from synovia.clips.fit import fit_positions
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Skeleton
-from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_of, side_of
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_of
 from synovia.model.geometry import Array, rigid, unit
 from synovia.model.limits.interval import Interval
 from synovia.model.pose import world_frames
@@ -60,44 +60,71 @@ class HandFit:
     size: float
     errors: Array
 
+    @property
+    def seen_errors(self) -> Array:
+        """The errors of the points that are seen in some frame, (T, K)."""
+        kept = np.flatnonzero(np.isfinite(self.errors).any(axis=0))
+        return self.errors[:, kept]
 
-def fit_hand(points: Array, weights: Array, side: str | None, *, limits: bool, options: Mapping[str, Any]) -> HandFit:
-    """Return the fingers that follow 21 landmarks; those that are never seen are left out.
+
+@dataclass(frozen=True)
+class FitHand:
+    """How fingers are fitted to landmarks.
 
     Args:
-        points: The landmarks, (T, 21, 3), NaN where one was not seen.
-        weights: Their confidence, (T, 21).
-        side: The side of the hand; None to find it.
+        fps: Frames per second.
+        smoothness: As for ``fit_positions``.
+        threads: Number of threads; None for all cores.
         limits: Whether joints stay within the ranges of human fingers.
-        options: Further arguments of ``fit_positions``.
-
-    Raises:
-        InputError: If wrist and knuckles are never seen together.
     """
-    side = side or side_of(points)
-    frames = palm_of(points, side)
-    seen = np.isfinite(frames[:, :3]).all((1, 2)) & (weights[:, [WRIST, *KNUCKLES]] > 0.0).all(1)
-    if not seen.any():
-        raise InputError("the palm of a hand is never seen", expected="wrist and knuckles together in some frames")
-    inside = np.einsum("tji,tkj->tki", frames[seen, :3, :3], points[seen] - points[seen][:, [WRIST]])
-    hand, rows = _hand_to_measure(inside, side, limits=limits)
-    every = [k for k in range(COUNT) if k in rows and (weights[:, k] > 0.0).any()]
-    fitted = fit_positions(hand, points[:, every], [rows[k] for k in every], confidence=weights[:, every], **options)
-    world = world_frames(fitted.skeleton, fitted.q)
-    added = len(fitted.skeleton) - len(hand)
-    palm = world[:, added, :9].reshape(-1, 3, 3)
-    ways: dict[str, Array] = {}
-    lengths: dict[str, Array] = {}
-    for name, numbers in FINGER_POINTS.items():
-        if numbers[-1] not in rows:
-            continue
-        places = world[:, [rows[k] + added for k in numbers], 9:]
-        steps = np.diff(places, axis=1)
-        ways[name], lengths[name] = unit(steps) @ palm, np.linalg.norm(steps[0], axis=1)
-    errors = np.full(points.shape[:2], np.nan)
-    errors[:, every] = fitted.errors
-    size = float(np.linalg.norm(np.median(inside[:, KNUCKLES].mean(1), axis=0)))
-    return HandFit(side, ways, lengths, palm, world[:, added, 9:], size, errors)
+
+    fps: float
+    smoothness: float | None = None
+    threads: int | None = None
+    limits: bool = True
+
+    def of(self, points: Array, weights: Array, side: str) -> HandFit:
+        """Return the fingers that follow 21 landmarks; those that are never seen are left out.
+
+        Args:
+            points: The landmarks, (T, 21, 3), NaN where one was not seen.
+            weights: Their confidence, (T, 21).
+            side: The side of the hand.
+
+        Raises:
+            InputError: If wrist and knuckles are never seen together.
+        """
+        frames = palm_of(points, side)
+        seen = np.isfinite(frames[:, :3]).all((1, 2)) & (weights[:, [WRIST, *KNUCKLES]] > 0.0).all(1)
+        if not seen.any():
+            raise InputError("the palm of a hand is never seen", expected="wrist and knuckles together in some frames")
+        inside = np.einsum("tji,tkj->tki", frames[seen, :3, :3], points[seen] - points[seen][:, [WRIST]])
+        hand, rows = _hand_to_measure(inside, side, limits=self.limits)
+        every = [k for k in range(COUNT) if k in rows and (weights[:, k] > 0.0).any()]
+        fitted = fit_positions(
+            hand,
+            points[:, every],
+            [rows[k] for k in every],
+            confidence=weights[:, every],
+            fps=self.fps,
+            smoothness=self.smoothness,
+            threads=self.threads,
+        )
+        world = world_frames(fitted.skeleton, fitted.q)
+        added = len(fitted.skeleton) - len(hand)
+        palm = world[:, added, :9].reshape(-1, 3, 3)
+        ways: dict[str, Array] = {}
+        lengths: dict[str, Array] = {}
+        for name, numbers in FINGER_POINTS.items():
+            if numbers[-1] not in rows:
+                continue
+            places = world[:, [rows[k] + added for k in numbers], 9:]
+            steps = np.diff(places, axis=1)
+            ways[name], lengths[name] = unit(steps) @ palm, np.linalg.norm(steps[0], axis=1)
+        errors = np.full(points.shape[:2], np.nan)
+        errors[:, every] = fitted.errors
+        size = float(np.linalg.norm(np.median(inside[:, KNUCKLES].mean(1), axis=0)))
+        return HandFit(side, ways, lengths, palm, world[:, added, 9:], size, errors)
 
 
 def _hand_to_measure(inside: Array, side: str, *, limits: bool) -> tuple[Skeleton, dict[int, int]]:
@@ -145,10 +172,9 @@ def _hinged(joints: list[Joint], name: str, parent: str, how: tuple[Array, Array
 
 
 def _median(values: Array) -> Array:
-    """Return the median over frames of what was seen; NaN for what never was."""
-    seen = np.isfinite(values)
-    out = np.ma.median(np.ma.masked_invalid(values), axis=0)
-    return np.where(seen.any(0), np.ma.filled(out, np.nan), np.nan)
+    """Return the median over frames of what was seen, values (T, ...); NaN for what never was."""
+    seen = np.isfinite(values).any(0)
+    return np.where(seen, np.nanmedian(np.where(seen, values, 0.0), axis=0), np.nan)
 
 
 def _fixed(joints: list[Joint], rows: dict[int, int], number: int, place: Array) -> None:
