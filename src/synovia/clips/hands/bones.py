@@ -16,6 +16,7 @@ import numpy as np
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.hands.find import hands_of
 from synovia.model.anatomy.hands.hand import FINGERS, Finger, Hand
+from synovia.model.anatomy.hands.landmarks import palm_axes
 from synovia.model.anatomy.names import ROLES, is_finger
 from synovia.model.geometry import Array, unit
 
@@ -24,6 +25,7 @@ _INSIDE: Final = 0.5  # a first joint that is nearer to the wrist, in lengths of
 _ALIKE: Final = 0.9  # cosine of directions in the frames of joints that are built alike
 _AXIS: Final = 0.9  # mean cosine from an axis of the joints' frames to those of flexion from which it is meant
 _LEAST: Final = 0.6  # the same, for each joint
+_SAME: Final = 0.8  # cosine between axes of a palm that agree
 _SHORT: Final = 1e-6  # a shorter bone has no direction; a fraction of the skeleton's size
 
 
@@ -132,9 +134,10 @@ def _bones(skeleton: Skeleton, hand: Hand) -> HandBones:
     rest = np.array(skeleton.rest_pose().frames)
     turns, places = rest[:, :9].reshape(-1, 3, 3), rest[:, 9:]
     palm = skeleton.index(hand.palm)
-    axes = hand.frame[:3, :3]
-    world = turns[palm] @ axes
     chains = {finger.name: _segments(skeleton, finger, turns, places, places[palm]) for finger in hand.fingers}
+    knuckles = [places[groups[0][-1]] for name, (groups, _, _) in chains.items() if name != "thumb" and groups]
+    axes = _palm(hand, (np.array(knuckles) - places[palm]) @ turns[palm])
+    world = turns[palm] @ axes
     known: dict[str, tuple[Array, Array, Array]] = {}  # lengths, directions, rotations to the joints' frames
     for name, (groups, end, offset) in chains.items():
         rows = [group[-1] for group in groups]
@@ -167,6 +170,24 @@ def _bones(skeleton: Skeleton, hand: Hand) -> HandBones:
         fingers[name] = FingerBones(name, rows, groups, end, offset, ways, bends, lengths)
     ordered = {name: fingers[name] for name in FINGERS if name in fingers}
     return HandBones(hand, side, palm, axes, world, ordered)
+
+
+def _palm(hand: Hand, knuckles: Array) -> Array:
+    """Return the axes of the palm in the frame of its joint, (3, 3): of the wrist and the knuckles, as in landmarks.
+
+    If its joint is not where the wrist is, as in some robots, they are those of ``Hand.frame``.
+
+    Args:
+        hand: The hand.
+        knuckles: Places of the knuckles in the frame of its joint, (K, 3), from the index finger on.
+    """
+    axes = hand.frame[:3, :3]
+    if len(knuckles) < 2:
+        return axes
+    along, out = palm_axes(np.zeros(3), knuckles)
+    out = out if hand.side == "right" else -out
+    found = np.stack([np.cross(along, out), along, out], axis=1)
+    return found if np.isfinite(found).all() and float(np.sum(found * axes, axis=0).min()) > _SAME else axes
 
 
 def _segments(
