@@ -136,7 +136,7 @@ def _bones(skeleton: Skeleton, hand: Hand) -> HandBones:
     palm = skeleton.index(hand.palm)
     chains = {finger.name: _segments(skeleton, finger, turns, places, places[palm]) for finger in hand.fingers}
     knuckles = [places[groups[0][-1]] for name, (groups, _, _) in chains.items() if name != "thumb" and groups]
-    axes = _palm(hand, (np.array(knuckles) - places[palm]) @ turns[palm])
+    axes = _palm(hand, (np.array(knuckles).reshape(-1, 3) - places[palm]) @ turns[palm])
     world = turns[palm] @ axes
     known: dict[str, tuple[Array, Array, Array]] = {}  # lengths, directions, rotations to the joints' frames
     for name, (groups, end, offset) in chains.items():

@@ -423,7 +423,8 @@ class Fit(_Animate):
     )  # fmt: skip
     preset: str | None = option(
         default=None, help="Order of the points: mediapipe, coco, openpose, h36m, smpl, holistic or hand.",
-        kind=Word(("mediapipe", "coco", "openpose", "h36m", "smpl", "holistic", "hand")), metavar="NAME", shown="by names or number",
+        kind=Word(("mediapipe", "coco", "openpose", "h36m", "smpl", "holistic", "hand")), metavar="NAME",
+        shown="by names or number",
         recorded=ALWAYS,
     )  # fmt: skip
     mirror: str | None = option(
