@@ -16,13 +16,16 @@ import numpy as np
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.hands.find import hands_of
 from synovia.model.anatomy.hands.hand import FINGERS, Finger, Hand
+from synovia.model.anatomy.hands.landmarks import palm_axes
 from synovia.model.anatomy.names import ROLES, is_finger
 from synovia.model.geometry import Array, unit
 
 _MARKED: Final = 4  # joints of a finger from which the last one, if it has no end, is the mark of the tip
 _INSIDE: Final = 0.5  # a first joint that is nearer to the wrist, in lengths of its bone, begins inside the palm
 _ALIKE: Final = 0.9  # cosine of directions in the frames of joints that are built alike
-_AXIS: Final = 0.9  # cosine from an axis of a joint's frame to that of flexion below which it is not meant
+_AXIS: Final = 0.9  # mean cosine from an axis of the joints' frames to those of flexion from which it is meant
+_LEAST: Final = 0.6  # the same, for each joint
+_SAME: Final = 0.8  # cosine between axes of a palm that agree
 _SHORT: Final = 1e-6  # a shorter bone has no direction; a fraction of the skeleton's size
 
 
@@ -131,37 +134,60 @@ def _bones(skeleton: Skeleton, hand: Hand) -> HandBones:
     rest = np.array(skeleton.rest_pose().frames)
     turns, places = rest[:, :9].reshape(-1, 3, 3), rest[:, 9:]
     palm = skeleton.index(hand.palm)
-    axes = hand.frame[:3, :3]
-    world = turns[palm] @ axes
     chains = {finger.name: _segments(skeleton, finger, turns, places, places[palm]) for finger in hand.fingers}
-    fingers: dict[str, FingerBones] = {}
-    local: list[tuple[Array, Array]] = []  # direction and flexion axis of the fingers' joints in their own frames
-    for name in sorted(chains, key=lambda one: one == "thumb"):
-        groups, end, offset = chains[name]
-        rows = tuple(group[-1] for group in groups)
-        tips = [*places[list(rows)], places[end] + turns[end] @ offset]
-        ways = np.diff(tips, axis=0) @ world
+    knuckles = [places[groups[0][-1]] for name, (groups, _, _) in chains.items() if name != "thumb" and groups]
+    axes = _palm(hand, (np.array(knuckles).reshape(-1, 3) - places[palm]) @ turns[palm])
+    world = turns[palm] @ axes
+    known: dict[str, tuple[Array, Array, Array]] = {}  # lengths, directions, rotations to the joints' frames
+    for name, (groups, end, offset) in chains.items():
+        rows = [group[-1] for group in groups]
+        ways = np.diff([*places[rows], places[end] + turns[end] @ offset], axis=0) @ world
         lengths = np.linalg.norm(ways, axis=1)
-        if not rows or lengths.min() <= _SHORT * skeleton.size:
-            continue
-        ways = unit(ways)
-        inner = np.swapaxes(turns[list(rows)], 1, 2) @ world  # from the palm to the joints' frames
-        usual = _across_palm(hand.side or "right", ways) if name == "thumb" else _across(ways)
-        hinged = _hinge_axes(skeleton, hand, name, rows, turns, world)
-        if hinged is not None:
-            bends = hinged if float(np.sum(hinged * usual)) >= 0.0 else -hinged
-        elif name == "thumb":
-            bends = _of_thumb(usual, ways, inner, local)
+        if rows and lengths.min() > _SHORT * skeleton.size:
+            known[name] = lengths, unit(ways), np.swapaxes(turns[rows], 1, 2) @ world
+    side = hand.side or "right"
+    usual = {
+        name: _across_palm(side, ways) if name == "thumb" else _across(ways) for name, (_, ways, _) in known.items()
+    }
+    others = [name for name in known if name != "thumb"]
+    meant = _meant(*([table[name] for name in others] for table in (
+        usual, {name: one[1] for name, one in known.items()}, {name: one[2] for name, one in known.items()}
+    ))) if others else None  # fmt: skip
+    fingers: dict[str, FingerBones] = {}
+    for name, (lengths, ways, inner) in known.items():
+        groups, end, offset = chains[name]
+        bends = _hinge_axes(skeleton, hand, name, groups, turns, world)
+        if bends is not None:
+            bends = bends if float(np.sum(bends * usual[name])) >= 0.0 else -bends
+        elif meant is not None and name != "thumb":
+            bends = np.einsum("nji,j->ni", inner, meant)
+        elif meant is not None:
+            bends = _of_thumb(side, inner, ways, (meant, [known[one][1:] for one in others]))
         else:
-            bends = np.array(
-                [_meant(across, way, turn) for across, way, turn in zip(_across(ways), ways, inner, strict=True)]
-            )
+            bends = usual[name]
         bends = unit(bends - np.sum(bends * ways, axis=1, keepdims=True) * ways)
-        if name != "thumb":
-            local += [(turn @ way, turn @ bend) for turn, way, bend in zip(inner, ways, bends, strict=True)]
+        rows = tuple(group[-1] for group in groups)
         fingers[name] = FingerBones(name, rows, groups, end, offset, ways, bends, lengths)
     ordered = {name: fingers[name] for name in FINGERS if name in fingers}
-    return HandBones(hand, hand.side or "right", palm, axes, world, ordered)
+    return HandBones(hand, side, palm, axes, world, ordered)
+
+
+def _palm(hand: Hand, knuckles: Array) -> Array:
+    """Return the axes of the palm in the frame of its joint, (3, 3): of the wrist and the knuckles, as in landmarks.
+
+    If its joint is not where the wrist is, as in some robots, they are those of ``Hand.frame``.
+
+    Args:
+        hand: The hand.
+        knuckles: Places of the knuckles in the frame of its joint, (K, 3), from the index finger on.
+    """
+    axes = hand.frame[:3, :3]
+    if len(knuckles) < 2:
+        return axes
+    along, out = palm_axes(np.zeros(3), knuckles)
+    out = out if hand.side == "right" else -out
+    found = np.stack([np.cross(along, out), along, out], axis=1)
+    return found if np.isfinite(found).all() and float(np.sum(found * axes, axis=0).min()) > _SAME else axes
 
 
 def _segments(
@@ -213,30 +239,33 @@ def _across(ways: Array) -> Array:
     return np.stack([np.cos(beta), np.cos(theta) * np.sin(beta), np.sin(theta) * np.sin(beta)], axis=1)
 
 
-def _meant(axis: Array, way: Array, turn: Array) -> Array:
-    """Return the axis of a joint's own frame that is near an axis and across its bone, else that axis, (3,).
+def _meant(usual: list[Array], ways: list[Array], inner: list[Array]) -> Array | None:
+    """Return the axis of the joints' own frames about which fingers bend, (3,) in those frames; None if there is none.
 
-    Joints of characters are made so that they bend about an axis of their frames.
+    Joints of characters are made so that they bend about the same axis of their frames.
 
     Args:
-        axis: An axis of flexion in the frame of the palm.
-        way: Direction of the bone, likewise.
-        turn: Rotation from the palm to the joint's frame.
+        usual: Axes of flexion as the palm tells, (n, 3) in its frame, of each finger.
+        ways: Directions of the bones, likewise.
+        inner: Rotations from the palm to the joints' frames, (n, 3, 3), of each finger.
     """
-    own = turn @ axis
-    k = int(np.argmax(np.abs(own)))
-    found = np.sign(own[k]) * turn[k]
-    return found if abs(own[k]) > _AXIS and abs(float(found @ way)) < 1.0 - _AXIS else axis
+    axes, turns, bones = np.concatenate(usual), np.concatenate(inner), np.concatenate(ways)
+    own = np.einsum("nij,nj->ni", turns, axes)
+    mean = own.mean(axis=0)
+    k = int(np.argmax(np.abs(mean)))
+    axis = np.sign(mean[k]) * np.eye(3)[k]
+    across = np.abs(np.einsum("nij,nj->ni", turns, bones)[:, k])
+    return axis if float((own @ axis).min()) > _LEAST and float(mean @ axis) > _AXIS and across.max() < 0.5 else None
 
 
 def _hinge_axes(
-    skeleton: Skeleton, hand: Hand, name: str, rows: tuple[int, ...], turns: Array, world: Array
+    skeleton: Skeleton, hand: Hand, name: str, groups: tuple[tuple[int, ...], ...], turns: Array, world: Array
 ) -> Array | None:
     """Return the axes of the hinges that bend the segments of a finger, (n, 3) in the frame of the palm.
 
     None if the finger has none. Segments of other joints take the axis of the next hinge.
     """
-    finger = hand.finger(name)
+    finger, rows = hand.finger(name), [group[-1] for group in groups]
     found: list[Array | None] = [None] * len(rows)
     for key in () if finger is None else finger.flexion:
         row = skeleton.index(key)
@@ -260,20 +289,30 @@ def _across_palm(side: str, ways: Array) -> Array:
     return np.cross(ways, unit(np.array([-0.8 if side == "right" else 0.8, 0.0, 0.6])))
 
 
-def _of_thumb(usual: Array, ways: Array, inner: Array, local: list[tuple[Array, Array]]) -> Array:
+def _of_thumb(side: str, inner: Array, ways: Array, others: tuple[Array, list[tuple[Array, Array]]]) -> Array:
     """Return the axes about which the segments of a thumb of balls bend, (n, 3) in the frame of the palm.
 
-    If its joints are built as those of the fingers, their frames tell. Else the thumb bends across the palm.
+    If its bones lie in the frames of their joints as those of the fingers do, it bends about the same axis of them. If
+    all frames are parallel in the pose in which they were made, the thumb bends across the palm as it was there. Else
+    it bends across the palm as it is at rest.
 
     Args:
-        usual: Axes across the palm.
-        ways: Directions of the segments.
-        inner: Rotations from the palm to the frames of the joints.
-        local: Directions and axes of the joints of fingers in their own frames.
+        side: Side of the hand.
+        inner: Rotations from the palm to the frames of the thumb's joints, (n, 3, 3).
+        ways: Directions of its segments, (n, 3).
+        others: The axis of the frames about which fingers bend, and directions and rotations of the fingers.
     """
-    if not local:
-        return usual
-    way, axis = (unit(np.mean(part, axis=0)) for part in zip(*local, strict=True))
-    alike = min(min(float(a @ way), float(b @ axis)) for a, b in local) > _ALIKE
+    axis, fingers = others
+    lying = np.concatenate([np.einsum("nij,nj->ni", turns, bones) for bones, turns in fingers])
+    mean = unit(lying.mean(axis=0))
     own = np.einsum("nij,nj->ni", inner, ways)
-    return np.einsum("nji,j->ni", inner, axis) if alike and float((own @ way).min()) > _ALIKE else usual
+    if float((lying @ mean).min()) < _ALIKE:
+        return _across_palm(side, ways)
+    if float((own @ mean).min()) > _ALIKE:
+        return np.einsum("nji,j->ni", inner, axis)
+    along = unit(mean - float(mean @ axis) * axis)
+    palm = np.stack([axis, along, np.cross(axis, along)], axis=1)
+    made = own @ palm
+    if float(np.sum(made * ways, axis=1).min()) < 0.5:
+        return _across_palm(side, ways)
+    return np.einsum("nji,nj->ni", inner, _across_palm(side, made) @ palm.T)

@@ -59,7 +59,7 @@ def matched(ways: Array, source: FingerBones, target: FingerBones) -> Array:
     own, other = (np.concatenate([[0.0], np.cumsum(one.lengths)]) / one.lengths.sum() for one in (target, source))
     steps = ways * np.diff(other)[None, :, None]
     points = np.concatenate([np.zeros((len(ways), 1, 3)), np.cumsum(steps, axis=1)], axis=1)
-    k = np.clip(np.searchsorted(other, own, side="right") - 1, 0, len(other) - 2)
+    k = np.minimum(np.sum(other[1:-1, None] <= own, axis=0), len(other) - 2)  # the segment in which each point is
     at = points[:, k] + (own - other[k])[None, :, None] * ways[:, k]
     chords = np.diff(at, axis=1)
     folded = np.linalg.norm(chords, axis=2, keepdims=True) < _FOLDED * np.diff(own)[None, :, None]

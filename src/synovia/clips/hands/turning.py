@@ -76,23 +76,23 @@ def turn_fingers(skeleton: Skeleton, hand: HandBones, wanted: Mapping[str, Array
                 q[:, where] = clamped(skeleton, q)[:, where]
             turn, at = zero @ begin.T @ quat_to_matrix(q[:, where]), row
         if balls < len(finger.rows):
-            _turn_hinges(skeleton, finger, balls, world, q, (turn @ rest[at].T, rest), fps)
+            _turn_hinges(skeleton, finger, world, q, (turn @ rest[at].T, rest), fps)
 
 
 def _turn_hinges(
-    skeleton: Skeleton, finger: FingerBones, first: int, world: Array, q: Array, above: tuple[Array, Array], fps: float
+    skeleton: Skeleton, finger: FingerBones, world: Array, q: Array, above: tuple[Array, Array], fps: float
 ) -> None:
-    """Turn the hinges of a finger, from one of its segments on; change q (T, nq) in place.
+    """Turn the hinges of a finger, which turn its last segments; change q (T, nq) in place.
 
     Args:
         skeleton: The body.
         finger: The finger.
-        first: Number of the segment.
         world: Directions of all segments, (T, n, 3), in the world in which the palm is as at rest.
         q: Joint values.
         above: How the joint above has turned since rest, (T, 3, 3), and the orientations of all joints at rest.
         fps: Frames per second.
     """
+    first = [_kind(skeleton, group) for group in finger.groups].index("hinges")
     rows, top = [finger.end], finger.groups[first][0]
     while rows[-1] != top:
         rows.append(skeleton.parents[rows[-1]])

@@ -114,9 +114,9 @@ def find(figures: Figures) -> tuple[Finding, ...]:
     swapped = list(_swapped(figures))
     everywhere = any(one.limb == "body" for one in swapped)  # then all directions are off for this reason
     found = [
-        *swapped, *(() if everywhere else _directions(figures)), *_upside_down(figures), *_scales(figures),
-        *_crossings(figures), *_through(figures), *_jumps(figures), *_steps(figures), *_feet(figures),
-        *_limits(figures), *_unmapped(figures), *_of_parts(figures), *_four_legs(figures),
+        *swapped, *(() if everywhere else _directions(figures)), *_fingers(figures), *_upside_down(figures),
+        *_scales(figures), *_crossings(figures), *_through(figures), *_jumps(figures), *_steps(figures),
+        *_feet(figures), *_limits(figures), *_unmapped(figures), *_of_parts(figures), *_four_legs(figures),
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
 
@@ -379,7 +379,7 @@ def _why_off(figures: Figures, source: HandBones, result: HandBones, name: str) 
     held = [row for row in held if float(figures.at_limits[skeleton.joint_names[row]].mean()) > _AT_LIMIT]
     if held:
         return f"limits of {', '.join(skeleton.joint_names[row] for row in held)} hold it"
-    if not any(len(group) > 1 or skeleton.joints[group[0]].kind is Kind.BALL for group in finger.groups):
+    if all(len(group) == 1 for group in finger.groups) and all(skeleton.joints[row].kind is Kind.HINGE for row in rows):
         return "its joints bend it, but do not move it aside"
     mine, theirs = len(finger.rows), len(source.fingers[name].rows)
     return f"it has {counted(mine, 'segment')}, that of the source {theirs}" if mine != theirs else ""

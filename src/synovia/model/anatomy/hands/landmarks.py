@@ -10,7 +10,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, as_numbers
+from synovia.model.geometry import Array, as_numbers, cross
 
 COUNT: Final = 21
 WRIST: Final = 0
@@ -104,8 +104,8 @@ def palm_axes(wrist: Array, knuckles: Array) -> tuple[Array, Array]:
     """
     along = _unit(knuckles.mean(-2) - wrist)
     count = knuckles.shape[-2]
-    across = (0.5 * (count - 1) - np.arange(count)) @ knuckles
-    return along, _unit(np.cross(across, along))
+    across = np.sum(np.linspace(1.0, -1.0, count)[:, None] * knuckles, axis=-2)
+    return along, _unit(cross(across, along))
 
 
 def _plane(places: Array) -> tuple[Array, Array]:
