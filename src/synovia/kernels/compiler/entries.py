@@ -67,7 +67,7 @@ ENTRIES: Final = {
     "closed_form.segments_spherical.segments_spherical_branches": Entry("branches of arms with a wrist", 5.0),
     "tree.orient.orient": Entry("retargeting", 3.0),
     "tree.swing.swing_turns": Entry("live retargeting", 3.0),
-    "pursuit.follow.pursue": Entry("hands that follow hands", 12.0),
+    "pursuit.follow.pursue": Entry("hands that follow hands", 16.0),
     "goals.residuals.evaluate_rows": Entry("smoothing of tracks", 5.0),
     "servo.tick.servo_tick": Entry("ticks of a servo", 6.0),
     "servo.tick.servo_reset": Entry("the first tick of a servo", 1.0),

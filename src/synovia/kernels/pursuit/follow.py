@@ -7,8 +7,8 @@ its value of the frame before and, more weakly, to that of the posture. There is
 every goal, because a clip of such goals is never met: a cheap step and a pose that moves on smoothly count.
 
 A step y, in the directions of the box (see ``tree.chart``), minimizes |J y - e|² + Σ d (y - r)² within the box, with
-the pull d of each column to its reference r. The columns at a bound are found by a primal-dual active set (Hintermüller,
-Ito & Kunisch 2002), which begins with those of the step before.
+the pull d of each column to its reference r. The columns at a bound are found by a primal-dual active set
+(Hintermüller, Ito & Kunisch 2002), which begins with those of the step before.
 """
 
 import math

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, cast
 
 import numpy as np
 
@@ -201,7 +201,7 @@ def _moves(skeleton: Skeleton, velocity: Any, fps: float) -> float | dict[str | 
     if velocity == "file":
         return skeleton.moves_in(1.0 / fps)
     if isinstance(velocity, Mapping):
-        return {joint: value / fps for joint, value in velocity.items()}
+        return {joint: value / fps for joint, value in cast("Mapping[str | int, float]", velocity).items()}
     if isinstance(velocity, bool) or not isinstance(velocity, int | float) or not 0.0 < velocity < math.inf:
         raise InputError("velocity", value=velocity, expected="radians per second, or by joint, or 'file'")
     return float(velocity) / fps

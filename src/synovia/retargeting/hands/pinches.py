@@ -44,4 +44,4 @@ def closing_shares(closed: NDArray[np.bool_], fps: float) -> Array:
 
 def windows(active: NDArray[np.bool_]) -> list[tuple[int, int]]:
     """Return the runs of frames in which any pinch is at work, (first, end)."""
-    return [(int(first), int(end)) for first, end in runs(active.any(1))]
+    return runs(np.asarray(active.any(1)))

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.clips.points import confidence_of
 from synovia.errors import InputError
@@ -99,13 +100,15 @@ def _confidence(confidence: Any, count: int) -> Array:
     return np.array(confidence_of(confidence, count, COUNT))
 
 
-def _filled(places: Array, seen: Array, trust: Array, short: float, notes: list[str]) -> tuple[Array, Array]:
+def _filled(
+    places: Array, seen: NDArray[np.bool_], trust: Array, short: float, notes: list[str]
+) -> tuple[Array, Array]:
     """Return the points with gaps filled by interpolation, and how far each counts; add what was filled to notes."""
     places, trust = places.copy(), trust.copy()
     times = np.arange(len(places))
     unseen = list[int]()
     for k in range(COUNT):
-        there = seen[:, k].astype(bool)
+        there = seen[:, k]
         if there.all():
             continue
         if not there.any():

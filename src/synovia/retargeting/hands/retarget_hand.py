@@ -127,8 +127,8 @@ class RetargetedHand:
             finger = self.hand.finger(name)
             joints = str(len(finger.joints)) if finger is not None else ""
             e = self.errors[:, k]
-            told = [length_text(float(v), unit) for v in (e.mean(), np.quantile(e, 0.95), e.max())]
-            rows.append((name, joints, *told))
+            mean, most, worst = (length_text(float(v), unit) for v in (e.mean(), np.quantile(e, 0.95), e.max()))
+            rows.append((name, joints, mean, most, worst))
         side = f" {self.hand.side}" if self.hand.side else ""
         mirrored = ", mirrored" if self.mirrored else ""
         lines = aligned(rows)
@@ -182,12 +182,12 @@ def retarget_hand(
         source_side: The side of the recorded hand; None to find it.
         scale: Length of the hand for a unit of the points; None to take it from the lengths of the fingers.
         frame: ``"palm"`` lays palm on palm in each frame, and mirrors a hand of the other side. ``"given"`` takes the
-            points relative to the wrist, in the axes of the base of the hand, about ``origin``; the wrist of a hand without
-            an arm then moves too.
+            points relative to the wrist, in the axes of the base of the hand, about ``origin``; the wrist of a hand
+            without an arm then moves too.
         origin: With ``"given"``, the joint or link where the wrist of the recording is; None for the palm.
         confidence: Confidence of the points, (T, 21), (T,) or (21,), 0 for not seen; None if all count alike.
         velocity: Highest velocity of the joints, radians per second: a number, by joint, or ``"file"`` for those of the
-            file; None for 12 rad/s. A free joint of a body stays.
+            file; None for 15 rad/s. A free joint of a body stays.
         name: Name of the motion.
 
     Raises:
@@ -247,7 +247,7 @@ def _followed(
     shares = closing_shares(closed, fps)
     near = aims.apart > AWAY
     shares = np.where(near, np.minimum(shares, np.maximum(1.0 - clear / far, 0.0)), shares)
-    vectors = (1.0 - shares)[..., None] * free
+    vectors: Array = (1.0 - shares)[..., None] * free
     pushed = near & (far < clear)  # false pinches
     vectors = np.where(pushed[..., None], clear / far[..., None] * free, vectors)
     on = (shares > 0.0) | pushed
