@@ -278,7 +278,7 @@ def test_what_the_points_of_a_hand_need(grasp: sy.Motion) -> None:
         sy.fit_keypoints(points[:, :20], body=sy.bundled("humanoid_hands"), preset="hand")
     with pytest.raises(sy.InputError, match="side"):
         sy.fit_keypoints(points, body=sy.bundled("humanoid_hands"), side="middle")
-    points[:, 9] = np.nan
+    points[:, 5:18] = np.nan
     with pytest.raises(sy.InputError, match="palm of a hand is never seen"):
         sy.fit_keypoints(points, body=sy.bundled("humanoid_hands"), side="left")
 
