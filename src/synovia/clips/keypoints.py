@@ -85,8 +85,8 @@ def fit_keypoints(
     With hands (``"holistic"``: 33 landmarks of the body, then 21 of the left and 21 of the right hand, as MediaPipe
     Holistic gives them), hands turn and fingers bend as theirs. With 21 landmarks of one hand alone (``"hand"``), the
     fingers of that hand of ``body`` bend; a file of a hand alone moves as a whole too. Bones of the hand have constant
-    lengths. Fingers bend about the flexion axes of the body's fingers, a knuckle moves aside too, and no segment
-    twists. A finger that the points lack follows its neighbour.
+    lengths. Fingers bend about the flexion axes of the body's fingers; a knuckle moves aside and turns a little too.
+    No segment beyond it twists. A finger that the points lack follows its neighbour.
 
     Args:
         positions: (T, K, 3), in any unit, NaN where a landmark was not seen.
