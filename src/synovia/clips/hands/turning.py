@@ -1,9 +1,9 @@
 """Joint values that give the segments of fingers directions in the frame of the palm, within the limits of the joints.
 
 A ball turns from its rest by flexion about its own axis, then sideways about an axis that flexion has turned. So its
-direction is exact wherever its limits allow it, and a knuckle in a fist does not twist. The base of a thumb swings. Both
-turn about their bones, a knuckle a little, so that the next segment bends about its own axis. Hinges follow all their
-directions at once by least squares.
+direction is exact wherever its limits allow it, and a knuckle in a fist does not twist. The base of a thumb swings.
+Both turn about their bones, a knuckle a little, so that the next segment bends about its own axis. Hinges follow all
+their directions at once by least squares.
 """
 
 from __future__ import annotations
