@@ -132,8 +132,9 @@ class FitHand:
 
 def palm_points(points: Array, weights: Array) -> list[int]:
     """Return the landmarks of the palm that are seen in some frame: the wrist, then knuckles; empty without a wrist."""
-    seen = (np.isfinite(points).all(2) & (weights > 0.0)).any(0)
-    return [k for k in (WRIST, *KNUCKLES) if seen[k]] if seen[WRIST] else []
+    known = np.logical_and(np.isfinite(points).all(2), weights > 0.0)
+    seen = set(np.flatnonzero(known.any(0)).tolist())
+    return [k for k in (WRIST, *KNUCKLES) if k in seen] if WRIST in seen else []
 
 
 def _hand_to_measure(inside: Array, side: str, *, limits: bool) -> tuple[Skeleton, dict[int, int]]:
