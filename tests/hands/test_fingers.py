@@ -137,6 +137,27 @@ def test_other_numbers_of_fingers_and_segments(grasp: sy.Motion) -> None:
     assert not [one for one in fewer.findings if one.cause == "fingers"]
 
 
+def test_bones_in_the_palm_and_ends_without_marks(grasp: sy.Motion) -> None:
+    """Metacarpals stay, and fingers without a mark of their tips follow with the bones that they show."""
+    joints = []
+    for joint in character(without=("_tip",)).joints:
+        inside = next((name for name in FINGERS[1:] if joint.name.endswith(f"_{name}_1")), None)
+        if inside is not None:
+            bone = f"{joint.name[:-2]}_metacarpal"
+            rest, rest_of_bone = joint.rest.copy(), np.eye(4)
+            rest_of_bone[:3, 3], rest[:3, 3] = 0.15 * joint.rest[:3, 3], 0.85 * joint.rest[:3, 3]
+            joints.append(sy.Joint(bone, joint.parent, kind=sy.Kind.BALL, rest=rest_of_bone))
+            joint = dataclasses.replace(joint, parent=bone, rest=rest)
+        joints.append(joint)
+    body = sy.Skeleton(joints, name="with metacarpals", meters_per_unit=1.0, up="y", forward="z")
+    answer = sy.retarget(grasp, body)
+    for side in SIDES:
+        source, result = directions(grasp, side), directions(answer.motion, side)
+        assert max(off(source[finger][:, :2], result[finger]) for finger in FINGERS) < 0.5
+        bone = answer.motion.skeleton.q_slice(f"{side}_index_metacarpal")
+        assert np.ptp(answer.motion.q[:, bone], axis=0).max() < 1e-12
+
+
 def test_the_judge_compares_fingers(grasp: sy.Motion) -> None:
     """Open hands beside fists are not good, and a robot says why it cannot follow."""
     answer = sy.retarget(grasp, character())
@@ -278,7 +299,7 @@ def test_what_the_points_of_a_hand_need(grasp: sy.Motion) -> None:
         sy.fit_keypoints(points[:, :20], body=sy.bundled("humanoid_hands"), preset="hand")
     with pytest.raises(sy.InputError, match="side"):
         sy.fit_keypoints(points, body=sy.bundled("humanoid_hands"), side="middle")
-    points[:, 9] = np.nan
+    points[:, 5:18] = np.nan
     with pytest.raises(sy.InputError, match="palm of a hand is never seen"):
         sy.fit_keypoints(points, body=sy.bundled("humanoid_hands"), side="left")
 

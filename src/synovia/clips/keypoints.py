@@ -15,7 +15,7 @@ import numpy as np
 from synovia.clips.fit import Fitted, fit_positions, positive
 from synovia.clips.flips import find_flips
 from synovia.clips.hands.bones import hands_of_body
-from synovia.clips.hands.measured import FitHand
+from synovia.clips.hands.measured import FitHand, palm_points
 from synovia.clips.hands.onto import moved_hand, needs_body, turned_hands
 from synovia.clips.landmarks import (
     HANDS,
@@ -37,7 +37,7 @@ from synovia.clips.upright import SURE, axis_name, forwardness, make_upright, to
 from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
-from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, side_of
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, side_of
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.root import free_root
@@ -85,8 +85,8 @@ def fit_keypoints(
     With hands (``"holistic"``: 33 landmarks of the body, then 21 of the left and 21 of the right hand, as MediaPipe
     Holistic gives them), hands turn and fingers bend as theirs. With 21 landmarks of one hand alone (``"hand"``), the
     fingers of that hand of ``body`` bend; a file of a hand alone moves as a whole too. Bones of the hand have constant
-    lengths. Fingers bend about the flexion axes of the body's fingers, a knuckle moves aside too, and no segment
-    twists. A finger that the points lack follows its neighbour.
+    lengths. Fingers bend about the flexion axes of the body's fingers; a knuckle moves aside and turns a little too.
+    No segment beyond it twists. A finger that the points lack follows its neighbour.
 
     Args:
         positions: (T, K, 3), in any unit, NaN where a landmark was not seen.
@@ -250,14 +250,13 @@ def _hands(places: Array, weights: Array, marks: Landmarks, mirror: str | None) 
     out: dict[str, tuple[Array, Array]] = {}
     for side, part in HANDS.items() if marks.preset == "holistic" else ():
         points, seen = places[:, part], weights[:, part]
-        known = np.isfinite(points[:, [WRIST, *KNUCKLES]]).all((1, 2)) & (seen[:, [WRIST, *KNUCKLES]] > 0.0).all(1)
-        if not known.any():
+        if len(palm_points(points, seen)) < 3:
             continue
         wrist = marks.places[f"{side}_wrist"]
         for name, k in (("index", FINGER_POINTS["index"][0]), ("pinky", FINGER_POINTS["little"][0])):
             mark = f"{side}_{name}"
-            here = np.logical_and(known, np.isfinite(wrist).all(1))
             near = wrist + points[:, k] - points[:, WRIST]
+            here = np.logical_and(np.isfinite(near).all(1), np.minimum(seen[:, k], seen[:, WRIST]) > 0.0)
             marks.places[mark] = np.where(here[:, None], near, marks.places[mark])
             marks.weights[mark] = np.where(here, seen[:, k], marks.weights[mark])
         out[SIDES[1 - SIDES.index(side)] if mirror == "names" else side] = points, seen

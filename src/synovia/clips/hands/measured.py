@@ -16,7 +16,7 @@ import numpy as np
 from synovia.clips.fit import fit_positions
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Skeleton
-from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_of
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_axes
 from synovia.model.geometry import Array, rigid, unit
 from synovia.model.limits.interval import Interval
 from synovia.model.pose import world_frames
@@ -94,11 +94,14 @@ class FitHand:
         Raises:
             InputError: If wrist and knuckles are never seen together.
         """
-        frames = palm_of(points, side)
-        seen = np.isfinite(frames[:, :3]).all((1, 2)) & (weights[:, [WRIST, *KNUCKLES]] > 0.0).all(1)
-        if not seen.any():
+        palm = palm_points(points, weights)
+        seen = np.isfinite(points[:, palm]).all((1, 2)) & (weights[:, palm] > 0.0).all(1)
+        if len(palm) < 3 or not seen.any():
             raise InputError("the palm of a hand is never seen", expected="wrist and knuckles together in some frames")
-        inside = np.einsum("tji,tkj->tki", frames[seen, :3, :3], points[seen] - points[seen][:, [WRIST]])
+        along, out = palm_axes(points[seen, WRIST], points[seen][:, palm[1:]])
+        out = out if side == "right" else -out
+        axes = np.stack([np.cross(along, out), along, out], axis=2)
+        inside = (points[seen] - points[seen][:, [WRIST]]) @ axes
         hand, rows = _hand_to_measure(inside, side, limits=self.limits)
         every = [k for k in range(COUNT) if k in rows and (weights[:, k] > 0.0).any()]
         fitted = fit_positions(
@@ -112,7 +115,7 @@ class FitHand:
         )
         world = world_frames(fitted.skeleton, fitted.q)
         added = len(fitted.skeleton) - len(hand)
-        palm = world[:, added, :9].reshape(-1, 3, 3)
+        turned = world[:, added, :9].reshape(-1, 3, 3)
         ways: dict[str, Array] = {}
         lengths: dict[str, Array] = {}
         for name, numbers in FINGER_POINTS.items():
@@ -120,11 +123,18 @@ class FitHand:
                 continue
             places = world[:, [rows[k] + added for k in numbers], 9:]
             steps = np.diff(places, axis=1)
-            ways[name], lengths[name] = unit(steps) @ palm, np.linalg.norm(steps[0], axis=1)
+            ways[name], lengths[name] = unit(steps) @ turned, np.linalg.norm(steps[0], axis=1)
         errors = np.full(points.shape[:2], np.nan)
         errors[:, every] = fitted.errors
-        size = float(np.linalg.norm(np.median(inside[:, KNUCKLES].mean(1), axis=0)))
-        return HandFit(side, ways, lengths, palm, world[:, added, 9:], size, errors)
+        size = float(np.linalg.norm(np.median(inside[:, palm[1:]].mean(1), axis=0)))
+        return HandFit(side, ways, lengths, turned, world[:, added, 9:], size, errors)
+
+
+def palm_points(points: Array, weights: Array) -> list[int]:
+    """Return the landmarks of the palm that are seen in some frame: the wrist, then knuckles; empty without a wrist."""
+    known = np.logical_and(np.isfinite(points).all(2), weights > 0.0)
+    seen = set(np.flatnonzero(known.any(0)).tolist())
+    return [k for k in (WRIST, *KNUCKLES) if k in seen] if WRIST in seen else []
 
 
 def _hand_to_measure(inside: Array, side: str, *, limits: bool) -> tuple[Skeleton, dict[int, int]]:
@@ -142,7 +152,7 @@ def _hand_to_measure(inside: Array, side: str, *, limits: bool) -> tuple[Skeleto
         steps = _median(np.linalg.norm(np.diff(inside[:, numbers], axis=1), axis=2))
         place = middle[numbers[0]]
         if not (np.isfinite(steps).all() and np.isfinite(place).all() and steps.min() > 0.0):
-            if name != "thumb":
+            if name != "thumb" and np.isfinite(place).all():
                 _fixed(joints, rows, numbers[0], place)  # its knuckle shows the palm
             continue
         thumb = name == "thumb"

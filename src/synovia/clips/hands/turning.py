@@ -1,9 +1,9 @@
 """Joint values that give the segments of fingers directions in the frame of the palm, within the limits of the joints.
 
-A ball turns from its rest by flexion about its own axis, then sideways about an axis that flexion has turned, and not
-about its bone: a knuckle in a fist stays as it is. So its direction is exact wherever its limits allow it. The base of
-a thumb swings, and turns about its bone so that the next segment bends about its own axis. Hinges follow all their
-directions at once by least squares.
+A ball turns from its rest by flexion about its own axis, then sideways about an axis that flexion has turned. So its
+direction is exact wherever its limits allow it, and a knuckle in a fist does not twist. The base of a thumb swings.
+Both turn about their bones, a knuckle a little, so that the next segment bends about its own axis. Hinges follow all
+their directions at once by least squares.
 """
 
 from __future__ import annotations
@@ -22,8 +22,10 @@ from synovia.tracking.chains import Chain, Direction, is_hinge
 
 CALM: Final = 1e-3  # weight of squared steps of hinges at 30 frames a second, relative to directions
 _NO_BOUND: Final = 100.0  # radians in one step, which no hinge takes
-_BEND: Final = (0.12, 0.35)  # sines of a bend: below, it does not show its plane; above, it shows it
-_ROLL: Final = (0.7, 1.05)  # radians; a thumb turns about its bone by the former to bend in a plane, not by the latter
+# Of the base of a thumb and of a knuckle: sines of a bend of the next segment below which it does not show its plane,
+# and above which it shows it; radians by which the base turns about its bone into this plane, and does not turn
+_THUMB: Final = (0.12, 0.35, 0.7, 1.05)
+_KNUCKLE: Final = (0.2, 0.6, 0.3, 0.5)
 
 
 def can_turn(skeleton: Skeleton, finger: FingerBones) -> bool:
@@ -64,13 +66,12 @@ def turn_fingers(skeleton: Skeleton, hand: HandBones, wanted: Mapping[str, Array
             frame = rest[row].T @ hand.rest @ finger.bases[k]  # that of the segment in the joint's frame
             zero = turn @ (rest[at].T @ rest[row])
             seen = np.einsum("tji,tj->ti", zero @ frame, world[:, k])
-            if k == 0 and name == "thumb":
-                motion = _swing(seen)
-                if len(finger.rows) > 1:
-                    after = rest[row].T @ hand.rest @ finger.bases[1]
-                    motion = motion @ _about_y(_roll(zero @ frame @ motion @ frame.T @ after, world[:, 1]))
-            else:
-                motion = _bent(seen)
+            thumb = name == "thumb"
+            motion = _swing(seen) if thumb and k == 0 else _bent(seen)
+            if k == 0 and len(finger.rows) > 1:
+                after = frame.T @ rest[row].T @ hand.rest @ finger.bases[1]
+                bounds = _THUMB if thumb else _KNUCKLE
+                motion = motion @ _about_y(_roll(zero @ frame @ motion @ after, world[:, 1], bounds))
             q[:, where] = matrix_to_quat(begin @ frame @ motion @ frame.T)
             if isinstance(skeleton.joints[row].limit, SwingTwist):
                 q[:, where] = clamped(skeleton, q)[:, where]
@@ -134,7 +135,7 @@ def _about_y(angles: Array) -> Array:
     return quat_to_matrix(quats)
 
 
-def _roll(frames: Array, ways: Array) -> Array:
+def _roll(frames: Array, ways: Array, bounds: tuple[float, float, float, float]) -> Array:
     """Return the angles (T,) about its bone by which a segment turns so that the next one bends about its own axis.
 
     Where the next one hardly bends, or the angle would be large, it is 0.
@@ -142,10 +143,12 @@ def _roll(frames: Array, ways: Array) -> Array:
     Args:
         frames: Frames of the next segment as it is carried, (T, 3, 3).
         ways: Its direction, (T, 3).
+        bounds: ``_THUMB`` or ``_KNUCKLE``.
     """
+    low, high, most, never = bounds
     seen = np.einsum("tji,tj->ti", frames, ways)
     bend = np.hypot(seen[:, 0], seen[:, 2])
     angle = np.arctan2(seen[:, 0] * np.sign(seen[:, 2]), np.abs(seen[:, 2]))
-    shown = np.clip((bend - _BEND[0]) / (_BEND[1] - _BEND[0]), 0.0, 1.0)
-    meant = np.clip((_ROLL[1] - np.abs(angle)) / (_ROLL[1] - _ROLL[0]), 0.0, 1.0)
+    shown = np.clip((bend - low) / (high - low), 0.0, 1.0)
+    meant = np.clip((never - np.abs(angle)) / (never - most), 0.0, 1.0)
     return shown * meant * angle

@@ -40,6 +40,7 @@ def palm_of(points: Any, side: str | None = None) -> Array:
 
     Returns:
         Frames (T, 4, 4) in the axes of the points; NaN where the wrist or a knuckle was not seen, or they are in line.
+        Knuckles that are never seen are left out.
 
     Raises:
         InputError: If the shape is wrong, or there is no such side.
@@ -51,7 +52,7 @@ def palm_of(points: Any, side: str | None = None) -> Array:
     out = out if (side or side_of(places)) == "right" else -out
     frames = np.zeros((len(places), 4, 4))
     frames[:, :3, 0], frames[:, :3, 1], frames[:, :3, 2] = np.cross(along, out), along, out
-    frames[:, :3, 3], frames[:, 3, 3] = places[:, KNUCKLES].mean(1), 1.0
+    frames[:, :3, 3], frames[:, 3, 3] = places[:, _knuckles(places)].mean(1), 1.0
     frames[np.isnan(frames[:, :3]).any((1, 2)), :3] = np.nan
     return frames
 
@@ -77,7 +78,7 @@ def side_of(points: Any) -> str:
             ways = np.concatenate([along[:, None], _unit(np.diff(places[:, rows], axis=1))], axis=1)
             total += float(np.nansum(np.sum(np.cross(ways[:, :-1], ways[:, 1:]) * bends[:, None], axis=-1)))
     if abs(total) < _STRAIGHT * max(int(np.isfinite(along[:, 0]).sum()), 1):
-        tips = places[:, FINGER_POINTS["thumb"][-1]] - places[:, KNUCKLES].mean(1)
+        tips = places[:, FINGER_POINTS["thumb"][-1]] - places[:, _knuckles(places)].mean(1)
         total = float(np.nansum(np.sum(tips * out, axis=-1)))
     return "right" if total >= 0.0 else "left"
 
@@ -110,7 +111,13 @@ def palm_axes(wrist: Array, knuckles: Array) -> tuple[Array, Array]:
 
 def _plane(places: Array) -> tuple[Array, Array]:
     """Return the axes of the palm in each frame, as ``palm_axes``."""
-    return palm_axes(places[:, WRIST], places[:, KNUCKLES])
+    return palm_axes(places[:, WRIST], places[:, _knuckles(places)])
+
+
+def _knuckles(places: Array) -> list[int]:
+    """Return the knuckles that are seen in some frame; all if these are fewer than two."""
+    seen = [k for k in KNUCKLES if np.isfinite(places[:, k]).any()]
+    return seen if len(seen) > 1 else list(KNUCKLES)
 
 
 def _unit(v: Array) -> Array:
