@@ -60,7 +60,8 @@ def test_a_frame_ends_where_bounded_least_squares_does(follower):
         table, weights = _aims(follower, tips)
         q = follower.first(table, weights, np.array(skeleton.rest_q))
         values = q[: len(lower)]
-        assert (values >= lower - 1e-12).all() and (values <= upper + 1e-12).all()
+        assert (values >= lower - 1e-12).all()
+        assert (values <= upper + 1e-12).all()
         best = minimize(
             lambda x, tips=tips: _cost(follower, x, tips[0]), values, bounds=list(zip(lower, upper, strict=True)),
             method="L-BFGS-B", options={"ftol": 1e-14, "gtol": 1e-12},
@@ -122,9 +123,7 @@ def test_a_linear_problem_is_solved_in_one_step():
     for finger, y in (("thumb", 0.0), ("index", 0.1)):
         one, two = sy.Interval(-0.1, 0.1), sy.Interval(0.0, 0.05)
         slide = sy.Kind.SLIDE
-        joints.append(
-            sy.Joint(f"{finger}_1", "palm", kind=slide, axis=(1, 0, 0), rest=_at(0.0, y, 0.0), limit=one)
-        )
+        joints.append(sy.Joint(f"{finger}_1", "palm", kind=slide, axis=(1, 0, 0), rest=_at(0.0, y, 0.0), limit=one))
         joints.append(
             sy.Joint(f"{finger}_2", f"{finger}_1", kind=slide, axis=(1, 1, 0), rest=_at(0.0, 0.02, 0.0), limit=two)
         )
@@ -134,7 +133,7 @@ def test_a_linear_problem_is_solved_in_one_step():
     follower = HandFollower(skeleton, fingers, 1.0, 1e6)
     rest = np.array(skeleton.rest_q)
     start = follower.tips_at(rest[None])[0]
-    tips = start + (0.09, 0.02, 0.0)
+    tips = start + np.array([0.09, 0.02, 0.0])
     table, weights = _aims(follower, tips)
     q = follower.first(table, weights, rest)
     J = np.stack([[1.0, 0.0, 0.0], np.array([1.0, 1.0, 0.0]) / np.sqrt(2.0)], axis=1)

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synovia.clips.points import confidence_of
 from synovia.errors import InputError
 from synovia.model.anatomy.feet import frames_text
-from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, hand_points, palm_of, side_of
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, hand_points, palm_of, side_of
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, dimensions
 
@@ -78,9 +78,9 @@ def read_recording(points: Any, confidence: Any, side: str | None, fps: float) -
     seen = np.isfinite(places[:, :, 0]) & (weights > 0.0)
     notes = list[str]()
     trust = np.where(seen, weights / max(float(weights.max()), 1e-300), 0.0)
-    places, trust = _filled(places, seen, trust, _SHORT * fps, notes)
-    if not seen[:, [WRIST, *(rows[0] for name, rows in FINGER_POINTS.items() if name != "thumb")]].any(0).all():
+    if not seen[:, [WRIST, *KNUCKLES]].any(0).all():
         raise InputError("points", value="wrist or knuckles never seen", expected="the wrist and four knuckles")
+    places, trust = _filled(places, seen, trust, _SHORT * fps, notes)
     found = side_of(places)
     if side is not None and side != found and len(places) > 1:
         notes.append(f"by its shape, the recorded hand would be a {found} one")
