@@ -18,6 +18,18 @@ from synovia.errors import install_command
 from synovia.kernels.compiler.entries import ENTRIES, Entry
 
 
+def test_hands_and_their_fingers_are_listed() -> None:
+    ran = run("inspect", "humanoid_hands")
+    assert "left at left_hand: thumb 3, index 3, middle 3, ring 3, little 3" in ran.out
+    hands = run("inspect", "humanoid_hands", "--json").data["hands"]
+    assert [hand["side"] for hand in hands] == ["left", "right"]
+    assert hands[0]["fingers"][1] == {
+        "name": "index", "joints": ["left_index_1", "left_index_2", "left_index_3"], "tip": "left_index_tip",
+        "estimated": False,
+    }  # fmt: skip
+    assert run("inspect", "arm7", "--json").data["hands"] == []
+
+
 @pytest.mark.parametrize("name", ["arm7", "humanoid", "quadruped"])
 def test_the_object_is_the_model(name: str) -> None:
     skeleton = sy.bundled(name)

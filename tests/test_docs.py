@@ -187,6 +187,22 @@ MAY_END = {"solve": (0, 1), "animate": (0, 1)}
 
 # What the words of a page say of its results, beside the values in comments of its code.
 CLAIMS = {
+    "guides/fingers.md": """
+assert "left index" in answer.report()
+for name in ("left_index_2", "right_ring_2"):
+    turns = [clip.q[0, clip.skeleton.q_slice(name)] for clip in (calm.motion, sy.retarget(walk, hero).motion)]
+    assert np.abs(turns[1][3]) > 1 - 1e-9 > np.abs(turns[0][3])
+given = closing.frames()[:, [robot.index(f"left_index_{k}") for k in (1, 2, 3)], :9].reshape(60, 3, 3, 3)
+carried = sy.retarget(closing, hero).motion
+rows = [[body.index(f"left_index_{k}") for k in (1, 2, 3)] for body in (carried.skeleton, fitted.skeleton)]
+local = []
+for motion, own in zip((carried, fitted), rows):
+    frames = motion.frames()[..., :9].reshape(60, -1, 3, 3)
+    above = [motion.skeleton.parents[row] for row in own]
+    local.append(np.swapaxes(frames[:, above], 2, 3) @ frames[:, own])
+off = sy.Rotation.from_matrix((np.swapaxes(local[0], 2, 3) @ local[1]).reshape(-1, 3, 3)).magnitude()
+assert np.degrees(np.median(off)) < 5.0
+""",
     "guides/setups.md": """
 down_there = [one for one in locals().values() if isinstance(one, sy.Solution)]
 assert len(down_there) >= 7
@@ -213,6 +229,30 @@ sy.save_motion(sy.load_motion("walk.bvh")[:40], "clips/walk.bvh", force=True)
 
 # What a page takes as given, before its first block.
 SETUP = {
+    "guides/fingers.md": """
+import dataclasses
+
+fingers = ("thumb", "index", "middle", "ring", "little")
+robot = sy.bundled("humanoid_hands")
+turns = np.tile(robot.rest_q, (60, 1))
+closed = 0.6 - 0.6 * np.cos(np.linspace(0.0, 2.0 * np.pi, 60))
+joints = []
+for row, joint in enumerate(robot.joints):
+    if any(f"_{name}_" in joint.name for name in fingers) and not joint.name.endswith("tip"):
+        if joint.kind is sy.Kind.HINGE:
+            turns[:, robot.q_slice(row)] = np.clip(closed, joint.limit.lower, joint.limit.upper)[:, None]
+        rest = joint.rest.copy()
+        rest[:3, :3] = rest[:3, :3] @ sy.Rotation.from_rotvec((0.3 * (row % 3 - 1), 0.2, -0.1)).as_matrix()
+        joint = dataclasses.replace(joint, rest=rest, kind=sy.Kind.BALL, limit=None, preferred=None)
+    joints.append(joint)
+closing = sy.Motion(robot, turns, 30.0)
+sy.save_motion(closing, "grasp.npz", force=True)
+hero = sy.Skeleton(joints, name="hero", meters_per_unit=1.0, up="y", forward="z").with_root("free")
+sy.save_motion(sy.Motion(hero, [hero.rest_q], 30.0), "hero.bvh", force=True)
+names = [f"left_{name}_{k}" for name in fingers for k in ("1", "2", "3", "tip")]
+places = closing.positions()[:, [robot.index(name) for name in ("left_hand", *names)]]
+np.save("hand.npy", 100.0 * places + np.random.default_rng(0).normal(scale=0.2, size=places.shape))
+""",
     "guides/motion.md": """
 import shutil
 from pathlib import Path

@@ -167,6 +167,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "shapes": Case("--shapes"),
         "plot": Case("--plot plot.svg"),
         "feet": Case("--no-feet"),
+        "idle_hands": Case("--idle-hands relaxed"),
         "verify": Case("--verify"),
         "world": Case("--world world.toml"),
     },

@@ -71,6 +71,7 @@ if TYPE_CHECKING:
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.anatomy.hands.find import hand_of
     from synovia.model.anatomy.hands.hand import Finger, Hand
+    from synovia.model.anatomy.hands.pointed import hand_landmarks
     from synovia.model.clip_tools.additive import Additive
     from synovia.model.clip_tools.concatenate import concatenate
     from synovia.model.limits import Interval, Limit, SwingTwist
@@ -107,6 +108,7 @@ if TYPE_CHECKING:
         retarget,
         write_map,
     )
+    from synovia.retargeting.hands import HandPinch, RetargetedHand, retarget_hand
     from synovia.servo import Clutch, Command, OneEuro, Servo, Twist
     from synovia.solver import (
         Aim,
@@ -210,11 +212,14 @@ _HOMES = {
         "judge",
         "read_map",
         "retarget",
+        "retarget_hand",
         "write_map",
     ),
+    "synovia.retargeting.hands": ("HandPinch", "RetargetedHand", "retarget_hand"),
     "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Site", "Skeleton"),
     "synovia.model.anatomy.hands.find": ("hand_of",),
     "synovia.model.anatomy.hands.hand": ("Finger", "Hand"),
+    "synovia.model.anatomy.hands.pointed": ("hand_landmarks",),
     "synovia.model.loops.assemblies": ("assemblies",),
     "synovia.model.loops.closing": ("close_loops",),
     "synovia.model.loops.loop": ("Coupling", "Loop"),
@@ -279,6 +284,7 @@ __all__ = [
     "Ground",
     "HalfSpace",
     "Hand",
+    "HandPinch",
     "Hinges",
     "InPlace",
     "InputError",
@@ -310,6 +316,7 @@ __all__ = [
     "Reason",
     "Relief",
     "Retargeted",
+    "RetargetedHand",
     "Rotation",
     "Segments",
     "SelectivelyDamped",
@@ -347,6 +354,7 @@ __all__ = [
     "fit_positions",
     "foot_lock",
     "from_qpos",
+    "hand_landmarks",
     "hand_of",
     "judge",
     "load_motion",
@@ -368,6 +376,7 @@ __all__ = [
     "read_map",
     "render",
     "retarget",
+    "retarget_hand",
     "save_motion",
     "save_pose",
     "save_world",

@@ -16,11 +16,13 @@ from synovia.io.load import Clips
 from synovia.jobs.words import number
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.anatomy.feet import feet_of, up_axis
+from synovia.model.anatomy.hands.find import hands_of
 from synovia.model.limits import Interval, SwingTwist
 from synovia.text import counted, listed, printable, unit_name
 
 if TYPE_CHECKING:
     from synovia.covers import ShapeFit
+    from synovia.model.anatomy.hands.hand import Hand
     from synovia.model.shapes.pairs import SelfPairs
     from synovia.model.shapes.within import ClosePairs
 
@@ -66,6 +68,7 @@ def model_object(
         "mobility": mobility_object(skeleton),
         "tips": list(skeleton.tips),
         "roles": dict(skeleton.roles),
+        "hands": [_hand_object(hand) for hand in hands_of(skeleton)],
         "sites": [
             {"name": site.name, "joint": joint.name, "joint_row": row, "rest": site.rest.tolist()}
             for row, joint in enumerate(skeleton.joints)
@@ -90,6 +93,27 @@ def model_object(
             for number, motion in enumerate(clips.motions)
         ],
     }
+
+
+def _hand_object(hand: Hand) -> dict[str, Any]:
+    """Return a hand as plain values: a joint is a name, or its row where names are shared."""
+    return {
+        "side": hand.side,
+        "palm": hand.palm,
+        "fingers": [
+            {"name": finger.name, "joints": list(finger.joints), "tip": finger.tip, "estimated": finger.estimated}
+            for finger in hand.fingers
+        ],
+        "notes": list(hand.notes),
+    }
+
+
+def _hand_text(hand: Hand) -> str:
+    """Return a hand and its fingers as one line, and what is doubtful below it."""
+    fingers = ", ".join(f"{finger.name} {len(finger.joints)}" for finger in hand.fingers)
+    line = f"{hand.side or 'hand'} at {printable(str(hand.palm))}: {fingers}"
+    doubts = [note for note in hand.notes if "is an estimate" not in note]
+    return line + "".join("\n" + style(f"  {printable(note)}", fg="yellow") for note in doubts)
 
 
 def _fit_object(fit: ShapeFit) -> dict[str, Any]:
@@ -214,6 +238,8 @@ def model_text(
         facts.append(_shapes_text(skeleton))
     lines = [style(printable(skeleton.name), bold=True), *facts]
     lines += [*(style(printable(note), fg="yellow") for note in skeleton.notes), "", *_tree(skeleton, unit)]
+    if hands := hands_of(skeleton):
+        lines += ["", style("hands, with the number of joints of each finger", dim=True), *map(_hand_text, hands)]
     if skeleton.loops:
         lines += ["", style("loops", dim=True), *loops_text(skeleton)]
     if fit is not None:

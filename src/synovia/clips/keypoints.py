@@ -7,14 +7,27 @@ origin in each frame, the path is found from feet that stand and from gravity (`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 
 from synovia.clips.fit import Fitted, fit_positions, positive
 from synovia.clips.flips import find_flips
-from synovia.clips.landmarks import NEEDED, OF_ROLES, PRESETS, SIDES, TITLES, Landmarks, as_landmarks, bone_spread
+from synovia.clips.hands.bones import hands_of_body
+from synovia.clips.hands.measured import FitHand, palm_points
+from synovia.clips.hands.onto import moved_hand, needs_body, turned_hands
+from synovia.clips.landmarks import (
+    HANDS,
+    NEEDED,
+    OF_ROLES,
+    PRESETS,
+    SIDES,
+    TITLES,
+    Landmarks,
+    as_landmarks,
+    bone_spread,
+)
 from synovia.clips.loosened import loosened
 from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
@@ -24,12 +37,14 @@ from synovia.clips.upright import SURE, axis_name, forwardness, make_upright, to
 from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, side_of
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.root import free_root
 from synovia.text import counted
 from synovia.tracking.trajectory import Progress, part_of
 
+ONE_HAND: Final = "hand"  # the preset of 21 landmarks of one hand
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
 PERSON: Final = (0.4, 1.35)  # sizes of persons relative to an adult of 1.75 m
 OWN_SIZE: Final = 1.15  # points of a body's own joints have its size, within this factor
@@ -53,6 +68,8 @@ def fit_keypoints(
     fps: float = 30.0,
     meters_per_unit: float | None = None,
     smoothness: float | None = None,
+    side: str | None = None,
+    finger_limits: bool = True,
     name: str = "fitted",
     threads: int | None = None,
     progress: Progress | None = None,
@@ -65,12 +82,19 @@ def fit_keypoints(
     frames, the path comes from feet that stand and, in flight, from gravity. ``notes`` of the result says what was
     recognised and changed, and which parts of a path are uncertain.
 
+    With hands (``"holistic"``: 33 landmarks of the body, then 21 of the left and 21 of the right hand, as MediaPipe
+    Holistic gives them), hands turn and fingers bend as theirs. With 21 landmarks of one hand alone (``"hand"``), the
+    fingers of that hand of ``body`` bend; a file of a hand alone moves as a whole too. Bones of the hand have constant
+    lengths. Fingers bend about the flexion axes of the body's fingers; a knuckle moves aside and turns a little too.
+    No segment beyond it twists. A finger that the points lack follows its neighbour.
+
     Args:
         positions: (T, K, 3), in any unit, NaN where a landmark was not seen.
         names: Names of the landmarks, such as ``left_knee``, ``LKnee`` or ``knee.L``; None with a preset.
         body: The body to move; None for one that is made to measure, in metres, with y up.
-        preset: Order of the landmarks: ``"mediapipe"``, ``"coco"``, ``"openpose"``, ``"h36m"`` or ``"smpl"``. None to
-            find it from the names, or from the number of landmarks and the lengths between them.
+        preset: Order of the landmarks: ``"mediapipe"``, ``"coco"``, ``"openpose"``, ``"h36m"``, ``"smpl"``,
+            ``"holistic"`` or ``"hand"``. None to find it from the names, or from the number of landmarks and the
+            lengths between them.
         confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen.
         offsets: Points in the frames of their joints, (K, 3), if they are joints of ``body``.
         up: Axis of the points that points up, such as ``"-y"``; None to find it.
@@ -79,6 +103,9 @@ def fit_keypoints(
         fps: Frames per second.
         meters_per_unit: Unit of the landmarks; None to find it from the size of the person.
         smoothness: As for ``fit_positions``.
+        side: Side of the hand of 21 landmarks, ``"left"`` or ``"right"``; None to find it from how its fingers bend.
+        finger_limits: Whether fingers stay within human ranges: knuckles bend by -30 to 95° and go aside by 25°, the
+            next joints bend by -5 to 115° and -5 to 85°; a thumb has its own.
         name: Name of the motion.
         threads: Number of threads; None for all cores. Results are identical for any number.
         progress: Called with the share of the work that is done.
@@ -106,8 +133,12 @@ def fit_keypoints(
     settings: dict[str, Any] = {
         "fps": fps, "smoothness": smoothness, "name": name, "threads": threads, "progress": progress
     }  # fmt: skip
+    fit_fingers = FitHand(fps, smoothness, threads, limits=finger_limits)
+    joints = body is not None and preset is None and _are_joints(body, names, places.shape[1])
+    if preset == ONE_HAND or (preset is None and names is None and places.shape[1] == COUNT and not joints):
+        return _fit_one_hand(needs_body(body), (places, weights), side, fit_fingers, name)
     found: Landmarks | None = None
-    if body is not None and preset is None and _are_joints(body, names, places.shape[1]):
+    if body is not None and joints:
         marks = _joint_marks(body, names, places, weights)
         if marks is not None and offsets is None and not 1.0 / OWN_SIZE < size_ratio(body, marks) < OWN_SIZE:
             found = marks  # another person or another unit: only directions can be followed
@@ -125,12 +156,13 @@ def fit_keypoints(
         raise InputError(
             "the points are not recognised", value=f"{places.shape[1]} points",
             expected="names such as left_shoulder, left_hip and left_knee, joints of the body, or a preset",
-            hint=f"presets are {', '.join(PRESETS)} (--preset)",
+            hint=f"presets are {', '.join((*PRESETS, ONE_HAND))} (--preset)",
         )  # fmt: skip
     if offsets is not None:
         raise InputError("offsets", expected="points of joints of the body", hint="leave them out for landmarks")
     if body is not None:
         roles_of(body)  # refuses other bodies before any work
+    hands = _hands(places, weights, found, mirror)
     upright = make_upright(found, up, mirror)
     notes = [TITLES[found.preset]] if found.preset else []
     notes += upright.notes
@@ -139,7 +171,7 @@ def fit_keypoints(
     spread = bone_spread(upright.marks.places)
     if spread > STRETCHY:
         notes.append(f"bone lengths vary by {100 * spread:.0f} %: coordinates of an image are not to scale")
-    own, marks, metre = _to_scale(upright.marks, body, meters_per_unit, notes)
+    own, marks, metre = _to_scale(upright.marks, body, meters_per_unit, notes, fingers=bool(hands))
     fit = measured(own, marks)
 
     def fitted_to(skeleton: Skeleton, progress: Progress | None) -> Fitted:
@@ -163,7 +195,13 @@ def fit_keypoints(
     else:
         moving, q = body.with_root("free"), q.copy()
         q[:, _path_of(moving)] /= fit.ratio
+    apart: list[Array] = []
     hips = marks.places["hips"]
+    if hands:
+        turn = _from_y_up(own) @ upright.turn
+        scale = marks.length(marks.places["neck"], hips) / found.length(found.places["neck"], found.places["hips"])
+        q, apart, more = _with_hands(moving, q, hands, (turn, scale), fit_fingers)
+        notes += more
     if np.nanstd(hips, axis=0).max() < CENTRED * own.size:
         travel = find_travel(moving, q, fps, metre)
         q = _shifted(moving, q, travel.path - middle_of_hips(moving, q))
@@ -174,7 +212,74 @@ def fit_keypoints(
         q, lift = _on_floor(moving, q)
         if lift:
             notes.append(f"the floor was moved to height 0 (by {lift:.3g})")
-    return Fitted.made(Motion(moving, q, fitted.fps, name=name), fitted.errors, fitted.smoothness, notes, flips)
+    errors = np.concatenate([fitted.errors, *apart], axis=1)
+    return Fitted.made(Motion(moving, q, fitted.fps, name=name), errors, fitted.smoothness, notes, flips)
+
+
+def _fit_one_hand(body: Skeleton, points: tuple[Array, Array], side: str | None, fit: FitHand, name: str) -> Fitted:
+    """Return the motion of a body whose fingers follow 21 landmarks of one hand, given with their confidence."""
+    places, weights = points
+    if places.shape[1] != COUNT:
+        raise InputError(f"preset {ONE_HAND!r} has {COUNT} points", value=places.shape[1], expected=f"(T, {COUNT}, 3)")
+    if side is not None and side not in SIDES:
+        raise InputError("side", value=side, expected="'left', 'right' or None")
+    own = hands_of_body(body)
+    if side is None and len(own) == 1:
+        side = next(iter(own))
+    seen = side_of(places)
+    fitted = fit.of(places, weights, side or seen)
+    moving, q, hand, more = moved_hand(body, fitted, fit.fps)
+    notes = [f"MediaPipe, {COUNT} landmarks of a hand", *more]
+    if fitted.side != seen:
+        notes.append(f"the points look like those of a {seen} hand, and were taken for a {fitted.side} one")
+    size = float(np.linalg.norm(hand.hand.frame[:3, 3])) / fitted.size
+    return Fitted.made(Motion(moving, q, fit.fps, name=name), size * fitted.seen_errors, 0.0, notes, ())
+
+
+def _hands(places: Array, weights: Array, marks: Landmarks, mirror: str | None) -> dict[str, tuple[Array, Array]]:
+    """Return the landmarks (T, 21, 3) of the hands that are seen, and their confidence, by side.
+
+    Their knuckles replace those of the body's landmarks, which are coarse, beside its wrists.
+
+    Args:
+        places: All points.
+        weights: Their confidence.
+        marks: The landmarks of the body; changed in place.
+        mirror: How a mirror image is undone.
+    """
+    out: dict[str, tuple[Array, Array]] = {}
+    for side, part in HANDS.items() if marks.preset == "holistic" else ():
+        points, seen = places[:, part], weights[:, part]
+        if len(palm_points(points, seen)) < 3:
+            continue
+        wrist = marks.places[f"{side}_wrist"]
+        for name, k in (("index", FINGER_POINTS["index"][0]), ("pinky", FINGER_POINTS["little"][0])):
+            mark = f"{side}_{name}"
+            near = wrist + points[:, k] - points[:, WRIST]
+            here = np.logical_and(np.isfinite(near).all(1), np.minimum(seen[:, k], seen[:, WRIST]) > 0.0)
+            marks.places[mark] = np.where(here[:, None], near, marks.places[mark])
+            marks.weights[mark] = np.where(here, seen[:, k], marks.weights[mark])
+        out[SIDES[1 - SIDES.index(side)] if mirror == "names" else side] = points, seen
+    return out
+
+
+def _with_hands(
+    body: Skeleton, q: Array, hands: Mapping[str, tuple[Array, Array]], to_body: tuple[Array, float], fit: FitHand
+) -> tuple[Array, list[Array], list[str]]:
+    """Return joint values with hands and fingers that follow their landmarks, the distances of these, and notes.
+
+    Args:
+        body: The body.
+        q: Its joint values, (T, nq).
+        hands: Landmarks and confidence by side.
+        to_body: What turns points to the axes of the body, (3, 3), and scales them to its size.
+        fit: How hands are fitted.
+    """
+    turn, scale = to_body
+    fits = {side: fit.of(points @ turn.T, weights, side) for side, (points, weights) in hands.items()}
+    q, notes = turned_hands(body, q, fits, fit.fps)
+    notes += [f"the {side} hand is never seen: its fingers stay at rest" for side in SIDES if side not in fits]
+    return q, [scale * fitted.seen_errors for fitted in fits.values()], notes
 
 
 def _flip_notes(flips: Sequence[int]) -> list[str]:
@@ -243,7 +348,7 @@ def _joints_upright(
 
 
 def _to_scale(
-    marks: Landmarks, body: Skeleton | None, meters_per_unit: float | None, notes: list[str]
+    marks: Landmarks, body: Skeleton | None, meters_per_unit: float | None, notes: list[str], *, fingers: bool
 ) -> tuple[Skeleton, Landmarks, float]:
     """Return the body to measure and the landmarks in its length unit, with its upward axis; add notes.
 
@@ -251,7 +356,7 @@ def _to_scale(
     """
     from synovia.io.bundled import bundled
 
-    adult = bundled("humanoid")
+    adult = bundled("humanoid_hands" if fingers else "humanoid")
     unit = "given"
     if meters_per_unit is None:
         ratio = size_ratio(adult, marks)

@@ -52,11 +52,14 @@ PRESETS: Final[dict[str, tuple[str, ...]]] = {
         *_both("collar"), "head", *_both("shoulder", "elbow", "wrist", "hand"),
     ),
 }  # fmt: skip
+PRESETS["holistic"] = (*PRESETS["mediapipe"], *("",) * 42)  # then the landmarks of the left and of the right hand
+HANDS: Final = {"left": slice(33, 54), "right": slice(54, 75)}  # those of "holistic"
 TITLES: Final = {
     "mediapipe": "MediaPipe, 33 landmarks", "coco": "COCO, 17 keypoints", "openpose": "OpenPose, 25 keypoints",
-    "h36m": "Human3.6M, 17 joints", "smpl": "SMPL, 24 joints", "markers": "markers of motion capture",
+    "h36m": "Human3.6M, 17 joints", "smpl": "SMPL, 24 joints", "holistic": "MediaPipe Holistic, 33 + 21 + 21 landmarks",
+    "markers": "markers of motion capture",
 }  # fmt: skip
-CAMERA: Final = ("mediapipe", "coco", "openpose")  # detectors in images, whose y axis points down
+CAMERA: Final = ("mediapipe", "coco", "openpose", "holistic")  # detectors in images, whose y axis points down
 
 # Landmark at the joint of each role
 OF_ROLES: Final = {"head": "head"} | {

@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from synovia.jobs.base import Host, Outcome, UsageError
     from synovia.jobs.clips import ClipReader
+    from synovia.jobs.hand import RetargetHand
     from synovia.jobs.job import Job, Running, Verb
     from synovia.jobs.verbs.animate import Fit, Follow, HoldFeet
     from synovia.jobs.verbs.convert import Convert
@@ -32,7 +33,7 @@ _HOMES = {
 
 __all__ = [
     "ClipReader", "Convert", "Edit", "Fit", "Follow", "HoldFeet", "Host", "Job", "Outcome", "Render", "Retarget",
-    "Running", "Solve", "SolvePose", "UsageError",
+    "RetargetHand", "Running", "Solve", "SolvePose", "UsageError",
 ]  # fmt: skip
 
 

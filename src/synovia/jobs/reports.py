@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from synovia.clips import Fitted, FootLocked
     from synovia.model.motion import Motion
     from synovia.retargeting import Judgement
+    from synovia.retargeting.judging.measure import Limb
     from synovia.tracking import Tracked
 
 CLIP_SCHEMA: Final = "synovia.animate/1"
@@ -176,6 +177,16 @@ def clip_object(
     return out
 
 
+def _limb(limb: Limb) -> dict[str, Any]:
+    """Return the angles of a limb or a finger as JSON."""
+    return {
+        "limb": limb.limb,
+        "mean_deg": math.degrees(limb.mean),
+        "largest_deg": math.degrees(limb.largest),
+        "frame": limb.frame,
+    }
+
+
 def judgement_object(judgement: Judgement) -> dict[str, Any]:
     """Return the JSON object of a judgement: angles in degrees, lengths in lengths of a leg, frames from 0."""
     figures = judgement.figures
@@ -203,15 +214,8 @@ def judgement_object(judgement: Judgement) -> dict[str, Any]:
         ],
         "trunk_tilt_deg": None if tilt is None else math.degrees(tilt),
         "turn_deg": math.degrees(figures.turn),
-        "limbs": [
-            {
-                "limb": limb.limb,
-                "mean_deg": math.degrees(limb.mean),
-                "largest_deg": math.degrees(limb.largest),
-                "frame": limb.frame,
-            }
-            for limb in figures.limbs
-        ],
+        "limbs": [_limb(limb) for limb in figures.limbs],
+        "fingers": [_limb(limb) for limb in figures.fingers],
         "feet": feet,
         "overlaps": [
             {"limbs": list(one.limbs), "depth": float(one.depth.max()), "source_depth": float(one.source.max())}

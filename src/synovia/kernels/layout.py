@@ -338,6 +338,13 @@ TIE_DATA_WIDTH = 27
 MONOMIAL_ROW, POWER = 0, 1  # row of the tree whose joint value is raised to the power
 MONOMIAL_WIDTH = 2
 
+# --- Pursuit: settings of ``pursuit.follow`` ------------------------------------------------------------------------
+PURSUIT_STEPS = 0  # most steps of a frame
+PURSUIT_SETTLED = 1  # a frame ends after a step of at most so much (radians, reaches)
+PURSUIT_STAY = 2  # pull of every column to the frame before
+PURSUIT_DAMPING = 3  # factor of the squared error
+PURSUIT_SETTINGS = 4
+
 # --- Tables ----------------------------------------------------------------------------------------------------------
 
 
@@ -441,6 +448,19 @@ WORK: Final = (
     Table("closing.end", ("tied_q",)),  # of a way to a random pose
     Table("closing.nearest", ("tied_q",)),  # the pose that is nearest to closed
     Table("closing.scratch", ("closing",)),  # of a level, see ``hierarchy.basis``
+)
+
+# Scratch memory of ``pursuit.follow``: H y = g is the system of a step
+PURSUED: Final = (
+    Table("targets", ("goals", TRANSFORM_WIDTH)),
+    Table("before", ("variables", 4)),  # the pose of the frame before
+    Table("damp", ("columns",)),  # damping of each column by level 0
+    Table("H", ("columns", "columns")),
+    Table("A", ("columns", "columns")),  # factors of H for the columns that are free
+    Table("g", ("columns",)),
+    Table("b", ("columns",)),
+    Table("state", ("columns",)),  # 0 if a column is free, else the side of the bound at which it is fixed
+    Table("next", ("columns",)),
 )
 
 # Scratch memory of a step of the hierarchy; see ``hierarchy.basis`` for the numbers that count rows and columns

@@ -31,6 +31,7 @@ from synovia.retargeting.body import Body
 from synovia.retargeting.bones import steadied
 from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
 from synovia.retargeting.feet import Spans, distances_off, foot_paths, on_world, over_world, solve_feet, stand_frames
+from synovia.retargeting.fingers import Hands, IdleHands, checked_idle
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops, uncertain_rest
 from synovia.retargeting.limbs import Bounds, Follower, keep_velocity, largest_steps
@@ -257,6 +258,7 @@ def retarget(
     clearance: float | None = 0.0,
     velocity: Any = None,
     world: World | None = None,
+    idle_hands: IdleHands = "rest",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Retargeted:
@@ -268,6 +270,10 @@ def retarget(
     the hips is scaled by the length of the legs. Finally the feet are corrected: they do not move during a contact, and
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
     place.
+
+    Fingers point as those of the source in the frame of the palm (``Hand.frame``), whatever the rest poses of the two
+    hands are, and bend about their own axes. A finger that the source lacks follows its neighbour; a finger with
+    another number of segments follows the same parts of its length.
 
     If the target has shapes (``skeleton.shapes``; ``sy.with_shapes`` makes them), its limbs do not pass through its
     body. Where shapes of different limbs, or of a limb and the trunk, overlap, arms and legs move out of each other, to
@@ -310,6 +316,8 @@ def retarget(
         world: Steps, ramps and stones on which the feet of the target stand; None for a level floor. See above.
         velocity: Highest velocity of the target's hinges, radians per second: one for all, or by joint; joints without
             one have that of the file. None for those of the file, which do not hold across cuts of the clip.
+        idle_hands: Hands of the target whose source has no fingers, or fingers that stay straight in all frames: as at
+            ``"rest"``, or ``"relaxed"``, a little bent.
         threads: Number of threads for feet and clearance; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
@@ -329,6 +337,7 @@ def retarget(
     if not isinstance(skeleton, Motion):
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     distance = checked_clearance(clearance)
+    checked_idle(idle_hands)
     if world is not None:
         check_kind("world", world, World, "sy.World({...}) is one")
     if not len(motion):
@@ -353,6 +362,8 @@ def retarget(
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
     follower = Follower(target, parts, bounds, motion.fps)
     q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
+    if idle_hands == "relaxed":
+        Hands.of(source, target, roles).relax(target, frames, q, motion.fps)
     q, forced = _closed(target, roles, keep_velocity(target, q, bounds))
     mine = world_frames(own, q) if feet else frames
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}

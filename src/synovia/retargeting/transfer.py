@@ -15,6 +15,7 @@ from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
+from synovia.retargeting.fingers import Hands
 from synovia.retargeting.limbs import TRUNK, Follower, calm, follow_arms, limbs_of, set_planes
 
 _REPORT = 2000  # frames between two reports of progress
@@ -254,6 +255,8 @@ def follow(
     calm(TRUNK, follower, wanted, q)
     follow_arms(limbs, follower, wanted, q)
     calm(LEGS, follower, wanted, q)
+    hands = Hands.of(source, target, [part.role for part in parts])
+    hands.turn(target, frames, q, follower.fps)
     if still is None:
         place_hips(target, q, world_frames(target.skeleton, q), hip_centre(source, target, frames))
     return q

@@ -422,8 +422,9 @@ class Fit(_Animate):
         metavar="auto|FILE", shown="FILE, else auto", recorded=ALWAYS, kw_only=False,
     )  # fmt: skip
     preset: str | None = option(
-        default=None, help="Order of the points: mediapipe, coco, openpose, h36m or smpl.",
-        kind=Word(("mediapipe", "coco", "openpose", "h36m", "smpl")), metavar="NAME", shown="by names or number",
+        default=None, help="Order of the points: mediapipe, coco, openpose, h36m, smpl, holistic or hand.",
+        kind=Word(("mediapipe", "coco", "openpose", "h36m", "smpl", "holistic", "hand")), metavar="NAME",
+        shown="by names or number",
         recorded=ALWAYS,
     )  # fmt: skip
     mirror: str | None = option(

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from synovia.errors import InputError
-from synovia.jobs.base import Host, Outcome
+from synovia.jobs.base import Host, Outcome, UsageError
 from synovia.jobs.clips import (
     NO_FILE,
     ClipJob,
@@ -24,7 +24,8 @@ from synovia.jobs.clips import (
     with_roles,
     written_endings,
 )  # fmt: skip
-from synovia.jobs.job import Verb, clips_argument, format_option, output_option
+from synovia.jobs.hand import RetargetHand
+from synovia.jobs.job import Job, Verb, clips_argument, format_option, output_option
 from synovia.jobs.options import (
     ALWAYS,
     NEVER,
@@ -37,7 +38,9 @@ from synovia.jobs.options import (
     Word,
     argument,
     described,
+    flag_of,
     option,
+    options_of,
 )
 from synovia.jobs.shared import AXES, GROUND, LOOPS, velocities
 
@@ -132,6 +135,10 @@ class Retarget(Verified, Roles, ClipJob):
         metavar="OUT", single="clip", recorded=NEVER,
     )  # fmt: skip
     feet: bool = option(default=True, help="Keep standing feet in place.", recorded=ALWAYS)
+    idle_hands: Any = option(
+        default="rest", help="How DST holds hands whose fingers SRC does not move: rest or relaxed.",
+        kind=Word(("rest", "relaxed")), metavar="rest|relaxed",
+    )  # fmt: skip
 
     name: ClassVar[str] = "retarget"
     doing: ClassVar[str] = "retargeting"
@@ -285,6 +292,7 @@ class Retarget(Verified, Roles, ClipJob):
                 return retarget(
                     motion, body, joints, rest=self.rest, up=self.up, feet=self.feet, velocity=velocity,
                     clearance=None if self.clearance == _NO_CLEARANCE else self.clearance, world=self._ground,
+                    idle_hands=self.idle_hands,
                     threads=host.threads, progress=progress,
                 )  # fmt: skip
         except InputError:
@@ -368,15 +376,49 @@ def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
     }
 
 
-VERB: Final = Verb(
+class _Verb(Verb):
+    """The command: recordings of a hand have a job of their own."""
+
+    def made(self, values: Mapping[str, Any], sources: Sequence[str], typed: Iterable[str]) -> tuple[Job, list[str]]:
+        """Return the job for the first of the inputs.
+
+        Raises:
+            UsageError: If an option does not fit the inputs.
+        """
+        job = RetargetHand if _is_hand(sources) else Retarget
+        own = {name for name, _, _ in options_of(job)}
+        for name, said, _ in self.options():
+            if name in typed and name not in own:
+                what = "clips of a body" if job is RetargetHand else "recordings of a hand, 21 points over time"
+                raise UsageError(f"expected {what} with this option.", flag_of(name, said))
+        return job(**{name: value for name, value in values.items() if name in own}), list(sources)
+
+
+def _is_hand(sources: Sequence[str]) -> bool:
+    """Return whether the inputs are recordings of a hand: the first file, or the first one of a folder, is one."""
+    from synovia.clips.handfile import HAND_ENDINGS, holds_hand
+
+    for source in sources[:1]:
+        path = Path(source)
+        files = [path]
+        if path.is_dir():
+            files = sorted(one for one in path.rglob("*") if one.suffix.lower() in HAND_ENDINGS)[:1]
+        elif any(sign in source for sign in "*?["):
+            files = sorted(Path().glob(source))[:1] if not path.is_absolute() else []
+        return any(holds_hand(one) for one in files)
+    return False
+
+
+VERB: Final = _Verb(
     """Carry a clip over to another body, and judge the result.
 
     The body is a character or a robot, and the clip stays within its limits. The exit code is 1 if the verdict is
-    "failed" or feet miss their targets, and 0 if it is "good" or "look at it".
+    "failed" or feet miss their targets, and 0 if it is "good" or "look at it". A recording of a hand, 21 points over
+    time in an npz, npy or CSV file, is carried over to the hand of a robot.
 
     For example: synovia retarget walk.bvh character.glb -o walking.glb
     """,
-    (Retarget,),
+    (Retarget, RetargetHand),
     clips_argument("SRC..."),
     prints_json=True,
 )

@@ -67,6 +67,7 @@ ENTRIES: Final = {
     "closed_form.segments_spherical.segments_spherical_branches": Entry("branches of arms with a wrist", 5.0),
     "tree.orient.orient": Entry("retargeting", 3.0),
     "tree.swing.swing_turns": Entry("live retargeting", 3.0),
+    "pursuit.follow.pursue": Entry("hands that follow hands", 16.0),
     "goals.residuals.evaluate_rows": Entry("smoothing of tracks", 5.0),
     "servo.tick.servo_tick": Entry("ticks of a servo", 6.0),
     "servo.tick.servo_reset": Entry("the first tick of a servo", 1.0),
@@ -152,6 +153,10 @@ _OTHERS: Final = {
     "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
     "collision.touching.touching": (
         *(("float64", 2),) * 2, ("int32", 2), ("float64", 3), ("int32", 2), *(("float64", 2),) * 2,
+    ),
+    "pursuit.follow.pursue": (
+        ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), *(("float64", 1),) * 4, ("float64", 2),
+        ("float64", 1),
     ),
     "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),

@@ -9,8 +9,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.clips.hands.bones import HandBones
 from synovia.clips.upright import axis_name
 from synovia.ik.solution import length_text
+from synovia.model import Kind
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector
@@ -34,12 +36,14 @@ LEVELS: Final = ("note", "look", "failed")
 CAUSES: Final = (
     "up axis", "sides swapped", "mirrored", "rest pose", "direction", "upside down", "scale", "crossed", "overlap",
     "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose", "flip", "part",
-    "four legs", "missed", "points", "names", "in place", "loops",
+    "four legs", "missed", "points", "names", "in place", "loops", "fingers",
 )  # fmt: skip
 
 # Thresholds of "look" and of "failed". Angles in radians, lengths in lengths of a leg, shares of all frames.
 _MEAN: Final = {"": (16.0, 30.0), "trunk": (8.0, 30.0), "head": (40.0, 70.0), "foot": (30.0, 70.0)}  # degrees
 _PEAK: Final = ((50.0, 0.1), (80.0, 0.25))  # degrees that an angle has for so many seconds; not of heads and feet
+_FINGERS: Final = (10.0, 45.0)  # degrees: mean of the four fingers of a hand
+_THUMB: Final = (15.0, 60.0)  # degrees
 _CROSSED: Final = (0.02, 0.1)
 _DEEPER: Final = 0.04  # an overlap is deeper than the source's by more
 _OVERLAPS: Final = 0.05  # in more than this share of the frames
@@ -110,9 +114,9 @@ def find(figures: Figures) -> tuple[Finding, ...]:
     swapped = list(_swapped(figures))
     everywhere = any(one.limb == "body" for one in swapped)  # then all directions are off for this reason
     found = [
-        *swapped, *(() if everywhere else _directions(figures)), *_upside_down(figures), *_scales(figures),
-        *_crossings(figures), *_through(figures), *_jumps(figures), *_steps(figures), *_feet(figures),
-        *_limits(figures), *_unmapped(figures), *_of_parts(figures), *_four_legs(figures),
+        *swapped, *(() if everywhere else _directions(figures)), *_fingers(figures), *_upside_down(figures),
+        *_scales(figures), *_crossings(figures), *_through(figures), *_jumps(figures), *_steps(figures),
+        *_feet(figures), *_limits(figures), *_unmapped(figures), *_of_parts(figures), *_four_legs(figures),
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
 
@@ -356,6 +360,44 @@ def _directions(figures: Figures) -> Iterator[Finding]:
             "limits": f"; the limits of {limits.get(bone, '')} do not let it get nearer",
         }.get(cause, "")
         yield Finding(bone, cause, level, _frames(frames), what + why)
+
+
+def _fingers(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about hands whose fingers do not point as those of the source, relative to their palms."""
+    found = {limb.limb: limb for limb in figures.fingers}
+    for side, (source, result) in figures.hands.items():
+        limbs = [found[f"{side}_{name}"] for name in result.fingers if f"{side}_{name}" in found]
+        fingers = [limb for limb in limbs if not limb.limb.endswith("thumb")]
+        thumbs = [limb for limb in limbs if limb.limb.endswith("thumb")]
+        levels: list[str] = []
+        off: list[Limb] = []
+        for group, bars in ((fingers, _FINGERS), (thumbs, _THUMB)):
+            if group and (level := _level(np.degrees(np.mean([limb.mean for limb in group])), bars)) is not None:
+                levels.append(level)
+                off += [limb for limb in group if np.degrees(limb.mean) > bars[0]] or group
+        if not off:
+            continue
+        told = ", ".join(f"{limb.limb.split('_', 1)[1]} {degrees(limb.mean)}" for limb in off)
+        text = f"fingers are off their source in the frame of the palm: {told}"
+        text += f" (fingers within {_FINGERS[0]:.0f}° on average, a thumb within {_THUMB[0]:.0f}° are fine)"
+        whys = [_why_off(figures, source, result, limb.limb.split("_", 1)[1]) for limb in off]
+        text += "".join(f"; {why}" for why in dict.fromkeys(whys) if why)
+        frames = np.any([limb.angles > np.radians(_FINGERS[0]) for limb in off], axis=0)
+        yield Finding(f"{side}_hand", "fingers", max(levels, key=LEVELS.index), _frames(frames), text)
+
+
+def _why_off(figures: Figures, source: HandBones, result: HandBones, name: str) -> str:
+    """Return why a finger cannot point as that of the source, "" if its joints do not tell."""
+    skeleton, finger = figures.motion.skeleton, result.fingers[name]
+    rows = [row for group in finger.groups for row in group]
+    held = [row for row in rows if skeleton.joint_names[row] in figures.at_limits]
+    held = [row for row in held if float(figures.at_limits[skeleton.joint_names[row]].mean()) > _AT_LIMIT]
+    if held:
+        return f"limits of {', '.join(skeleton.joint_names[row] for row in held)} hold it"
+    if all(len(group) == 1 for group in finger.groups) and all(skeleton.joints[row].kind is Kind.HINGE for row in rows):
+        return "its joints bend it, but do not move it aside"
+    mine, theirs = len(finger.rows), len(source.fingers[name].rows)
+    return f"it has {counted(mine, 'segment')}, that of the source {theirs}" if mine != theirs else ""
 
 
 def _upside_down(figures: Figures) -> Iterator[Finding]:

@@ -62,11 +62,12 @@ class Judgement:
         """Return verdict, findings and figures as text: angles in degrees, lengths in lengths of a leg."""
         figures = self.figures
         lines = [self.summary(), *(f"  {one}" for one in self.findings)]
-        if figures.limbs:
+        compared = (*figures.limbs, *figures.fingers)
+        if compared:
             rows = [("limb", "off its source", "largest", "in frame")]
             rows += [
                 (one.limb.replace("_", " "), degrees(one.mean), degrees(one.largest), str(one.frame))
-                for one in figures.limbs
+                for one in compared
             ]
             lines += aligned(rows)
         for foot in figures.feet:
@@ -118,6 +119,10 @@ def judge(
     looks at jumps, feet, crossed and overlapping limbs, limits, and a trunk that is upside down. A clip that misses its
     goals, or is far from the points that it was fitted to, is never good. A clip of ``Motion.in_place`` is judged with
     its way over the ground, because feet slide without it; a note says so.
+
+    Fingers that both bodies have are compared by the directions of their segments in the frame of the palm (see
+    ``Hand.frame``). A hand whose fingers are off by more than 10° on average, or whose thumb is off by more than 15°,
+    is worth a look; from 45° and 60° on it has failed.
 
     Args:
         motion: The clip.

@@ -10,6 +10,8 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.clips.hands.bones import HandBones, hands_of_roles
+from synovia.clips.hands.carrying import angles_off
 from synovia.clips.upright import axis_name
 from synovia.errors import InputError
 from synovia.model import Skeleton
@@ -236,6 +238,26 @@ class Figures:
                 off = np.minimum(off, angles(about_z(c, self.turn), d))
             out.append(Limb(bone, off))
         return tuple(out)
+
+    @cached_property
+    def hands(self) -> dict[str, tuple[HandBones, HandBones]]:
+        """The hands whose fingers both bodies have, source and result, by side."""
+        if self.origin is None or self.result is None:
+            return {}
+        other, own = (hands_of_roles(body.motion.skeleton, body.rows) for body in (self.origin, self.result))
+        return {side: (other[side], own[side]) for side in own if side in other}
+
+    @cached_property
+    def fingers(self) -> tuple[Limb, ...]:
+        """Directions of the segments of each finger beside those of the source, each in the frame of its palm."""
+        if self.origin is None or self.result is None:
+            return ()
+        frames = self.origin.frames, self.result.frames
+        return tuple(
+            Limb(f"{side}_{finger}", off)
+            for side, pair in self.hands.items()
+            for finger, off in angles_off(*pair, frames).items()
+        )
 
     @cached_property
     def feet(self) -> tuple[Foot, ...]:

@@ -83,6 +83,7 @@ class LiveRetarget(ChecksArguments):
     with a value that is not finite counts as none. Samples with time stamps are played one frame late from a buffer of
     at most 16, so that packets may come late or exchanged; joint values between two samples are interpolated.
 
+    Fingers turn as those of the source since its rest pose; ``retarget`` carries their directions.
     Limbs are not kept apart from the body, and there is no world to stand on; ``retarget`` has both.
 
     Args:

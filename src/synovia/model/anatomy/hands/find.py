@@ -14,6 +14,7 @@ from synovia.arguments import check_kind
 from synovia.errors import InputError, UnsupportedError
 from synovia.model.anatomy.hands.chains import Chain, Chains
 from synovia.model.anatomy.hands.hand import FINGERS, Finger, Hand, Key
+from synovia.model.anatomy.hands.landmarks import palm_axes
 from synovia.model.anatomy.names import LIMBS, SIDES, finger_of, read_name, split_name
 from synovia.model.geometry import Array, unit
 from synovia.model.joint import Kind
@@ -29,6 +30,8 @@ _CLEAR: Final = (
     0.75  # a thumb is clear if the other fingers are so much more alike without it than without the next one
 )
 _LONGER: Final = 1.5  # length of one finger of a gripper relative to the other, at most
+_PALM: Final = 0.4  # a wrist that is nearer to the knuckles, in lengths of fingers, does not tell where the palm points
+_NEAR: Final = 0.8  # cosine between axes of a palm that agree
 _FLAT: Final = 0.1  # part of a direction below which it tells no side
 
 
@@ -260,6 +263,8 @@ def _hand(chains: Chains, palm: int, side: str | None, named: Sequence[tuple[str
         out = _normal(fingers, along, thumb_side)
         notes.append("how the fingers bend is doubtful: their joints turn as far to both sides")
     out = unit(out) if np.linalg.norm(out) > 0.0 else _any_across(along)
+    if side is not None:
+        along, out = _of_wrist(chains, palm, side, knuckles, (along, out))
     across = np.cross(thumb_side, along) @ out
     sure = bends and len(fingers) > 2 and abs(across) > _FLAT * max(float(np.linalg.norm(thumb_side)), 1e-12)
     by_shape = ("right" if across > 0.0 else "left") if sure else None
@@ -282,6 +287,33 @@ def _hand(chains: Chains, palm: int, side: str | None, named: Sequence[tuple[str
         MappingProxyType(_coupled(chains, fingers)),
         tuple(notes),
     )
+
+
+def _of_wrist(
+    chains: Chains, palm: int, side: str, knuckles: Sequence[Chain], found: tuple[Array, Array]
+) -> tuple[Array, Array]:
+    """Return the axes along and out of the palm of a body's hand, whose joint is the wrist, from wrist and knuckles.
+
+    Fingers of characters may be bent in the pose of the file, and their thumbs tell the plane of the palm poorly.
+    Hinges tell how fingers bend, so axes that contradict them are not taken.
+
+    Args:
+        chains: The chains.
+        palm: Row of the hand.
+        side: Its side.
+        knuckles: The fingers without the thumb, from the index finger on.
+        found: The axes by the fingers.
+    """
+    wrist, bases = chains.frames[palm, :3, 3], np.array([chain.base for chain in knuckles])
+    length = float(np.mean([np.linalg.norm(chain.end - chain.base) for chain in knuckles]))
+    if len(bases) < 2 or np.linalg.norm(bases.mean(0) - wrist) < _PALM * length:
+        return found
+    along, out = palm_axes(wrist, bases)
+    out = out if side == "right" else -out
+    hinged = any(chains.axis(row) is not None for chain in knuckles for row in chain.rows)
+    if not np.isfinite(out).all() or (hinged and min(along @ found[0], out @ found[1]) < _NEAR):
+        return found
+    return along, out
 
 
 def _bends_to(chains: Chains, chain: Chain) -> Array:

@@ -49,7 +49,8 @@ class Hand:
         side: ``"left"``, ``"right"``, or None where neither names nor shape tell.
         palm: The joint or link that carries the fingers, as ``Skeleton.joint_keys``.
         frame: The palm in its frame, (4, 4). The origin is between the knuckles, y points along the fingers, z out of
-            the palm to where the fingers bend, and x = y × z, which is on the thumb's side of a right hand.
+            the palm to where the fingers bend, and x = y × z, which is on the thumb's side of a right hand. In the hand
+            of a body, whose fingers may be bent at rest, y points from the wrist to the knuckles.
         fingers: The fingers, thumb first.
         coupled: The joint that each joint of a finger follows, for those that follow another.
         notes: What is doubtful, with what else it may be.

@@ -1,0 +1,318 @@
+"""The hands of a body as bones: the segments of each finger, their directions in the frame of the palm, their axes.
+
+A direction in the frame of the palm means the same in every hand: fingers along y are flat, along z they point out of
+the palm. So directions can be carried from hand to hand, and compared, whatever the rest poses of two files are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Final
+
+import numpy as np
+
+from synovia.model import Kind, Skeleton
+from synovia.model.anatomy.hands.find import hands_of
+from synovia.model.anatomy.hands.hand import FINGERS, Finger, Hand
+from synovia.model.anatomy.hands.landmarks import palm_axes
+from synovia.model.anatomy.names import ROLES, is_finger
+from synovia.model.geometry import Array, unit
+
+_MARKED: Final = 4  # joints of a finger from which the last one, if it has no end, is the mark of the tip
+_INSIDE: Final = 0.5  # a first joint that is nearer to the wrist, in lengths of its bone, begins inside the palm
+_ALIKE: Final = 0.9  # cosine of directions in the frames of joints that are built alike
+_AXIS: Final = 0.9  # mean cosine from an axis of the joints' frames to those of flexion from which it is meant
+_LEAST: Final = 0.6  # the same, for each joint
+_SAME: Final = 0.8  # cosine between axes of a palm that agree
+_SHORT: Final = 1e-6  # a shorter bone has no direction; a fraction of the skeleton's size
+
+
+@dataclass(frozen=True, eq=False)
+class FingerBones:
+    """One finger: segments from its base to its tip.
+
+    Args:
+        name: Its name.
+        rows: The joint at which each segment begins.
+        groups: The joints that turn each segment and not the one before: that joint, and others at its place.
+        end: The joint that carries the tip.
+        offset: The tip in its frame, (3,).
+        ways: Directions of the segments at rest in the frame of the palm, (n, 3).
+        axes: Axes about which the segments bend towards the palm at rest, at right angles to them, (n, 3), likewise.
+        lengths: Lengths of the segments, (n,).
+    """
+
+    name: str
+    rows: tuple[int, ...]
+    groups: tuple[tuple[int, ...], ...]
+    end: int
+    offset: Array
+    ways: Array
+    axes: Array
+    lengths: Array
+
+    @property
+    def bases(self) -> Array:
+        """Frames of the segments at rest in the frame of the palm, (n, 3, 3): flexion axis, direction, and across."""
+        return np.stack([self.axes, self.ways, np.cross(self.axes, self.ways)], axis=-1)
+
+
+@dataclass(frozen=True, eq=False)
+class HandBones:
+    """A hand of a body.
+
+    Args:
+        hand: The hand.
+        side: Its side.
+        palm: The joint that carries it.
+        axes: Axes of the palm in the frame of that joint, (3, 3).
+        rest: Orientation of the palm's axes at rest in the world, (3, 3).
+        fingers: Its fingers by name, thumb first.
+    """
+
+    hand: Hand
+    side: str
+    palm: int
+    axes: Array
+    rest: Array
+    fingers: Mapping[str, FingerBones]
+
+    def directions(self, finger: FingerBones, frames: Array) -> Array:
+        """Return the directions of a finger's segments in the frame of the palm, (T, n, 3).
+
+        Args:
+            finger: One of the fingers.
+            frames: World frames of all joints, (T, joints, 12).
+        """
+        places = frames[:, finger.rows, 9:]
+        last = frames[:, finger.end]
+        tip = last[:, 9:] + last[:, :9].reshape(-1, 3, 3) @ finger.offset
+        ways = np.diff(np.concatenate([places, tip[:, None]], axis=1), axis=1)
+        return unit(ways) @ (frames[:, self.palm, :9].reshape(-1, 3, 3) @ self.axes)
+
+
+@lru_cache(maxsize=32)
+def hands_of_body(skeleton: Skeleton) -> Mapping[str, HandBones]:
+    """Return the hands of a body, or of a file of one hand, by side; none without fingers that have bones."""
+    found: dict[str, HandBones] = {}
+    for hand in hands_of(skeleton):
+        if hand.side is not None and hand.side not in found and _are_fingers(skeleton, hand):
+            bones = _bones(skeleton, hand)
+            if len(bones.fingers) > 1:
+                found[hand.side] = bones
+    return found
+
+
+def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, HandBones]:
+    """Return the hands of a body whose parts are known, by side; a joint map may exchange or choose them.
+
+    Args:
+        skeleton: The body.
+        rows: Row of each part, by role; only fingers among them count.
+    """
+    found, known = skeleton.role_rows, {role: row for role, row in rows.items() if role in ROLES}
+    moved = any(found.get(role) != row for role, row in known.items() if role.endswith("_hand") or is_finger(role))
+    body = skeleton.with_roles(known) if moved and len(set(known.values())) == len(known) else skeleton
+    fingers = set(rows.values())
+    out: dict[str, HandBones] = {}
+    for side, bones in hands_of_body(body).items():
+        kept = {name: one for name, one in bones.fingers.items() if fingers & set(one.rows)}
+        if kept:
+            out[side] = HandBones(bones.hand, side, bones.palm, bones.axes, bones.rest, kept)
+    return out
+
+
+def _are_fingers(skeleton: Skeleton, hand: Hand) -> bool:
+    """Return whether fingers of a hand are surely fingers: three or more, or known by their roles."""
+    return len(hand.fingers) > 2 or all(f"{hand.side}_{finger.name}_1" in skeleton.role_rows for finger in hand.fingers)
+
+
+def _bones(skeleton: Skeleton, hand: Hand) -> HandBones:
+    """Return the bones of a hand."""
+    rest = np.array(skeleton.rest_pose().frames)
+    turns, places = rest[:, :9].reshape(-1, 3, 3), rest[:, 9:]
+    palm = skeleton.index(hand.palm)
+    chains = {finger.name: _segments(skeleton, finger, turns, places, places[palm]) for finger in hand.fingers}
+    knuckles = [places[groups[0][-1]] for name, (groups, _, _) in chains.items() if name != "thumb" and groups]
+    axes = _palm(hand, (np.array(knuckles).reshape(-1, 3) - places[palm]) @ turns[palm])
+    world = turns[palm] @ axes
+    known: dict[str, tuple[Array, Array, Array]] = {}  # lengths, directions, rotations to the joints' frames
+    for name, (groups, end, offset) in chains.items():
+        rows = [group[-1] for group in groups]
+        ways = np.diff([*places[rows], places[end] + turns[end] @ offset], axis=0) @ world
+        lengths = np.linalg.norm(ways, axis=1)
+        if rows and lengths.min() > _SHORT * skeleton.size:
+            known[name] = lengths, unit(ways), np.swapaxes(turns[rows], 1, 2) @ world
+    side = hand.side or "right"
+    usual = {
+        name: _across_palm(side, ways) if name == "thumb" else _across(ways) for name, (_, ways, _) in known.items()
+    }
+    others = [name for name in known if name != "thumb"]
+    meant = _meant(*([table[name] for name in others] for table in (
+        usual, {name: one[1] for name, one in known.items()}, {name: one[2] for name, one in known.items()}
+    ))) if others else None  # fmt: skip
+    fingers: dict[str, FingerBones] = {}
+    for name, (lengths, ways, inner) in known.items():
+        groups, end, offset = chains[name]
+        bends = _hinge_axes(skeleton, hand, name, groups, turns, world)
+        if bends is not None:
+            bends = bends if float(np.sum(bends * usual[name])) >= 0.0 else -bends
+        elif meant is not None and name != "thumb":
+            bends = np.einsum("nji,j->ni", inner, meant)
+        elif meant is not None:
+            bends = _of_thumb(side, inner, ways, (meant, [known[one][1:] for one in others]))
+        else:
+            bends = usual[name]
+        bends = unit(bends - np.sum(bends * ways, axis=1, keepdims=True) * ways)
+        rows = tuple(group[-1] for group in groups)
+        fingers[name] = FingerBones(name, rows, groups, end, offset, ways, bends, lengths)
+    ordered = {name: fingers[name] for name in FINGERS if name in fingers}
+    return HandBones(hand, side, palm, axes, world, ordered)
+
+
+def _palm(hand: Hand, knuckles: Array) -> Array:
+    """Return the axes of the palm in the frame of its joint, (3, 3): of the wrist and the knuckles, as in landmarks.
+
+    If its joint is not where the wrist is, as in some robots, they are those of ``Hand.frame``.
+
+    Args:
+        hand: The hand.
+        knuckles: Places of the knuckles in the frame of its joint, (K, 3), from the index finger on.
+    """
+    axes = hand.frame[:3, :3]
+    if len(knuckles) < 2:
+        return axes
+    along, out = palm_axes(np.zeros(3), knuckles)
+    out = out if hand.side == "right" else -out
+    found = np.stack([np.cross(along, out), along, out], axis=1)
+    return found if np.isfinite(found).all() and float(np.sum(found * axes, axis=0).min()) > _SAME else axes
+
+
+def _segments(
+    skeleton: Skeleton, finger: Finger, turns: Array, places: Array, wrist: Array
+) -> tuple[tuple[tuple[int, ...], ...], int, Array]:
+    """Return the joints that turn each segment of a finger, the joint that carries its tip, and the tip there.
+
+    Joints at the place of the next one, as groups of hinges, and bones inside the palm begin no segment.
+    """
+    rows = [skeleton.index(key) for key in finger.joints]
+    end, offset = skeleton.index(finger.tip), np.array(finger.offset)
+    if finger.estimated:
+        if len(rows) >= _MARKED:
+            end, offset = rows.pop(), np.zeros(3)
+        elif len(rows) == 1:
+            return (), end, offset  # nothing tells where it points
+        else:
+            offset = _ahead(turns, places, rows, offset)
+    groups: list[tuple[int, ...]] = [()]
+    for row, after in zip(rows, [*rows[1:], None], strict=True):
+        groups[-1] = (*groups[-1], row)
+        if after is not None and np.linalg.norm(places[after] - places[row]) > _SHORT * skeleton.size:
+            groups.append(())
+    if len(groups) > 1 and finger.name != "thumb":
+        first, second = (places[group[-1]] for group in groups[:2])
+        if np.linalg.norm(first - wrist) < _INSIDE * np.linalg.norm(second - first):
+            groups = groups[1:]
+    return tuple(groups), end, offset
+
+
+def _ahead(turns: Array, places: Array, rows: list[int], offset: Array) -> Array:
+    """Return the estimated tip in the frame of the last joint, (3,): as the bone before lies in its joint's frame.
+
+    If the joints' frames are not alike, the tip stays where it is estimated.
+    """
+    before, last = rows[-2:]
+    way = turns[before].T @ (places[last] - places[before])
+    length = float(np.linalg.norm(way)) * float(np.linalg.norm(offset))
+    return way * np.linalg.norm(offset) / np.linalg.norm(way) if float(way @ offset) > 0.5 * length > 0.0 else offset
+
+
+def _across(ways: Array) -> Array:
+    """Return the axes about which segments bend towards the palm, as x of the palm tells, (n, 3).
+
+    A finger that points aside bends about an axis that is turned with it.
+    """
+    x, y, z = ways.T
+    beta, theta = -np.arcsin(np.clip(x, -1.0, 1.0)), np.arctan2(z, y)
+    return np.stack([np.cos(beta), np.cos(theta) * np.sin(beta), np.sin(theta) * np.sin(beta)], axis=1)
+
+
+def _meant(usual: list[Array], ways: list[Array], inner: list[Array]) -> Array | None:
+    """Return the axis of the joints' own frames about which fingers bend, (3,) in those frames; None if there is none.
+
+    Joints of characters are made so that they bend about the same axis of their frames.
+
+    Args:
+        usual: Axes of flexion as the palm tells, (n, 3) in its frame, of each finger.
+        ways: Directions of the bones, likewise.
+        inner: Rotations from the palm to the joints' frames, (n, 3, 3), of each finger.
+    """
+    axes, turns, bones = np.concatenate(usual), np.concatenate(inner), np.concatenate(ways)
+    own = np.einsum("nij,nj->ni", turns, axes)
+    mean = own.mean(axis=0)
+    k = int(np.argmax(np.abs(mean)))
+    axis = np.sign(mean[k]) * np.eye(3)[k]
+    across = np.abs(np.einsum("nij,nj->ni", turns, bones)[:, k])
+    return axis if float((own @ axis).min()) > _LEAST and float(mean @ axis) > _AXIS and across.max() < 0.5 else None
+
+
+def _hinge_axes(
+    skeleton: Skeleton, hand: Hand, name: str, groups: tuple[tuple[int, ...], ...], turns: Array, world: Array
+) -> Array | None:
+    """Return the axes of the hinges that bend the segments of a finger, (n, 3) in the frame of the palm.
+
+    None if the finger has none. Segments of other joints take the axis of the next hinge.
+    """
+    finger, rows = hand.finger(name), [group[-1] for group in groups]
+    found: list[Array | None] = [None] * len(rows)
+    for key in () if finger is None else finger.flexion:
+        row = skeleton.index(key)
+        joint = skeleton.joints[row]
+        if joint.kind is Kind.HINGE:
+            k = next((n for n, one in enumerate(rows) if one >= row), len(rows) - 1)
+            found[k] = joint.axis @ turns[row].T @ world
+    known = [axis for axis in found if axis is not None]
+    if not known:
+        return None
+    out: list[Array] = []
+    for k, axis in enumerate(found):
+        after = [one for one in found[k:] if one is not None]
+        one = axis if axis is not None else (after or known[-1:])[0]
+        out.append(one if float(one @ known[-1]) >= 0.0 else -one)
+    return np.array(out)
+
+
+def _across_palm(side: str, ways: Array) -> Array:
+    """Return the axes about which segments of a thumb bend across the palm of a side, (n, 3)."""
+    return np.cross(ways, unit(np.array([-0.8 if side == "right" else 0.8, 0.0, 0.6])))
+
+
+def _of_thumb(side: str, inner: Array, ways: Array, others: tuple[Array, list[tuple[Array, Array]]]) -> Array:
+    """Return the axes about which the segments of a thumb of balls bend, (n, 3) in the frame of the palm.
+
+    If its bones lie in the frames of their joints as those of the fingers do, it bends about the same axis of them. If
+    all frames are parallel in the pose in which they were made, the thumb bends across the palm as it was there. Else
+    it bends across the palm as it is at rest.
+
+    Args:
+        side: Side of the hand.
+        inner: Rotations from the palm to the frames of the thumb's joints, (n, 3, 3).
+        ways: Directions of its segments, (n, 3).
+        others: The axis of the frames about which fingers bend, and directions and rotations of the fingers.
+    """
+    axis, fingers = others
+    lying = np.concatenate([np.einsum("nij,nj->ni", turns, bones) for bones, turns in fingers])
+    mean = unit(lying.mean(axis=0))
+    own = np.einsum("nij,nj->ni", inner, ways)
+    if float((lying @ mean).min()) < _ALIKE:
+        return _across_palm(side, ways)
+    if float((own @ mean).min()) > _ALIKE:
+        return np.einsum("nji,j->ni", inner, axis)
+    along = unit(mean - float(mean @ axis) * axis)
+    palm = np.stack([axis, along, np.cross(axis, along)], axis=1)
+    made = own @ palm
+    if float(np.sum(made * ways, axis=1).min()) < 0.5:
+        return _across_palm(side, ways)
+    return np.einsum("nji,nj->ni", inner, _across_palm(side, made) @ palm.T)

@@ -1,0 +1,104 @@
+"""Directions of fingers from one hand to another one: other fingers, other numbers of segments."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from synovia.clips.hands.bones import FingerBones, HandBones
+from synovia.model.anatomy.hands.hand import FINGERS
+from synovia.model.geometry import Array, unit
+
+_FOLDED: Final = 0.05  # a part of a finger whose ends are nearer, in its lengths, has the direction of its beginning
+# A relaxed hand: how far the segments of a finger have bent from the plane of the palm, degrees
+_RELAXED: Final[Mapping[str, tuple[float, ...]]] = {
+    "index": (14.0, 36.0, 48.0), "middle": (18.0, 44.0, 60.0), "ring": (22.0, 50.0, 68.0), "little": (25.0, 54.0, 72.0),
+}  # fmt: skip
+_THUMB: Final = ((0.57, 0.76, 0.32), (0.44, 0.88, 0.22), (0.35, 0.92, 0.12))  # of a relaxed right hand
+
+
+def partner(name: str, fingers: Mapping[str, object]) -> str | None:
+    """Return the finger that a finger follows: the one of its name, else its neighbour; None for a thumb without one.
+
+    Args:
+        name: The finger.
+        fingers: The fingers of the other hand, by name.
+    """
+    if name in fingers or name == "thumb":
+        return name if name in fingers else None
+    others = [other for other in FINGERS[1:] if other in fingers]
+    return min(others, key=lambda other: abs(FINGERS.index(other) - FINGERS.index(name)), default=None)
+
+
+def carried(source: HandBones, target: HandBones, frames: Array) -> dict[str, Array]:
+    """Return the directions (T, n, 3) in the frame of the palm that the segments of the target's fingers should have.
+
+    Args:
+        source: The hand that moves.
+        target: The hand that follows.
+        frames: World frames of the source's body, (T, joints, 12).
+    """
+    out: dict[str, Array] = {}
+    for name, finger in target.fingers.items():
+        other = partner(name, source.fingers)
+        if other is not None:
+            bones = source.fingers[other]
+            out[name] = matched(source.directions(bones, frames), bones, finger)
+    return out
+
+
+def matched(ways: Array, source: FingerBones, target: FingerBones) -> Array:
+    """Return directions (T, n, 3) for the segments of a finger from those (T, m, 3) of one with another number of them.
+
+    A segment has the direction from its beginning to its end along the other finger, both in parts of its length.
+    """
+    if len(source.rows) == len(target.rows):
+        return ways
+    own, other = (np.concatenate([[0.0], np.cumsum(one.lengths)]) / one.lengths.sum() for one in (target, source))
+    steps = ways * np.diff(other)[None, :, None]
+    points = np.concatenate([np.zeros((len(ways), 1, 3)), np.cumsum(steps, axis=1)], axis=1)
+    k = np.minimum(np.sum(other[1:-1, None] <= own, axis=0), len(other) - 2)  # the segment in which each point is
+    at = points[:, k] + (own - other[k])[None, :, None] * ways[:, k]
+    chords = np.diff(at, axis=1)
+    folded = np.linalg.norm(chords, axis=2, keepdims=True) < _FOLDED * np.diff(own)[None, :, None]
+    return unit(np.where(folded, ways[:, k[:-1]], chords))
+
+
+def relaxed(hand: HandBones) -> dict[str, Array]:
+    """Return the directions (1, n, 3) of the segments of a relaxed hand, whose fingers are a little bent."""
+    side = 1.0 if hand.side == "right" else -1.0
+    out: dict[str, Array] = {}
+    for name, finger in hand.fingers.items():
+        if name == "thumb":
+            table = unit(np.array(_THUMB) * (side, 1.0, 1.0))
+        elif name in _RELAXED:
+            aside = float(finger.ways[0, 0])
+            angles = np.radians(_RELAXED[name])
+            table = np.stack([np.full(3, aside), np.cos(angles), np.sin(angles)], axis=1)
+        else:
+            continue
+        usual = FingerBones(
+            name, finger.rows[:1] * 3, ((),) * 3, finger.end, finger.offset, table, table, np.array([5.0, 3.0, 2.0])
+        )
+        out[name] = matched(unit(table)[None], usual, finger)
+    return out
+
+
+def angles_off(source: HandBones, target: HandBones, frames: tuple[Array, Array]) -> dict[str, Array]:
+    """Return the mean angle (T,) between the segments of each finger that both hands have, in their palms, radians.
+
+    Args:
+        source: The hand that moves.
+        target: The hand that follows.
+        frames: World frames of both bodies, (T, joints, 12).
+    """
+    out: dict[str, Array] = {}
+    for name, finger in target.fingers.items():
+        if name in source.fingers:
+            bones = source.fingers[name]
+            a, b = matched(source.directions(bones, frames[0]), bones, finger), target.directions(finger, frames[1])
+            off = np.arctan2(np.linalg.norm(np.cross(a, b), axis=-1), np.sum(a * b, axis=-1))
+            out[name] = off.mean(axis=1)
+    return out

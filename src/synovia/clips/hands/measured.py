@@ -1,0 +1,210 @@
+"""Fit the fingers of a person to the 21 landmarks of a hand: bones of constant lengths, joints that bend as fingers do.
+
+A hand is made to measure: palm and bones have the median lengths of the points. A knuckle bends, moves aside and turns
+its finger a little; the other joints are hinges. So no noise twists a segment, and no finger bends backwards.
+``fit_positions`` fits it to all frames at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from synovia.clips.fit import fit_positions
+from synovia.errors import InputError
+from synovia.model import Joint, Kind, Skeleton
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_axes
+from synovia.model.geometry import Array, rigid, unit
+from synovia.model.limits.interval import Interval
+from synovia.model.pose import world_frames
+
+_Range = tuple[float, float]
+_X, _Y, _Z = np.eye(3)
+# Degrees: flexion of each joint of a finger, its abduction, and how far its plane of flexion is turned about it
+_FLEXION: Final[tuple[_Range, ...]] = (-30.0, 95.0), (-5.0, 115.0), (-5.0, 85.0)
+_ABDUCTION: Final[_Range] = -25.0, 25.0
+_PLANE: Final[_Range] = -15.0, 15.0
+# Of a thumb, from where it points at rest: its base opposes and turns it; its other joints bend backwards a little too
+_THUMB: Final[tuple[_Range, ...]] = (-45.0, 50.0), (-20.0, 75.0), (-25.0, 90.0)
+_THUMB_ASIDE: Final[_Range] = -45.0, 45.0
+_THUMB_PLANE: Final[_Range] = -40.0, 40.0
+_THUMB_REST: Final = (0.6, 0.75, 0.3)  # direction of a right thumb at rest in the frame of the palm
+_SPREAD: Final = (
+    0.5  # part of the angle between a finger's bone in the palm and the middle that it points aside at rest
+)
+_FREE: Final[_Range] = -180.0, 180.0
+
+
+@dataclass(frozen=True, eq=False)
+class HandFit:
+    """Fingers over time.
+
+    Args:
+        side: The side of the hand.
+        ways: Directions of the segments of each finger in the frame of the palm, (T, 3, 3), by name.
+        lengths: Lengths of these segments, (3,), by name.
+        palm: Axes of the palm in those of the points, (T, 3, 3).
+        wrist: Places of the wrist, (T, 3).
+        size: Length from the wrist to the middle of the knuckles.
+        errors: Distances of the points from the fit, (T, 21), NaN where a point was not seen.
+    """
+
+    side: str
+    ways: Mapping[str, Array]
+    lengths: Mapping[str, Array]
+    palm: Array
+    wrist: Array
+    size: float
+    errors: Array
+
+    @property
+    def seen_errors(self) -> Array:
+        """The errors of the points that are seen in some frame, (T, K)."""
+        kept = np.flatnonzero(np.isfinite(self.errors).any(axis=0))
+        return self.errors[:, kept]
+
+
+@dataclass(frozen=True)
+class FitHand:
+    """How fingers are fitted to landmarks.
+
+    Args:
+        fps: Frames per second.
+        smoothness: As for ``fit_positions``.
+        threads: Number of threads; None for all cores.
+        limits: Whether joints stay within the ranges of human fingers.
+    """
+
+    fps: float
+    smoothness: float | None = None
+    threads: int | None = None
+    limits: bool = True
+
+    def of(self, points: Array, weights: Array, side: str) -> HandFit:
+        """Return the fingers that follow 21 landmarks; those that are never seen are left out.
+
+        Args:
+            points: The landmarks, (T, 21, 3), NaN where one was not seen.
+            weights: Their confidence, (T, 21).
+            side: The side of the hand.
+
+        Raises:
+            InputError: If wrist and knuckles are never seen together.
+        """
+        palm = palm_points(points, weights)
+        seen = np.isfinite(points[:, palm]).all((1, 2)) & (weights[:, palm] > 0.0).all(1)
+        if len(palm) < 3 or not seen.any():
+            raise InputError("the palm of a hand is never seen", expected="wrist and knuckles together in some frames")
+        along, out = palm_axes(points[seen, WRIST], points[seen][:, palm[1:]])
+        out = out if side == "right" else -out
+        axes = np.stack([np.cross(along, out), along, out], axis=2)
+        inside = (points[seen] - points[seen][:, [WRIST]]) @ axes
+        hand, rows = _hand_to_measure(inside, side, limits=self.limits)
+        every = [k for k in range(COUNT) if k in rows and (weights[:, k] > 0.0).any()]
+        fitted = fit_positions(
+            hand,
+            points[:, every],
+            [rows[k] for k in every],
+            confidence=weights[:, every],
+            fps=self.fps,
+            smoothness=self.smoothness,
+            threads=self.threads,
+        )
+        world = world_frames(fitted.skeleton, fitted.q)
+        added = len(fitted.skeleton) - len(hand)
+        turned = world[:, added, :9].reshape(-1, 3, 3)
+        ways: dict[str, Array] = {}
+        lengths: dict[str, Array] = {}
+        for name, numbers in FINGER_POINTS.items():
+            if numbers[-1] not in rows:
+                continue
+            places = world[:, [rows[k] + added for k in numbers], 9:]
+            steps = np.diff(places, axis=1)
+            ways[name], lengths[name] = unit(steps) @ turned, np.linalg.norm(steps[0], axis=1)
+        errors = np.full(points.shape[:2], np.nan)
+        errors[:, every] = fitted.errors
+        size = float(np.linalg.norm(np.median(inside[:, palm[1:]].mean(1), axis=0)))
+        return HandFit(side, ways, lengths, turned, world[:, added, 9:], size, errors)
+
+
+def palm_points(points: Array, weights: Array) -> list[int]:
+    """Return the landmarks of the palm that are seen in some frame: the wrist, then knuckles; empty without a wrist."""
+    known = np.logical_and(np.isfinite(points).all(2), weights > 0.0)
+    seen = set(np.flatnonzero(known.any(0)).tolist())
+    return [k for k in (WRIST, *KNUCKLES) if k in seen] if WRIST in seen else []
+
+
+def _hand_to_measure(inside: Array, side: str, *, limits: bool) -> tuple[Skeleton, dict[int, int]]:
+    """Return a hand with the median lengths of landmarks, and the joint of each landmark of its fingers.
+
+    Args:
+        inside: Landmarks in the axes of the palm from the wrist, (T, 21, 3).
+        side: Its side.
+        limits: Whether its joints have the ranges of human fingers.
+    """
+    middle = _median(inside)
+    joints = [Joint("palm", kind=Kind.FREE)]
+    rows = {WRIST: 0}
+    for name, numbers in FINGER_POINTS.items():
+        steps = _median(np.linalg.norm(np.diff(inside[:, numbers], axis=1), axis=2))
+        place = middle[numbers[0]]
+        if not (np.isfinite(steps).all() and np.isfinite(place).all() and steps.min() > 0.0):
+            if name != "thumb" and np.isfinite(place).all():
+                _fixed(joints, rows, numbers[0], place)  # its knuckle shows the palm
+            continue
+        thumb = name == "thumb"
+        way = unit(np.array(_THUMB_REST) * (1.0 if side == "right" else -1.0, 1.0, 1.0)) if thumb else _rest_way(place)
+        aside, plane, bends = (_THUMB_ASIDE, _THUMB_PLANE, _THUMB) if thumb else (_ABDUCTION, _PLANE, _FLEXION)
+        turn = _across(way, side) if thumb else _beside(way)
+        parent = "palm"
+        for kind, axis, span in (("bend", _X, bends[0]), ("aside", _Z, aside), ("plane", _Y, plane)):
+            rest = rigid(place, turn) if kind == "bend" else np.eye(4)
+            parent = _hinged(joints, f"{name}_{kind}", parent, (rest, axis, span if limits else _FREE))
+        rows[numbers[0]] = len(joints) - 1
+        for k, span in enumerate(bends[1:]):
+            rest = rigid((0.0, steps[k], 0.0))
+            parent = _hinged(joints, f"{name}_{k + 2}", parent, (rest, _X, span if limits else _FREE))
+            rows[numbers[k + 1]] = len(joints) - 1
+        joints.append(Joint(f"{name}_tip", parent, rest=rigid((0.0, steps[2], 0.0))))
+        rows[numbers[3]] = len(joints) - 1
+    return Skeleton(joints, name=f"{side} hand"), rows
+
+
+def _hinged(joints: list[Joint], name: str, parent: str, how: tuple[Array, Array, _Range]) -> str:
+    """Append a hinge with rest transform, axis and range in degrees, and return its name."""
+    rest, axis, (low, high) = how
+    limit = Interval(float(np.radians(low)), float(np.radians(high)))
+    joints.append(Joint(name, parent, kind=Kind.HINGE, rest=rest, axis=axis, limit=limit))
+    return name
+
+
+def _median(values: Array) -> Array:
+    """Return the median over frames of what was seen, values (T, ...); NaN for what never was."""
+    seen = np.isfinite(values).any(0)
+    return np.where(seen, np.nanmedian(np.where(seen, values, 0.0), axis=0), np.nan)
+
+
+def _fixed(joints: list[Joint], rows: dict[int, int], number: int, place: Array) -> None:
+    """Append a joint that shows a landmark of the palm."""
+    joints.append(Joint(f"point_{number}", "palm", rest=rigid(place)))
+    rows[number] = len(joints) - 1
+
+
+def _rest_way(knuckle: Array) -> Array:
+    """Return where a finger points without abduction, (3,), from the place of its knuckle: fingers fan out a little."""
+    angle = _SPREAD * float(np.arctan2(knuckle[0], knuckle[1]))
+    return np.array([np.sin(angle), np.cos(angle), 0.0])
+
+
+def _beside(way: Array) -> Array:
+    """Return the frame of a finger in the plane of the palm, (3, 3)."""
+    return np.stack([np.cross(way, _Z), way, _Z], axis=1)
+
+
+def _across(way: Array, side: str) -> Array:
+    """Return the frame of a thumb that bends across the palm, (3, 3)."""
+    axis = unit(np.cross(way, unit(np.array([-0.8 if side == "right" else 0.8, 0.0, 0.6]))))
+    return np.stack([axis, way, np.cross(axis, way)], axis=1)

@@ -1,0 +1,154 @@
+"""Joint values that give the segments of fingers directions in the frame of the palm, within the limits of the joints.
+
+A ball turns from its rest by flexion about its own axis, then sideways about an axis that flexion has turned. So its
+direction is exact wherever its limits allow it, and a knuckle in a fist does not twist. The base of a thumb swings.
+Both turn about their bones, a knuckle a little, so that the next segment bends about its own axis. Hinges follow all
+their directions at once by least squares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final
+
+import numpy as np
+
+from synovia.clips.hands.bones import FingerBones, HandBones
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, cross, matrix_to_quat, quat_to_matrix, unit
+from synovia.model.limits import SwingTwist
+from synovia.model.pose import clamped
+from synovia.tracking.chains import Chain, Direction, is_hinge
+
+CALM: Final = 1e-3  # weight of squared steps of hinges at 30 frames a second, relative to directions
+_NO_BOUND: Final = 100.0  # radians in one step, which no hinge takes
+# Of the base of a thumb and of a knuckle: sines of a bend of the next segment below which it does not show its plane,
+# and above which it shows it; radians by which the base turns about its bone into this plane, and does not turn
+_THUMB: Final = (0.12, 0.35, 0.7, 1.05)
+_KNUCKLE: Final = (0.2, 0.6, 0.3, 0.5)
+
+
+def can_turn(skeleton: Skeleton, finger: FingerBones) -> bool:
+    """Return whether all segments of a finger are turned by balls, then by hinges that follow no other joint."""
+    kinds = [_kind(skeleton, group) for group in finger.groups]
+    return all(kinds) and "hinges" not in kinds[: kinds.count("ball")]
+
+
+def _kind(skeleton: Skeleton, group: tuple[int, ...]) -> str:
+    """Return which joints turn a segment, "" for those that are not known here."""
+    joints = [skeleton.joints[row] for row in group]
+    if len(joints) == 1 and joints[0].kind is Kind.BALL:
+        return "ball"
+    return "hinges" if all(is_hinge(joint) for joint in joints) else ""
+
+
+def turn_fingers(skeleton: Skeleton, hand: HandBones, wanted: Mapping[str, Array], q: Array, fps: float) -> None:
+    """Turn fingers so that their segments have directions in the frame of the palm; change q (T, nq) in place.
+
+    Args:
+        skeleton: The body.
+        hand: Its hand.
+        wanted: Directions of the segments of some fingers, (T, n, 3), by name; they must satisfy ``can_turn``.
+        q: Joint values, from which hinges start; only those of the fingers change.
+        fps: Frames per second.
+    """
+    rest = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3)
+    for name, ways in wanted.items():
+        finger = hand.fingers[name]
+        world = ways @ hand.rest.T
+        balls = sum(_kind(skeleton, group) == "ball" for group in finger.groups)
+        turn = np.broadcast_to(rest[hand.palm], (len(q), 3, 3))  # of the row ``at``, with the palm as at rest
+        at = hand.palm
+        for k in range(balls):
+            row = finger.rows[k]
+            where = skeleton.q_slice(row)
+            begin = quat_to_matrix(skeleton.rest_q[where])
+            frame = rest[row].T @ hand.rest @ finger.bases[k]  # that of the segment in the joint's frame
+            zero = turn @ (rest[at].T @ rest[row])
+            seen = np.einsum("tji,tj->ti", zero @ frame, world[:, k])
+            thumb = name == "thumb"
+            motion = _swing(seen) if thumb and k == 0 else _bent(seen)
+            if k == 0 and len(finger.rows) > 1:
+                after = frame.T @ rest[row].T @ hand.rest @ finger.bases[1]
+                bounds = _THUMB if thumb else _KNUCKLE
+                motion = motion @ _about_y(_roll(zero @ frame @ motion @ after, world[:, 1], bounds))
+            q[:, where] = matrix_to_quat(begin @ frame @ motion @ frame.T)
+            if isinstance(skeleton.joints[row].limit, SwingTwist):
+                q[:, where] = clamped(skeleton, q)[:, where]
+            turn, at = zero @ begin.T @ quat_to_matrix(q[:, where]), row
+        if balls < len(finger.rows):
+            _turn_hinges(skeleton, finger, world, q, (turn @ rest[at].T, rest), fps)
+
+
+def _turn_hinges(
+    skeleton: Skeleton, finger: FingerBones, world: Array, q: Array, above: tuple[Array, Array], fps: float
+) -> None:
+    """Turn the hinges of a finger, which turn its last segments; change q (T, nq) in place.
+
+    Args:
+        skeleton: The body.
+        finger: The finger.
+        world: Directions of all segments, (T, n, 3), in the world in which the palm is as at rest.
+        q: Joint values.
+        above: How the joint above has turned since rest, (T, 3, 3), and the orientations of all joints at rest.
+        fps: Frames per second.
+    """
+    first = [_kind(skeleton, group) for group in finger.groups].index("hinges")
+    rows, top = [finger.end], finger.groups[first][0]
+    while rows[-1] != top:
+        rows.append(skeleton.parents[rows[-1]])
+    chain = Chain(skeleton, rows[::-1])
+    number = {row: k for k, row in enumerate(chain.rows)}
+    ends = [(number[row], np.zeros(3)) for row in finger.rows[1:]] + [(number[finger.end], finger.offset)]
+    terms = [
+        Direction(number[finger.rows[k]], ends[k][0], ends[k][1], world[:, k], 1.0)
+        for k in range(first, len(finger.rows))
+    ]
+    turned, rest = above
+    base = np.concatenate([np.zeros((len(q), 3)), matrix_to_quat(turned @ rest[chain.base])], axis=1)
+    bounds = np.full((len(q) - 1, len(chain)), _NO_BOUND)
+    x, _ = chain.follow(base, q[:, chain.at], terms, bounds=bounds, calm=CALM * (fps / 30.0) ** 2)
+    q[:, chain.at] = x
+
+
+def _bent(ways: Array) -> Array:
+    """Return rotations (T, 3, 3) that turn y to directions: about x, then sideways about the turned z."""
+    beta, theta = -np.arcsin(np.clip(ways[:, 0], -1.0, 1.0)), np.arctan2(ways[:, 2], ways[:, 1])
+    cb, sb, ct, st = np.cos(beta), np.sin(beta), np.cos(theta), np.sin(theta)
+    zero = np.zeros(len(ways))
+    rows = [[cb, -sb, zero], [ct * sb, ct * cb, -st], [st * sb, st * cb, ct]]
+    return np.moveaxis(np.array(rows), 2, 0)
+
+
+def _swing(ways: Array) -> Array:
+    """Return the smallest rotations (T, 3, 3) that turn y to directions."""
+    y = np.broadcast_to((0.0, 1.0, 0.0), ways.shape)
+    quats = np.concatenate([cross(y, ways), 1.0 + ways[:, 1:2]], axis=1)
+    quats[np.linalg.norm(quats, axis=1) < 1e-9] = (1.0, 0.0, 0.0, 0.0)  # half a turn
+    return quat_to_matrix(unit(quats))
+
+
+def _about_y(angles: Array) -> Array:
+    """Return rotations about y, (T, 3, 3)."""
+    quats = np.zeros((len(angles), 4))
+    quats[:, 1], quats[:, 3] = np.sin(0.5 * angles), np.cos(0.5 * angles)
+    return quat_to_matrix(quats)
+
+
+def _roll(frames: Array, ways: Array, bounds: tuple[float, float, float, float]) -> Array:
+    """Return the angles (T,) about its bone by which a segment turns so that the next one bends about its own axis.
+
+    Where the next one hardly bends, or the angle would be large, it is 0.
+
+    Args:
+        frames: Frames of the next segment as it is carried, (T, 3, 3).
+        ways: Its direction, (T, 3).
+        bounds: ``_THUMB`` or ``_KNUCKLE``.
+    """
+    low, high, most, never = bounds
+    seen = np.einsum("tji,tj->ti", frames, ways)
+    bend = np.hypot(seen[:, 0], seen[:, 2])
+    angle = np.arctan2(seen[:, 0] * np.sign(seen[:, 2]), np.abs(seen[:, 2]))
+    shown = np.clip((bend - low) / (high - low), 0.0, 1.0)
+    meant = np.clip((never - np.abs(angle)) / (never - most), 0.0, 1.0)
+    return shown * meant * angle

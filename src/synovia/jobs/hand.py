@@ -1,0 +1,171 @@
+"""``retarget`` for recordings of a hand: carry 21 points over to a hand."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, ClassVar, Final
+
+from synovia.jobs.base import Host, Outcome
+from synovia.jobs.clips import NO_FILE, Roles, Verified, body_of, drawn, file_of, output_motion, written_endings
+from synovia.jobs.job import Job, format_option, output_option
+from synovia.jobs.options import ALWAYS, Model, Number, Option, Parsed, Word, argument, described, option
+from synovia.jobs.shared import velocities
+
+if TYPE_CHECKING:
+    from synovia.batch.inputs import Item
+    from synovia.batch.work import Picture
+    from synovia.model import Skeleton
+    from synovia.retargeting.hands import RetargetedHand
+
+SCHEMA: Final = "synovia.hand/1"
+_SIDES: Final = ("left", "right")
+_FPS: Final = 30.0
+
+
+def _velocity(text: str) -> Any:
+    """Return a velocity limit, or the word for those of the file."""
+    return text if text == "file" else velocities(text)
+
+
+@described
+class RetargetHand(Verified, Roles, Job):
+    """Carry recordings of a hand, 21 points over time, over to any hand, and judge the results.
+
+    >>> import synovia as sy
+    >>> carry = sy.jobs.RetargetHand("allegro.urdf")
+    >>> carry("hand.npz", "hand.csv")  # doctest: +SKIP
+    """
+
+    target: str = argument(help="The model to move.", kind=Model(), metavar="DST", completes="models", recorded=ALWAYS)
+    side: str | None = option(
+        default=None, help="With recordings of a hand: the hand of DST that follows.", kind=Word(_SIDES),
+        metavar="SIDE", shown="the only one", recorded=ALWAYS,
+    )  # fmt: skip
+    source_side: str | None = option(
+        default=None, help="With recordings of a hand: its side.", kind=Word(_SIDES), metavar="SIDE", shown="found",
+        recorded=ALWAYS,
+    )  # fmt: skip
+    scale: float | None = option(
+        default=None, help="With recordings of a hand: length of DST for a unit of the points.", kind=Number(0),
+        metavar="FACTOR", shown="from the lengths of the fingers", recorded=ALWAYS,
+    )  # fmt: skip
+    origin: str | None = option(
+        default=None,
+        help="With recordings of a hand: take the points in the axes of DST about this joint or link, where the wrist"
+        " is, instead of palm on palm.",
+        metavar="JOINT", completes="joints", recorded=ALWAYS,
+    )  # fmt: skip
+    fps: float | None = option(
+        default=None, help="With recordings of a hand: frames per second, if the file has none.", kind=Number(0),
+        metavar="N", shown="those of the file, else 30", recorded=ALWAYS,
+    )  # fmt: skip
+    velocity: Any = option(
+        default=None,
+        help="Largest speed of DST's joints, radians per second, for all or by joint; 'file' for those of its file.",
+        kind=Parsed(_velocity), metavar="V|A=V,B=V|file", unit="rad/s", shown="15", recorded=ALWAYS,
+    )  # fmt: skip
+
+    name: ClassVar[str] = "retarget"
+    doing: ClassVar[str] = "retargeting"
+    how: ClassVar[Mapping[str, Option]] = {
+        "output": output_option("Write .bvh, .npz, .csv, or .glb (a copy of DST with one more clip); or a folder."),
+        "format": format_option(written_endings),
+    }
+
+    @cached_property
+    def _skeleton(self) -> Skeleton:
+        """The model."""
+        return body_of(self.target, Host(), self.roles, self.loops)
+
+    def open(self, host: Host) -> None:
+        """Load the model, and tell its notes."""
+        host.note_model(self._skeleton.notes)
+
+    def endings(self) -> Sequence[str]:
+        """Return the endings of the files that are taken from folders."""
+        from synovia.clips.handfile import HAND_ENDINGS
+
+        return HAND_ENDINGS
+
+    def usual_ending(self) -> str | None:
+        """Return the ending of the outputs of many inputs."""
+        return ".npz"
+
+    def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
+        """Carry a recording over."""
+        from synovia.clips.handfile import read_hand
+        from synovia.io.save import check_target
+        from synovia.retargeting.hands import retarget_hand
+
+        if output is not None:
+            check_target(output, force=host.force)
+        self.open(host)
+        found = read_hand(Path(item.path))
+        host.note(found.notes)
+        fps = self.fps or found.fps
+        if fps is None:
+            host.say(
+                f"the file has no rate: {_FPS:g} frames per second are assumed; --fps sets another", str(item.path)
+            )
+        answer = retarget_hand(
+            found.points, self._skeleton, fps=fps or _FPS, side=self.side, source_side=self.source_side or found.side,
+            scale=self.scale, frame="palm" if self.origin is None else "given", origin=self.origin,
+            confidence=found.confidence, velocity=self.velocity, name=Path(item.path).stem,
+        )  # fmt: skip
+        check = None if output is None else self.save(answer.motion, output, file_of(self.target), host)
+        figures = _figures(answer)
+        return Outcome(
+            answer, figures, check=check, falls_short=self.falls_short(figures),
+            files=[] if output is None else [output], notes=answer.notes,
+            warnings=[str(one) for one in answer.findings if one.level != "note"], text_warns=True,
+            text=answer.report, json=lambda: _object(answer), hint="" if output is not None else NO_FILE,
+        )  # fmt: skip
+
+    def falls_short(self, figures: Mapping[str, Any]) -> bool:
+        """Return whether the verdict is "failed"."""
+        return figures.get("verdict") == "failed"
+
+    def picture(self, output: Path, source: Path | None) -> Picture | None:
+        """Return a picture of an output."""
+        del source
+        return drawn(output_motion(self._skeleton, output), None)
+
+
+def _figures(answer: RetargetedHand) -> dict[str, Any]:
+    """Return the figures of an answer, as in a row of the ledger."""
+    warnings = [one for one in answer.findings if one.level != "note"]
+    return {
+        "frames": len(answer.motion), "worst": float(answer.errors.max()), "scale": float(answer.scale),
+        "verdict": answer.verdict, "findings": "; ".join(f"{one.limb}: {one.cause}" for one in warnings),
+        "bad_frames": len({frame for one in warnings for frame in one.frames}),
+    }  # fmt: skip
+
+
+def _object(answer: RetargetedHand) -> dict[str, Any]:
+    """Return the answer as plain values; lengths in the unit of the target's file."""
+    return {
+        "schema": SCHEMA,
+        "target": answer.motion.skeleton.name,
+        "side": answer.hand.side,
+        "source_side": answer.source_side,
+        "mirrored": answer.mirrored,
+        "frames": len(answer.motion),
+        "fps": answer.motion.fps,
+        "scale": answer.scale,
+        "fingers": [
+            {"finger": name, "mean": float(answer.errors[:, k].mean()), "worst": float(answer.errors[:, k].max())}
+            for k, name in enumerate(answer.fingers)
+        ],
+        "pinches": [
+            {"finger": one.finger, "first": one.first, "end": one.end, "distance": one.distance}
+            for one in answer.pinches
+        ],
+        "verdict": answer.verdict,
+        "findings": [
+            {"limb": one.limb, "cause": one.cause, "level": one.level, "frames": list(one.frames), "text": one.text}
+            for one in answer.findings
+        ],
+        "notes": list(answer.notes),
+    }

@@ -1,0 +1,265 @@
+"""Follow the targets of a clip frame by frame: a few steps a frame, from the pose of the frame before.
+
+Goals below level 0 are met as well as possible, in the sense of least squares, with weights that change from frame to
+frame; a weight of 0 switches a goal off. Goals of level 0 come first: their squares count HARD times as much, so that
+they differ from strict priority by rounding alone (the method of weights, Van Loan 1985). Every variable is drawn to
+its value of the frame before and, more weakly, to that of the posture. There is no search for an answer that reaches
+every goal, because a clip of such goals is never met: a cheap step and a pose that moves on smoothly count.
+
+A step y, in the directions of the box (see ``tree.chart``), minimizes |J y - e|² + Σ d (y - r)² within the box, with
+the pull d of each column to its reference r. The columns at a bound are found by a primal-dual active set
+(Hintermüller, Ito & Kunisch 2002), which begins with those of the step before.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, device, device_dot, entry, inline
+from synovia.kernels.compiler.records import cutter, record
+from synovia.kernels.goals.residuals import complete_targets, jacobian, residual
+from synovia.kernels.hierarchy.largest_move import enforce_largest_move, restrict_step, save_pose
+from synovia.kernels.hierarchy.step import ball_reference
+from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_COLUMN,
+    BLOCK_Q,
+    BOX_LOWER,
+    BOX_UPPER,
+    FIRST_RESIDUAL,
+    LEVEL,
+    PURSUED,
+    PURSUIT_DAMPING,
+    PURSUIT_SETTLED,
+    PURSUIT_STAY,
+    PURSUIT_STEPS,
+    RESIDUALS,
+    REST_Q,
+    REST_WEIGHT,
+    SCALAR,
+)
+from synovia.kernels.math.linear import factor_ldl, finish_ldl
+from synovia.kernels.math.rotations import load_quat
+from synovia.kernels.search.multistart import set_followers
+from synovia.kernels.tree.chart import move, to_box, write_bounds
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import copy, open_general, open_work
+from synovia.kernels.tree.variables import step_unit
+
+Pursuit = record("Pursuit", PURSUED)
+_open = cutter(Pursuit, PURSUED, ("residuals", "columns", "variables", "goals"))
+
+HARD = F(1e7)  # weight of level 0
+CURVED = F(0.1)  # damping of level 0, relative to its squared error and to each column
+LARGEST = F(0.4)  # radians or reaches: a longer step is shortened
+ROUNDS = 12  # changes of the active set in a step
+LEAST = F(1e-12)  # damping in any case
+FREE, LOW, HIGH = F(0), F(-1), F(1)
+MET = F(1e-7)  # reaches or radians that level 0 may lack
+
+
+@inline
+def open_pursuit(problem, memory):
+    """Open the scratch memory of ``pursue``."""
+    sizes = problem.residuals, problem.columns, problem.variables.shape[0], problem.goals.shape[0]
+    return _open(memory, sizes)
+
+
+@device
+def weigh_rows(problem, work, p, weights):
+    """Scale the rows of each goal by the root of its weight, and write what damps level 0 to the step of each column.
+
+    Returns:
+        (squared error of level 0, that of the levels below).
+    """
+    hard, soft = F(0), F(0)
+    for g in range(problem.goals.shape[0]):
+        top = problem.goals[g, LEVEL] == 0
+        w = math.sqrt(weights[g] * HARD) if top else math.sqrt(weights[g])
+        first = problem.goals[g, FIRST_RESIDUAL]
+        for i in range(first, first + problem.goals[g, RESIDUALS]):
+            if top and w > F(0):
+                hard += work.e[i] * work.e[i]
+            work.e[i] *= w
+            if not top:
+                soft += work.e[i] * work.e[i]
+            for v in range(problem.columns):
+                work.J[i, v] *= w
+    for v in range(problem.columns):
+        p.damp[v] = F(0)
+    if hard > F(0):
+        for g in range(problem.goals.shape[0]):
+            if problem.goals[g, LEVEL] == 0 and weights[g] > F(0):
+                first = problem.goals[g, FIRST_RESIDUAL]
+                for i in range(first, first + problem.goals[g, RESIDUALS]):
+                    for v in range(problem.columns):
+                        p.damp[v] += CURVED * hard * work.J[i, v] * work.J[i, v]
+    return hard, soft
+
+
+@device
+def pull(problem, p, q, stay):
+    """Add the pulls to the frame before and to the posture: d to the diagonal of H, and d r to g."""
+    for k in range(problem.variables.shape[0]):
+        at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
+        rest = problem.posture[k, REST_WEIGHT]
+        if problem.variables[k, BLOCK] == SCALAR:
+            unit = F(1) / step_unit(problem.limits, k, problem.reach)
+            p.g[v] += unit * (stay * (p.before[k, 0] - q[at]) + rest * (problem.posture[k, REST_Q] - q[at]))
+            p.H[v, v] += stay + rest
+            continue
+        here = load_quat(q, at)
+        back = ball_reference(problem.limits, k, here, load_quat(p.before[k], 0))
+        home = (F(0), F(0), F(0))
+        if rest > F(0):
+            home = ball_reference(problem.limits, k, here, load_quat(problem.posture[k], REST_Q))
+        for c in range(3):
+            p.g[v + c] += stay * back[c] + rest * home[c]
+            p.H[v + c, v + c] += stay + rest
+
+
+@device_dot
+def normal_equations(J, e, H, g):
+    """Write H = JᵀJ (both triangles) and g = Jᵀe; most columns of a hand share no row."""
+    m, n = J.shape
+    for i in range(n):
+        g[i] = F(0)
+        for j in range(n):
+            H[i, j] = F(0)
+    for r in range(m):
+        for i in range(n):
+            u = J[r, i]
+            if u != F(0):
+                g[i] += u * e[r]
+                for j in range(i + 1):
+                    H[i, j] += u * J[r, j]
+    for i in range(n):
+        for j in range(i):
+            H[j, i] = H[i, j]
+
+
+@device_dot
+def solve_free(p, y):
+    """Write the step y whose columns of ``p.state`` other than FREE keep their values."""
+    n = y.shape[0]
+    m = 0
+    for i in range(n):
+        if p.state[i] != FREE:
+            continue
+        s = p.g[i]
+        k = 0
+        for j in range(n):
+            if p.state[j] != FREE:
+                s -= p.H[i, j] * y[j]
+            elif j <= i:
+                p.A[m, k] = p.H[i, j]
+                k += 1
+        p.b[m] = s
+        m += 1
+    factor_ldl(p.A, m)
+    finish_ldl(p.A, p.b, m)
+    m = 0
+    for i in range(n):
+        if p.state[i] == FREE:
+            y[i] = p.b[m]
+            m += 1
+
+
+@device
+def bounded_step(problem, work, p):
+    """Write the step of all columns within the box to work.dq."""
+    y, box = work.dq, work.box
+    n = problem.columns
+    for i in range(n):
+        box[i, BOX_LOWER], box[i, BOX_UPPER] = min(box[i, BOX_LOWER], F(0)), max(box[i, BOX_UPPER], F(0))
+        if p.state[i] != FREE:
+            y[i] = box[i, BOX_LOWER] if p.state[i] == LOW else box[i, BOX_UPPER]
+            if abs(y[i]) >= LARGEST:  # the bound of the step before is far now
+                p.state[i] = FREE
+    for _ in range(ROUNDS):
+        solve_free(p, y)
+        done = True
+        for i in range(n):
+            if p.state[i] != FREE:
+                push = p.g[i]
+                for j in range(n):
+                    push -= p.H[i, j] * y[j]
+                if push * p.state[i] < F(0):
+                    p.next[i] = FREE
+                    done = False
+                else:
+                    p.next[i] = p.state[i]
+            elif y[i] < box[i, BOX_LOWER]:
+                p.next[i] = LOW
+                done = False
+            elif y[i] > box[i, BOX_UPPER]:
+                p.next[i] = HIGH
+                done = False
+            else:
+                p.next[i] = FREE
+        if done:
+            break
+        for i in range(n):
+            p.state[i] = p.next[i]
+            if p.state[i] != FREE:
+                y[i] = box[i, BOX_LOWER] if p.state[i] == LOW else box[i, BOX_UPPER]
+    for i in range(n):
+        y[i] = min(max(y[i], box[i, BOX_LOWER]), box[i, BOX_UPPER])
+
+
+@device
+def pursue_frame(problem, work, p, weights, settings, q):
+    """Move q towards the targets in ``p.targets``; return the steps taken."""
+    save_pose(problem, q, p.before)
+    steps = int(settings[PURSUIT_STEPS])
+    for k in range(steps):
+        forward(problem.tree, q, work.frames)
+        residual(problem, q, work.frames, p.targets, work.e)
+        jacobian(problem, q, work.frames, p.targets, work.J)
+        write_bounds(problem, q, work.box)
+        restrict_step(problem, q, work.box, p.before)
+        to_box(problem, work.box, work.J)
+        hard, soft = weigh_rows(problem, work, p, weights)
+        normal_equations(work.J, work.e, p.H, p.g)
+        pull(problem, p, q, settings[PURSUIT_STAY])
+        for i in range(problem.columns):
+            p.H[i, i] += settings[PURSUIT_DAMPING] * soft + p.damp[i] + LEAST
+        bounded_step(problem, work, p)
+        size = F(0)
+        for i in range(problem.columns):
+            size = max(size, abs(work.dq[i]))
+        move(problem, q, work.dq, min(F(1), LARGEST / max(size, F(1e-300))))
+        enforce_largest_move(problem, q, p.before)
+        set_followers(problem, q)
+        if size <= settings[PURSUIT_SETTLED] and hard <= MET * MET:
+            return k + 1
+    return steps
+
+
+@entry
+def pursue(ints, floats, targets, weights, settings, memory, scratch, start, out, taken):
+    """Follow a clip.
+
+    Args:
+        ints: The packed problem, see ``tree.problem``.
+        floats: Its numbers; ``moves`` are those of a frame.
+        targets: (T, goals, 17), as of solvers.
+        weights: (T, goals), relative to those of the problem; 0 switches a goal off.
+        settings: See ``layout``.
+        memory: Scratch memory, the tables of ``layout.PURSUED``.
+        scratch: Scratch memory of the problem.
+        start: (nq,) the pose before the first frame.
+        out: (T, nq) gets the poses.
+        taken: (T,) gets the steps taken.
+    """
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    p = open_pursuit(problem, memory)
+    for i in range(problem.columns):
+        p.state[i] = FREE
+    copy(start, work.trial)
+    for t in range(out.shape[0]):
+        q = out[t]
+        copy(work.trial, q)
+        forward(problem.tree, q, work.frames)
+        complete_targets(problem, work.frames, targets[t], p.targets)
+        taken[t] = F(pursue_frame(problem, work, p, weights[t], settings, q))
+        copy(q, work.trial)
+    return 0

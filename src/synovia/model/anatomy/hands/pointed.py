@@ -1,0 +1,81 @@
+"""The 21 landmarks of a hand of a skeleton, by forward kinematics."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.model.anatomy.hands.find import hand_of
+from synovia.model.anatomy.hands.hand import Finger
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.model.pose import world_frames
+from synovia.model.skeleton import Pose, Skeleton
+
+_APART: Final = 1e-6  # of the length of a finger: joints that are nearer are at one point
+
+
+def hand_landmarks(pose: Pose | Motion, side: str | None = None) -> Array:
+    """Return the 21 landmarks of a hand, in the order of MediaPipe and MANO.
+
+    The wrist is at the joint of the palm. A finger has the last three places of its joints, and its tip; where it has
+    fewer, points between them. A finger that the hand does not have is NaN.
+
+    Args:
+        pose: A pose, or a motion.
+        side: ``"left"`` or ``"right"``, which a body with two hands needs.
+
+    Returns:
+        World positions, (21, 3), or (T, 21, 3) of a motion; length units of the skeleton.
+
+    Raises:
+        InputError: If it is neither a pose nor a motion.
+        UnsupportedError: If no hand is found, or several and ``side`` does not choose.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.hand_landmarks(sy.bundled("humanoid_hands").rest_pose(), "left").shape
+        (21, 3)
+    """
+    if not isinstance(pose, Pose | Motion):
+        raise InputError("pose", value=pose, expected="a Pose or a Motion")
+    skeleton = pose.skeleton
+    hand = hand_of(skeleton, side)
+    q = pose.q if isinstance(pose, Motion) else np.array(pose.q)[None]
+    frames = world_frames(skeleton, np.ascontiguousarray(q))
+    out = np.full((len(q), COUNT, 3), np.nan)
+    out[:, WRIST] = frames[:, skeleton.value_index(hand.palm), 9:]
+    for name, points in FINGER_POINTS.items():
+        finger = hand.finger(name)
+        if finger is not None:
+            out[:, points] = _along(_places(skeleton, finger, frames), len(points))
+    return out if isinstance(pose, Motion) else out[0]
+
+
+def _places(skeleton: Skeleton, finger: Finger, frames: Array) -> Array:
+    """Return the places of a finger's joints that differ, base to tip, and its tip, (T, n, 3)."""
+    rows = [skeleton.value_index(key) for key in finger.joints]
+    tip = skeleton.value_index(finger.tip)
+    R = frames[:, tip, :9].reshape(-1, 3, 3)
+    places = np.concatenate([frames[:, rows, 9:], (R @ finger.offset + frames[:, tip, 9:])[:, None]], axis=1)
+    steps = np.linalg.norm(np.diff(places[0], axis=0), axis=1)
+    kept = [k for k, step in enumerate(steps) if step > _APART * max(float(steps.sum()), 1e-12)]
+    return places[:, [*kept, len(rows)]]
+
+
+def _along(places: Array, count: int) -> Array:
+    """Return ``count`` points of a chain (T, n, 3): its last ones, or points at equal distances if it has fewer."""
+    if places.shape[1] >= count:
+        return places[:, -count:]
+    lengths = np.zeros(places.shape[1])
+    lengths[1:] = np.cumsum(np.linalg.norm(np.diff(places[0], axis=0), axis=1))
+    out = np.empty((len(places), count, 3))
+    for k in range(count):
+        at = float(lengths[-1]) * k / (count - 1)
+        j = min(int(np.searchsorted(lengths, at, side="right")), len(lengths) - 1)
+        u = (at - float(lengths[j - 1])) / max(float(lengths[j] - lengths[j - 1]), 1e-300) if j else 0.0
+        out[:, k] = places[:, j - 1] * (1.0 - u) + places[:, j] * u
+    return out

@@ -1,0 +1,102 @@
+"""Hands of two bodies: the directions of fingers are carried over in the frames of their palms.
+
+Rest poses of hands differ: flat, relaxed, or all bones along one axis. Directions relative to the palm mean the same in
+all of them. So fingers follow directions, and not the turns since a rest pose, as limbs do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+
+from synovia.clips.hands.bones import HandBones, hands_of_roles
+from synovia.clips.hands.carrying import carried, relaxed
+from synovia.clips.hands.turning import can_turn, turn_fingers
+from synovia.errors import InputError
+from synovia.model.anatomy.names import SIDES, is_finger
+from synovia.model.geometry import Array
+from synovia.retargeting.body import Body
+
+IdleHands = Literal["rest", "relaxed"]
+_IDLE: Final = ("rest", "relaxed")
+_STILL: Final = np.radians(1.0)  # fingers that move less do not move
+_FLAT: Final = np.radians(10.0)  # segments that bend less from the one before are straight
+
+
+@dataclass(frozen=True, eq=False)
+class Hands:
+    """The hands that a body takes over from another one.
+
+    Args:
+        pairs: Hand of the source and of the target by side.
+        target: All hands of the target by side.
+    """
+
+    pairs: dict[str, tuple[HandBones, HandBones]]
+    target: dict[str, HandBones]
+
+    @classmethod
+    def of(cls, source: Body, target: Body, roles: Collection[str]) -> Hands:
+        """Return the hands of two bodies.
+
+        Args:
+            source: The body that moves.
+            target: The body that follows.
+            roles: The parts that are carried over; hands without a finger among them are not.
+        """
+        own, other = (hands_of_roles(body.skeleton, body.roles) for body in (target, source))
+        sides = [side for side in SIDES if any(role.startswith(side) and is_finger(role) for role in roles)]
+        return cls({side: (other[side], own[side]) for side in sides if side in own and side in other}, own)
+
+    def turn(self, body: Body, frames: Array, q: Array, fps: float) -> None:
+        """Turn the fingers of the target as those of the source; change q (T, nq) in place.
+
+        Fingers with other joints than balls and hinges, or with hinges that follow others, stay as they are.
+
+        Args:
+            body: The target.
+            frames: World frames of the source, (T, n, 12).
+            q: Joint values of the target.
+            fps: Frames per second.
+        """
+        for source, target in self.pairs.values():
+            wanted = carried(source, target, frames)
+            turn_fingers(body.skeleton, target, _possible(body, target, wanted), q, fps)
+
+    def relax(self, body: Body, frames: Array, q: Array, fps: float) -> None:
+        """Relax the hands of the target whose source has no fingers, or fingers that stay flat; change q in place."""
+        for side, target in self.target.items():
+            if side not in self.pairs or _is_idle(self.pairs[side][0], frames):
+                wanted = {name: np.repeat(ways, len(q), axis=0) for name, ways in relaxed(target).items()}
+                turn_fingers(body.skeleton, target, _possible(body, target, wanted), q, fps)
+
+
+def checked_idle(value: str) -> str:
+    """Return how hands without motion are held.
+
+    Raises:
+        InputError: If there is no such way.
+    """
+    if value not in _IDLE:
+        raise InputError("idle_hands", value=value, expected="'rest' or 'relaxed'")
+    return value
+
+
+def _possible(body: Body, hand: HandBones, wanted: dict[str, Array]) -> dict[str, Array]:
+    """Return the directions of the fingers that can be turned."""
+    return {name: ways for name, ways in wanted.items() if can_turn(body.skeleton, hand.fingers[name])}
+
+
+def _is_idle(hand: HandBones, frames: Array) -> bool:
+    """Return whether the fingers of a hand do not move in a clip, and are straight."""
+    for name, finger in hand.fingers.items():
+        ways = hand.directions(finger, frames)
+        bend = np.sum(ways[:, 1:] * ways[:, :-1], axis=2)
+        if float(np.sum(ways * ways[:1], axis=2).min()) < np.cos(_STILL):
+            return False
+        if name != "thumb" and bend.size and float(bend.min()) < np.cos(_FLAT):
+            return False
+    return True

@@ -1,0 +1,5 @@
+"""Carry a recorded hand of 21 points over to any hand."""
+
+from synovia.retargeting.hands.retarget_hand import HandPinch, RetargetedHand, retarget_hand
+
+__all__ = ["HandPinch", "RetargetedHand", "retarget_hand"]

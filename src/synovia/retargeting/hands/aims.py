@@ -1,0 +1,151 @@
+"""What the fingers of a hand aim at: which finger follows which, the scale between both hands, and the targets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.model import Kind, Skeleton
+from synovia.model.anatomy.hands.hand import Finger, Hand
+from synovia.model.anatomy.hands.landmarks import FINGER_POINTS, WRIST
+from synovia.model.geometry import Array, is_number
+from synovia.model.tree import ancestors
+from synovia.retargeting.hands.recording import Recording
+from synovia.text import listed
+
+FRAMES: Final = ("palm", "given")
+_WRIST_JOINTS: Final = 2  # moving joints between the base of a hand and its palm, at most
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Aims:
+    """Where the fingers of a hand should be in each frame.
+
+    Attributes:
+        fingers: The fingers that follow, thumb first.
+        tips: Targets of their tips in the world, (T, F, 3), length units of the skeleton.
+        directions: Directions of their last segments in the world, (T, F, 3).
+        trust: How far each finger counts, (T, F), from 0 to 1.
+        apart: Distances of the recorded tips from that of the thumb, (T, F), metres.
+        scale: Length of the hand for a unit of the points.
+        reach: Mean distance of the tips of the straight fingers from the origin, length units of the skeleton.
+        wrist: Rows of the joints of the wrist, which move too; none if the palm stays.
+        mirrored: Whether the recorded hand is one of the other side.
+        notes: What does not follow, and what is assumed.
+    """
+
+    fingers: tuple[Finger, ...]
+    tips: Array
+    directions: Array
+    trust: Array
+    apart: Array
+    scale: float
+    reach: float
+    wrist: tuple[int, ...]
+    mirrored: bool
+    notes: tuple[str, ...]
+
+
+def aims_of(
+    recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, origin: Any, scale: Any, world: Array
+) -> Aims:
+    """Return the aims of a hand.
+
+    Args:
+        recording: The recorded hand.
+        skeleton: The skeleton of the hand.
+        hand: The hand.
+        frame: ``"palm"`` or ``"given"``, as in ``retarget_hand``.
+        origin: As in ``retarget_hand``.
+        scale: As in ``retarget_hand``.
+        world: World frames of the joints, (n, 4, 4), in the pose in which the palm stays.
+
+    Raises:
+        InputError: If values cannot be used, no finger follows, or the hands are of different sides.
+        UnknownNameError: If the origin does not exist.
+    """
+    if frame not in FRAMES:
+        raise InputError("frame", value=frame, expected="'palm' or 'given'")
+    if origin is not None and frame != "given":
+        raise InputError("origin", value=origin, expected="none with frame='palm', which has the palm as its origin")
+    mirrored = hand.side is not None and hand.side != recording.side
+    notes = list[str]()
+    if hand.side is None:
+        notes.append(f"nothing tells the side of the hand: taken for a {recording.side} one; side= sets it")
+    fingers = tuple(one for one in hand.fingers if one.name in FINGER_POINTS and recording.known(one.name))
+    if len(fingers) < 2 or fingers[0].name != "thumb":
+        raise InputError(
+            "fingers", where=skeleton.name, value=[one.name for one in hand.fingers],
+            expected="a thumb and another finger that were recorded",
+        )  # fmt: skip
+    if left := [one.name for one in hand.fingers if one not in fingers]:
+        notes.append(f"not recorded, so at rest: {listed(left)}")
+    if left := [name for name in FINGER_POINTS if name not in [one.name for one in fingers] and recording.known(name)]:
+        notes.append(f"recorded, but the hand has no such finger: {listed(left)}")
+    if frame == "palm":
+        axes = world[skeleton.value_index(hand.palm)] @ hand.frame
+        place, turn = axes[:3, 3], axes[:3, :3]
+        local, wrist = recording.local(), ()
+        if mirrored:
+            local = local * (-1.0, 1.0, 1.0)
+    else:
+        if mirrored:
+            raise InputError(
+                "frame", value="given", expected=f"points of a {hand.side} hand",
+                hint=f"this recording is of a {recording.side} one: frame='palm' mirrors it, source_side= corrects it",
+            )  # fmt: skip
+        place, turn, wrist = _base(skeleton, hand, origin, world)
+        local = recording.places - recording.places[:, [WRIST]]
+    reach, human = _lengths(skeleton, fingers, world, place, local)
+    if scale is None:
+        scale = reach / human
+    elif not is_number(scale) or not 0.0 < scale < np.inf:
+        raise InputError("scale", value=scale, expected="a number above 0, or None to take it from the hands")
+    ends = [FINGER_POINTS[one.name][-1] for one in fingers]
+    before = [FINGER_POINTS[one.name][-2] for one in fingers]
+    ways = (local[:, ends] - local[:, before]) @ turn.T
+    ways = ways / np.maximum(np.linalg.norm(ways, axis=-1, keepdims=True), 1e-12)
+    apart = np.linalg.norm(recording.places[:, ends] - recording.places[:, ends[:1]], axis=-1) / recording.metre
+    return Aims(
+        fingers, place + float(scale) * (local[:, ends] @ turn.T), ways, recording.trust[:, ends], apart,
+        float(scale), reach, wrist, mirrored, tuple(notes),
+    )  # fmt: skip
+
+
+def _base(skeleton: Skeleton, hand: Hand, origin: Any, world: Array) -> tuple[Array, Array, tuple[int, ...]]:
+    """Return the place of the origin, the axes of the base of the hand, in the world, and the joints between both.
+
+    The base carries the wrist, which has at most two hinges: it is a link of an arm, or the first one of the skeleton.
+    """
+    palm = skeleton.value_index(hand.palm)
+    row, within = (palm, None) if origin is None else skeleton.locate(origin)
+    at = world[row] if within is None else world[row] @ within
+    line = ancestors(skeleton.parents, palm)
+    moving = [above for above in line if skeleton.joints[above].kind is not Kind.FIXED]
+    hinges = all(skeleton.joints[above].kind is Kind.HINGE for above in moving)
+    wrist = tuple(moving) if hinges and len(moving) <= _WRIST_JOINTS else ()
+    return at[:3, 3], world[line[-1] if wrist or not moving else palm, :3, :3], wrist
+
+
+def _lengths(
+    skeleton: Skeleton, fingers: tuple[Finger, ...], world: Array, place: Array, local: Array
+) -> tuple[float, float]:
+    """Return how far the tips of straight fingers are from the origin, of the hand and of the recording.
+
+    It is the distance of the knuckle and the lengths of the segments, as the mean over all fingers but the thumb.
+    """
+    mine, theirs = list[float](), list[float]()
+    for finger in fingers[1:]:
+        rows = [skeleton.value_index(key) for key in finger.joints]
+        tip = skeleton.value_index(finger.tip)
+        chain = np.array([*world[rows, :3, 3], world[tip, :3, :3] @ finger.offset + world[tip, :3, 3]])
+        mine.append(float(np.linalg.norm(chain[0] - place) + np.linalg.norm(np.diff(chain, axis=0), axis=1).sum()))
+        points = local[:, FINGER_POINTS[finger.name]]
+        steps = np.linalg.norm(np.diff(points, axis=1), axis=-1).sum(1) + np.linalg.norm(points[:, 0], axis=-1)
+        theirs.append(float(np.median(steps)))
+    if min(np.mean(mine), np.mean(theirs)) <= 0.0:
+        raise InputError("fingers", where=skeleton.name, value="of no length", expected="fingers with segments")
+    return float(np.mean(mine)), float(np.mean(theirs))

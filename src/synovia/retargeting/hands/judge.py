@@ -1,0 +1,164 @@
+"""Judge a hand that followed a recorded one: thresholds on its figures."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+
+from synovia.ik.solution import length_text
+from synovia.model.anatomy.feet import frames_text
+from synovia.model.anatomy.hands.hand import Hand
+from synovia.model.geometry import Array
+from synovia.model.limits.interval import Interval
+from synovia.model.motion import Motion
+from synovia.retargeting.hands.pinches import AWAY
+from synovia.retargeting.judging.findings import LEVELS, Finding
+
+CAUSES: Final = ("tips", "pinch", "false pinch", "limits", "velocity", "gap")
+_OFF: Final = (0.12, 0.35)  # mean distance of the tips from their targets, in lengths of the hand: look, failed
+_FINGER_OFF: Final = 0.2  # the same of one finger: look
+_TOUCH: Final = 0.002  # metres within which tips touch
+_NEARLY: Final = 0.01  # metres within which tips seem to pinch
+_AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
+_NEAR_LIMIT: Final = 1e-4  # radians
+_FASTER: Final = 1.001  # times the velocity of the file
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class HandFigures:
+    """What is judged.
+
+    Attributes:
+        motion: The motion.
+        hand: The hand.
+        fingers: Names of the fingers that follow, (F).
+        errors: Distances of the tips from their targets, (T, F), length units.
+        trust: How far each finger was seen, (T, F).
+        reach: Length of the hand.
+        gaps: Distances of the tips from that of the thumb, (T, F), length units.
+        apart: Those of the recording, (T, F), metres.
+        pinches: Finger, first frame, frame after the last, and largest distance of the tips, of each pinch.
+    """
+
+    motion: Motion
+    hand: Hand
+    fingers: Sequence[str]
+    errors: Array
+    trust: Array
+    reach: float
+    gaps: Array
+    apart: Array
+    pinches: Sequence[tuple[str, int, int, float]]
+
+
+def findings_of(figures: HandFigures) -> tuple[Finding, ...]:
+    """Return the findings about a hand, the worst first."""
+    found = [*_tips(figures), *_pinches(figures), *_false_pinches(figures), *_unseen(figures), *_limits(figures),
+             *_velocities(figures)]  # fmt: skip
+    return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
+
+
+def verdict_of(findings: Sequence[Finding]) -> str:
+    """Return ``"good"``, ``"look"`` or ``"failed"``."""
+    levels = {one.level for one in findings}
+    return "failed" if "failed" in levels else "look" if "look" in levels else "good"
+
+
+def _unit(figures: HandFigures) -> float | None:
+    """Return the length unit of the skeleton in metres."""
+    return figures.motion.skeleton.meters_per_unit
+
+
+def _tips(figures: HandFigures) -> list[Finding]:
+    """Return findings about tips that are far from their targets."""
+    seen = figures.trust > 0.0
+    mean = float(figures.errors[seen].mean()) if seen.any() else 0.0
+    level = "failed" if mean > _OFF[1] * figures.reach else "look" if mean > _OFF[0] * figures.reach else ""
+    if level:
+        share = 100.0 * mean / figures.reach
+        text = f"tips are {length_text(mean, _unit(figures))} from their targets on average, {share:.0f} % of the hand"
+        return [Finding("body", "tips", level, (), text)]
+    out = list[Finding]()
+    for k, name in enumerate(figures.fingers):
+        own = figures.errors[seen[:, k], k]
+        if len(own) and float(own.mean()) > _FINGER_OFF * figures.reach:
+            text = f"its tip is {length_text(float(own.mean()), _unit(figures))} from its target on average"
+            out.append(Finding(name, "tips", "look", (), text))
+    return out
+
+
+def _pinches(figures: HandFigures) -> list[Finding]:
+    """Return a finding for each finger whose pinches the hand does not close."""
+    out, metre = list[Finding](), 1.0 / (_unit(figures) or 1.0)
+    for name in figures.fingers[1:]:
+        mine = [one for one in figures.pinches if one[0] == name]
+        missed = [one for one in mine if one[3] > _TOUCH * metre]
+        if missed:
+            frames = tuple(k for one in missed for k in range(one[1], one[2]))
+            far = length_text(max(one[3] for one in missed), _unit(figures))
+            text = f"{len(missed)} of {len(mine)} pinches with the thumb do not close: tips stay up to {far} apart"
+            out.append(Finding(name, "pinch", "look", frames, text))
+    return out
+
+
+def _false_pinches(figures: HandFigures) -> list[Finding]:
+    """Return a finding for each finger that touches the thumb while the recorded one is away."""
+    out, metre = list[Finding](), 1.0 / (_unit(figures) or 1.0)
+    for k, name in enumerate(figures.fingers):
+        wrong = np.flatnonzero((figures.gaps[:, k] < _NEARLY * metre) & (figures.apart[:, k] > AWAY))
+        if k > 0 and len(wrong):
+            text = "its tip touches the thumb while the recorded one is away"
+            out.append(Finding(name, "false pinch", "look", tuple(wrong.tolist()), text))
+    return out
+
+
+def _unseen(figures: HandFigures) -> list[Finding]:
+    """Return a finding about frames in which fingers were not seen, so that they hold."""
+    frames = np.flatnonzero((figures.trust <= 0.0).any(1))
+    if not len(frames):
+        return []
+    share = len(frames) / len(figures.trust)
+    level = "look" if share > 0.1 else "note"
+    text = f"fingers that were not seen hold in {100.0 * share:.0f} % of the frames"
+    return [Finding("body", "gap", level, tuple(frames.tolist()), text)]
+
+
+def _limits(figures: HandFigures) -> list[Finding]:
+    """Return notes on joints that are often at a limit."""
+    skeleton, q, out = figures.motion.skeleton, figures.motion.q, list[Finding]()
+    for name in figures.fingers:
+        finger = figures.hand.finger(name)
+        for key in finger.joints if finger is not None else ():
+            row = skeleton.value_index(key)
+            limit = skeleton.joints[row].limit
+            if isinstance(limit, Interval) and key not in figures.hand.coupled:
+                values = q[:, skeleton.q_slice(row).start]
+                share = float(((values <= limit.lower + _NEAR_LIMIT) | (values >= limit.upper - _NEAR_LIMIT)).mean())
+                if share >= _AT_LIMIT:
+                    text = f"{key} is at a limit in {100.0 * share:.0f} % of the frames"
+                    out.append(Finding(name, "limits", "note", (), text))
+    return out
+
+
+def _velocities(figures: HandFigures) -> list[Finding]:
+    """Return a note on joints that turn faster than their file allows."""
+    skeleton = figures.motion.skeleton
+    fast, frames = list[str](), set[int]()
+    for row, joint in enumerate(skeleton.joints):
+        if joint.velocity is None or joint.kind.q_size != 1:
+            continue
+        speeds = np.abs(np.diff(figures.motion.q[:, skeleton.q_slice(row).start])) * figures.motion.fps
+        over = np.flatnonzero(speeds > _FASTER * joint.velocity)
+        if len(over):
+            fast.append(str(skeleton.joint_keys[row]))
+            frames |= {int(k) + 1 for k in over}
+    if not fast:
+        return []
+    text = (
+        f"{', '.join(fast[:4])}{' and others' if len(fast) > 4 else ''} turn faster than their file allows in"
+        f" {frames_text(sorted(frames))}; velocity='file' keeps these limits"
+    )
+    return [Finding("body", "velocity", "note", (), text)]

@@ -1,0 +1,47 @@
+"""Pinches of a recorded hand: when thumb and finger touch, and how far a hand has closed one in each frame."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.model.anatomy.feet import runs
+from synovia.model.geometry import Array
+
+CLOSED: Final = 0.02  # metres between the recorded tips within which they touch
+OPEN: Final = 0.025  # from which they part again
+AWAY: Final = 0.04  # from which tips that nearly touch would be a false pinch
+CLEAR: Final = 0.012  # metres that the tips of the hand keep then
+ONSET: Final = 0.15  # seconds in which a hand closes, and opens again
+
+
+def closed_frames(apart: Array) -> NDArray[np.bool_]:
+    """Return when recorded tips touch, (T, F), with hysteresis, for their distances (T, F) in metres."""
+    out = np.zeros(apart.shape, bool)
+    for f in range(apart.shape[1]):
+        low, high = apart[:, f] < CLOSED, apart[:, f] >= OPEN
+        for first, end in runs(~high):
+            begun = np.flatnonzero(low[first:end])
+            if len(begun):
+                out[first + int(begun[0]) : end, f] = True
+    return out
+
+
+def closing_shares(closed: NDArray[np.bool_], fps: float) -> Array:
+    """Return how far each pinch is closed, (T, F) from 0 to 1: it closes and opens smoothly, before and after."""
+    count, width = len(closed), max(1.0, ONSET * fps)
+    out = np.zeros(closed.shape)
+    times = np.arange(count)
+    for f in range(closed.shape[1]):
+        for first, end in runs(closed[:, f]):
+            off = np.maximum(np.maximum(first - times, times - (end - 1)), 0) / width
+            u = np.clip(1.0 - off, 0.0, 1.0)
+            out[:, f] = np.maximum(out[:, f], u * u * u * (u * (6.0 * u - 15.0) + 10.0))
+    return out
+
+
+def windows(active: NDArray[np.bool_]) -> list[tuple[int, int]]:
+    """Return the runs of frames in which any pinch is at work, (first, end)."""
+    return runs(np.asarray(active.any(1)))

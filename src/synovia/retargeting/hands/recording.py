@@ -1,0 +1,131 @@
+"""A recorded hand: 21 points over time, with gaps filled, its side, its palm, and its unit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.clips.points import confidence_of
+from synovia.errors import InputError
+from synovia.model.anatomy.feet import frames_text
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, hand_points, palm_of, side_of
+from synovia.model.anatomy.names import SIDES
+from synovia.model.geometry import Array, dimensions
+
+_SHORT: Final = 0.3  # seconds of a gap that is filled as if the point had been seen
+_FILLED: Final = 0.5  # trust in such a point
+_PALM: Final = 0.09  # metres from the wrist to the knuckle of the middle finger of an adult
+_METRES: Final = (0.04, 0.15)  # such a length in this range is in metres
+_MIDDLE: Final = FINGER_POINTS["middle"][0]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recording:
+    """A recorded hand.
+
+    Attributes:
+        places: The points, (T, 21, 3), in their own unit; gaps are filled.
+        trust: How far each point counts, (T, 21): 1 where it was seen, 0 in long gaps.
+        side: ``"left"`` or ``"right"``.
+        palms: Frames of the palm, (T, 4, 4), with the axes of ``Hand.frame``.
+        metre: Length of a metre in the unit of the points.
+        notes: What was filled or guessed.
+    """
+
+    places: Array
+    trust: Array
+    side: str
+    palms: Array
+    metre: float
+    notes: tuple[str, ...]
+
+    def __len__(self) -> int:
+        """Return the number of frames."""
+        return len(self.places)
+
+    def local(self) -> Array:
+        """Return the points in the frame of the palm, (T, 21, 3)."""
+        R, p = self.palms[:, :3, :3], self.palms[:, :3, 3]
+        return np.einsum("tji,tkj->tki", R, self.places - p[:, None])
+
+    def known(self, finger: str) -> bool:
+        """Return whether all points of a finger were seen in some frame."""
+        return bool((self.trust[:, FINGER_POINTS[finger]] > 0.0).any(0).all())
+
+
+def read_recording(points: Any, confidence: Any, side: str | None, fps: float) -> Recording:
+    """Return 21 points over time as a recording.
+
+    Args:
+        points: (T, 21, 3), or (21, 3) for one frame; NaN where a point was not seen.
+        confidence: (T, 21), (T,) or (21,), 0 for not seen; None if all points count alike.
+        side: ``"left"`` or ``"right"``; None to find it.
+        fps: Frames per second, for the length of gaps.
+
+    Raises:
+        InputError: If shapes or values cannot be used, or the palm is not seen.
+    """
+    if side is not None and side not in SIDES:
+        raise InputError("source_side", value=side, expected="'left', 'right' or None")
+    given = np.asarray(points, np.float64)[None] if dimensions(points) == 2 else points
+    places = hand_points(given)
+    if len(places) == 0:
+        raise InputError("points", value=places.shape, expected=f"(T, {COUNT}, 3) with a frame or more")
+    weights = _confidence(confidence, len(places))
+    seen = np.isfinite(places[:, :, 0]) & (weights > 0.0)
+    notes = list[str]()
+    trust = np.where(seen, weights / max(float(weights.max()), 1e-300), 0.0)
+    if not seen[:, [WRIST, *KNUCKLES]].any(0).all():
+        raise InputError("points", value="wrist or knuckles never seen", expected="the wrist and four knuckles")
+    places, trust = _filled(places, seen, trust, _SHORT * fps, notes)
+    found = side_of(places)
+    if side is not None and side != found and len(places) > 1:
+        notes.append(f"by its shape, the recorded hand would be a {found} one")
+    palms = palm_of(places, side or found)
+    if np.isnan(palms).any():
+        frame = int(np.flatnonzero(np.isnan(palms).any((1, 2)))[0])
+        raise InputError("points", where=f"frame {frame}", value="wrist and knuckles in line", expected="a palm")
+    length = float(np.median(np.linalg.norm(places[:, _MIDDLE] - places[:, WRIST], axis=1)))
+    metre = 1.0 if _METRES[0] <= length <= _METRES[1] else length / _PALM
+    return Recording(places, trust, side or found, palms, metre, tuple(notes))
+
+
+def _confidence(confidence: Any, count: int) -> Array:
+    """Return the confidence of each point in each frame, (T, 21)."""
+    if confidence is not None and np.shape(confidence) == (count,) and count != COUNT:
+        confidence = np.repeat(np.asarray(confidence, np.float64)[:, None], COUNT, axis=1)
+    return np.array(confidence_of(confidence, count, COUNT))
+
+
+def _filled(
+    places: Array, seen: NDArray[np.bool_], trust: Array, short: float, notes: list[str]
+) -> tuple[Array, Array]:
+    """Return the points with gaps filled by interpolation, and how far each counts; add what was filled to notes."""
+    places, trust = places.copy(), trust.copy()
+    times = np.arange(len(places))
+    unseen = list[int]()
+    for k in range(COUNT):
+        there = seen[:, k]
+        if there.all():
+            continue
+        if not there.any():
+            unseen.append(k)
+            continue
+        for axis in range(3):
+            places[~there, k, axis] = np.interp(times[~there], times[there], places[there, k, axis])
+        edges = np.flatnonzero(np.diff(np.concatenate([[True], there, [True]]).astype(np.int8)))
+        for first, end in edges.reshape(-1, 2).tolist():
+            inner = first > 0 and end < len(places)
+            trust[first:end, k] = _FILLED if inner and end - first <= short else 0.0
+    gone = np.flatnonzero(~seen.any(1))
+    if len(gone):
+        notes.append(f"the hand is not seen in {frames_text(tuple(gone.tolist()))}")
+    elif not seen.all():
+        notes.append(f"points are missing in {frames_text(tuple(np.flatnonzero(~seen.all(1)).tolist()))}")
+    middle = np.nanmean(places, axis=1) if unseen else np.zeros(0)
+    for k in unseen:
+        places[:, k] = middle
+    return places, trust

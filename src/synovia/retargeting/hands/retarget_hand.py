@@ -1,0 +1,271 @@
+"""``retarget_hand``: carry a recorded hand of 21 points over to any hand."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.arguments import check_kind
+from synovia.errors import InputError
+from synovia.ik.solution import length_text
+from synovia.model import Skeleton
+from synovia.model.anatomy.feet import runs
+from synovia.model.anatomy.hands.find import hand_of
+from synovia.model.anatomy.hands.hand import Hand
+from synovia.model.geometry import Array, is_number
+from synovia.model.loops.closing import refuse_loops
+from synovia.model.motion import Motion
+from synovia.model.pose import world_frames
+from synovia.retargeting.hands.aims import Aims, aims_of
+from synovia.retargeting.hands.follower import HandFollower
+from synovia.retargeting.hands.judge import HandFigures, findings_of, verdict_of
+from synovia.retargeting.hands.pinches import AWAY, CLEAR, closed_frames, closing_shares, windows
+from synovia.retargeting.hands.recording import read_recording
+from synovia.retargeting.judging import Finding, aligned
+from synovia.text import counted
+
+_SAME: Final = 1e-3  # radians, length units: poses this near go on as one
+_ON: Final = 8  # frames that are solved again after a pinch before they are compared
+
+
+@dataclass(frozen=True, slots=True)
+class HandPinch:
+    """A pinch of a recorded hand.
+
+    Attributes:
+        finger: The finger that touches the thumb.
+        first: Its first frame.
+        end: The frame after its last.
+        distance: Largest distance of the two tips of the hand that follows, length units.
+    """
+
+    finger: str
+    first: int
+    end: int
+    distance: float
+
+
+@dataclass(frozen=True, eq=False)
+class RetargetedHand:
+    """A recorded hand carried over to another hand, with a report.
+
+    Attributes:
+        motion: The motion of the whole skeleton; joints other than those of the hand stay in its rest pose.
+        hand: The hand that follows.
+        fingers: Names of the fingers that follow, thumb first.
+        scale: Length of the hand for a unit of the points.
+        source_side: The side of the recorded hand.
+        mirrored: Whether it is the other side than that of the hand.
+        targets: Where the tips should be in the world, (T, F, 3), length units.
+        tips: Where they are, (T, F, 3).
+        pinches: Pinches of the recording, in the order of time.
+        reach: Mean distance of the tips of the straight fingers from the origin, by which errors are judged.
+        notes: What was filled, guessed or left out.
+
+    Example:
+        >>> import numpy as np
+        >>> import synovia as sy
+        >>> hand = sy.bundled("humanoid_hands")
+        >>> points = sy.hand_landmarks(hand.rest_pose(), "left")
+        >>> answer = sy.retarget_hand(np.repeat(points[None], 10, axis=0), hand, fps=30, side="left")
+        >>> len(answer.motion), answer.fingers
+        (10, ('thumb', 'index', 'middle', 'ring', 'little'))
+    """
+
+    motion: Motion
+    hand: Hand
+    fingers: tuple[str, ...]
+    scale: float
+    source_side: str
+    mirrored: bool
+    targets: Array
+    tips: Array
+    pinches: tuple[HandPinch, ...]
+    reach: float
+    notes: tuple[str, ...]
+    apart: Array
+    trust: Array
+
+    @cached_property
+    def errors(self) -> Array:
+        """Distances of the tips from their targets, (T, F), length units."""
+        return np.linalg.norm(self.tips - self.targets, axis=-1)
+
+    @cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """What is wrong or notable, the worst first."""
+        figures = HandFigures(
+            self.motion, self.hand, self.fingers, self.errors, self.trust, self.reach, self._gaps, self.apart,
+            [(one.finger, one.first, one.end, one.distance) for one in self.pinches],
+        )  # fmt: skip
+        return findings_of(figures)
+
+    @cached_property
+    def _gaps(self) -> Array:
+        """Distances of the tips from that of the thumb, (T, F), length units."""
+        return np.linalg.norm(self.tips - self.tips[:, :1], axis=-1)
+
+    @property
+    def verdict(self) -> str:
+        """``"good"``, ``"look"`` (look at it before you use it) or ``"failed"``."""
+        return verdict_of(self.findings)
+
+    def __repr__(self) -> str:
+        """Return the motion, the number of fingers, and the verdict."""
+        return f"RetargetedHand({self.motion!r}, {counted(len(self.fingers), 'finger')}, {self.verdict})"
+
+    def report(self) -> str:
+        """Return the fingers with their errors, pinches, notes and findings as text."""
+        unit = self.motion.skeleton.meters_per_unit
+        rows = [("finger", "joints", "mean error", "95 %", "largest")]
+        for k, name in enumerate(self.fingers):
+            finger = self.hand.finger(name)
+            joints = str(len(finger.joints)) if finger is not None else ""
+            e = self.errors[:, k]
+            mean, most, worst = (length_text(float(v), unit) for v in (e.mean(), np.quantile(e, 0.95), e.max()))
+            rows.append((name, joints, mean, most, worst))
+        side = f" {self.hand.side}" if self.hand.side else ""
+        mirrored = ", mirrored" if self.mirrored else ""
+        lines = aligned(rows)
+        lines.append(
+            f"a recorded {self.source_side} hand on the{side} hand at {self.hand.palm!r}{mirrored}: scale"
+            f" {self.scale:.4g}, {counted(len(self.motion), 'frame')} at {self.motion.fps:g} fps"
+        )
+        for name in self.fingers[1:]:
+            mine = [one for one in self.pinches if one.finger == name]
+            if mine:
+                far = length_text(max(one.distance for one in mine), unit)
+                long = counted(sum(one.end - one.first for one in mine), "frame")
+                lines.append(f"pinches of thumb and {name}: {len(mine)}, {long}, tips at most {far} apart")
+        lines += [f"note: {note}" for note in self.notes]
+        lines += [str(one) for one in self.findings]
+        lines.append(f"verdict: {self.verdict}")
+        return "\n".join(lines)
+
+
+def retarget_hand(
+    points: Any,
+    skeleton: Skeleton,
+    *,
+    fps: float,
+    side: str | None = None,
+    source_side: str | None = None,
+    scale: float | None = None,
+    frame: Literal["palm", "given"] = "palm",
+    origin: str | int | None = None,
+    confidence: Any = None,
+    velocity: Any = None,
+    name: str = "hand",
+) -> RetargetedHand:
+    """Carry a recorded hand of 21 points over to any hand, within its limits.
+
+    The tips of the fingers go where those of the recording are, relative to the palm and scaled by the size of the
+    hands, and their last segments point as those of the recording, as far as this costs the tips little. Where limits
+    and lengths do not permit this, the squared distances are least. While recorded tips of thumb and finger are within
+    20 mm of each other, those of the hand touch: this comes before everything else. A pinch closes and opens within
+    0.15 s, and ends where the recorded tips are 25 mm apart. Tips of the hand that would nearly touch while those of
+    the recording are more than 40 mm apart keep 12 mm. Where nothing else decides, joints stay where they were in the
+    frame before, and near the rest pose. Joints that follow others, and limits, hold exactly.
+
+    Args:
+        points: The points in the order of MediaPipe and MANO, (T, 21, 3): wrist, then four of each finger from the
+            thumb to the little finger, base to tip. Any frame and scale; NaN where a point was not seen. If the hand
+            has no plausible size in metres, its palm counts as 90 mm.
+        skeleton: The skeleton of the hand, or a body with one.
+        fps: Frames per second.
+        side: The hand that follows, ``"left"`` or ``"right"``, which a body with two needs.
+        source_side: The side of the recorded hand; None to find it.
+        scale: Length of the hand for a unit of the points; None to take it from the lengths of the fingers.
+        frame: ``"palm"`` lays palm on palm in each frame, and mirrors a hand of the other side. ``"given"`` takes the
+            points relative to the wrist, in the axes of the base of the hand, about ``origin``; the wrist of a hand
+            without an arm then moves too.
+        origin: With ``"given"``, the joint or link where the wrist of the recording is; None for the palm.
+        confidence: Confidence of the points, (T, 21), (T,) or (21,), 0 for not seen; None if all count alike.
+        velocity: Highest velocity of the joints, radians per second: a number, by joint, or ``"file"`` for those of the
+            file; None for 15 rad/s. A free joint of a body stays.
+        name: Name of the motion.
+
+    Raises:
+        InputError: If a value cannot be used.
+        UnsupportedError: If no hand is found, or several and ``side`` does not choose, or the hand has loops.
+        UnknownNameError: If a joint does not exist.
+
+    References:
+        Handa et al. (2020), *DexPilot*; Qin et al. (2023), *AnyTeleop*, for vectors from palm to tip. Both hold pinches
+        by weights, so that tips stop apart.
+    """
+    check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+    if not is_number(fps) or not 0.0 < fps < math.inf:
+        raise InputError("fps", value=fps, expected="frames per second above 0")
+    refuse_loops(skeleton, "retarget_hand")
+    hand = hand_of(skeleton, side)
+    recording = read_recording(points, confidence, source_side, float(fps))
+    rest = skeleton.rest_pose()
+    aims = aims_of(recording, skeleton, hand, frame, origin, scale, _matrices(skeleton, np.array(rest.q)))
+    follower = HandFollower(skeleton, aims.fingers, float(fps), velocity, aims.wrist)
+    metre = 1.0 / (skeleton.meters_per_unit or 1.0)
+    closed = closed_frames(aims.apart)
+    q = _followed(follower, aims, closed, np.array(rest.q), float(fps), CLEAR * metre)
+    motion = Motion(skeleton, q, float(fps), name=name)
+    tips, _ = follower.tips_at(motion.q)
+    gaps = np.linalg.norm(tips - tips[:, :1], axis=-1)
+    pinches = [
+        HandPinch(finger.name, int(first), int(end), float(gaps[first:end, k].max()))
+        for k, finger in enumerate(aims.fingers)
+        if k > 0
+        for first, end in runs(closed[:, k])
+    ]
+    return RetargetedHand(
+        motion, hand, tuple(finger.name for finger in aims.fingers), aims.scale, recording.side, aims.mirrored,
+        aims.tips, tips, tuple(sorted(pinches, key=lambda one: one.first)), aims.reach,
+        (*recording.notes, *hand.notes, *aims.notes), aims.apart, aims.trust,
+    )  # fmt: skip
+
+
+def _matrices(skeleton: Skeleton, q: Array) -> Array:
+    """Return the world frames of all joints at a pose, (n, 4, 4)."""
+    frames = world_frames(skeleton, q[None])[0]
+    out = np.tile(np.eye(4), (len(frames), 1, 1))
+    out[:, :3, :3], out[:, :3, 3] = frames[:, :9].reshape(-1, 3, 3), frames[:, 9:]
+    return out
+
+
+def _followed(
+    follower: HandFollower, aims: Aims, closed: NDArray[np.bool_], start: Array, fps: float, clear: float
+) -> Array:
+    """Return the poses of all frames, (T, nq): first without pinches, then again where these are at work."""
+    table, weights = follower.table(aims.tips, aims.directions, aims.trust)
+    q = follower.follow(table, weights, follower.first(table, weights, start))
+    tips, thumb = follower.tips_at(q)
+    free = np.einsum("tji,tkj->tki", thumb, tips - tips[:, :1])  # from the tip of the thumb, in its frame
+    far = np.maximum(np.linalg.norm(free, axis=-1), 1e-12)
+    shares = closing_shares(closed, fps)
+    near = aims.apart > AWAY
+    shares = np.where(near, np.minimum(shares, np.maximum(1.0 - clear / far, 0.0)), shares)
+    vectors: Array = (1.0 - shares)[..., None] * free
+    pushed = near & (far < clear)  # false pinches
+    vectors = np.where(pushed[..., None], clear / far[..., None] * free, vectors)
+    on = (shares > 0.0) | pushed
+    on[:, 0] = False
+    if not on.any():
+        return q
+    follower.pinch(table, weights, vectors, on)
+    end = 0
+    for first, last in windows(on):
+        if last <= end:
+            continue
+        before = q[max(first - 1, 0)] if first > 0 else follower.first(table, weights, q[0])
+        begin, done = first, False
+        while not done:
+            until = min(max(last, begin) + _ON, len(q))
+            again = follower.follow(table[begin:until], weights[begin:until], before)
+            done = until == len(q) or (not on[until - 1].any() and np.abs(again[-1] - q[until - 1]).max() <= _SAME)
+            q[begin:until] = again
+            before, begin = again[-1], until
+        end = begin
+    return q

@@ -1,0 +1,199 @@
+"""A recorded hand of 21 points on other hands: tips, pinches, sides, gaps, limits, and what is told."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import synovia as sy
+
+Array = NDArray[np.float64]
+TIPS = {"thumb": 4, "index": 8, "middle": 12, "ring": 16, "little": 20}
+# Of the shared recording, from the table of its peer: mean error of vectors from the palm to the tips and largest step
+# (method "vector"), and mean distance of pinched tips (method "dexpilot"); millimetres and radians
+PEER = {
+    "allegro": ("wrist", 1.6, 38.8, 0.85, 4.6),
+    "shadow": ("palm", 1.2, 16.5, 0.52, 4.1),
+    "leap": ("base", 1.6, 42.6, 0.86, 4.9),
+    "ability": ("base_link", 1.0, 20.4, 0.97, 8.3),
+    "inspire": ("base", 1.15, 25.5, 1.06, 48.1),
+}
+
+
+@pytest.fixture(scope="module")
+def body() -> sy.Skeleton:
+    return sy.bundled("humanoid_hands")
+
+
+def curling(body: sy.Skeleton, side: str, frames: int = 40) -> sy.Motion:
+    """Return a clip in which the fingers of a hand close and open."""
+    hand = sy.hand_of(body, side)
+    q = np.tile(body.rest_q, (frames, 1))
+    for finger in hand.fingers[1:]:
+        for key in finger.flexion:
+            row = body.value_index(key)
+            joint, part = body.joints[row], body.q_slice(row)
+            if joint.kind is sy.Kind.HINGE and isinstance(joint.limit, sy.Interval):
+                far = joint.limit.upper if abs(joint.limit.upper) > abs(joint.limit.lower) else joint.limit.lower
+                q[:, part.start] = 0.5 * far * np.sin(np.linspace(0.0, np.pi, frames))
+    return sy.Motion(body, q, 30.0)
+
+
+def pinching(body: sy.Skeleton, finger: str = "index", frames: int = 60) -> Array:
+    """Return 21 points of an open right hand whose finger touches the thumb in frames 20 to 39."""
+    points = np.repeat(sy.hand_landmarks(body.rest_pose(), "right")[None], frames, axis=0)
+    points *= 0.09 / np.linalg.norm(points[0, 9] - points[0, 0])
+    tip, thumb = TIPS[finger], TIPS["thumb"]
+    share = np.interp(np.arange(frames), [10, 20, 39, 49], [0.0, 1.0, 1.0, 0.0])
+    middle = 0.5 * (points[:, tip] + points[:, thumb])
+    for k in (tip, thumb):
+        points[:, k] += share[:, None] * (middle - points[:, k])
+    return points
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_hand_follows_its_own_points_and_those_of_the_other_side(body: sy.Skeleton, side: str) -> None:
+    points = sy.hand_landmarks(curling(body, "right"), "right")
+    answer = sy.retarget_hand(points, body, fps=30, side=side)
+    assert answer.source_side == "right"
+    assert answer.mirrored == (side == "left")
+    assert answer.verdict == "good", answer.report()
+    assert answer.scale == pytest.approx(1.0, rel=0.02)
+    assert answer.errors.mean() < 0.06 * answer.reach
+    others = [row for row in range(len(body)) if not str(body.joint_names[row]).startswith(f"{side}_")]
+    for row in others:
+        assert not np.diff(answer.motion.q[:, body.q_slice(row)], axis=0).any()
+
+
+def test_points_may_be_in_any_frame_and_scale(body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(curling(body, "right"), "right")
+    turn = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
+    turn *= np.sign(np.linalg.det(turn))
+    moved = 850.0 * points @ turn.T + (3.0, -2.0, 9.0)
+    one, two = (sy.retarget_hand(p, body, fps=30, side="right") for p in (points, moved))
+    np.testing.assert_allclose(one.tips, two.tips, atol=2e-3 * one.reach)
+    assert two.scale == pytest.approx(one.scale / 850.0, rel=1e-6)
+
+
+@pytest.mark.parametrize("finger", ["index", "middle"])
+def test_a_pinch_closes_exactly_and_opens_again(body: sy.Skeleton, finger: str) -> None:
+    answer = sy.retarget_hand(pinching(body, finger), body, fps=30, side="right")
+    mine = [one for one in answer.pinches if one.finger == finger]
+    assert len(mine) == 1
+    assert mine[0].first <= 20
+    assert mine[0].end >= 40
+    assert mine[0].distance < 1e-4, answer.report()
+    k = answer.fingers.index(finger)
+    gaps = np.linalg.norm(answer.tips[:, k] - answer.tips[:, 0], axis=-1)
+    assert gaps[0] > 0.03
+    assert gaps[-1] > 0.03
+    steps = np.abs(np.diff(answer.motion.q, axis=0)).max()
+    assert steps <= 15.0 / 30.0 + 1e-9
+    assert not any(one.cause == "pinch" for one in answer.findings)
+
+
+def test_gaps_are_filled_and_told(body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(curling(body, "right"), "right")
+    whole = sy.retarget_hand(points, body, fps=30, side="right")
+    some = points.copy()
+    some[10:13, 5:9] = np.nan
+    short = sy.retarget_hand(some, body, fps=30, side="right")
+    assert any("missing in frames 10-12" in note for note in short.notes)
+    assert np.abs(short.tips - whole.tips).max() < 0.05 * whole.reach
+    some[8:30] = np.nan
+    long = sy.retarget_hand(some, body, fps=30, side="right")
+    assert any("not seen in frames 8-29" in note for note in long.notes)
+    assert long.verdict == "look"
+    assert any(one.cause == "gap" for one in long.findings)
+    assert np.isfinite(long.motion.q).all()
+
+
+def test_confidence_of_zero_counts_as_not_seen(body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(curling(body, "right"), "right")
+    wild, confidence = points.copy(), np.ones(points.shape[:2])
+    wild[15, 8] += 0.5
+    confidence[15, 8] = 0.0
+    one, two = (
+        sy.retarget_hand(points, body, fps=30, side="right"),
+        sy.retarget_hand(wild, body, fps=30, side="right", confidence=confidence),
+    )
+    assert np.abs(one.tips - two.tips).max() < 0.05 * one.reach
+
+
+def test_what_cannot_be_used_is_told(body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(body.rest_pose(), "right")[None]
+    wrong = [
+        ({"points": points[:, :20]}, "21"),
+        ({"fps": 0}, "fps"),
+        ({"side": None}, "2 hands are found"),
+        ({"side": "up"}, "'left', 'right'"),
+        ({"source_side": "up"}, "source_side"),
+        ({"frame": "camera"}, "'palm' or 'given'"),
+        ({"origin": "hips"}, "origin"),
+        ({"scale": -1.0}, "scale"),
+        ({"velocity": -1.0}, "velocity"),
+        ({"frame": "given", "side": "left"}, "source_side="),
+        ({"points": np.full((3, 21, 3), np.nan)}, "points"),
+    ]
+    for given, text in wrong:
+        arguments = {"points": points, "fps": 30, "side": "right"} | given
+        with pytest.raises(sy.SynoviaError, match=text):
+            sy.retarget_hand(arguments.pop("points"), body, **arguments)
+    with pytest.raises(sy.UnsupportedError, match="no hand is found"):
+        sy.retarget_hand(points, sy.bundled("arm7"), fps=30)
+
+
+def test_one_frame_is_a_clip(body: sy.Skeleton) -> None:
+    answer = sy.retarget_hand(sy.hand_landmarks(body.rest_pose(), "right"), body, fps=30, side="right")
+    assert len(answer.motion) == 1
+
+
+def _followers_hold(skeleton: sy.Skeleton, q: Array) -> bool:
+    for row, leader in skeleton.leader_rows.items():
+        mimic, own, other = skeleton.joints[row].mimic, skeleton.q_slice(row).start, skeleton.q_slice(leader).start
+        assert mimic is not None
+        if np.abs(q[:, own] - mimic.ratio * q[:, other] - mimic.offset).max() > 1e-12:
+            return False
+    return True
+
+
+@pytest.mark.shared_data
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", PEER)
+def test_the_recorded_hand_on_robot_hands(shared_data: Path, name: str) -> None:
+    points = np.load(shared_data / "hands" / "human_right_hand.npz")["joints"]
+    origin, scale, vector, step, pinch = PEER[name]
+    skeleton = sy.load_skeleton(shared_data / "hands" / f"{name}_hand_right.urdf")
+    answer = sy.retarget_hand(points, skeleton, fps=30, frame="given", origin=origin, scale=scale)
+    q = answer.motion.q
+    assert 1e3 * answer.errors.mean() <= 1.03 * vector + 0.3
+    assert np.abs(np.diff(q, axis=0)).max() <= 1.05 * step
+    gaps = np.linalg.norm(answer.tips - answer.tips[:, :1], axis=-1)
+    ends = [TIPS[finger] for finger in answer.fingers]
+    apart = np.linalg.norm(points[:, ends] - points[:, [4]], axis=-1)
+    closed = apart < 0.02
+    closed[:, 0] = False
+    assert 1e3 * gaps[closed].mean() <= pinch + 3.0
+    assert np.sum((gaps < 0.01) & (apart > 0.04)) <= 3
+    missed = {one.finger for one in answer.pinches if one.distance > 0.002}
+    assert missed == {one.limb for one in answer.findings if one.cause == "pinch"}
+    for row, joint in enumerate(skeleton.joints):
+        if isinstance(joint.limit, sy.Interval) and not joint.mimic:
+            values = q[:, skeleton.q_slice(row).start]
+            assert values.min() >= joint.limit.lower
+            assert values.max() <= joint.limit.upper
+    assert _followers_hold(skeleton, np.array(q))
+
+
+def test_the_command_carries_a_recording(tmp_path: Path, body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(curling(body, "right"), "right")
+    np.savez(tmp_path / "hand.npz", joints=points, fps=60.0)
+    outcome = sy.jobs.RetargetHand("humanoid_hands", side="left")(tmp_path / "hand.npz", tmp_path / "out.npz")
+    assert outcome.figures["verdict"] == "good"
+    assert "pinches" in outcome.json()
+    motion = sy.load_motion(tmp_path / "out.npz")
+    assert motion.fps == 60.0
+    assert len(motion) == len(points)
