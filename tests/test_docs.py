@@ -187,6 +187,10 @@ MAY_END = {"solve": (0, 1), "animate": (0, 1)}
 
 # What the words of a page say of its results, beside the values in comments of its code.
 CLAIMS = {
+    "guides/robot-hand.md": """
+assert "pinches of thumb and index" in answer.report()
+assert sy.load_motion("hand.csv", skeleton=robot).q.shape == (60, 12)
+""",
     "guides/fingers.md": """
 assert "left index" in answer.report()
 for name in ("left_index_2", "right_ring_2"):
@@ -229,6 +233,32 @@ sy.save_motion(sy.load_motion("walk.bvh")[:40], "clips/walk.bvh", force=True)
 
 # What a page takes as given, before its first block.
 SETUP = {
+    "guides/robot-hand.md": """
+def at(*place):
+    out = np.eye(4)
+    out[:3, 3] = place
+    return out
+
+joints = [sy.Joint("palm", kind=sy.Kind.FIXED)]
+rows = (("thumb", (0.05, 0.02, 0.02), (0.0, 1.0, 0.0)), ("index", (0.03, 0.09, 0.0), (0.0, 0.0, 1.0)),
+        ("middle", (0.0, 0.095, 0.0), (0.0, 0.0, 1.0)))
+for finger, place, axis in rows:
+    above, rest = "palm", at(*place)
+    for k, length in enumerate((0.005, 0.045, 0.03, 0.025)):
+        low, high = (-1.6, 1.6) if k == 0 else (-0.2, 1.7)
+        about, limit = axis if k == 0 else (1, 0, 0), sy.Interval(low, high)
+        joints.append(sy.Joint(f"{finger}_{k + 1}", above, kind=sy.Kind.HINGE, rest=rest, axis=about, limit=limit))
+        above, rest = f"{finger}_{k + 1}", at(0.0, length, 0.0)
+    joints.append(sy.Joint(f"{finger}_tip", above, kind=sy.Kind.FIXED, rest=rest))
+sy.write_skeleton(sy.Skeleton(joints, name="right_robot_hand", meters_per_unit=1.0), "robot_hand.toml", force=True)
+own = sy.hand_landmarks(sy.bundled("humanoid_hands").rest_pose(), "right")
+recorded = np.repeat(own[None], 60, axis=0)
+share = np.interp(np.arange(60), [10, 20, 39, 49], [0.0, 1.0, 1.0, 0.0])
+middle = 0.5 * (recorded[:, 8] + recorded[:, 4])
+for k in (4, 8):
+    recorded[:, k] += share[:, None] * (middle - recorded[:, k])
+np.savez("hand.npz", joints=recorded)
+""",
     "guides/fingers.md": """
 import dataclasses
 

@@ -155,8 +155,7 @@ _OTHERS: Final = {
         *(("float64", 2),) * 2, ("int32", 2), ("float64", 3), ("int32", 2), *(("float64", 2),) * 2,
     ),
     "pursuit.follow.pursue": (
-        ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), *(("float64", 1),) * 4, ("float64", 2),
-        ("float64", 1),
+        ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), *(("float64", 1),) * 3, ("float64", 2),
     ),
     "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),

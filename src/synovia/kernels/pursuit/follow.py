@@ -38,6 +38,7 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.linear import factor_ldl, finish_ldl
 from synovia.kernels.math.rotations import load_quat
+from synovia.kernels.math.vectors import dot
 from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.chart import move, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
@@ -53,6 +54,8 @@ LARGEST = F(0.4)  # radians or reaches: a longer step is shortened
 ROUNDS = 12  # changes of the active set in a step
 LEAST = F(1e-12)  # damping in any case
 FREE, LOW, HIGH = F(0), F(-1), F(1)
+LEAST_STIFF, MOST_STIFF = F(1e-2), F(1e6)  # damping after a step that was taken back, relative to each column
+STIFFER, SOFTER = F(8), F(0.2)  # its factors after such a step, and after another one
 MET = F(1e-7)  # reaches or radians that level 0 may lack
 
 
@@ -64,16 +67,16 @@ def open_pursuit(problem, memory):
 
 
 @device
-def weigh_rows(problem, work, p, weights):
-    """Scale the rows of each goal by the root of its weight, and write what damps level 0 to the step of each column.
+def weigh_errors(problem, work, weights):
+    """Scale the residuals of each goal by the root of its weight.
 
     Returns:
-        (squared error of level 0, that of the levels below).
+        (squared error of level 0, without its factor HARD; that of the levels below).
     """
     hard, soft = F(0), F(0)
     for g in range(problem.goals.shape[0]):
         top = problem.goals[g, LEVEL] == 0
-        w = math.sqrt(weights[g] * HARD) if top else math.sqrt(weights[g])
+        w = root_weight(top, weights[g])
         first = problem.goals[g, FIRST_RESIDUAL]
         for i in range(first, first + problem.goals[g, RESIDUALS]):
             if top and w > F(0):
@@ -81,18 +84,50 @@ def weigh_rows(problem, work, p, weights):
             work.e[i] *= w
             if not top:
                 soft += work.e[i] * work.e[i]
-            for v in range(problem.columns):
-                work.J[i, v] *= w
+    return hard, soft
+
+
+@inline
+def root_weight(top, weight):
+    """Return the factor of the rows of a goal."""
+    return math.sqrt(weight * HARD) if top else math.sqrt(weight)
+
+
+@device
+def weigh_rows(problem, work, p, weights, hard):
+    """Scale the rows of J likewise, and write how level 0, whose error is ``hard``, damps each column."""
     for v in range(problem.columns):
         p.damp[v] = F(0)
-    if hard > F(0):
-        for g in range(problem.goals.shape[0]):
-            if problem.goals[g, LEVEL] == 0 and weights[g] > F(0):
-                first = problem.goals[g, FIRST_RESIDUAL]
-                for i in range(first, first + problem.goals[g, RESIDUALS]):
-                    for v in range(problem.columns):
-                        p.damp[v] += CURVED * hard * work.J[i, v] * work.J[i, v]
-    return hard, soft
+    for g in range(problem.goals.shape[0]):
+        top = problem.goals[g, LEVEL] == 0
+        w = root_weight(top, weights[g])
+        first = problem.goals[g, FIRST_RESIDUAL]
+        for i in range(first, first + problem.goals[g, RESIDUALS]):
+            for v in range(problem.columns):
+                work.J[i, v] *= w
+                if top:
+                    p.damp[v] += CURVED * hard * work.J[i, v] * work.J[i, v]
+
+
+@device
+def pull_error(problem, p, q, stay):
+    """Return the squared distance to the frame before and to the posture, with their weights."""
+    total = F(0)
+    for k in range(problem.variables.shape[0]):
+        at = problem.variables[k, BLOCK_Q]
+        rest = problem.posture[k, REST_WEIGHT]
+        if problem.variables[k, BLOCK] == SCALAR:
+            unit = F(1) / step_unit(problem.limits, k, problem.reach)
+            back, home = unit * (p.before[k, 0] - q[at]), unit * (problem.posture[k, REST_Q] - q[at])
+            total += stay * back * back + rest * home * home
+            continue
+        here = load_quat(q, at)
+        back = ball_reference(problem.limits, k, here, load_quat(p.before[k], 0))
+        total += stay * dot(back, back)
+        if rest > F(0):
+            home = ball_reference(problem.limits, k, here, load_quat(problem.posture[k], REST_Q))
+            total += rest * dot(home, home)
+    return total
 
 
 @device
@@ -207,21 +242,38 @@ def bounded_step(problem, work, p):
 
 @device
 def pursue_frame(problem, work, p, weights, settings, q):
-    """Move q towards the targets in ``p.targets``; return the steps taken."""
+    """Move q towards the targets in ``p.targets``; a step that makes matters worse is taken back and shortened."""
     save_pose(problem, q, p.before)
+    best, stiff, size = F(0), F(0), F(0)
     steps = int(settings[PURSUIT_STEPS])
-    for k in range(steps):
+    for k in range(steps + 1):
         forward(problem.tree, q, work.frames)
         residual(problem, q, work.frames, p.targets, work.e)
+        hard, soft = weigh_errors(problem, work, weights)
+        cost = HARD * hard + soft + pull_error(problem, p, q, settings[PURSUIT_STAY])
+        if k == 0 or cost <= best:
+            if k > 0 and size <= settings[PURSUIT_SETTLED] and hard <= MET * MET:
+                break
+            best = cost
+            copy(q, work.trial)
+            stiff *= SOFTER
+        else:
+            copy(work.trial, q)
+            stiff = max(STIFFER * stiff, LEAST_STIFF)
+            forward(problem.tree, q, work.frames)
+            residual(problem, q, work.frames, p.targets, work.e)
+            hard, soft = weigh_errors(problem, work, weights)
+        if k == steps or stiff > MOST_STIFF:
+            break
         jacobian(problem, q, work.frames, p.targets, work.J)
         write_bounds(problem, q, work.box)
         restrict_step(problem, q, work.box, p.before)
         to_box(problem, work.box, work.J)
-        hard, soft = weigh_rows(problem, work, p, weights)
+        weigh_rows(problem, work, p, weights, hard)
         normal_equations(work.J, work.e, p.H, p.g)
         pull(problem, p, q, settings[PURSUIT_STAY])
         for i in range(problem.columns):
-            p.H[i, i] += settings[PURSUIT_DAMPING] * soft + p.damp[i] + LEAST
+            p.H[i, i] += stiff * p.H[i, i] + settings[PURSUIT_DAMPING] * soft + p.damp[i] + LEAST
         bounded_step(problem, work, p)
         size = F(0)
         for i in range(problem.columns):
@@ -229,13 +281,10 @@ def pursue_frame(problem, work, p, weights, settings, q):
         move(problem, q, work.dq, min(F(1), LARGEST / max(size, F(1e-300))))
         enforce_largest_move(problem, q, p.before)
         set_followers(problem, q)
-        if size <= settings[PURSUIT_SETTLED] and hard <= MET * MET:
-            return k + 1
-    return steps
 
 
 @entry
-def pursue(ints, floats, targets, weights, settings, memory, scratch, start, out, taken):
+def pursue(ints, floats, targets, weights, settings, memory, scratch, out):
     """Follow a clip.
 
     Args:
@@ -246,20 +295,16 @@ def pursue(ints, floats, targets, weights, settings, memory, scratch, start, out
         settings: See ``layout``.
         memory: Scratch memory, the tables of ``layout.PURSUED``.
         scratch: Scratch memory of the problem.
-        start: (nq,) the pose before the first frame.
-        out: (T, nq) gets the poses.
-        taken: (T,) gets the steps taken.
+        out: (T + 1, nq): the pose before the first frame, then gets those of all frames.
     """
     problem, work = open_general(ints, floats), open_work(ints, scratch)
     p = open_pursuit(problem, memory)
     for i in range(problem.columns):
         p.state[i] = FREE
-    copy(start, work.trial)
-    for t in range(out.shape[0]):
-        q = out[t]
-        copy(work.trial, q)
+    for t in range(targets.shape[0]):
+        q = out[t + 1]
+        copy(out[t], q)
         forward(problem.tree, q, work.frames)
         complete_targets(problem, work.frames, targets[t], p.targets)
-        taken[t] = F(pursue_frame(problem, work, p, weights[t], settings, q))
-        copy(q, work.trial)
+        pursue_frame(problem, work, p, weights[t], settings, q)
     return 0

@@ -49,10 +49,8 @@ class Aims:
     notes: tuple[str, ...]
 
 
-def aims_of(
-    recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, origin: Any, scale: Any, world: Array
-) -> Aims:
-    """Return the aims of a hand.
+def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, origin: Any, scale: Any) -> Aims:
+    """Return the aims of a hand, whose palm stays where it is in the rest pose.
 
     Args:
         recording: The recorded hand.
@@ -61,7 +59,6 @@ def aims_of(
         frame: ``"palm"`` or ``"given"``, as in ``retarget_hand``.
         origin: As in ``retarget_hand``.
         scale: As in ``retarget_hand``.
-        world: World frames of the joints, (n, 4, 4), in the pose in which the palm stays.
 
     Raises:
         InputError: If values cannot be used, no finger follows, or the hands are of different sides.
@@ -71,6 +68,7 @@ def aims_of(
         raise InputError("frame", value=frame, expected="'palm' or 'given'")
     if origin is not None and frame != "given":
         raise InputError("origin", value=origin, expected="none with frame='palm', which has the palm as its origin")
+    world = _world(skeleton)
     mirrored = hand.side is not None and hand.side != recording.side
     notes = list[str]()
     if hand.side is None:
@@ -113,6 +111,14 @@ def aims_of(
         fingers, place + float(scale) * (local[:, ends] @ turn.T), ways, recording.trust[:, ends], apart,
         float(scale), reach, wrist, mirrored, tuple(notes),
     )  # fmt: skip
+
+
+def _world(skeleton: Skeleton) -> Array:
+    """Return the world frames of all joints in the rest pose, (n, 4, 4)."""
+    frames = np.array(skeleton.rest_pose().frames)
+    out = np.tile(np.eye(4), (len(frames), 1, 1))
+    out[:, :3, :3], out[:, :3, 3] = frames[:, :9].reshape(-1, 3, 3), frames[:, 9:]
+    return out
 
 
 def _base(skeleton: Skeleton, hand: Hand, origin: Any, world: Array) -> tuple[Array, Array, tuple[int, ...]]:

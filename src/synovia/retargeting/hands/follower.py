@@ -39,10 +39,10 @@ from synovia.solver import FullBody
 VELOCITY: Final = 15.0  # radians per second: fast for a finger of a person
 _ALONG: Final = 0.002  # weight of the direction of a last segment, relative to the place of a tip
 _REST: Final = 3e-4  # pull to the rest pose
-_STEPS, _PINCH_STEPS, _FIRST_STEPS = 5, 10, 200  # most steps of a frame, of one that pinches, and of the first one
+_STEPS, _PINCH_STEPS, _FIRST_STEPS = 4, 12, 200  # most steps of a frame, of one that pinches, and of the first one
 _SETTLED: Final = 1e-3  # radians
 _STAY: Final = 0.01  # pull to the frame before
-_DAMPING: Final = 0.1
+_DAMPING: Final = 0.02
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -129,11 +129,8 @@ class HandFollower:
             settings[PURSUIT_STEPS], settings[PURSUIT_SETTLED] = steps, settled
             settings[PURSUIT_STAY], settings[PURSUIT_DAMPING] = stay, _DAMPING
         table, weights = self.table(np.zeros((0, count, 3)), np.zeros((0, count, 3)), np.zeros((0, count)))
-        none = np.zeros((0, skeleton.nq))
-        self._call = ready(
-            pursue, ints, floats, table, weights, self._settings, self._memory, self._scratch,
-            np.array(rest.q), none, np.zeros(0),
-        )  # fmt: skip
+        none = np.zeros((1, skeleton.nq))
+        self._call = ready(pursue, ints, floats, table, weights, self._settings, self._memory, self._scratch, none)
 
     def _last_segments(self, fingers: Sequence[Finger], frames: Array) -> list[tuple[int, Array]]:
         """Return the last joint of each finger, and the direction from it to the tip in its frame."""
@@ -166,22 +163,19 @@ class HandFollower:
 
     def first(self, table: Array, weights: Array, start: Array) -> Array:
         """Return the pose (nq,) of the first frame, from a start that may be far."""
-        out = np.zeros((1, self.skeleton.nq))
-        self._call(
-            self.ik.ints, self._unbound, table[:1], weights[:1], self._first, self._memory, self._scratch, start, out,
-            np.zeros(1),
-        )  # fmt: skip
-        return out[0]
+        return self._run(self._unbound, self._first, table[:1], weights[:1], start)[0]
 
     def follow(self, table: Array, weights: Array, start: Array) -> Array:
         """Return the poses (T, nq) of frames in turn, from the pose (nq,) of the frame before them."""
-        out = np.zeros((len(table), self.skeleton.nq))
         settings = self._pinching if weights[:, self._pinches].any() else self._settings
-        self._call(
-            self.ik.ints, self._floats, table, weights, settings, self._memory, self._scratch, start, out,
-            np.zeros(len(table)),
-        )  # fmt: skip
-        return out
+        return self._run(self._floats, settings, table, weights, start)
+
+    def _run(self, floats: Array, settings: Array, table: Array, weights: Array, start: Array) -> Array:
+        """Return what the kernel answers, (T, nq)."""
+        out = np.zeros((len(table) + 1, self.skeleton.nq))
+        out[0] = start
+        self._call(self.ik.ints, floats, table, weights, settings, self._memory, self._scratch, out)
+        return out[1:]
 
     def tips_at(self, q: Array) -> tuple[Array, Array]:
         """Return the tips in the world, (T, F, 3), and the orientations of the thumb's tip, (T, 3, 3), at poses."""

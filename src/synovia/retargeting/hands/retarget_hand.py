@@ -20,7 +20,6 @@ from synovia.model.anatomy.hands.hand import Hand
 from synovia.model.geometry import Array, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
-from synovia.model.pose import world_frames
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.follower import HandFollower
 from synovia.retargeting.hands.judge import HandFigures, findings_of, verdict_of
@@ -30,6 +29,8 @@ from synovia.retargeting.judging import Finding, aligned
 from synovia.text import counted
 
 _SAME: Final = 1e-3  # radians, length units: poses this near go on as one
+_STARTS: Final = 6  # starts of a first frame that pinches
+_CLOSED: Final = 1e-5  # of the reach: a gap of tips that touch
 _ON: Final = 8  # frames that are solved again after a pinch before they are compared
 
 
@@ -42,6 +43,11 @@ class HandPinch:
         first: Its first frame.
         end: The frame after its last.
         distance: Largest distance of the two tips of the hand that follows, length units.
+
+    Example:
+        >>> import synovia as sy
+        >>> sy.HandPinch("index", 20, 40, 1e-8).finger
+        'index'
     """
 
     finger: str
@@ -198,6 +204,15 @@ def retarget_hand(
     References:
         Handa et al. (2020), *DexPilot*; Qin et al. (2023), *AnyTeleop*, for vectors from palm to tip. Both hold pinches
         by weights, so that tips stop apart.
+
+    Example:
+        >>> import numpy as np
+        >>> import synovia as sy
+        >>> hands = sy.bundled("humanoid_hands")
+        >>> points = np.repeat(sy.hand_landmarks(hands.rest_pose(), "right")[None], 10, axis=0)
+        >>> answer = sy.retarget_hand(points, hands, fps=30, side="left")
+        >>> answer.mirrored, answer.verdict
+        (True, 'good')
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     if not is_number(fps) or not 0.0 < fps < math.inf:
@@ -206,7 +221,7 @@ def retarget_hand(
     hand = hand_of(skeleton, side)
     recording = read_recording(points, confidence, source_side, float(fps))
     rest = skeleton.rest_pose()
-    aims = aims_of(recording, skeleton, hand, frame, origin, scale, _matrices(skeleton, np.array(rest.q)))
+    aims = aims_of(recording, skeleton, hand, frame, origin, scale)
     follower = HandFollower(skeleton, aims.fingers, float(fps), velocity, aims.wrist)
     metre = 1.0 / (skeleton.meters_per_unit or 1.0)
     closed = closed_frames(aims.apart)
@@ -227,12 +242,24 @@ def retarget_hand(
     )  # fmt: skip
 
 
-def _matrices(skeleton: Skeleton, q: Array) -> Array:
-    """Return the world frames of all joints at a pose, (n, 4, 4)."""
-    frames = world_frames(skeleton, q[None])[0]
-    out = np.tile(np.eye(4), (len(frames), 1, 1))
-    out[:, :3, :3], out[:, :3, 3] = frames[:, :9].reshape(-1, 3, 3), frames[:, 9:]
-    return out
+def _begun(follower: HandFollower, table: Array, weights: Array, closed: NDArray[np.bool_], start: Array) -> Array:
+    """Return the pose (nq,) of a first frame that pinches: from the first of several starts that closes it."""
+    skeleton = follower.skeleton
+    best, least = start, math.inf
+    for seed in range(_STARTS):
+        begin = np.array(start)
+        if seed > 0:
+            drawn = skeleton.random_pose(seed).q
+            for row in follower.rows:
+                begin[skeleton.q_slice(row)] = drawn[skeleton.q_slice(row)]
+        found = follower.first(table, weights, begin)
+        tips = follower.tips_at(found[None])[0][0]
+        gap = float(np.linalg.norm(tips[closed] - tips[0], axis=-1).max(initial=0.0))
+        if gap < 0.5 * least:
+            best, least = found, gap
+        if gap <= _CLOSED * follower.ik.reach:
+            break
+    return best
 
 
 def _followed(
@@ -259,7 +286,7 @@ def _followed(
     for first, last in windows(on):
         if last <= end:
             continue
-        before = q[max(first - 1, 0)] if first > 0 else follower.first(table, weights, q[0])
+        before = q[first - 1] if first > 0 else _begun(follower, table, weights, shares[0] >= 1.0, q[0])
         begin, done = first, False
         while not done:
             until = min(max(last, begin) + _ON, len(q))

@@ -6,7 +6,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.errors import InputError
+from synovia.arguments import check_kind
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.hand import Finger
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST
@@ -40,8 +40,8 @@ def hand_landmarks(pose: Pose | Motion, side: str | None = None) -> Array:
         >>> sy.hand_landmarks(sy.bundled("humanoid_hands").rest_pose(), "left").shape
         (21, 3)
     """
-    if not isinstance(pose, Pose | Motion):
-        raise InputError("pose", value=pose, expected="a Pose or a Motion")
+    if not isinstance(pose, Motion):
+        check_kind("pose", pose, Pose, "skeleton.rest_pose() is one; a Motion has many")
     skeleton = pose.skeleton
     hand = hand_of(skeleton, side)
     q = pose.q if isinstance(pose, Motion) else np.array(pose.q)[None]
