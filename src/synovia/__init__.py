@@ -108,7 +108,7 @@ if TYPE_CHECKING:
         retarget,
         write_map,
     )
-    from synovia.retargeting.hands import HandPinch, RetargetedHand, retarget_hand
+    from synovia.retargeting.hands import HandPinch, HandPose, LiveHand, RetargetedHand, retarget_hand
     from synovia.servo import Clutch, Command, OneEuro, Servo, Twist
     from synovia.solver import (
         Aim,
@@ -215,7 +215,7 @@ _HOMES = {
         "retarget_hand",
         "write_map",
     ),
-    "synovia.retargeting.hands": ("HandPinch", "RetargetedHand", "retarget_hand"),
+    "synovia.retargeting.hands": ("HandPinch", "HandPose", "LiveHand", "RetargetedHand", "retarget_hand"),
     "synovia.model": ("Joint", "Kind", "Mimic", "Pose", "Site", "Skeleton"),
     "synovia.model.anatomy.hands.find": ("hand_of",),
     "synovia.model.anatomy.hands.hand": ("Finger", "Hand"),
@@ -285,6 +285,7 @@ __all__ = [
     "HalfSpace",
     "Hand",
     "HandPinch",
+    "HandPose",
     "Hinges",
     "InPlace",
     "InputError",
@@ -298,6 +299,7 @@ __all__ = [
     "Limit",
     "LinkFit",
     "LiveCalibration",
+    "LiveHand",
     "LivePose",
     "LiveReport",
     "LiveRetarget",

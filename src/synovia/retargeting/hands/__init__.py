@@ -1,5 +1,6 @@
 """Carry a recorded hand of 21 points over to any hand."""
 
+from synovia.retargeting.hands.live import HandPose, LiveHand
 from synovia.retargeting.hands.retarget_hand import HandPinch, RetargetedHand, retarget_hand
 
-__all__ = ["HandPinch", "RetargetedHand", "retarget_hand"]
+__all__ = ["HandPinch", "HandPose", "LiveHand", "RetargetedHand", "retarget_hand"]

@@ -30,6 +30,7 @@ class Aims:
         directions: Directions of their last segments in the world, (T, F, 3).
         trust: How far each finger counts, (T, F), from 0 to 1.
         apart: Distances of the recorded tips from that of the thumb, (T, F), metres.
+        place: The frame (4, 4) in the world that the points lie in.
         scale: Length of the hand for a unit of the points.
         reach: Mean distance of the tips of the straight fingers from the origin, length units of the skeleton.
         wrist: Rows of the joints of the wrist, which move too; none if the palm stays.
@@ -42,6 +43,7 @@ class Aims:
     directions: Array
     trust: Array
     apart: Array
+    place: Array
     scale: float
     reach: float
     wrist: tuple[int, ...]
@@ -107,8 +109,10 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     ways = (local[:, ends] - local[:, before]) @ turn.T
     ways = ways / np.maximum(np.linalg.norm(ways, axis=-1, keepdims=True), 1e-12)
     apart = np.linalg.norm(recording.places[:, ends] - recording.places[:, ends[:1]], axis=-1) / recording.metre
+    laid = np.eye(4)
+    laid[:3, :3], laid[:3, 3] = turn, place
     return Aims(
-        fingers, place + float(scale) * (local[:, ends] @ turn.T), ways, recording.trust[:, ends], apart,
+        fingers, place + float(scale) * (local[:, ends] @ turn.T), ways, recording.trust[:, ends], apart, laid,
         float(scale), reach, wrist, mirrored, tuple(notes),
     )  # fmt: skip
 

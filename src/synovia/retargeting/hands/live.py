@@ -1,0 +1,248 @@
+"""``LiveHand``: a hand that follows a tracked hand frame by frame."""
+
+from __future__ import annotations
+
+import math
+from typing import Any, Final, Literal, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.arguments import ChecksArguments, check_kind
+from synovia.errors import InputError
+from synovia.ik.status import Status
+from synovia.model import Pose, Skeleton
+from synovia.model.anatomy.hands.find import hand_of
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_of
+from synovia.model.geometry import Array, as_numbers, is_number
+from synovia.model.loops.closing import refuse_loops
+from synovia.retargeting.hands.aims import Aims, aims_of
+from synovia.retargeting.hands.follower import HandFollower
+from synovia.retargeting.hands.pinches import AWAY, CLEAR, CLOSED, ONSET, OPEN
+from synovia.retargeting.hands.recording import Recording, read_recording
+
+Bools = NDArray[np.bool_]
+_BEGIN: Final = 0.03  # metres between the recorded tips from which a pinch begins to close
+_NEEDED: Final = (WRIST, *KNUCKLES)
+_SAME: Final = 1e-3  # radians, length units: poses this near go on as one
+_TOUCH: Final = 0.002  # metres within which tips touch
+
+
+class HandPose(Pose):
+    """A pose of a live hand.
+
+    Attributes:
+        status: ``REACHED``; ``HOLDING`` without points; ``STALLED`` if a pinch does not close.
+        pinching: Names of the fingers whose recorded tip touches that of the thumb.
+
+    Example:
+        >>> import synovia as sy
+        >>> hands = sy.bundled("humanoid_hands")
+        >>> live = sy.LiveHand(hands, rate=30, side="right")
+        >>> live.step(sy.hand_landmarks(hands.rest_pose(), "right")).status.name
+        'REACHED'
+    """
+
+    __slots__ = ("pinching", "status")
+
+    status: Status
+    pinching: tuple[str, ...]
+
+
+class LiveHand(ChecksArguments):
+    """A hand that follows a tracked hand of 21 points frame by frame, as ``retarget_hand`` does a recording.
+
+    The fingers, the side of the tracked hand and the scale are those of the first frame whose points are all seen;
+    until then, and without points, the hand holds. Nothing is known of later frames: a pinch begins to close where the
+    tracked tips are 30 mm apart, and opens within 0.15 s. No joint moves faster than ``velocity``, also when points
+    return.
+
+    Args:
+        skeleton: The skeleton of the hand, or a body with one.
+        rate: Frames per second.
+        side: As in ``retarget_hand``.
+        source_side: As in ``retarget_hand``; give it if the first frame may be one of straight fingers.
+        scale: As in ``retarget_hand``.
+        frame: As in ``retarget_hand``.
+        origin: As in ``retarget_hand``.
+        velocity: As in ``retarget_hand``.
+
+    Attributes:
+        skeleton: The skeleton.
+        hand: The hand that follows.
+
+    Raises:
+        InputError: If a value cannot be used.
+        UnsupportedError: If no hand is found, or several and ``side`` does not choose, or the hand has loops.
+
+    Example:
+        >>> import synovia as sy
+        >>> hands = sy.bundled("humanoid_hands")
+        >>> live = sy.LiveHand(hands, rate=30, side="left")
+        >>> pose = live.step(sy.hand_landmarks(hands.rest_pose(), "right"))
+        >>> pose.status.name, pose.pinching
+        ('REACHED', ())
+    """
+
+    def __init__(
+        self,
+        skeleton: Skeleton,
+        *,
+        rate: float,
+        side: str | None = None,
+        source_side: str | None = None,
+        scale: float | None = None,
+        frame: Literal["palm", "given"] = "palm",
+        origin: str | int | None = None,
+        velocity: Any = None,
+    ) -> None:
+        """Find the hand."""
+        check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+        if not is_number(rate) or not 0.0 < rate < math.inf:
+            raise InputError("rate", value=rate, expected="frames per second above 0")
+        refuse_loops(skeleton, "LiveHand")
+        self.skeleton, self.hand = skeleton, hand_of(skeleton, side)
+        self._rate, self._source_side = float(rate), source_side
+        self._how: dict[str, Any] = {"scale": scale, "frame": frame, "origin": origin}
+        self._velocity = velocity
+        self._clear = CLEAR / (skeleton.meters_per_unit or 1.0)
+        self._touch = _TOUCH / (skeleton.meters_per_unit or 1.0)
+        self._follower: HandFollower | None = None
+        self.reset()
+
+    def reset(self, pose: Pose | None = None) -> None:
+        """Begin anew, from a pose or the rest pose; what was learned of the tracked hand is forgotten.
+
+        Raises:
+            InputError: If it is a pose of another skeleton.
+        """
+        if pose is not None and pose.skeleton is not self.skeleton:
+            raise InputError("pose", value=pose.skeleton.name, expected=f"a pose of {self.skeleton.name}")
+        self._q = np.array(self.skeleton.rest_pose().q if pose is None else pose.q)
+        self._began = pose is not None
+        self._follower = None
+
+    @property
+    def fingers(self) -> tuple[str, ...]:
+        """Names of the fingers that follow, thumb first; none before the first frame."""
+        return tuple(one.name for one in self._aims.fingers) if self._follower is not None else ()
+
+    @property
+    def scale(self) -> float | None:
+        """Length of the hand for a unit of the points; None before the first frame."""
+        return self._aims.scale if self._follower is not None else None
+
+    def step(self, points: Any = None, confidence: Any = None) -> HandPose:
+        """Take a frame.
+
+        Args:
+            points: (21, 3), as in ``retarget_hand``; NaN where a point is not seen. None without points.
+            confidence: (21,), 0 for not seen; None if all points count alike.
+
+        Raises:
+            InputError: If a shape is wrong.
+        """
+        if points is None:
+            return self._pose(Status.HOLDING)
+        places = as_numbers(points, (COUNT, 3), "points", finite=False)
+        seen: Bools = np.isfinite(places).all(axis=1)  # pyright: ignore[reportAssignmentType]  # one for each point
+        trust = np.ones(COUNT)
+        if confidence is not None:
+            trust = as_numbers(confidence, (COUNT,), "confidence", finite=False)
+            seen &= trust > 0.0
+        if self._follower is None:
+            if not seen.all():
+                return self._pose(Status.HOLDING)
+            self._learn(places)
+        if not seen[list(_NEEDED)].all():
+            return self._pose(Status.HOLDING)
+        return self._follow(self._local(places), seen)
+
+    def _learn(self, places: Array) -> None:
+        """Take the fingers, the side and the scale from a first frame."""
+        self._recording: Recording = read_recording(places[None], None, self._source_side, self._rate)
+        self._aims: Aims = aims_of(self._recording, self.skeleton, self.hand, **self._how)
+        fingers = self._aims.fingers
+        self._follower = HandFollower(self.skeleton, fingers, self._rate, self._velocity, self._aims.wrist)
+        self._ends = np.array([FINGER_POINTS[one.name][-1] for one in fingers])
+        self._before = np.array([FINGER_POINTS[one.name][-2] for one in fingers])
+        self._closed = np.zeros(len(fingers), bool)
+        self._shares = np.zeros(len(fingers))
+        self._table, self._weights = self._follower.table(
+            np.zeros((1, len(fingers), 3)), np.zeros((1, len(fingers), 3)), np.ones((1, len(fingers)))
+        )
+        self._last = self._local(places)
+        if not self._began:
+            self._aim(self._last, np.ones(COUNT, bool))
+            self._q = self._follower.first(self._table, self._weights, self._q)
+            self._began = True
+        self._free = self._q
+
+    def _local(self, places: Array) -> Array:
+        """Return points (21, 3) in the frame that lies on the hand."""
+        if self._how["frame"] == "given":
+            return places - places[WRIST]
+        palm = palm_of(places[None], self._recording.side)[0]
+        local = (places - palm[:3, 3]) @ palm[:3, :3]
+        return local * (-1.0, 1.0, 1.0) if self._aims.mirrored else local
+
+    def _aim(self, local: Array, seen: Bools) -> None:
+        """Write the targets of a frame; a finger that is not seen has none, so that it holds."""
+        aims, F = self._aims, len(self._ends)
+        R, p = aims.place[:3, :3], aims.place[:3, 3]
+        tips = p + aims.scale * (local[self._ends] @ R.T)
+        ways = (local[self._ends] - local[self._before]) @ R.T
+        trust = seen[self._ends] & seen[self._before]
+        tips[~trust], ways[~trust] = 0.0, (0.0, 0.0, 1.0)
+        self._table[0, :F, [3, 7, 11]] = tips.T
+        self._table[0, F : 2 * F, [3, 7, 11]] = ways.T
+        self._weights[0, :F] = self._weights[0, F : 2 * F] = trust
+        self._weights[0, 2 * F :] = 0.0
+
+    def _follow(self, local: Array, seen: Bools) -> HandPose:
+        """Take a frame towards points (21, 3) in the frame that lies on the hand."""
+        follower = cast("HandFollower", self._follower)
+        self._aim(local, seen)
+        apart = np.linalg.norm(local[self._ends] - local[self._ends[0]], axis=-1) / self._recording.metre
+        apart = np.where(seen[self._ends] & seen[self._ends[0]], apart, np.inf)
+        self._closed = np.where(self._closed, apart < OPEN, apart < CLOSED)
+        self._closed[0] = False
+        u = np.clip((_BEGIN - apart) / (_BEGIN - CLOSED), 0.0, 1.0)
+        wanted = np.where(self._closed, 1.0, u * u * (3.0 - 2.0 * u))
+        self._shares = np.maximum(wanted, self._shares - 1.0 / max(1.0, ONSET * self._rate))
+        self._shares[0] = 0.0
+        together = self._free is self._q
+        self._free = follower.follow(self._table, self._weights, self._free)[0]
+        tips, thumb = follower.tips_at(self._free[None])
+        free = (tips[0] - tips[0, 0]) @ thumb[0]
+        far = np.maximum(np.linalg.norm(free, axis=-1), 1e-12)
+        away = apart > AWAY
+        shares = np.where(away, np.minimum(self._shares, np.maximum(1.0 - self._clear / far, 0.0)), self._shares)
+        pushed = away & (far < self._clear)
+        vectors = np.where(pushed[:, None], self._clear / far[:, None], 1.0 - shares[:, None]) * free
+        on = (shares > 0.0) | pushed
+        on[0] = False
+        status = Status.REACHED
+        if together and not on.any():
+            self._q = self._free
+            return self._pose(status)
+        follower.pinch(self._table, self._weights, vectors[None], on[None])
+        self._q = follower.follow(self._table, self._weights, self._q)[0]
+        if self._closed.any():
+            tips = follower.tips_at(self._q[None])[0][0]
+            gaps = np.linalg.norm(tips[self._closed] - tips[0], axis=-1)
+            status = Status.REACHED if float(gaps.max()) <= self._touch else Status.STALLED
+        elif not on.any() and np.abs(self._q - self._free).max() <= _SAME:
+            self._free = self._q
+        return self._pose(status)
+
+    def _pose(self, status: Status) -> HandPose:
+        """Return the pose of this frame."""
+        pose = cast("HandPose", HandPose.trusted(self.skeleton, self._q.copy()))
+        pose.status = status
+        pose.pinching = ()
+        if self._follower is not None and status is not Status.HOLDING:
+            pose.pinching = tuple(
+                one.name for one, closed in zip(self._aims.fingers, self._closed, strict=True) if closed
+            )
+        return pose

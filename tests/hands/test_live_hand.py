@@ -1,0 +1,120 @@
+"""A hand that follows a tracked one frame by frame: pinches, losses, limits."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import synovia as sy
+
+RATE = 30.0
+
+
+@pytest.fixture(scope="module")
+def body() -> sy.Skeleton:
+    return sy.bundled("humanoid_hands")
+
+
+def open_points(body: sy.Skeleton) -> NDArray[np.float64]:
+    """Return the 21 points of an open right hand of usual size."""
+    points = sy.hand_landmarks(body.rest_pose(), "right")
+    return points * 0.09 / np.linalg.norm(points[9] - points[0])
+
+
+def closing(body: sy.Skeleton, frames: int = 60) -> NDArray[np.float64]:
+    """Return points whose index finger touches the thumb in frames 20 to 39."""
+    points = np.repeat(open_points(body)[None], frames, axis=0)
+    share = np.interp(np.arange(frames), [5, 20, 39, 54], [0.0, 1.0, 1.0, 0.0])
+    middle = 0.5 * (points[:, 8] + points[:, 4])
+    for k in (4, 8):
+        points[:, k] += share[:, None] * (middle - points[:, k])
+    return points
+
+
+def speeds(q: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.abs(np.diff(q, axis=0)).max(axis=1) * RATE
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_a_pinch_closes_and_opens_within_the_velocity(body: sy.Skeleton, side: str) -> None:
+    live = sy.LiveHand(body, rate=RATE, side=side, source_side="right")
+    poses = [live.step(frame) for frame in closing(body)]
+    assert [pose.pinching for pose in poses[22:38]] == [("index",)] * 16
+    assert all(pose.status is sy.Status.REACHED for pose in poses[24:38])
+    points = np.array([sy.hand_landmarks(pose, side) for pose in poses])
+    gaps = np.linalg.norm(points[:, 8] - points[:, 4], axis=-1)
+    assert gaps[24:38].max() < 1e-3
+    assert min(gaps[0], gaps[-1]) > 0.02
+    assert speeds(np.array([pose.q for pose in poses])).max() <= 15.0 + 1e-6
+
+
+def test_it_ends_where_the_recording_does(body: sy.Skeleton) -> None:
+    points = closing(body)
+    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right")
+    last = [live.step(frame) for frame in points][-1]
+    whole = sy.retarget_hand(points, body, fps=RATE, side="right", source_side="right")
+    np.testing.assert_allclose(last.q, whole.motion.q[-1], atol=0.05)
+
+
+def test_lost_points_hold_and_return_without_a_jump(body: sy.Skeleton) -> None:
+    points = closing(body)
+    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right", velocity=4.0)
+    before = [live.step(frame) for frame in points[:10]]
+    held = [live.step(None) for _ in range(50)]
+    assert {pose.status for pose in held} == {sy.Status.HOLDING}
+    assert all(np.array_equal(pose.q, before[-1].q) for pose in held)
+    after = [live.step(frame) for frame in points[30:50]]
+    q = np.array([pose.q for pose in (*before, *held, *after)])
+    assert speeds(q).max() <= 4.0 + 1e-6
+    wild = points[10].copy()
+    wild[[0, 5]] = np.nan  # without wrist and knuckles there is no palm
+    assert live.step(wild).status is sy.Status.HOLDING
+    wild = points[10].copy()
+    wild[8] = np.nan
+    assert live.step(wild).status is sy.Status.REACHED
+    confidence = np.ones(21)
+    confidence[0] = 0.0
+    assert live.step(points[10], confidence).status is sy.Status.HOLDING
+
+
+def test_the_first_whole_frame_is_waited_for(body: sy.Skeleton) -> None:
+    live = sy.LiveHand(body, rate=RATE, side="right")
+    some = open_points(body)
+    some[12] = np.nan
+    assert live.step(some).status is sy.Status.HOLDING
+    assert live.fingers == ()
+    assert live.step(open_points(body)).status is sy.Status.REACHED
+    assert live.fingers[0] == "thumb"
+    live.reset()
+    assert live.fingers == ()
+
+
+def test_what_cannot_be_used_is_told(body: sy.Skeleton) -> None:
+    with pytest.raises(sy.InputError, match="rate"):
+        sy.LiveHand(body, rate=0, side="right")
+    with pytest.raises(sy.UnsupportedError, match="2 hands"):
+        sy.LiveHand(body, rate=30)
+    live = sy.LiveHand(body, rate=30, side="right")
+    with pytest.raises(sy.InputError, match="points"):
+        live.step(np.zeros((20, 3)))
+    with pytest.raises(sy.InputError, match="pose of"):
+        live.reset(sy.bundled("arm7").rest_pose())
+
+
+@pytest.mark.shared_data
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", ["allegro", "shadow"])
+def test_the_recorded_hand_live(shared_data: Path, name: str) -> None:
+    points = np.load(shared_data / "hands" / "human_right_hand.npz")["joints"]
+    skeleton = sy.load_skeleton(shared_data / "hands" / f"{name}_hand_right.urdf")
+    live = sy.LiveHand(skeleton, rate=RATE, source_side="right")
+    q = np.array([live.step(frame).q for frame in points])
+    whole = sy.retarget_hand(points, skeleton, fps=RATE, scale=live.scale)
+    landmarks = sy.hand_landmarks(sy.Motion(skeleton, q, RATE))
+    ends = [{"thumb": 4, "index": 8, "middle": 12, "ring": 16, "little": 20}[one] for one in whole.fingers]
+    errors = np.linalg.norm(landmarks[:, ends] - whole.targets, axis=-1)
+    assert errors.mean() <= 1.15 * whole.errors.mean() + 1e-3
+    assert speeds(q).max() <= 15.0 + 1e-6
