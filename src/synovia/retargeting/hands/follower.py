@@ -39,7 +39,7 @@ from synovia.solver import FullBody
 VELOCITY: Final = 15.0  # radians per second: fast for a finger of a person
 _ALONG: Final = 0.002  # weight of the direction of a last segment, relative to the place of a tip
 _REST: Final = 3e-4  # pull to the rest pose
-_STEPS, _PINCH_STEPS, _FIRST_STEPS = 4, 12, 200  # most steps of a frame, of one that pinches, and of the first one
+STEPS, _PINCH_STEPS, _FIRST_STEPS = 4, 12, 200  # most steps of a frame, of one that pinches, and of the first one
 _SETTLED: Final = 1e-3  # radians
 _STAY: Final = 0.01  # pull to the frame before
 _DAMPING: Final = 0.02
@@ -70,6 +70,7 @@ class HandFollower:
         fps: Frames per second.
         velocity: As in ``retarget_hand``.
         wrist: Rows of the joints of the wrist, if it moves too.
+        steps: Most steps of a frame without a pinch.
 
     Attributes:
         rows: Rows of the joints that move.
@@ -77,7 +78,13 @@ class HandFollower:
     """
 
     def __init__(
-        self, skeleton: Skeleton, fingers: Sequence[Finger], fps: float, velocity: Any, wrist: Sequence[int] = ()
+        self,
+        skeleton: Skeleton,
+        fingers: Sequence[Finger],
+        fps: float,
+        velocity: Any,
+        wrist: Sequence[int] = (),
+        steps: int = STEPS,
     ) -> None:
         """Pack the problem and load its kernel."""
         from synovia.kernels.compiler.jit import ready
@@ -121,12 +128,12 @@ class HandFollower:
         self._memory = np.zeros(size_of_all(PURSUED, sizes))
         self._scratch = new_scratch(self.ik.scratch_size)
         self._settings, self._first, self._pinching = (np.zeros(PURSUIT_SETTINGS) for _ in range(3))
-        for settings, steps, settled, stay in (
-            (self._settings, _STEPS, _SETTLED, _STAY),
+        for settings, most, settled, stay in (
+            (self._settings, steps, _SETTLED, _STAY),
             (self._pinching, _PINCH_STEPS, _SETTLED, _STAY),
             (self._first, _FIRST_STEPS, 0.1 * _SETTLED, 1e-3 * _STAY),
         ):
-            settings[PURSUIT_STEPS], settings[PURSUIT_SETTLED] = steps, settled
+            settings[PURSUIT_STEPS], settings[PURSUIT_SETTLED] = most, settled
             settings[PURSUIT_STAY], settings[PURSUIT_DAMPING] = stay, _DAMPING
         table, weights = self.table(np.zeros((0, count, 3)), np.zeros((0, count, 3)), np.zeros((0, count)))
         none = np.zeros((1, skeleton.nq))

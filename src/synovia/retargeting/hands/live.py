@@ -17,7 +17,7 @@ from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES
 from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.retargeting.hands.aims import Aims, aims_of
-from synovia.retargeting.hands.follower import HandFollower
+from synovia.retargeting.hands.follower import STEPS, HandFollower
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, CLOSED, ONSET, OPEN
 from synovia.retargeting.hands.recording import Recording, read_recording
 
@@ -163,7 +163,7 @@ class LiveHand(ChecksArguments):
         self._recording: Recording = read_recording(places[None], None, self._source_side, self._rate)
         self._aims: Aims = aims_of(self._recording, self.skeleton, self.hand, **self._how)
         fingers = self._aims.fingers
-        self._follower = HandFollower(self.skeleton, fingers, self._rate, self._velocity, self._aims.wrist)
+        self._follower = HandFollower(self.skeleton, fingers, self._rate, self._velocity, self._aims.wrist, 2 * STEPS)
         self._ends = np.array([FINGER_POINTS[one.name][-1] for one in fingers])
         self._before = np.array([FINGER_POINTS[one.name][-2] for one in fingers])
         self._closed = np.zeros(len(fingers), bool)
