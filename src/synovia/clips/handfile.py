@@ -40,11 +40,13 @@ class HandFile:
 
 def holds_hand(path: Path) -> bool:
     """Return whether a file holds 21 points of a hand."""
-    if path.suffix.lower() not in HAND_ENDINGS or not path.is_file():
+    if path.suffix.lower() not in HAND_ENDINGS:
         return False
     try:
+        if not path.is_file():  # a pipe would never end
+            return False
         read_hand(path)
-    except SynoviaError:
+    except (SynoviaError, OSError):  # such as a name that is too long; who reads the file reports it
         return False
     return True
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
+from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome
 from synovia.jobs.clips import NO_FILE, Roles, Verified, body_of, drawn, file_of, output_motion, written_endings
 from synovia.jobs.job import Job, format_option, output_option
@@ -24,9 +25,29 @@ _SIDES: Final = ("left", "right")
 _FPS: Final = 30.0
 
 
-def _velocity(text: str) -> Any:
-    """Return a velocity limit, or the word for those of the file."""
-    return text if text == "file" else velocities(text)
+VELOCITY: Final = Option(
+    "Largest speed of DST's hinges, radians per second, for all or by joint; N%: of those in its file.",
+    Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%", unit="rad/s",
+    shown="those of DST's file; 15 for a recorded hand", recorded=ALWAYS,
+)  # fmt: skip
+
+
+def velocity_limits(given: Any, skeleton: Skeleton) -> float | dict[str, float] | None:
+    """Return velocity limits: one for all hinges, by joint, or, of a text, a share of those of the file.
+
+    Raises:
+        InputError: If a share is asked for, and the file has no velocity limits.
+    """
+    if not isinstance(given, str):
+        return given
+    share = float(given[:-1]) / 100.0
+    own = {joint.name: share * joint.velocity for joint in skeleton.joints if joint.velocity is not None}
+    if not own:
+        raise InputError(
+            f"{skeleton.name} has no velocity limits", where="--velocity", value=given,
+            expected="a file with velocity limits, or radians per second",
+        )  # fmt: skip
+    return own
 
 
 @described
@@ -61,11 +82,7 @@ class RetargetHand(Verified, Roles, Job):
         default=None, help="With recordings of a hand: frames per second, if the file has none.", kind=Number(0),
         metavar="N", shown="those of the file, else 30", recorded=ALWAYS,
     )  # fmt: skip
-    velocity: Any = option(
-        default=None,
-        help="Largest speed of DST's joints, radians per second, for all or by joint; 'file' for those of its file.",
-        kind=Parsed(_velocity), metavar="V|A=V,B=V|file", unit="rad/s", shown="15", recorded=ALWAYS,
-    )  # fmt: skip
+    velocity: Any = option(default=None, like=VELOCITY)
 
     name: ClassVar[str] = "retarget"
     doing: ClassVar[str] = "retargeting"
@@ -112,7 +129,8 @@ class RetargetHand(Verified, Roles, Job):
         answer = retarget_hand(
             found.points, self._skeleton, fps=fps or _FPS, side=self.side, source_side=self.source_side or found.side,
             scale=self.scale, frame="palm" if self.origin is None else "given", origin=self.origin,
-            confidence=found.confidence, velocity=self.velocity, name=Path(item.path).stem,
+            confidence=found.confidence,
+            velocity=velocity_limits(self.velocity, self._skeleton), name=Path(item.path).stem,
         )  # fmt: skip
         check = None if output is None else self.save(answer.motion, output, file_of(self.target), host)
         figures = _figures(answer)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
@@ -24,7 +25,7 @@ from synovia.jobs.clips import (
     with_roles,
     written_endings,
 )  # fmt: skip
-from synovia.jobs.hand import RetargetHand
+from synovia.jobs.hand import VELOCITY, RetargetHand, velocity_limits
 from synovia.jobs.job import Job, Verb, clips_argument, format_option, output_option
 from synovia.jobs.options import (
     ALWAYS,
@@ -42,7 +43,7 @@ from synovia.jobs.options import (
     option,
     options_of,
 )
-from synovia.jobs.shared import AXES, GROUND, LOOPS, velocities
+from synovia.jobs.shared import AXES, GROUND, LOOPS
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -112,12 +113,7 @@ class Retarget(Verified, Roles, ClipJob):
         default=None, help="Axis of SRC that points up, such as z or -y.", kind=Word(AXES), metavar="AXIS",
         shown="found", recorded=ALWAYS,
     )  # fmt: skip
-    velocity: Any = option(
-        default=None,
-        help="Largest speed of DST's hinges, radians per second, for all or by joint; N%: of those in its file.",
-        kind=Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%", unit="rad/s",
-        shown="those of DST's file", recorded=ALWAYS,
-    )  # fmt: skip
+    velocity: Any = option(default=None, like=VELOCITY)
     clearance: Any = option(
         default=0.0,
         help="Least distance between the limbs of DST, and between limbs and trunk, where DST has shapes; none lets"
@@ -198,16 +194,7 @@ class Retarget(Verified, Roles, ClipJob):
         Raises:
             InputError: If a share is asked for, and the file has no velocity limits.
         """
-        if not isinstance(self.velocity, str):
-            return self.velocity
-        share = float(self.velocity[:-1]) / 100.0
-        own = {joint.name: share * joint.velocity for joint in self._skeleton.joints if joint.velocity is not None}
-        if not own:
-            raise InputError(
-                f"{self._skeleton.name} has no velocity limits", where="--velocity", value=self.velocity,
-                expected="a file with velocity limits, or radians per second",
-            )  # fmt: skip
-        return own
+        return velocity_limits(self.velocity, self._skeleton)
 
     def settings(self) -> dict[str, Any]:
         """Return what decides about an output beside the input, as JSON can hold it."""
@@ -400,12 +387,13 @@ def _is_hand(sources: Sequence[str]) -> bool:
 
     for source in sources[:1]:
         path = Path(source)
-        files = [path]
-        if path.is_dir():
-            files = sorted(one for one in path.rglob("*") if one.suffix.lower() in HAND_ENDINGS)[:1]
-        elif any(sign in source for sign in "*?["):
-            files = sorted(Path().glob(source))[:1] if not path.is_absolute() else []
-        return any(holds_hand(one) for one in files)
+        with suppress(OSError, ValueError):  # such as a name that is too long; who reads the file reports it
+            files = [path]
+            if path.is_dir():
+                files = sorted(one for one in path.rglob("*") if one.suffix.lower() in HAND_ENDINGS)[:1]
+            elif any(sign in source for sign in "*?["):
+                files = sorted(Path().glob(source))[:1] if not path.is_absolute() else []
+            return any(holds_hand(one) for one in files)
     return False
 
 

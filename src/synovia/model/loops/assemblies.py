@@ -64,7 +64,7 @@ def assemblies(
         >>> bars = sy.Skeleton([sy.Joint("crank", **hinge), sy.Joint("rocker", rest=far, **hinge)])
         >>> rod = sy.Loop("crank", "rocker", "distance", offset=(1, 0, 0), other_offset=(2, 0, 0), distance=3)
         >>> [round(float(pose["rocker"]), 2) for pose in sy.assemblies(bars.with_loops([rod]))]
-        [1.32, -1.32]
+        [1.34, -1.62]
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     mechanism = skeleton.mechanism
