@@ -189,6 +189,25 @@ MAY_END = {"solve": (0, 1), "animate": (0, 1)}
 CLAIMS = {
     "guides/robot-hand.md": """
 assert "pinches of thumb and index" in answer.report()
+calm = sy.retarget_hand(points, robot, fps=30)
+assert any("'ring', 'little'" in note for note in calm.notes)
+assert np.abs(np.diff(calm.motion.q, axis=0)).max() * 30.0 <= 15.0 + 1e-6
+assert sy.retarget_hand(points * (-1.0, 1.0, 1.0), robot, fps=30).mirrored
+limits = [joint.limit for joint in robot.joints if joint.limit]
+lower, upper = np.array([(limit.lower, limit.upper) for limit in limits]).T
+assert ((lower <= calm.motion.q) & (calm.motion.q <= upper)).all()
+joints = []
+for joint in robot.joints:
+    if joint.name.startswith("thumb") and joint.parent != "palm":
+        joint = dataclasses.replace(joint, rest=at(*(0.3 * joint.rest[:3, 3])))
+    joints.append(joint)
+short = robot.with_joints(joints)
+missed = sy.retarget_hand(points, short, fps=30)
+assert missed.pinches[0].distance > 1e-3
+assert any(one.cause == "pinch" and "apart" in one.text for one in missed.findings)
+gone = points.copy()
+gone[5:8] = np.nan
+assert any("not seen" in note for note in sy.retarget_hand(gone, robot, fps=30).notes)
 assert sy.load_motion("hand.csv", skeleton=robot).q.shape == (60, 12)
 """,
     "guides/fingers.md": """
@@ -234,6 +253,9 @@ sy.save_motion(sy.load_motion("walk.bvh")[:40], "clips/walk.bvh", force=True)
 # What a page takes as given, before its first block.
 SETUP = {
     "guides/robot-hand.md": """
+import dataclasses
+
+
 def at(*place):
     out = np.eye(4)
     out[:3, 3] = place

@@ -43,7 +43,8 @@ def test_a_pinch_closes_and_opens_within_the_velocity(body: sy.Skeleton, side: s
     live = sy.LiveHand(body, rate=RATE, side=side, source_side="right")
     poses = [live.step(frame) for frame in closing(body)]
     assert [pose.pinching for pose in poses[22:38]] == [("index",)] * 16
-    assert all(pose.status is sy.Status.REACHED for pose in poses[24:38])
+    assert all(pose.status is sy.Status.REACHED for pose in poses[26:38])
+    assert all(len(pose.errors) == 5 for pose in poses)
     points = np.array([sy.hand_landmarks(pose, side) for pose in poses])
     gaps = np.linalg.norm(points[:, 8] - points[:, 4], axis=-1)
     assert gaps[24:38].max() < 1e-3
@@ -74,7 +75,11 @@ def test_lost_points_hold_and_return_without_a_jump(body: sy.Skeleton) -> None:
     assert live.step(wild).status is sy.Status.HOLDING
     wild = points[10].copy()
     wild[8] = np.nan
-    assert live.step(wild).status is sy.Status.REACHED
+    assert live.step(wild).unseen == ("index",)
+    for flat in (np.zeros((21, 3)), np.tile(points[10, :1], (21, 1)), np.linspace((0, 0, 0), (0, 1, 0), 21)):
+        pose = live.step(flat)  # points in line show no palm
+        assert pose.status is sy.Status.HOLDING
+        assert np.isfinite(pose.q).all()
     confidence = np.ones(21)
     confidence[0] = 0.0
     assert live.step(points[10], confidence).status is sy.Status.HOLDING
@@ -89,6 +94,26 @@ def test_the_first_whole_frame_is_waited_for(body: sy.Skeleton) -> None:
     assert live.step(open_points(body)).status is sy.Status.REACHED
     assert live.fingers[0] == "thumb"
     live.reset()
+    assert live.fingers == ()
+
+
+def test_what_holds_a_hand_back_is_told(body: sy.Skeleton) -> None:
+    points = closing(body)
+    slow = sy.LiveHand(body, rate=RATE, side="right", source_side="right", velocity=0.2)
+    statuses = [slow.step(frame).status for frame in points[:25]]
+    assert statuses[-1] is sy.Status.LATE
+    far = points[0].copy()
+    far[8] += (0.0, 0.0, 0.3)  # where no finger is
+    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right", scale=1.0 / 1.0)
+    live.step(points[0])
+    pose = [live.step(far) for _ in range(60)][-1]
+    assert pose.status is sy.Status.STALLED
+    assert pose.errors.argmax() == live.fingers.index("index")
+
+
+def test_points_that_show_no_palm_are_waited_out(body: sy.Skeleton) -> None:
+    live = sy.LiveHand(body, rate=RATE, side="right")
+    assert live.step(np.zeros((21, 3))).status is sy.Status.HOLDING
     assert live.fingers == ()
 
 

@@ -135,6 +135,8 @@ def test_what_cannot_be_used_is_told(body: sy.Skeleton) -> None:
         ({"origin": "hips"}, "origin"),
         ({"scale": -1.0}, "scale"),
         ({"velocity": -1.0}, "velocity"),
+        ({"velocity": {"right_index_1": "fast"}}, "velocity of 'right_index_1'"),
+        ({"velocity": {"right_index_9": 1.0}}, "right_index_9"),
         ({"frame": "given", "side": "left"}, "source_side="),
         ({"points": np.full((3, 21, 3), np.nan)}, "points"),
     ]
@@ -144,6 +146,14 @@ def test_what_cannot_be_used_is_told(body: sy.Skeleton) -> None:
             sy.retarget_hand(arguments.pop("points"), body, **arguments)
     with pytest.raises(sy.UnsupportedError, match="no hand is found"):
         sy.retarget_hand(points, sy.bundled("arm7"), fps=30)
+
+
+def test_velocities_by_joint_leave_the_usual_one_to_others(body: sy.Skeleton) -> None:
+    points = pinching(body)
+    answer = sy.retarget_hand(points, body, fps=30, side="right", velocity={"right_index_2": 1.0})
+    steps = np.abs(np.diff(answer.motion.q, axis=0)) * 30.0
+    assert steps[:, body.q_slice("right_index_2")].max() <= 1.0 + 1e-6
+    assert steps.max() <= 15.0 + 1e-6
 
 
 def test_one_frame_is_a_clip(body: sy.Skeleton) -> None:

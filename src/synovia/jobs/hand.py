@@ -25,6 +25,10 @@ _SIDES: Final = ("left", "right")
 _FPS: Final = 30.0
 
 
+WRITTEN: Final[Mapping[str, Option]] = {
+    "output": output_option("Write .bvh, .npz, .csv, or .glb (a copy of DST with one more clip); or a folder."),
+    "format": format_option(written_endings),
+}
 VELOCITY: Final = Option(
     "Largest speed of DST's hinges, radians per second, for all or by joint; N%: of those in its file.",
     Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%", unit="rad/s",
@@ -86,10 +90,7 @@ class RetargetHand(Verified, Roles, Job):
 
     name: ClassVar[str] = "retarget"
     doing: ClassVar[str] = "retargeting"
-    how: ClassVar[Mapping[str, Option]] = {
-        "output": output_option("Write .bvh, .npz, .csv, or .glb (a copy of DST with one more clip); or a folder."),
-        "format": format_option(written_endings),
-    }
+    how: ClassVar[Mapping[str, Option]] = WRITTEN
 
     @cached_property
     def _skeleton(self) -> Skeleton:

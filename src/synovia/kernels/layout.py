@@ -456,11 +456,8 @@ PURSUED: Final = (
     Table("before", ("variables", 4)),  # the pose of the frame before
     Table("damp", ("columns",)),  # damping of each column by level 0
     Table("H", ("columns", "columns")),
-    Table("A", ("columns", "columns")),  # factors of H for the columns that are free
+    Table("K", ("columns", "columns")),  # its factors
     Table("g", ("columns",)),
-    Table("b", ("columns",)),
-    Table("state", ("columns",)),  # 0 if a column is free, else the side of the bound at which it is fixed
-    Table("next", ("columns",)),
 )
 
 # Scratch memory of a step of the hierarchy; see ``hierarchy.basis`` for the numbers that count rows and columns

@@ -23,10 +23,9 @@ from synovia.jobs.clips import (
     usual_ending_of,
     warm_clip,
     with_roles,
-    written_endings,
 )  # fmt: skip
-from synovia.jobs.hand import VELOCITY, RetargetHand, velocity_limits
-from synovia.jobs.job import Job, Verb, clips_argument, format_option, output_option
+from synovia.jobs.hand import VELOCITY, WRITTEN, RetargetHand, velocity_limits
+from synovia.jobs.job import Job, Verb, clips_argument
 from synovia.jobs.options import (
     ALWAYS,
     NEVER,
@@ -138,10 +137,7 @@ class Retarget(Verified, Roles, ClipJob):
 
     name: ClassVar[str] = "retarget"
     doing: ClassVar[str] = "retargeting"
-    how: ClassVar[Mapping[str, Option]] = {
-        "output": output_option("Write .bvh, .npz, .csv, or .glb (a copy of DST with one more clip); or a folder."),
-        "format": format_option(written_endings),
-    }
+    how: ClassVar[Mapping[str, Option]] = WRITTEN
 
     @property
     def _loops_of_clip(self) -> None:
@@ -392,7 +388,7 @@ def _is_hand(sources: Sequence[str]) -> bool:
             if path.is_dir():
                 files = sorted(one for one in path.rglob("*") if one.suffix.lower() in HAND_ENDINGS)[:1]
             elif any(sign in source for sign in "*?["):
-                files = sorted(Path().glob(source))[:1] if not path.is_absolute() else []
+                files = sorted(Path(path.anchor).glob(str(path.relative_to(path.anchor))))[:1]
             return any(holds_hand(one) for one in files)
     return False
 

@@ -41,10 +41,11 @@ def transpose(A):
 
 
 @device_dot
-def factor_ldl(A, n):
-    """Factorise the first n rows of A = L D Lᵀ in place, without square roots; the diagonal then holds 1 / D.
+def solve_ldl(A, b, n):
+    """Solve A x = b in place for the first n unknowns by A = L D Lᵀ, without square roots.
 
-    A is symmetric positive definite, given by its lower triangle. A pivot that is not positive, by rounding, gets 0.
+    A is symmetric positive definite, given by its lower triangle, and overwritten with the factors. An unknown whose
+    pivot is not positive, by rounding, becomes 0.
     """
     for i in range(n):
         for j in range(i):
@@ -58,11 +59,6 @@ def factor_ldl(A, n):
             A[i, j] = u * A[j, j]  # the diagonal holds 1 / D
             d -= u * A[i, j]
         A[i, i] = F(1) / d if d > F(1e-300) else F(0)
-
-
-@device_dot
-def finish_ldl(A, b, n):
-    """Solve for the first n unknowns in place, with the factors of ``factor_ldl``."""
     for i in range(n):
         s = b[i]
         for k in range(i):
@@ -73,16 +69,6 @@ def finish_ldl(A, b, n):
         for k in range(i + 1, n):
             s -= A[k, i] * b[k]
         b[i] = s
-
-
-@device_dot
-def solve_ldl(A, b, n):
-    """Solve A x = b in place for the first n unknowns by A = L D Lᵀ; A is overwritten with the factors.
-
-    An unknown whose pivot is not positive, by rounding, becomes 0.
-    """
-    factor_ldl(A, n)
-    finish_ldl(A, b, n)
 
 
 @apart_dot

@@ -2,22 +2,23 @@
 
 Goals below level 0 are met as well as possible, in the sense of least squares, with weights that change from frame to
 frame; a weight of 0 switches a goal off. Goals of level 0 come first: their squares count HARD times as much, so that
-they differ from strict priority by rounding alone (the method of weights, Van Loan 1985). Every variable is drawn to
-its value of the frame before and, more weakly, to that of the posture. There is no search for an answer that reaches
-every goal, because a clip of such goals is never met: a cheap step and a pose that moves on smoothly count.
+what the other goals pull changes them by a ten-millionth (the method of weights, Van Loan 1985). Every variable is
+drawn to its value of the frame before and, more weakly, to that of the posture. There is no search for an answer that
+reaches every goal, because a clip of such goals is never met: a cheap step and a pose that moves on smoothly count.
 
 A step y, in the directions of the box (see ``tree.chart``), minimizes |J y - e|² + Σ d (y - r)² within the box, with
-the pull d of each column to its reference r. The columns at a bound are found by a primal-dual active set
-(Hintermüller, Ito & Kunisch 2002), which begins with those of the step before.
+the pull d of each column to its reference r (``math.bounded``). The damping of Levenberg and Marquardt grows after a
+step that makes matters worse, which is taken back.
 """
 
 import math
 
-from synovia.kernels.compiler.jit import F, device, device_dot, entry, inline
+from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.residuals import complete_targets, jacobian, residual
 from synovia.kernels.hierarchy.largest_move import enforce_largest_move, restrict_step, save_pose
 from synovia.kernels.hierarchy.step import ball_reference
+from synovia.kernels.jacobian.active_set import PUSH_NOISE, largest, length
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
@@ -36,11 +37,12 @@ from synovia.kernels.layout import (
     REST_WEIGHT,
     SCALAR,
 )
-from synovia.kernels.math.linear import factor_ldl, finish_ldl
+from synovia.kernels.math.bounded import bounded_step, mark_held
+from synovia.kernels.math.linear import gram_t, times_t
 from synovia.kernels.math.rotations import load_quat
 from synovia.kernels.math.vectors import dot
 from synovia.kernels.search.multistart import set_followers
-from synovia.kernels.tree.chart import move, to_box, write_bounds
+from synovia.kernels.tree.chart import NEAR, move, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_work
 from synovia.kernels.tree.variables import step_unit
@@ -50,10 +52,8 @@ _open = cutter(Pursuit, PURSUED, ("residuals", "columns", "variables", "goals"))
 
 HARD = F(1e7)  # weight of level 0
 CURVED = F(0.1)  # damping of level 0, relative to its squared error and to each column
-LARGEST = F(0.4)  # radians or reaches: a longer step is shortened
-ROUNDS = 12  # changes of the active set in a step
+LONGEST = F(0.4)  # radians or reaches: a longer step is shortened
 LEAST = F(1e-12)  # damping in any case
-FREE, LOW, HIGH = F(0), F(-1), F(1)
 LEAST_STIFF, MOST_STIFF = F(1e-2), F(1e6)  # damping after a step that was taken back, relative to each column
 STIFFER, SOFTER = F(8), F(0.2)  # its factors after such a step, and after another one
 MET = F(1e-7)  # reaches or radians that level 0 may lack
@@ -151,93 +151,19 @@ def pull(problem, p, q, stay):
             p.H[v + c, v + c] += stay + rest
 
 
-@device_dot
-def normal_equations(J, e, H, g):
-    """Write H = JᵀJ (both triangles) and g = Jᵀe; most columns of a hand share no row."""
-    m, n = J.shape
-    for i in range(n):
-        g[i] = F(0)
-        for j in range(n):
-            H[i, j] = F(0)
-    for r in range(m):
-        for i in range(n):
-            u = J[r, i]
-            if u != F(0):
-                g[i] += u * e[r]
-                for j in range(i + 1):
-                    H[i, j] += u * J[r, j]
-    for i in range(n):
-        for j in range(i):
-            H[j, i] = H[i, j]
-
-
-@device_dot
-def solve_free(p, y):
-    """Write the step y whose columns of ``p.state`` other than FREE keep their values."""
-    n = y.shape[0]
-    m = 0
-    for i in range(n):
-        if p.state[i] != FREE:
-            continue
-        s = p.g[i]
-        k = 0
-        for j in range(n):
-            if p.state[j] != FREE:
-                s -= p.H[i, j] * y[j]
-            elif j <= i:
-                p.A[m, k] = p.H[i, j]
-                k += 1
-        p.b[m] = s
-        m += 1
-    factor_ldl(p.A, m)
-    finish_ldl(p.A, p.b, m)
-    m = 0
-    for i in range(n):
-        if p.state[i] == FREE:
-            y[i] = p.b[m]
-            m += 1
-
-
 @device
-def bounded_step(problem, work, p):
-    """Write the step of all columns within the box to work.dq."""
-    y, box = work.dq, work.box
+def bounded_move(problem, work, p):
+    """Write the step of all columns within the box to work.dq; return its longest part."""
     n = problem.columns
     for i in range(n):
-        box[i, BOX_LOWER], box[i, BOX_UPPER] = min(box[i, BOX_LOWER], F(0)), max(box[i, BOX_UPPER], F(0))
-        if p.state[i] != FREE:
-            y[i] = box[i, BOX_LOWER] if p.state[i] == LOW else box[i, BOX_UPPER]
-            if abs(y[i]) >= LARGEST:  # the bound of the step before is far now
-                p.state[i] = FREE
-    for _ in range(ROUNDS):
-        solve_free(p, y)
-        done = True
-        for i in range(n):
-            if p.state[i] != FREE:
-                push = p.g[i]
-                for j in range(n):
-                    push -= p.H[i, j] * y[j]
-                if push * p.state[i] < F(0):
-                    p.next[i] = FREE
-                    done = False
-                else:
-                    p.next[i] = p.state[i]
-            elif y[i] < box[i, BOX_LOWER]:
-                p.next[i] = LOW
-                done = False
-            elif y[i] > box[i, BOX_UPPER]:
-                p.next[i] = HIGH
-                done = False
-            else:
-                p.next[i] = FREE
-        if done:
-            break
-        for i in range(n):
-            p.state[i] = p.next[i]
-            if p.state[i] != FREE:
-                y[i] = box[i, BOX_LOWER] if p.state[i] == LOW else box[i, BOX_UPPER]
-    for i in range(n):
-        y[i] = min(max(y[i], box[i, BOX_LOWER]), box[i, BOX_UPPER])
+        for j in range(i):
+            p.H[j, i] = p.H[i, j]
+        work.box[i, BOX_LOWER] = min(work.box[i, BOX_LOWER], F(0))
+        work.box[i, BOX_UPPER] = max(work.box[i, BOX_UPPER], F(0))
+    noise = PUSH_NOISE * length(p.g)
+    mark_held(work.box, p.g, NEAR, noise)
+    bounded_step(p.H, LEAST, p.g, work.box, p.K, work.dq, noise)
+    return largest(work.dq)
 
 
 @device
@@ -270,15 +196,13 @@ def pursue_frame(problem, work, p, weights, settings, q):
         restrict_step(problem, q, work.box, p.before)
         to_box(problem, work.box, work.J)
         weigh_rows(problem, work, p, weights, hard)
-        normal_equations(work.J, work.e, p.H, p.g)
+        gram_t(work.J, p.H, settings[PURSUIT_DAMPING] * soft)
+        times_t(work.J, work.e, p.g)
         pull(problem, p, q, settings[PURSUIT_STAY])
         for i in range(problem.columns):
-            p.H[i, i] += stiff * p.H[i, i] + settings[PURSUIT_DAMPING] * soft + p.damp[i] + LEAST
-        bounded_step(problem, work, p)
-        size = F(0)
-        for i in range(problem.columns):
-            size = max(size, abs(work.dq[i]))
-        move(problem, q, work.dq, min(F(1), LARGEST / max(size, F(1e-300))))
+            p.H[i, i] += stiff * p.H[i, i] + p.damp[i]
+        size = bounded_move(problem, work, p)
+        move(problem, q, work.dq, min(F(1), LONGEST / max(size, F(1e-300))))
         enforce_largest_move(problem, q, p.before)
         set_followers(problem, q)
 
@@ -299,8 +223,6 @@ def pursue(ints, floats, targets, weights, settings, memory, scratch, out):
     """
     problem, work = open_general(ints, floats), open_work(ints, scratch)
     p = open_pursuit(problem, memory)
-    for i in range(problem.columns):
-        p.state[i] = FREE
     for t in range(targets.shape[0]):
         q = out[t + 1]
         copy(out[t], q)

@@ -14,6 +14,8 @@ from synovia.facade import IK
 from synovia.goals import DirectionGoal, Goal, PositionGoal, RelativeGoal, RestGoal
 from synovia.ik.interrupts import new_scratch
 from synovia.kernels.layout import (
+    BLOCK,
+    BLOCK_Q,
     GIVEN,
     N_COLUMNS,
     N_GOALS,
@@ -26,11 +28,14 @@ from synovia.kernels.layout import (
     PURSUIT_SETTLED,
     PURSUIT_STAY,
     PURSUIT_STEPS,
+    SCALAR,
+    TARGET_WIDTH,
+    TRANSFORM_WIDTH,
     size_of_all,
 )
-from synovia.model import Skeleton
+from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.hands.hand import Finger
-from synovia.model.geometry import Array, unit
+from synovia.model.geometry import Array, is_number, unit
 from synovia.model.pose import world_frames
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.pack import table_of
@@ -43,6 +48,7 @@ STEPS, _PINCH_STEPS, _FIRST_STEPS = 4, 12, 200  # most steps of a frame, of one 
 _SETTLED: Final = 1e-3  # radians
 _STAY: Final = 0.01  # pull to the frame before
 _DAMPING: Final = 0.02
+_AS_FAR: Final = 0.999  # of its largest move: a joint is held back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,10 +121,13 @@ class HandFollower:
             for k, (row, offset) in enumerate(pairs)
         ]
         goals.append(RestGoal(weight=_REST, joints=[skeleton.joint_keys[row] for row in self.rows]))
-        moves = _moves(skeleton, velocity, fps)
+        moves = _moves(skeleton, self.rows, velocity, fps)
         self.ik = IK(skeleton, goals, _Fingers(attempts=1, largest_move=moves, rows=tuple(self.rows)))
         ints, floats = self.ik.ints, self.ik.floats
         self._floats = floats.copy()
+        moved = cast("Array", self.ik.moves)  # of each variable, radians or length units
+        numbers = (skeleton.tables.variables[:, BLOCK] == SCALAR) & np.isin(skeleton.tables.owner, self.rows)
+        self._numbers, self._largest = skeleton.tables.variables[numbers, BLOCK_Q], moved[numbers]
         self._unbound = floats.copy()
         table_of(ints, self._unbound, "moves")[...] = math.inf
         sizes = {
@@ -154,18 +163,22 @@ class HandFollower:
         """Return targets (T, goals, 17) and weights (T, goals) of aims; pinches are off."""
         count, F = len(tips), self.count
         goals = int(self.ik.ints[N_GOALS])
-        table = np.zeros((count, goals, GIVEN + 1))
-        table[:, :, [0, 5, 10, 15]] = 1.0
+        table = np.zeros((count, goals, TARGET_WIDTH))
+        _transforms(table)[...] = np.eye(4)
         table[:, :, GIVEN] = POSITION
-        table[:, :F, [3, 7, 11]] = tips
-        table[:, F : 2 * F, [3, 7, 11]] = directions
+        self.aim(table, tips, directions)
         weights = np.zeros((count, goals))
         weights[:, :F] = weights[:, F : 2 * F] = trust
         return table, weights
 
+    def aim(self, table: Array, tips: Array, directions: Array) -> None:
+        """Set where tips, (T, F, 3), and last segments, (T, F, 3), should be."""
+        places, F = _transforms(table)[..., :3, 3], self.count
+        places[:, :F], places[:, F : 2 * F] = tips, directions
+
     def pinch(self, table: Array, weights: Array, vectors: Array, on: Array) -> None:
         """Set pinches in the tables: vectors (T, F, 3) from the tip of the thumb, in its frame; and which are on."""
-        table[:, self._pinches, [3, 7, 11]] = vectors[:, 1:]
+        _transforms(table)[:, self._pinches, :3, 3] = vectors[:, 1:]
         weights[:, self._pinches] = on[:, 1:]
 
     def first(self, table: Array, weights: Array, start: Array) -> Array:
@@ -184,6 +197,10 @@ class HandFollower:
         self._call(self.ik.ints, floats, table, weights, settings, self._memory, self._scratch, out)
         return out[1:]
 
+    def is_held_back(self, before: Array, after: Array) -> bool:
+        """Return whether a hinge or slide goes as far between two poses (nq,) as it may in a frame."""
+        return bool((np.abs(after - before)[self._numbers] >= _AS_FAR * self._largest).any())
+
     def tips_at(self, q: Array) -> tuple[Array, Array]:
         """Return the tips in the world, (T, F, 3), and the orientations of the thumb's tip, (T, 3, 3), at poses."""
         frames = world_frames(self.skeleton, q)
@@ -191,18 +208,39 @@ class HandFollower:
         return np.einsum("tkij,kj->tki", R, self.offsets) + frames[:, self.tips, 9:], R[:, 0]
 
 
-def _moves(skeleton: Skeleton, velocity: Any, fps: float) -> float | dict[str | int, float]:
-    """Return the largest move of a joint in a frame.
+def _transforms(table: Array) -> Array:
+    """Return a view of the transforms (T, goals, 4, 4) of a table of targets."""
+    return table[..., :TRANSFORM_WIDTH].reshape(*table.shape[:-1], 4, 4)
+
+
+def _moves(skeleton: Skeleton, rows: Sequence[int], velocity: Any, fps: float) -> float | dict[str | int, float]:
+    """Return the largest move in a frame: of all joints, or of each of the joints that move.
 
     Raises:
         InputError: If the velocity cannot be used.
+        UnknownNameError: If a joint does not exist.
     """
     if velocity is None:
         return VELOCITY / fps
     if velocity == "file":
-        return skeleton.moves_in(1.0 / fps)
-    if isinstance(velocity, Mapping):
-        return {joint: value / fps for joint, value in cast("Mapping[str | int, float]", velocity).items()}
-    if isinstance(velocity, bool) or not isinstance(velocity, int | float) or not 0.0 < velocity < math.inf:
-        raise InputError("velocity", value=velocity, expected="radians per second, or by joint, or 'file'")
-    return float(velocity) / fps
+        given = {row: joint.velocity for row, joint in enumerate(skeleton.joints) if joint.velocity is not None}
+    elif isinstance(velocity, Mapping):
+        given = skeleton.by_row(cast("Mapping[Any, Any]", velocity), "velocity")
+    else:
+        return _speed(velocity, "velocity") / fps
+    own: dict[str | int, float] = {
+        row: _speed(value, f"velocity of {skeleton.joint_keys[row]!r}") / fps for row, value in given.items()
+    }
+    others = {row: VELOCITY / fps for row in rows if row not in own and skeleton.joints[row].kind is not Kind.SLIDE}
+    return own | others
+
+
+def _speed(value: Any, what: str) -> float:
+    """Return a velocity.
+
+    Raises:
+        InputError: If it is none.
+    """
+    if not is_number(value) or not 0.0 < value < math.inf:
+        raise InputError(what, value=value, expected="radians per second above 0, by joint, or 'file'")
+    return float(value)

@@ -17,10 +17,9 @@ from synovia.model.motion import Motion
 from synovia.retargeting.hands.pinches import AWAY
 from synovia.retargeting.judging.findings import LEVELS, Finding
 
-CAUSES: Final = ("tips", "pinch", "false pinch", "limits", "velocity", "gap")
-_OFF: Final = (0.12, 0.35)  # mean distance of the tips from their targets, in lengths of the hand: look, failed
-_FINGER_OFF: Final = 0.2  # the same of one finger: look
-_TOUCH: Final = 0.002  # metres within which tips touch
+_OFF: Final = (0.1, 0.3)  # mean distance of the tips from their targets, in lengths of the hand: look, failed
+FINGER_OFF: Final = 0.15  # the same of one finger: look
+TOUCH: Final = 0.002  # metres within which tips touch
 _NEARLY: Final = 0.01  # metres within which tips seem to pinch
 _AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
 _NEAR_LIMIT: Final = 1e-4  # radians
@@ -84,7 +83,7 @@ def _tips(figures: HandFigures) -> list[Finding]:
     out = list[Finding]()
     for k, name in enumerate(figures.fingers):
         own = figures.errors[seen[:, k], k]
-        if len(own) and float(own.mean()) > _FINGER_OFF * figures.reach:
+        if len(own) and float(own.mean()) > FINGER_OFF * figures.reach:
             text = f"its tip is {length_text(float(own.mean()), _unit(figures))} from its target on average"
             out.append(Finding(name, "tips", "look", (), text))
     return out
@@ -95,7 +94,7 @@ def _pinches(figures: HandFigures) -> list[Finding]:
     out, metre = list[Finding](), 1.0 / (_unit(figures) or 1.0)
     for name in figures.fingers[1:]:
         mine = [one for one in figures.pinches if one[0] == name]
-        missed = [one for one in mine if one[3] > _TOUCH * metre]
+        missed = [one for one in mine if one[3] > TOUCH * metre]
         if missed:
             frames = tuple(k for one in missed for k in range(one[1], one[2]))
             far = length_text(max(one[3] for one in missed), _unit(figures))

@@ -18,6 +18,7 @@ from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.follower import STEPS, HandFollower
+from synovia.retargeting.hands.judge import FINGER_OFF, TOUCH
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, CLOSED, ONSET, OPEN
 from synovia.retargeting.hands.recording import Recording, read_recording
 
@@ -25,15 +26,18 @@ Bools = NDArray[np.bool_]
 _BEGIN: Final = 0.03  # metres between the recorded tips from which a pinch begins to close
 _NEEDED: Final = (WRIST, *KNUCKLES)
 _SAME: Final = 1e-3  # radians, length units: poses this near go on as one
-_TOUCH: Final = 0.002  # metres within which tips touch
 
 
 class HandPose(Pose):
     """A pose of a live hand.
 
     Attributes:
-        status: ``REACHED``; ``HOLDING`` without points; ``STALLED`` if a pinch does not close.
+        status: ``REACHED``; ``LATE`` if ``velocity`` holds a joint back; ``STALLED`` if a pinch does not close, or a
+            tip is more than 15 % of the length of the hand from its target; ``HOLDING`` without a palm.
         pinching: Names of the fingers whose recorded tip touches that of the thumb.
+        unseen: Names of the fingers that hold because their points were not seen.
+        errors: Distance of each tip from its target, (F,), length units; 0 for fingers that are not seen. Empty while
+            the hand holds.
 
     Example:
         >>> import synovia as sy
@@ -43,10 +47,12 @@ class HandPose(Pose):
         'REACHED'
     """
 
-    __slots__ = ("pinching", "status")
+    __slots__ = ("errors", "pinching", "status", "unseen")
 
     status: Status
     pinching: tuple[str, ...]
+    unseen: tuple[str, ...]
+    errors: Array
 
 
 class LiveHand(ChecksArguments):
@@ -54,8 +60,11 @@ class LiveHand(ChecksArguments):
 
     The fingers, the side of the tracked hand and the scale are those of the first frame whose points are all seen;
     until then, and without points, the hand holds. Nothing is known of later frames: a pinch begins to close where the
-    tracked tips are 30 mm apart, and opens within 0.15 s. No joint moves faster than ``velocity``, also when points
-    return.
+    tracked tips are 30 mm apart, and opens within 0.15 s.
+
+    The first pose is where the tracked hand is; after ``reset(pose)``, the hand goes there from that pose. From then on
+    no joint moves faster than ``velocity``, also when points return. A frame without a palm (wrist and knuckles that
+    are not seen, or in line) counts as none.
 
     Args:
         skeleton: The skeleton of the hand, or a body with one.
@@ -106,7 +115,7 @@ class LiveHand(ChecksArguments):
         self._how: dict[str, Any] = {"scale": scale, "frame": frame, "origin": origin}
         self._velocity = velocity
         self._clear = CLEAR / (skeleton.meters_per_unit or 1.0)
-        self._touch = _TOUCH / (skeleton.meters_per_unit or 1.0)
+        self._touch = TOUCH / (skeleton.meters_per_unit or 1.0)
         self._follower: HandFollower | None = None
         self.reset()
 
@@ -151,12 +160,15 @@ class LiveHand(ChecksArguments):
             trust = as_numbers(confidence, (COUNT,), "confidence", finite=False)
             seen &= trust > 0.0
         if self._follower is None:
-            if not seen.all():
+            if not seen.all() or not np.isfinite(palm_of(places[None], self._source_side)).all():
                 return self._pose(Status.HOLDING)
             self._learn(places)
         if not seen[list(_NEEDED)].all():
             return self._pose(Status.HOLDING)
-        return self._follow(self._local(places), seen)
+        local = self._local(places)
+        if not np.isfinite(local[list(_NEEDED)]).all():
+            return self._pose(Status.HOLDING)
+        return self._follow(local, seen)
 
     def _learn(self, places: Array) -> None:
         """Take the fingers, the side and the scale from a first frame."""
@@ -171,9 +183,8 @@ class LiveHand(ChecksArguments):
         self._table, self._weights = self._follower.table(
             np.zeros((1, len(fingers), 3)), np.zeros((1, len(fingers), 3)), np.ones((1, len(fingers)))
         )
-        self._last = self._local(places)
         if not self._began:
-            self._aim(self._last, np.ones(COUNT, bool))
+            self._aim(self._local(places), np.ones(COUNT, bool))
             self._q = self._follower.first(self._table, self._weights, self._q)
             self._began = True
         self._free = self._q
@@ -189,13 +200,14 @@ class LiveHand(ChecksArguments):
     def _aim(self, local: Array, seen: Bools) -> None:
         """Write the targets of a frame; a finger that is not seen has none, so that it holds."""
         aims, F = self._aims, len(self._ends)
+        follower = cast("HandFollower", self._follower)
         R, p = aims.place[:3, :3], aims.place[:3, 3]
         tips = p + aims.scale * (local[self._ends] @ R.T)
         ways = (local[self._ends] - local[self._before]) @ R.T
         trust = seen[self._ends] & seen[self._before]
         tips[~trust], ways[~trust] = 0.0, (0.0, 0.0, 1.0)
-        self._table[0, :F, [3, 7, 11]] = tips.T
-        self._table[0, F : 2 * F, [3, 7, 11]] = ways.T
+        follower.aim(self._table, tips[None], ways[None])
+        self._targets, self._trust = tips, trust
         self._weights[0, :F] = self._weights[0, F : 2 * F] = trust
         self._weights[0, 2 * F :] = 0.0
 
@@ -203,46 +215,67 @@ class LiveHand(ChecksArguments):
         """Take a frame towards points (21, 3) in the frame that lies on the hand."""
         follower = cast("HandFollower", self._follower)
         self._aim(local, seen)
-        apart = np.linalg.norm(local[self._ends] - local[self._ends[0]], axis=-1) / self._recording.metre
-        apart = np.where(seen[self._ends] & seen[self._ends[0]], apart, np.inf)
-        self._closed = np.where(self._closed, apart < OPEN, apart < CLOSED)
-        self._closed[0] = False
-        u = np.clip((_BEGIN - apart) / (_BEGIN - CLOSED), 0.0, 1.0)
-        wanted = np.where(self._closed, 1.0, u * u * (3.0 - 2.0 * u))
-        self._shares = np.maximum(wanted, self._shares - 1.0 / max(1.0, ONSET * self._rate))
-        self._shares[0] = 0.0
+        ends = local[self._ends]
+        ways = ends - ends[0]
+        apart = np.sqrt(np.einsum("ij,ij->i", ways, ways)) / self._recording.metre
+        apart[~self._trust] = np.inf
+        apart[0] = np.inf
+        if not self._trust[0]:
+            apart[:] = np.inf
+        if self._shares.any() or (apart < _BEGIN).any():
+            self._close(apart)
         together = self._free is self._q
         self._free = follower.follow(self._table, self._weights, self._free)[0]
         tips, thumb = follower.tips_at(self._free[None])
         free = (tips[0] - tips[0, 0]) @ thumb[0]
-        far = np.maximum(np.linalg.norm(free, axis=-1), 1e-12)
-        away = apart > AWAY
+        far = np.maximum(np.sqrt(np.einsum("ij,ij->i", free, free)), 1e-12)
+        away = (apart > AWAY) & np.isfinite(apart)
+        if together and not self._shares.any() and not (away & (far < self._clear))[1:].any():
+            before, self._q = self._q, self._free
+            return self._judged(before, tips[0])
         shares = np.where(away, np.minimum(self._shares, np.maximum(1.0 - self._clear / far, 0.0)), self._shares)
         pushed = away & (far < self._clear)
         vectors = np.where(pushed[:, None], self._clear / far[:, None], 1.0 - shares[:, None]) * free
         on = (shares > 0.0) | pushed
         on[0] = False
-        status = Status.REACHED
-        if together and not on.any():
-            self._q = self._free
-            return self._pose(status)
+        before = self._q
         follower.pinch(self._table, self._weights, vectors[None], on[None])
         self._q = follower.follow(self._table, self._weights, self._q)[0]
-        if self._closed.any():
-            tips = follower.tips_at(self._q[None])[0][0]
-            gaps = np.linalg.norm(tips[self._closed] - tips[0], axis=-1)
-            status = Status.REACHED if float(gaps.max()) <= self._touch else Status.STALLED
-        elif not on.any() and np.abs(self._q - self._free).max() <= _SAME:
+        if not on.any() and np.abs(self._q - self._free).max() <= _SAME:
             self._free = self._q
-        return self._pose(status)
+        return self._judged(before, follower.tips_at(self._q[None])[0][0])
+
+    def _close(self, apart: Array) -> None:
+        """Take up how far each pinch is closed, for distances (F,) of the tracked tips from the thumb's, metres."""
+        self._closed = np.where(self._closed, apart < OPEN, apart < CLOSED)
+        u = np.clip((_BEGIN - apart) / (_BEGIN - CLOSED), 0.0, 1.0)
+        wanted = np.where(self._closed, 1.0, u * u * (3.0 - 2.0 * u))
+        self._shares = np.maximum(wanted, self._shares - 1.0 / max(1.0, ONSET * self._rate))
+
+    def _judged(self, before: Array, tips: Array) -> HandPose:
+        """Return the pose of this frame, after another one (nq,), with its tips (F, 3) judged."""
+        follower, names = cast("HandFollower", self._follower), self.fingers
+        off = tips - self._targets
+        errors = np.sqrt(np.einsum("ij,ij->i", off, off))
+        errors[~self._trust] = 0.0
+        pinches, status = bool(self._closed.any()), Status.REACHED
+        if follower.is_held_back(before, self._q):
+            status = Status.LATE
+        elif pinches:  # these fingers leave their targets
+            gaps = np.linalg.norm(tips - tips[0], axis=-1)[self._closed]
+            status = Status.STALLED if float(gaps.max()) > self._touch else status
+        elif float(errors.max()) > FINGER_OFF * self._aims.reach:
+            status = Status.STALLED
+        pose = self._pose(status)
+        pose.errors = errors
+        if pinches:
+            pose.pinching = tuple(name for name, closed in zip(names, self._closed, strict=True) if closed)
+        if not self._trust.all():
+            pose.unseen = tuple(name for name, trusted in zip(names, self._trust, strict=True) if not trusted)
+        return pose
 
     def _pose(self, status: Status) -> HandPose:
         """Return the pose of this frame."""
         pose = cast("HandPose", HandPose.trusted(self.skeleton, self._q.copy()))
-        pose.status = status
-        pose.pinching = ()
-        if self._follower is not None and status is not Status.HOLDING:
-            pose.pinching = tuple(
-                one.name for one, closed in zip(self._aims.fingers, self._closed, strict=True) if closed
-            )
+        pose.status, pose.pinching, pose.unseen, pose.errors = status, (), (), np.zeros(0)
         return pose

@@ -104,7 +104,10 @@ class RetargetedHand:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong or notable, the worst first."""
+        """What is wrong or notable, the worst first.
+
+        Their causes are ``"tips"``, ``"pinch"``, ``"false pinch"``, ``"gap"``, ``"limits"`` and ``"velocity"``.
+        """
         figures = HandFigures(
             self.motion, self.hand, self.fingers, self.errors, self.trust, self.reach, self._gaps, self.apart,
             [(one.finger, one.first, one.end, one.distance) for one in self.pinches],
@@ -193,7 +196,7 @@ def retarget_hand(
         origin: With ``"given"``, the joint or link where the wrist of the recording is; None for the palm.
         confidence: Confidence of the points, (T, 21), (T,) or (21,), 0 for not seen; None if all count alike.
         velocity: Highest velocity of the joints, radians per second: a number, by joint, or ``"file"`` for those of the
-            file; None for 15 rad/s. A free joint of a body stays.
+            file. None for 15 rad/s, which joints without another one have too; a slide then has no limit.
         name: Name of the motion.
 
     Raises:

@@ -83,7 +83,7 @@ class Finding:
 
     Args:
         limb: The part of the body, ``"body"`` for all of it, or the name of a joint that belongs to no part.
-        cause: The cause, one of ``CAUSES``.
+        cause: The cause, one of ``CAUSES``; about a recorded hand, see ``RetargetedHand.findings``.
         level: ``"failed"``, ``"look"`` or ``"note"``; a note does not change the verdict.
         frames: The frames in which it shows.
         text: A sentence with the figures.
