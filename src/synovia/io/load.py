@@ -54,7 +54,6 @@ _ELSEWHERE: Final = {  # formats that people have, and what reads them
     ".usdc": ("USD", _BY_BLENDER),
     ".usdz": ("USD", _BY_BLENDER),
     ".blend": ("Blender", "open it with Blender, then File > Export > glTF 2.0"),
-    ".xacro": ("xacro", "expand it: xacro robot.xacro > robot.urdf"),
     ".sdf": ("SDF", "convert it to URDF, or export it as MJCF"),
 }
 _SHOWN: Final = 6  # notes in one warning

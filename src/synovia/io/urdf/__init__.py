@@ -8,7 +8,7 @@ from synovia.io.xmltree import root_is
 
 FORMAT: Final = Format(
     "URDF",
-    (".urdf",),
+    (".urdf", ".xacro"),
     lambda head: root_is("robot", head),
     lambda path: Contents(read_skeleton(path)),
     read_with=lambda path, pairs: Contents(read_skeleton(path, pairs)),
