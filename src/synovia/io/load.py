@@ -31,6 +31,7 @@ from synovia.model.root import Root
 # Modules with a FORMAT each, in the order in which content and endings are tried; imported when a file needs them.
 _MODULES: Final = (
     "bvh",
+    "gltf.vrma",
     "gltf",
     "urdf",
     "mjcf",

@@ -187,15 +187,25 @@ def file_frame(skeleton: Skeleton) -> Array:
     A body with y up is not turned. A body whose unit is unknown keeps its numbers, and one whose upward axis is unknown
     its axes.
     """
+    up, ahead = skeleton.up, skeleton.forward
+    if up is None or up == _UP:
+        up, ahead = "y", "z"
+    elif ahead is None or ahead[-1] == up[-1]:
+        ahead = _AHEAD[up[-1]]
+    return axes_frame(up, ahead, skeleton.meters_per_unit)
+
+
+def axes_frame(up: str, ahead: str, unit: float | None) -> Array:
+    """Return the transform to a world in metres with y up and z ahead, (4, 4).
+
+    Args:
+        up: The axis that is up.
+        ahead: The axis that is ahead.
+        unit: Metres of a length unit; None if it is unknown, and stays.
+    """
     out = np.eye(4)
-    up = skeleton.up
-    if up is not None and up != _UP:
-        ahead = skeleton.forward
-        if ahead is None or ahead[-1] == up[-1]:
-            ahead = _AHEAD[up[-1]]
-        y, z = axis_vector(up), axis_vector(ahead)
-        out[:3, :3] = np.stack([np.cross(y, z), y, z])
-    out[:3, :3] *= skeleton.meters_per_unit or 1.0
+    y, z = axis_vector(up), axis_vector(ahead)
+    out[:3, :3] = np.stack([np.cross(y, z), y, z]) * (unit or 1.0)
     return out
 
 

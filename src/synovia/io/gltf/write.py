@@ -61,10 +61,10 @@ def write_gltf(
     source = _copied(into)
     if source is None:
         new = Fresh(motion.skeleton, target.stem)
-        clip = _Clip(new.content, motion.name, motion.times, 0, bytes(new.data) + bytes(-len(new.data) % 4))
+        clip = NewClip(new.content, motion.name, motion.times, 0, bytes(new.data) + bytes(-len(new.data) % 4))
         for (row, what), values in node_tracks(motion, new.scene).items():
             clip.add_track(row, what, values)
-        _write_new(new.content, bytes(clip.data), target, force=force)
+        write_new(new.content, bytes(clip.data), target, force=force)
         return new.notes
     document = read_document(source)
     scene = below_frame(read_scene(document), document, motion.skeleton)
@@ -73,9 +73,9 @@ def write_gltf(
     buffers = document.root.items("buffers")
     binary = target.suffix.lower() != ".gltf"
     if binary and chunk:  # buffer 0 has the chunk, so the clip goes to its end
-        clip = _Clip(content, motion.name, motion.times, 0, chunk + bytes(-len(chunk) % 4))
+        clip = NewClip(content, motion.name, motion.times, 0, chunk + bytes(-len(chunk) % 4))
     else:
-        clip = _Clip(content, motion.name, motion.times, len(buffers))
+        clip = NewClip(content, motion.name, motion.times, len(buffers))
     nodes = {row: node for node, row in scene.row_of.items()}
     for (row, what), values in tracks.items():
         node = nodes[row]
@@ -96,12 +96,13 @@ def _copied(into: str | os.PathLike[str] | None) -> Path | None:
     Raises:
         FileError: If a file without the ending of the format does not exist.
     """
-    if into is None or (path := as_path(into)).suffix.lower() in EXTENSIONS:
-        return None if into is None else path
-    return path if looks_like(read_bytes(path)[:4096]) else None
+    if into is None:
+        return None
+    path = as_path(into)
+    return path if path.suffix.lower() in EXTENSIONS or looks_like(read_bytes(path)[:4096]) else None
 
 
-def _write_new(content: dict[str, Any], chunk: bytes, target: Path, *, force: bool) -> None:
+def write_new(content: dict[str, Any], chunk: bytes, target: Path, *, force: bool) -> None:
     """Write a new file with one buffer."""
     content["buffers"] = [{"byteLength": len(chunk)}]
     _write(content, chunk, target, target, force=force)
@@ -132,7 +133,7 @@ def write_gltf_pose(
         new = Fresh(pose.skeleton, target.stem)
         for (row, what), values in node_tracks(motion, new.scene, what="pose").items():
             new.content["nodes"][row][what] = values[0].tolist()
-        _write_new(new.content, bytes(new.data), target, force=force)
+        write_new(new.content, bytes(new.data), target, force=force)
         return
     document = read_document(source)
     scene = below_frame(read_scene(document), document, pose.skeleton)
@@ -337,7 +338,7 @@ def _as_parts(node: dict[str, Any], scene: Scene, row: int) -> None:
         node["scale"] = scene.scale[row].tolist()
 
 
-class _Clip:
+class NewClip:
     """A new animation: its JSON, and the bytes of its accessors.
 
     Args:
