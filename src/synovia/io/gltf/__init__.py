@@ -59,4 +59,6 @@ FORMAT: Final = Format(
     write_pose=write_gltf_pose,
     read_pose=read_gltf_pose,
     shown_pose=shown_pose,
+    keeps="nodes, skins, all interpolations, sparse and external buffers, animated scale; roles of a VRM; in a copy"
+    " everything else, in a new file the shapes of the body",
 )

@@ -288,4 +288,5 @@ FORMAT: Final = Format(
     companions=linked_files,
     lacks=_lacks,
     shown=_shown,
+    keeps="bones with a role, on a T-pose: rotations, and the path of the hips",
 )

@@ -13,6 +13,8 @@ FORMAT: Final = Format(
     lambda path: Contents(read_skeleton(path)),
     read_with=lambda path, pairs: Contents(read_skeleton(path, pairs)),
     companions=companions,
+    keeps="links, all joint types, limits, velocity limits, mimic, masses, collision shapes;"
+    " meshes are shown on the live page and in pictures; sources of xacro where `xacro` is installed",
 )
 
 __all__ = ["FORMAT"]
