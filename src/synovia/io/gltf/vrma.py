@@ -24,8 +24,8 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.io.base import Contents, Format, Shown, as_path, as_utf8
+from synovia.io.gltf import FORMAT as GLTF
 from synovia.io.gltf.animation import WRITER, read_animations
-from synovia.io.gltf.clips import Clips
 from synovia.io.gltf.container import MAGIC, linked_files, read_document
 from synovia.io.gltf.fresh import axes_frame
 from synovia.io.gltf.scene import node_places, read_scene
@@ -67,11 +67,9 @@ class _Bone(NamedTuple):
 
 
 def _read(path: Path) -> Contents:
-    """Read a file; see ``synovia.io.gltf``."""
-    document = read_document(path)
-    scene = read_scene(document)
-    clips = Clips(document, scene, read_animations(document, scene.row_of))
-    return Contents(clips.skeleton, clips.motions, clips.written if clips.written is not None else 0)
+    """Read a file, which is about its first clip."""
+    contents = GLTF.read(path)
+    return contents if contents.shown is not None else contents._replace(shown=0)
 
 
 def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
