@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from synovia.files.verify import verify_file
     from synovia.goals import *  # noqa: F403
     from synovia.ik import GoalError, Reason, Relief, Solution, Solutions, Status
+    from synovia.ik.starts import LearnedStarts, load_starts
     from synovia.ik.targets import targets_from
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from synovia.io.verify import FileCheck
     from synovia.io.worlds import load_world
     from synovia.layers import Layer
+    from synovia.learning import learn_starts
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.anatomy.hands.find import hand_of
     from synovia.model.anatomy.hands.hand import Finger, Hand
@@ -161,6 +163,7 @@ _HOMES = {
     "synovia.goals": goals.__all__,
     "synovia.facade": ("IK", "solve"),
     "synovia.ik": ("GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"),
+    "synovia.ik.starts": ("LearnedStarts", "load_starts"),
     "synovia.ik.targets": ("targets_from",),
     "synovia.io": ("load_motion", "load_skeleton"),
     "synovia.io.bundled": ("bundled", "bundled_names"),
@@ -172,6 +175,7 @@ _HOMES = {
     "synovia.io.verify": ("FileCheck",),
     "synovia.io.worlds": ("load_world",),
     "synovia.layers": ("Layer",),
+    "synovia.learning": ("learn_starts",),
     "synovia.model.shapes.distances": ("Contact", "distance"),
     "synovia.model.shapes.ground": ("Ground",),
     "synovia.model.shapes.pairs": ("SelfPairs", "self_pairs"),
