@@ -95,6 +95,7 @@ if TYPE_CHECKING:
         plot_joints,
         plot_judgement,
         plot_reach,
+        plot_starts,
     )
     from synovia.retargeting import (
         Finding,
@@ -203,6 +204,7 @@ _HOMES = {
         "plot_joints",
         "plot_judgement",
         "plot_reach",
+        "plot_starts",
     ),
     "synovia.retargeting": (
         "Finding",
@@ -299,6 +301,7 @@ __all__ = [
     "Judgement",
     "Kind",
     "Layer",
+    "LearnedStarts",
     "LevenbergMarquardt",
     "Limit",
     "LinkFit",
@@ -363,9 +366,11 @@ __all__ = [
     "hand_landmarks",
     "hand_of",
     "judge",
+    "learn_starts",
     "load_motion",
     "load_pose",
     "load_skeleton",
+    "load_starts",
     "load_world",
     "make_problems",
     "picture",
@@ -376,6 +381,7 @@ __all__ = [
     "plot_joints",
     "plot_judgement",
     "plot_reach",
+    "plot_starts",
     "read_csv",
     "read_goals",
     "read_layers",

@@ -27,11 +27,10 @@ from synovia.model.geometry import Array
 from synovia.model.tables import writable
 from synovia.solver import LevenbergMarquardt
 
-LEAF: Final = 64  # samples of a leaf
-CANDIDATES: Final = 16  # poses of a leaf that are tried on as many targets
-FINALISTS: Final = 6  # the best of these, which are tried on all targets of the leaf
+LEAF: Final = 32  # samples of a leaf
+CANDIDATES: Final = 12  # poses of a leaf that are tried on its targets
 KEPT: Final = 8  # most poses that a leaf keeps
-SAMPLES: Final = 2**20  # by default for an arm
+SAMPLES: Final = 2**19  # by default for an arm
 FEW_SAMPLES: Final = 2**15  # and for other bodies, whose solves take longer
 _LEAST: Final = 2 * LEAF
 _MOST: Final = 2**22
@@ -196,11 +195,11 @@ class _Learning:
         """Return the number of proposals of each leaf, and those of all leaves, as float32."""
         leaves = len(order)
         counts, rows = np.zeros(leaves, np.uint8), list[Array]()
-        chunk = max(1, _AT_ONCE // CANDIDATES**2)
+        chunk = max(1, _AT_ONCE // (CANDIDATES * LEAF))
         for first in range(0, leaves, chunk):
             part = order[first : first + chunk]
             fits = self._fits(drawn.proposals[part])
-            kept = best_of(self._worth(drawn, part, fits), fits)
+            kept = best_of(self._worth(drawn, part), fits)
             leaf, k = np.nonzero(kept >= 0)
             counts[first : first + chunk] = (kept >= 0).sum(axis=1)
             rows.append(drawn.proposals[part[leaf, kept[leaf, k]]])
@@ -208,52 +207,22 @@ class _Learning:
                 progress(min(first + chunk, leaves), leaves)
         return counts, np.concatenate(rows).astype(np.float32)
 
-    def _worth(self, drawn: _Samples, part: NDArray[np.intp], fits: NDArray[np.bool_]) -> Array:
+    def _worth(self, drawn: _Samples, part: NDArray[np.intp]) -> Array:
         """Return what each pose of a leaf is worth as a start for the target of each other one.
-
-        Some are tried on some targets, and the best of them on all.
 
         Args:
             drawn: All samples.
             part: Samples of some leaves, (n, LEAF).
-            fits: Which turns of the targets a pose fits, (n, LEAF, turns).
 
         Returns:
             (n, LEAF, LEAF), by pose and target: 1 less the cost of the steps where the target is reached, -FAILURE
             where it is missed, and NaN where it was not tried, or the pose does not fit or is that of the target.
         """
-        n = len(part)
-        worth = np.full((n, LEAF, LEAF), np.nan)
-        leaf, pose = np.arange(n)[:, None, None], np.arange(CANDIDATES)[None, :, None]
-        self._try(drawn, part, worth, leaf, pose, np.arange(CANDIDATES)[None, None])
-        merit = mean_worth(worth) * fits.mean(axis=2)
-        merit[:, CANDIDATES:] = -np.inf
-        best = np.argsort(-merit, axis=1, kind="stable")[:, :FINALISTS, None]
-        self._try(drawn, part, worth, leaf, best, np.arange(CANDIDATES, LEAF)[None, None])
-        return worth
-
-    def _try(
-        self,
-        drawn: _Samples,
-        part: NDArray[np.intp],
-        worth: Array,
-        leaf: NDArray[np.intp],
-        pose: NDArray[np.intp],
-        target: NDArray[np.intp],
-    ) -> None:
-        """Solve targets of leaves from poses of the same leaves, and write what the poses are worth.
-
-        Args:
-            drawn: All samples.
-            part: Samples of some leaves, (n, LEAF).
-            worth: (n, LEAF, LEAF) by leaf, pose and target.
-            leaf: Leaves, poses and targets to try, of one common shape if they are broadcast.
-            pose: See ``leaf``.
-            target: See ``leaf``.
-        """
         from synovia.kernels.proposals.propose import place_proposals
 
-        leaf, pose, target = (one.ravel() for one in np.broadcast_arrays(leaf, pose, target))
+        n = len(part)
+        every = np.arange(n)[:, None, None], np.arange(CANDIDATES)[None, :, None], np.arange(LEAF)[None, None]
+        leaf, pose, target = (one.ravel() for one in np.broadcast_arrays(*every))
         starts = np.repeat(self._ik.rest, len(leaf), axis=0)
         fits = np.empty(len(leaf))
         targets = drawn.targets[part[leaf, target]]
@@ -262,7 +231,9 @@ class _Learning:
         at = np.flatnonzero((fits > 0.0) & (pose != target))
         out = self._solve(targets[at], starts[at])
         reached = out[:, layout.STATUS] == Status.REACHED
+        worth = np.full((n, LEAF, LEAF), np.nan)
         worth[leaf[at], pose[at], target[at]] = np.where(reached, 1.0 - _STEP_COST * out[:, layout.STEPS], -_FAILURE)
+        return worth
 
     def _fits(self, proposals: Array) -> NDArray[np.bool_]:
         """Return which turns of the targets about the first and the last axis each pose fits, (n, poses, turns).
@@ -275,15 +246,17 @@ class _Learning:
         one = self._problem
         fits = np.ones((*proposals.shape[:2], _TURNS), bool)
         share = (np.arange(_TURNS) + 0.5) / _TURNS
-        x, y = layout.SEEN_ROTATION, layout.SEEN_ROTATION + 4  # entries of the rotation that tell its turn
-        for bit, k, seen, turns in (
+        at = layout.SEEN_ROTATION
+        x, y = proposals[..., at : at + 3], proposals[..., at + 3 : at + 6]
+        u, v = x[:, :1], y[:, :1]  # twists are counted from the first pose
+        twist = np.arctan2((y * u - x * v).sum(axis=2), (x * u + y * v).sum(axis=2))
+        for bit, k, value, turns in (
             (layout.FREE_TURN, 0, proposals[..., layout.SEEN_TURN], share),
-            (layout.FREE_TWIST, -1, np.arctan2(proposals[..., x + 1], proposals[..., x]), share * _GOLDEN),
+            (layout.FREE_TWIST, -1, twist, share * _GOLDEN),
         ):
             low, high = (one.limits[k, [layout.LOWER, layout.UPPER]] + (ROOMY, -ROOMY)).tolist()
             if one.form & bit and high - low < 2.0 * np.pi:
-                value = seen[..., None] * (1.0 if k == 0 else -1.0) + 2.0 * np.pi * turns
-                fits &= (value - low) % (2.0 * np.pi) <= high - low
+                fits &= (value[..., None] + 2.0 * np.pi * turns - low) % (2.0 * np.pi) <= high - low
         return fits
 
 
@@ -314,7 +287,7 @@ def best_of(worth: Array, fits: NDArray[np.bool_]) -> NDArray[np.intp]:
     kept = np.full((n, KEPT), -1)
     missed = np.zeros((n, targets), bool)  # from all poses so far that fit
     turned = np.ones((n, fits.shape[2]), bool)  # turns that no pose fits so far
-    every = np.arange(n)
+    every: NDArray[np.intp] = np.arange(n)
     for k in range(KEPT):
         gain = mean * (fits & turned[:, None]).mean(axis=2) + (gains * missed[:, None]).mean(axis=2)
         for j in range(k):

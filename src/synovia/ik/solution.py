@@ -428,6 +428,11 @@ class Solutions:
         return self._rows[:, STEPS].astype(np.int64)
 
     @property
+    def attempts(self) -> NDArray[np.int64]:
+        """Attempts made, (B,)."""
+        return self._rows[:, TRIES].astype(np.int64)
+
+    @property
     def q(self) -> Array:
         """Joint values, (B, nq)."""
         return self._rows[:, self.ik.places].copy()

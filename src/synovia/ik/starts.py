@@ -132,7 +132,8 @@ class Learnable:
     @property
     def width(self) -> int:
         """Numbers of a proposal."""
-        return layout.PROPOSED_Q + sum(1 if one == layout.SCALAR else 4 for one in self.variables[:, layout.BLOCK])
+        blocks: list[int] = self.variables[:, layout.BLOCK].tolist()
+        return layout.PROPOSED_Q + sum(1 if one == layout.SCALAR else 4 for one in blocks)
 
     @property
     def key(self) -> str:

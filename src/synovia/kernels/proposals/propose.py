@@ -35,7 +35,7 @@ from synovia.kernels.layout import (
     UPPER,
 )
 from synovia.kernels.math.rotations import apply_t, column, frame_of, identity, matmul, matmul_t, transposed, turn_z
-from synovia.kernels.math.trigonometry import PI, sincos
+from synovia.kernels.math.trigonometry import PI, coarse_arctan2, sincos
 from synovia.kernels.math.vectors import dot, sub
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
@@ -74,10 +74,10 @@ def seen(problem, targets, form):
         T = matmul_t(T, local_frame(problem, 0)[0])
     B, b = frame_of(problem.tree.fixed, 0)
     T, t = matmul(transposed(B), T), apply_t(B, sub(t, b))
-    azimuth = math.atan2(t[1], t[0])
-    s, c = sincos(azimuth)
+    across = math.sqrt(t[0] * t[0] + t[1] * t[1])
+    s, c = (t[1] / across, t[0] / across) if across > F(0) else (F(0), F(1))
     Z = turn_z(identity(), s, c)
-    return azimuth, matmul(transposed(Z), T), apply_t(Z, t)
+    return coarse_arctan2(t[1], t[0]), matmul(transposed(Z), T), apply_t(Z, t)
 
 
 @inline
@@ -125,7 +125,7 @@ def place(problem, row, form, azimuth, T, q):
         x = row[SEEN_ROTATION], row[SEEN_ROTATION + 1], row[SEEN_ROTATION + 2]
         y = row[SEEN_ROTATION + 3], row[SEEN_ROTATION + 4], row[SEEN_ROTATION + 5]
         u, v = column(T, 0), column(T, 1)
-        last_value = near_middle(problem, last, math.atan2(dot(y, u) - dot(x, v), dot(x, u) + dot(y, v)))
+        last_value = near_middle(problem, last, coarse_arctan2(dot(y, u) - dot(x, v), dot(x, u) + dot(y, v)))
         least = min(least, room(problem, last, last_value))
     if not least >= F(0):
         return least
