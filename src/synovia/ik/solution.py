@@ -243,7 +243,7 @@ class Solution(Pictured):
 
     @property
     def attempt(self) -> int:
-        """The attempt that led to the pose; 0 is the one from the start."""
+        """The attempt that led to the pose; 0 is the first one, from the start or from a learned one."""
         return int(self._row[WINNER])
 
     @property
