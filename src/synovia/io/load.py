@@ -32,6 +32,7 @@ from synovia.model.root import Root
 _MODULES: Final = (
     "bvh",
     "gltf",
+    "fbx",
     "urdf",
     "mjcf",
     "toml",
@@ -44,10 +45,8 @@ _MODULES: Final = (
 )
 _SNIFF: Final = 4096  # bytes at the start of a file that show its format
 _ARCHIVE: Final = b"PK\x03\x04"
-_FBX: Final = b"Kaydara FBX Binary"
 _BY_BLENDER: Final = "convert it to GLB with Blender: import it, then File > Export > glTF 2.0"
 _ELSEWHERE: Final = {  # formats that people have, and what reads them
-    ".fbx": ("FBX", _BY_BLENDER),
     ".dae": ("COLLADA", _BY_BLENDER),
     ".usd": ("USD", _BY_BLENDER),
     ".usda": ("USD", _BY_BLENDER),
@@ -93,7 +92,7 @@ def format_of(path: Path, known: Sequence[Format] | None = None) -> Format:
         return named[0]  # its reader names the wrong line
     if not head:
         read_bytes(path)  # it says what is wrong with the file
-    elsewhere = _ELSEWHERE.get(path.suffix.lower()) or (_ELSEWHERE[".fbx"] if head.startswith(_FBX) else None)
+    elsewhere = _ELSEWHERE.get(path.suffix.lower())
     if elsewhere is not None:
         raise FormatError(f"{elsewhere[0]} files cannot be read", where=str(path), hint=elsewhere[1])
     raise FormatError(

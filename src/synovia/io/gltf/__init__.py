@@ -14,10 +14,10 @@ from typing import Final
 
 from synovia.io.base import Contents, Format
 from synovia.io.gltf.animation import read_animations
-from synovia.io.gltf.clips import Clips
 from synovia.io.gltf.container import linked_files, looks_like, read_document
 from synovia.io.gltf.scene import read_scene
 from synovia.io.gltf.write import read_gltf_pose, shown_clip, shown_pose, write_gltf, write_gltf_pose
+from synovia.io.nodes.clips import Clips
 
 __all__ = ["FORMAT"]
 
@@ -41,7 +41,8 @@ def _read(path: Path) -> Contents:
     """
     document = read_document(path)
     scene = read_scene(document)
-    clips = Clips(document, scene, read_animations(document, scene.row_of))
+    animations = read_animations(document, scene.row_of)
+    clips = Clips(path, scene, animations, lambda count, animation: document.spend(count, animation.place))
     return Contents(clips.skeleton, clips.motions, clips.written)
 
 

@@ -18,7 +18,8 @@ from synovia.errors import InputError
 from synovia.io.base import Shown, as_path, as_utf8, write_bytes
 from synovia.io.gltf.animation import mark_written, read_animations
 from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, MAGIC, Document, read_document
-from synovia.io.gltf.scene import Rest, Scene, node_places, over_time, read_scene
+from synovia.io.gltf.scene import read_scene
+from synovia.io.nodes.tree import Rest, Scene, node_places, over_time
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rigid, same_side
 from synovia.model.motion import Motion
