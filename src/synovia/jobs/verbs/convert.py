@@ -79,7 +79,7 @@ class Convert(Verified, Roles, ClipJob):
                 "a bundled model has no clip", where=str(source), expected="a .toml file to write its skeleton"
             )
         copied = self.into or self.copied(source)
-        if fmt.copies and not fmt.names(Path(copied)):
+        if fmt.copies and not fmt.anew and not fmt.names(Path(copied)):
             raise FormatError(
                 f"a clip in {fmt.name} needs a file of this format to copy", where=str(output), value=str(copied),
                 expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",

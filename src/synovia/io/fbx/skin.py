@@ -1,0 +1,226 @@
+"""The skin of a glTF character in a new FBX file: meshes, clusters, materials and textures.
+
+A vertex v of a skin is at Σ wᵢ Mᵢ Bᵢ v, with the world matrix Mᵢ of joint i's node and its inverse bind matrix Bᵢ. The
+bones of the new file are rigid: Mᵢ = Xᵢ Kᵢ, with the bone's frame Xᵢ and the constant Kᵢ = Xᵢ⁻¹ Mᵢ at rest, which holds
+the scales. With Aᵢ = Kᵢ Bᵢ the place is Σ wᵢ Xᵢ Aᵢ v. A cluster has the frame Lᵢ of its bone when the skin was bound
+(``TransformLink``) and the matrix Lᵢ⁻¹ from the mesh to the bone (``Transform``), for vertices u in the world: they
+are at Σ wᵢ Xᵢ Lᵢ⁻¹ u. So u = S v and Lᵢ = S Aᵢ⁻¹, with S = X₀ A₀ at rest. This is exact if all Lᵢ are rigid, so for
+every skin that was bound without uneven scale. For other skins, u and Lᵢ are those of the rest pose.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import SynoviaError
+from synovia.io.fbx.document import Document, block_of, set_property
+from synovia.io.fbx.records import Record
+from synovia.io.gltf.container import read_document
+from synovia.io.gltf.scene import read_scene
+from synovia.io.gltf.skins import Material, Mesh, node_worlds, read_meshes
+from synovia.model import Skeleton
+from synovia.model.geometry import Array, frames_to_transforms
+
+_RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
+
+
+class Skin:
+    """What the skin adds to a file.
+
+    Args:
+        meshes: Records of the nodes with meshes.
+        binds: World frames of joints when the skin was bound, (4, 4), by row of the skeleton.
+        notes: Sentences about what was left out.
+    """
+
+    def __init__(self) -> None:
+        """Begin without a mesh."""
+        self.meshes: list[Record] = []
+        self.binds: dict[int, Array] = {}
+        self.notes: list[str] = []
+
+
+def add_skin(
+    document: Document, path: Path, skeleton: Skeleton, bones: Mapping[int, Record], scale: float
+) -> Skin:
+    """Add the meshes of a glTF file to a new file.
+
+    Args:
+        document: The new file.
+        path: The glTF file.
+        skeleton: The skeleton.
+        bones: Record of the bone by row of the skeleton.
+        scale: Units of the file in one of the skeleton.
+    """
+    out = Skin()
+    try:
+        character = read_document(path)
+        scene = read_scene(character)
+        rows = {name: row for row, name in enumerate(skeleton.joint_names)}
+        if not set(scene.names) <= rows.keys():
+            out.notes.append(f"The skin of {path.name} was left out: it has other joints than the motion.")
+            return out
+        places = {row: rows[name] for row, name in enumerate(scene.names)}
+        rest = frames_to_transforms(skeleton.rest_pose().frames)
+        worlds = node_worlds(character)
+        nodes = {row: node for node, row in scene.row_of.items()}
+        folded = {row: np.linalg.inv(rest[places[row]]) @ worlds[node] for row, node in nodes.items()}
+        meshes = list(read_meshes(character, scene.row_of))
+    except SynoviaError as error:
+        out.notes.append(f"The skin of {path.name} was left out: {error}")
+        return out
+    materials: dict[str, Record] = {}
+    for mesh in meshes:
+        joints = [places[row] for row in mesh.rows]
+        each = np.array([folded[row] for row in mesh.rows]) @ mesh.binds
+        vertices, binds, turn = _bound(mesh, rest[joints], each)
+        node, geometry = _mesh(document, mesh, scale * vertices, turn)
+        out.meshes.append(node)
+        skin = document.add("Deformer", mesh.name, "Deformer", "Skin")
+        skin.add("Version", 101)
+        skin.add("Link_DeformAcuracy", 50.0)
+        document.link(skin, geometry)
+        for number, row in enumerate(joints):
+            frame = binds[number].copy()
+            frame[:3, 3] *= scale
+            if _cluster(document, skin, mesh, number, bones[row], frame):
+                out.binds.setdefault(row, frame)
+        for material in mesh.materials:
+            key = material.name
+            if key not in materials:
+                materials[key] = _material(document, material)
+            document.link(materials[key], node)
+    return out
+
+
+def _bound(mesh: Mesh, frames: Array, each: Array) -> tuple[Array, Array, Array]:
+    """Return vertices in the world, frames of the bones when bound, and what turns normals; see above.
+
+    Args:
+        mesh: The mesh.
+        frames: Frames of its joints at rest, (b, 4, 4).
+        each: The Aᵢ, (b, 4, 4).
+    """
+    used = np.unique(mesh.bones[mesh.weights > 0.0])
+    first = int(used[0]) if len(used) else 0
+    moved = frames[first] @ each[first]
+    binds = frames.copy()
+    binds[used] = moved @ np.linalg.pinv(each[used])
+    turns = binds[used, :3, :3]
+    if len(used) and np.abs(turns @ turns.swapaxes(1, 2) - np.eye(3)).max() > _RIGID:
+        moves = (frames @ each)[mesh.bones]
+        places = np.einsum("vbij,vj->vbi", moves[..., :3, :3], mesh.vertices) + moves[..., :3, 3]
+        return np.einsum("vb,vbi->vi", mesh.weights, places), frames, moved[:3, :3]
+    return mesh.vertices @ moved[:3, :3].T + moved[:3, 3], binds, moved[:3, :3]
+
+
+def _mesh(document: Document, mesh: Mesh, vertices: Array, turn: Array) -> tuple[Record, Record]:
+    """Add a node with a mesh, and return both."""
+    faces = mesh.faces[:, ::-1] if np.linalg.det(turn) < 0.0 else mesh.faces
+    flat = faces.ravel()
+    ends = faces.copy()
+    ends[:, 2] = ~ends[:, 2]  # the last corner of a polygon
+    geometry = document.add("Geometry", mesh.name, "Geometry", "Mesh")
+    geometry.add("GeometryVersion", 124)
+    geometry.add("Vertices", vertices.ravel())
+    geometry.add("PolygonVertexIndex", ends.ravel().astype(np.int32))
+    layers: list[str] = []
+    if mesh.normals is not None:
+        directions = mesh.normals @ np.linalg.pinv(turn)
+        directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), 1e-30)
+        layer = _layer(geometry, "LayerElementNormal", 101, "ByPolygonVertex", "Direct")
+        layer.add("Normals", directions[flat].ravel())
+        layers.append("LayerElementNormal")
+    if mesh.corners is not None:
+        layer = _layer(geometry, "LayerElementUV", 101, "ByPolygonVertex", "IndexToDirect", "UVMap")
+        layer.add("UV", np.column_stack([mesh.corners[:, 0], 1.0 - mesh.corners[:, 1]]).ravel())
+        layer.add("UVIndex", flat.astype(np.int32))
+        layers.append("LayerElementUV")
+    names = list(dict.fromkeys(material.name for material in mesh.materials))
+    number = np.array([names.index(material.name) for material in mesh.materials], np.int32)
+    layer = _layer(geometry, "LayerElementMaterial", 101, "ByPolygon", "IndexToDirect")
+    layer.add("Materials", number[mesh.material])
+    layers.append("LayerElementMaterial")
+    layer = geometry.add("Layer", 0)
+    layer.add("Version", 100)
+    for name in layers:
+        element = layer.add("LayerElement")
+        element.add("Type", name)
+        element.add("TypedIndex", 0)
+    node = document.add("Model", mesh.name, "Model", "Mesh")
+    node.add("Version", 232)
+    properties = block_of(node)
+    set_property(properties, "DefaultAttributeIndex", "int", 0)
+    node.add("Shading", True)
+    node.add("Culling", "CullingOff")
+    document.link(node, 0)
+    document.link(geometry, node)
+    return node, geometry
+
+
+def _layer(geometry: Record, *values: object) -> Record:
+    """Add a layer of a mesh: its record, version, mapping, reference and name."""
+    record, version, mapping, reference, *name = values
+    layer = geometry.add(str(record), 0)
+    layer.add("Version", version)
+    layer.add("Name", str(name[0]) if name else "")
+    layer.add("MappingInformationType", mapping)
+    layer.add("ReferenceInformationType", reference)
+    return layer
+
+
+def _cluster(document: Document, skin: Record, mesh: Mesh, number: int, bone: Record, frame: Array) -> bool:
+    """Add the vertices that a bone moves; return whether there are any."""
+    weights = np.where(mesh.bones == number, mesh.weights, 0.0).sum(axis=1)
+    moved = np.flatnonzero(weights > 0.0)
+    if not len(moved):
+        return False
+    name = str(bone.values[1]).partition("\0")[0]
+    cluster = document.add("Deformer", name, "SubDeformer", "Cluster")
+    cluster.add("Version", 100)
+    cluster.add("UserData", "", "")
+    cluster.add("Indexes", moved.astype(np.int32))
+    cluster.add("Weights", weights[moved])
+    cluster.add("Transform", np.linalg.inv(frame).T.ravel())
+    cluster.add("TransformLink", frame.T.ravel())
+    document.link(cluster, skin)
+    document.link(bone, cluster)
+    return True
+
+
+def _material(document: Document, material: Material) -> Record:
+    """Add a material, with its texture."""
+    record = document.add("Material", material.name, "Material")
+    record.add("Version", 102)
+    record.add("ShadingModel", "phong")
+    record.add("MultiLayer", 0)
+    properties = block_of(record)
+    red, green, blue, opacity = material.colour
+    set_property(properties, "DiffuseColor", "Color", red, green, blue)
+    set_property(properties, "DiffuseFactor", "Number", 1.0)
+    set_property(properties, "TransparencyFactor", "Number", 1.0 - opacity)
+    set_property(properties, "Opacity", "double", opacity)
+    if material.image is None:
+        return record
+    name = material.image_name
+    video = document.add("Video", name, "Video", "Clip")
+    video.add("Type", "Clip")
+    set_property(block_of(video), "Path", "KString", name)
+    video.add("UseMipMap", 0)
+    video.add("Filename", name)
+    video.add("RelativeFilename", name)
+    video.add("Content", material.image)
+    texture = document.add("Texture", name, "Texture")
+    texture.add("Type", "TextureVideoClip")
+    texture.add("Version", 202)
+    texture.add("TextureName", name + "\0\1Texture")
+    texture.add("Media", name + "\0\1Video")
+    texture.add("FileName", name)
+    texture.add("RelativeFilename", name)
+    document.link(texture, record, "DiffuseColor")
+    document.link(video, texture)
+    return record

@@ -1,0 +1,274 @@
+"""Write a motion as FBX: into a copy of the FBX file that its skeleton came from, or as a new file.
+
+A copy keeps all that the file has, and gets the motion as one more take. A new file has one bone for each joint, in the
+rest pose, the skin of a glTF character, and the motion as its only take.
+
+Curves have one key a frame, in float32, with linear interpolation. The rotation of each node is computed from its
+parent's rotation as it was rounded, so that the rounding does not add up along the limbs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError
+from synovia.io.base import Shown, as_path, as_utf8, write_bytes
+from synovia.io.fbx.body import add_bind_pose, add_bones
+from synovia.io.fbx.document import Document, axes_for, new_document, read_document
+from synovia.io.fbx.nodes import Chain, Course, Node, read_nodes
+from synovia.io.fbx.skin import Skin, add_skin
+from synovia.io.fbx.takes import ROTATION, SCALING, TRANSLATION, add_take, read_written_take
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat
+from synovia.model.motion import Motion
+from synovia.text import listed
+
+ENDING: Final = ".fbx"
+_GLTF: Final = (".glb", ".gltf", ".vrm")
+_STILL: Final = 1e-7  # rounding of float32: a property that differs from rest by less needs no curve
+_HELPER: Final = " scale"  # ending of the joints that a reader adds below nodes whose scale their children leave out
+
+
+class _Target(NamedTuple):
+    """Where a node has to be.
+
+    Args:
+        turn: Its rotation in the world, (T, 3, 3).
+        place: Its place, (T, 3).
+        stretch: Factors of its scale, (T, 3), None where it does not change.
+    """
+
+    turn: Array
+    place: Array
+    stretch: Array | None
+
+
+def write_fbx(
+    motion: Motion, path: str | os.PathLike[str], *, into: str | os.PathLike[str] | None = None, force: bool = False
+) -> list[str]:
+    """Write a motion as an FBX file, and return sentences about what of the skin was left out.
+
+    A new file is in centimetres, as most programs expect; lengths of a skeleton that does not say its unit stay as they
+    are. The upward axis is that of the skeleton, or y. Bones keep their names. Rest rotations are the bones'
+    pre-rotations, so that all angles are 0 at rest. A skeleton with several roots gets one more above them.
+
+    A copy keeps its unit and its axes. The motion is a further take, before the others and marked as the current one,
+    and its frame rate becomes that of the file.
+
+    Args:
+        motion: The motion.
+        path: The file to write.
+        into: An FBX file with the joints of the skeleton, which is copied; a glTF file with these joints, whose skin
+            the new file gets; or another file, which has no skin. None for ``motion.skeleton.source``.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        FileError: If a file cannot be read or written, or exists and ``force`` is not set.
+        FormatError: If ``into`` is malformed.
+        InputError: If the motion has no frames or belongs to another skeleton.
+        UnsupportedError: If ``into`` is an FBX file of before version 7.
+    """
+    target = as_path(path)
+    if not len(motion):
+        raise InputError("motion has no frames", where=str(target), expected="at least one")
+    for name in (motion.name, *motion.skeleton.joint_names):
+        as_utf8(name, str(target))
+    source = motion.skeleton.source if into is None else as_path(into)
+    if source is not None and source.suffix.lower() == ENDING:
+        document = read_document(source)
+        nodes = read_nodes(document)
+        rows, notes = _rows_of(motion.skeleton, nodes, str(source)), list[str]()
+    else:
+        document, nodes, rows, notes = _new(motion, target, source)
+    tracks = _tracks(motion, nodes, rows, document)
+    document.set_rate(motion.fps)
+    add_take(document, motion.name, motion.times, {(nodes[row].number, what): v for (row, what), v in tracks.items()})
+    write_bytes(target, document.pack(), force=force)
+    return notes
+
+
+def shown_clip(path: Path, motion: Motion) -> Shown:
+    """Return where the take that was written last into a file puts the joints of a motion, at its keys."""
+    document = read_document(path)
+    nodes = read_nodes(document)
+    take = read_written_take(document, nodes)
+    if take is None:
+        raise InputError("file has no take of this motion", where=str(path))
+    rows = _rows_of(motion.skeleton, nodes, str(path))
+    chain = Chain(nodes)
+    for row in range(len(nodes)):
+        chain.set(row, take.courses[row])
+    places = [np.broadcast_to(chain.place[node], (len(take.times), 3)) for node in rows]
+    scale, turn = _scale(document, motion.skeleton), _turn(document, motion.skeleton)
+    return Shown(list(rows.values()), np.stack(places, axis=1) @ turn / scale, take.times)
+
+
+def lacks(motion: Motion) -> list[str]:
+    """Return sentences about what of a motion an FBX file cannot hold."""
+    kinds = {joint.kind for joint in motion.skeleton.joints}
+    out: list[str] = []
+    if kinds & {Kind.HINGE, Kind.SLIDE}:
+        out.append("Hinges and slides were written as joints that turn and move freely.")
+    return out
+
+
+def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> dict[int, int]:
+    """Return the row of the skeleton for each node that is a joint; the skeleton may have a free root above them.
+
+    Raises:
+        InputError: If a joint is missing, or hangs from another one than in the file.
+    """
+    numbers: dict[str, list[int]] = {}
+    for number, node in enumerate(nodes):
+        numbers.setdefault(node.name, []).append(number)
+    names = skeleton.joint_names
+    lacking = [row for row, name in enumerate(names) if name not in numbers]
+    if lacking == [0] and skeleton.joints[0].kind is Kind.FREE:
+        lacking = []
+    if lacking:
+        raise InputError(
+            "motion belongs to another skeleton",
+            where=where,
+            value=listed([names[row] for row in lacking]),
+            expected="joints of the file",
+        )
+    node_of: dict[int, int] = {}
+    for row, name in enumerate(names):
+        if name not in numbers:
+            continue
+        above = node_of.get(skeleton.parents[row], -1)
+        fitting = [number for number in numbers[name] if _hangs_from(nodes, number, above, node_of)]
+        if not fitting:
+            parent = skeleton.parents[row]
+            raise InputError(
+                f"joint {name!r} hangs from another joint than in the file",
+                where=where,
+                value=names[parent] if above >= 0 else None,
+                expected=repr(nodes[nodes[numbers[name][0]].parent].name),
+            )
+        node_of[row] = fitting[0]
+    return {number: row for row, number in sorted(node_of.items(), key=lambda pair: pair[1])}
+
+
+def _hangs_from(nodes: list[Node], number: int, above: int, taken: Mapping[int, int]) -> bool:
+    """Return whether a node that is no joint yet has a given joint as its nearest ancestor (-1: any or none)."""
+    if number in taken.values():
+        return False
+    while number >= 0:
+        number = nodes[number].parent
+        if number == above:
+            return True
+    return above < 0
+
+
+def _tracks(
+    motion: Motion, nodes: list[Node], rows: Mapping[int, int], document: Document
+) -> dict[tuple[int, str], NDArray[np.float32]]:
+    """Return the values of all properties that move, (T, 3), by node and property.
+
+    Args:
+        motion: The motion.
+        nodes: The nodes of the file.
+        rows: Row of the skeleton by node.
+        document: The file.
+    """
+    frames = motion.frames()
+    scale, axes = _scale(document, motion.skeleton), _turn(document, motion.skeleton)
+    turn, place = axes @ frames[..., :9].reshape(*frames.shape[:2], 3, 3), scale * (frames[..., 9:] @ axes.T)
+    stretch = motion.stretch
+    targets: dict[int, _Target] = {}
+    for node, row in rows.items():
+        scaled = stretch is not None and np.abs(stretch[:, row] - 1.0).max() > _STILL
+        targets[node] = _Target(turn[:, row], place[:, row], stretch[:, row] if scaled and stretch is not None else None)
+    free = {node for node, row in rows.items() if motion.skeleton.joints[row].kind not in (Kind.FIXED, Kind.SLIDE)}
+    size = _STILL * scale * (motion.skeleton.size or 1.0)
+    exact = _solved(nodes, targets, None, free, size)
+    return _solved(nodes, targets, {node for node, what in exact if what == TRANSLATION}, free, size)
+
+
+def _solved(
+    nodes: list[Node], targets: Mapping[int, _Target], travels: set[int] | None, turning: set[int], still: float
+) -> dict[tuple[int, str], NDArray[np.float32]]:
+    """Return the properties that bring nodes to where they have to be.
+
+    Args:
+        nodes: The nodes.
+        targets: Where they have to be; other nodes rest.
+        travels: Nodes whose translation is written, where values are rounded as in the file. None to find these nodes,
+            without rounding.
+        turning: Nodes whose rotation is written in any case.
+        still: Distance by which a node may be off without a translation of its own.
+    """
+    chain = Chain(nodes)
+    out: dict[tuple[int, str], NDArray[np.float32]] = {}
+    for row, node in enumerate(nodes):
+        course = chain.rest(row)
+        target = targets.get(row)
+        if target is None:
+            chain.set(row, course)
+            continue
+        count = len(target.place)
+
+        def kept(what: str, values: Array, at: int = row, count: int = count) -> Array:
+            rounded = np.broadcast_to(values, (count, 3)).astype(np.float32)
+            out[at, what] = rounded
+            return values if travels is None else rounded.astype(np.float64)
+
+        scaling, rotation, translation = course.scaling, course.rotation, course.translation
+        if target.stretch is not None:
+            scaling = kept(SCALING, target.stretch * node.scaling)
+        turn = chain.needed(row, target.turn)
+        if row in turning or np.abs(turn - node.turn(node.rotation)).max() > _STILL:
+            rotation = kept(ROTATION, node.angles(turn))
+        linear, origin = chain.frame(row)
+        shift = node.shift(node.turn(rotation), scaling)
+        needed = (np.linalg.pinv(linear) @ (target.place - origin)[..., None])[..., 0] - shift
+        off = (linear @ (needed - node.translation)[..., None])[..., 0]
+        if np.abs(off).max() > still if travels is None else row in travels:
+            translation = kept(TRANSLATION, needed)
+        chain.set(row, Course(translation, rotation, scaling))
+    return out
+
+
+def _new(motion: Motion, path: Path, source: Path | None) -> tuple[Document, list[Node], dict[int, int], list[str]]:
+    """Return a new file with the body of a motion, its nodes, the row of the skeleton by node, and notes on the skin."""
+    skeleton = motion.skeleton
+    document = new_document(str(path), skeleton.up or "y")
+    scale = _scale(document, skeleton)
+    body = add_bones(document, skeleton, scale)
+    character = _character(source)
+    record_of = {row: body.records[number] for number, row in body.rows.items()}
+    skin = Skin() if character is None else add_skin(document, character, skeleton, record_of, scale)
+    frames = frames_to_transforms(skeleton.rest_pose().frames)
+    frames[:, :3, 3] *= scale
+    places: dict[int, Array] = {}
+    for row, parent in enumerate(skeleton.parents):  # bones without skin keep their place beside their parents
+        place = frames[row] if parent < 0 else places[parent] @ np.linalg.inv(frames[parent]) @ frames[row]
+        places[row] = skin.binds.get(row, place)
+    bound = [(record_of[row], place) for row, place in places.items()]
+    add_bind_pose(document, [*bound, *((mesh, np.eye(4)) for mesh in skin.meshes)])
+    return document, body.nodes, body.rows, skin.notes
+
+
+def _character(source: Path | None) -> Path | None:
+    """Return the glTF file with the skin of a body: its own, or the one of the same name beside a Synovia TOML."""
+    if source is None or source.suffix.lower() in _GLTF:
+        return source
+    beside = source.with_suffix(".glb")
+    return beside if source.suffix.lower() == ".toml" and beside.is_file() else None
+
+
+def _scale(document: Document, skeleton: Skeleton) -> float:
+    """Return the units of a file in one of a skeleton, which has that of the file if it does not say another."""
+    return (skeleton.meters_per_unit or document.meters_per_unit) / document.meters_per_unit
+
+
+def _turn(document: Document, skeleton: Skeleton) -> Array:
+    """Return the rotation from the axes of a skeleton to those of a file, (3, 3)."""
+    return document.axes.T @ axes_for(skeleton.up or "y")

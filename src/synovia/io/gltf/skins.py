@@ -1,0 +1,222 @@
+"""The meshes of a glTF file as other formats take them: vertices, corners, materials, and the joints that move them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import UnsupportedError
+from synovia.io.gltf.accessors import read_accessor
+from synovia.io.gltf.container import Document
+from synovia.io.gltf.fields import Element
+from synovia.io.gltf.scene import local_of, parents_of
+from synovia.model.geometry import Array, quat_to_matrix, rigid
+
+_TRIANGLES: Final = 4  # mode of a primitive
+_PACKED: Final = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
+Whole = NDArray[np.int64]
+
+
+@dataclass(slots=True, eq=False)
+class Material:
+    """A material.
+
+    Args:
+        name: Its name.
+        colour: Red, green, blue and opacity, 0 to 1, linear.
+        image: PNG or JPEG with the colours, None without one.
+        image_name: Name of the image.
+    """
+
+    name: str
+    colour: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
+    image: bytes | None = None
+    image_name: str = ""
+
+
+@dataclass(slots=True, eq=False)
+class Mesh:
+    """A mesh that joints move.
+
+    Args:
+        name: Its name.
+        vertices: Places of the vertices in the space of the mesh, (v, 3).
+        faces: Vertices of the triangles, (f, 3).
+        rows: Joints that move it, rows of the scene, (b,).
+        binds: Matrices from the space of the mesh to that of the node of each joint, (b, 4, 4).
+        bones: Joints of each vertex, (v, k), numbers in ``rows``.
+        weights: Weights of these joints, (v, k), as the file has them.
+        normals: Directions of the vertices, (v, 3), where all parts have them.
+        corners: Texture coordinates of the vertices, (v, 2), v downwards; where all parts have them.
+        materials: The materials.
+        material: Material of each triangle, (f,).
+    """
+
+    name: str
+    vertices: Array
+    faces: Whole
+    rows: list[int]
+    binds: Array
+    bones: Whole
+    weights: Array
+    normals: Array | None = None
+    corners: Array | None = None
+    materials: list[Material] = field(default_factory=list[Material])
+    material: Whole = field(default_factory=lambda: np.zeros(0, np.int64))
+
+
+def node_worlds(document: Document) -> Array:
+    """Return the world matrices of all nodes at rest, (n, 4, 4)."""
+    nodes = document.root.items("nodes")
+    above = parents_of(document.root, nodes)
+    out = np.tile(np.eye(4), (len(nodes), 1, 1))
+    done = np.zeros(len(nodes), bool)
+    for number in range(len(nodes)):
+        trail: list[int] = []
+        at = number
+        while at >= 0 and not done[at]:
+            trail.append(at)
+            at = above[at]
+        for each in reversed(trail):
+            translation, rotation, scale = local_of(nodes[each])
+            local = rigid(translation, quat_to_matrix(rotation)) @ np.diag([*scale, 1.0])
+            out[each] = local if above[each] < 0 else out[above[each]] @ local
+            done[each] = True
+    return out
+
+
+def read_meshes(document: Document, row_of: dict[int, int]) -> Iterator[Mesh]:
+    """Yield the meshes of triangles that joints move; others are left out.
+
+    Args:
+        document: The file.
+        row_of: Row of the scene by node.
+
+    Raises:
+        FormatError: If a mesh is malformed.
+        UnsupportedError: If a mesh is compressed.
+    """
+    nodes = document.root.items("nodes")
+    above, worlds = parents_of(document.root, nodes), node_worlds(document)
+    for number, node in enumerate(nodes):
+        if not node.has("mesh"):
+            continue
+        element = document.referred(node, "mesh", "meshes")
+        carrier = number
+        while carrier >= 0 and carrier not in row_of:
+            carrier = above[carrier]
+        parts = [part for part in element.items("primitives") if part.integer("mode", default=_TRIANGLES) == _TRIANGLES]
+        skinned = node.has("skin")
+        if not parts or (not skinned and carrier < 0):
+            continue
+        if skinned:
+            skin = document.referred(node, "skin", "skins")
+            joints = skin.indices("joints", len(nodes), "node")
+            document.spend(16 * len(joints), skin)
+            binds = np.tile(np.eye(4), (len(joints), 1, 1))
+            if skin.has("inverseBindMatrices"):
+                found = read_accessor(document, skin, "inverseBindMatrices", 16)
+                if len(found) < len(joints):
+                    raise skin.error("has too few inverse bind matrices", value=len(found), expected=str(len(joints)))
+                binds = found[: len(joints)].reshape(-1, 4, 4).swapaxes(1, 2)  # column-major in the file
+            rows = [row_of[joint] for joint in joints]
+        else:
+            rows, binds = [row_of[carrier]], (np.linalg.inv(worlds[carrier]) @ worlds[number])[None]
+        name = node.text("name", "") or element.text("name", "") or f"mesh{number}"
+        yield _joined(name, [_part(document, part, rows, skinned) for part in parts], rows, binds)
+
+
+def _part(document: Document, part: Element, rows: list[int], skinned: bool) -> Mesh:
+    """Return a primitive."""
+    attributes = part.child("attributes")
+    packed = part.child("extensions")
+    if attributes is None or (packed is not None and any(packed.has(name) for name in _PACKED)):
+        raise UnsupportedError(
+            "mesh is compressed or has no vertices",
+            where=f"{part.file}: {part.place}",
+            hint="export the character without mesh compression",
+        )
+    vertices = read_accessor(document, attributes, "POSITION", 3)
+    count = len(vertices)
+
+    def of_vertices(name: str, width: int, *, unit: bool = False) -> Array:
+        values = read_accessor(document, attributes, name, width, unit=unit)
+        if len(values) != count:
+            expected = str(count)
+            raise attributes.error("has another number of vertices than POSITION", name, value=len(values), expected=expected)
+        return values
+
+    if part.has("indices"):
+        numbers = read_accessor(document, part, "indices", 1)[:, 0].astype(np.int64)
+    else:
+        numbers = np.arange(count)
+    numbers = numbers[: len(numbers) - len(numbers) % 3]
+    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
+        raise part.error("no such vertex", "indices", value=int(numbers.max()), expected=f"below {count}")
+    bones, weights = np.zeros((count, 1), np.int64), np.ones((count, 1))
+    sets = 0
+    while skinned and attributes.has(f"JOINTS_{sets}") and attributes.has(f"WEIGHTS_{sets}"):
+        own = of_vertices(f"JOINTS_{sets}", 4).astype(np.int64), of_vertices(f"WEIGHTS_{sets}", 4, unit=True)
+        bones, weights = own if not sets else (np.hstack([bones, own[0]]), np.hstack([weights, own[1]]))
+        sets += 1
+    weights = np.maximum(weights, 0.0)
+    bones = np.where(weights > 0.0, bones, 0)
+    if bones.max(initial=0) >= len(rows):
+        raise attributes.error("no such joint in the skin", value=int(bones.max()), expected=f"below {len(rows)}")
+    return Mesh(
+        "", vertices, numbers.reshape(-1, 3), rows, np.zeros((0, 4, 4)), bones, weights,
+        of_vertices("NORMAL", 3) if attributes.has("NORMAL") else None,
+        of_vertices("TEXCOORD_0", 2) if attributes.has("TEXCOORD_0") else None,
+        [_material(document, part)],
+    )  # fmt: skip
+
+
+def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh:
+    """Return the primitives of a mesh as one; a material that several have is there once for each."""
+    starts = np.cumsum([0, *(len(part.vertices) for part in parts)])[:-1]
+    most = max(part.bones.shape[1] for part in parts)
+    normals = [part.normals for part in parts if part.normals is not None]
+    corners = [part.corners for part in parts if part.corners is not None]
+    return Mesh(
+        name,
+        np.concatenate([part.vertices for part in parts]),
+        np.concatenate([part.faces + start for part, start in zip(parts, starts, strict=True)]),
+        rows,
+        binds,
+        np.concatenate([np.pad(part.bones, ((0, 0), (0, most - part.bones.shape[1]))) for part in parts]),
+        np.concatenate([np.pad(part.weights, ((0, 0), (0, most - part.weights.shape[1]))) for part in parts]),
+        np.concatenate(normals) if len(normals) == len(parts) else None,
+        np.concatenate(corners) if len(corners) == len(parts) else None,
+        [part.materials[0] for part in parts],
+        np.repeat(np.arange(len(parts)), [len(part.faces) for part in parts]),
+    )
+
+
+def _material(document: Document, part: Element) -> Material:
+    """Return the material of a primitive."""
+    if not part.has("material") or not document.root.list("materials"):
+        return Material("material")
+    element = document.referred(part, "material", "materials")
+    out = Material(element.text("name", "") or f"material{part.integer('material')}")
+    surface = element.child("pbrMetallicRoughness")
+    if surface is None:
+        return out
+    red, green, blue, opacity = surface.numbers("baseColorFactor", 4, (1.0, 1.0, 1.0, 1.0))
+    out.colour = red, green, blue, opacity
+    link = surface.child("baseColorTexture")
+    texture = None if link is None else document.referred(link, "index", "textures")
+    if texture is not None and texture.has("source"):
+        image = document.referred(texture, "source", "images")
+        if image.has("bufferView"):
+            view = document.referred(image, "bufferView", "bufferViews")
+            start = view.integer("byteOffset", default=0)
+            out.image = bytes(document.buffer(view)[start : start + view.integer("byteLength")])
+        else:
+            out.image = document.linked(image)
+        ending = ".png" if out.image.startswith(b"\x89PNG") else ".jpg"
+        out.image_name = (image.text("name", "") or f"image{texture.integer('source')}") + ending
+    return out
