@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import numpy as np
 
@@ -21,76 +21,93 @@ from synovia.io.fbx.document import Document, block_of, set_property
 from synovia.io.fbx.records import Record
 from synovia.io.gltf.container import read_document
 from synovia.io.gltf.scene import read_scene
-from synovia.io.gltf.skins import Material, Mesh, node_worlds, read_meshes
+from synovia.io.gltf.skins import Material, Mesh, Whole, node_worlds, read_meshes
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 
 _RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
 
 
-class Skin:
-    """What the skin adds to a file.
+class Bound(NamedTuple):
+    """A mesh in the pose in which it was bound to the bones.
 
     Args:
-        meshes: Records of the nodes with meshes.
-        binds: World frames of joints when the skin was bound, (4, 4), by row of the skeleton.
-        notes: Sentences about what was left out.
+        mesh: The mesh.
+        joints: Rows of the skeleton for the mesh's joints.
+        vertices: Places of its vertices, (v, 3), units of the file.
+        frames: Frames of the joints, (b, 4, 4), units of the file.
+        turn: Linear map from the mesh's space, (3, 3).
     """
 
-    def __init__(self) -> None:
-        """Begin without a mesh."""
-        self.meshes: list[Record] = []
-        self.binds: dict[int, Array] = {}
-        self.notes: list[str] = []
+    mesh: Mesh
+    joints: list[int]
+    vertices: Array
+    frames: Array
+    turn: Array
+
+    @property
+    def used(self) -> Whole:
+        """Numbers of the joints that move a vertex."""
+        return np.unique(self.mesh.bones[self.mesh.weights > 0.0])
 
 
-def add_skin(
-    document: Document, path: Path, skeleton: Skeleton, bones: Mapping[int, Record], scale: float
-) -> Skin:
-    """Add the meshes of a glTF file to a new file.
+def read_skin(path: Path, skeleton: Skeleton, scale: float) -> tuple[list[Bound], list[str]]:
+    """Return the meshes of a glTF file, and sentences about what was left out.
 
     Args:
-        document: The new file.
-        path: The glTF file.
+        path: The file.
         skeleton: The skeleton.
-        bones: Record of the bone by row of the skeleton.
-        scale: Units of the file in one of the skeleton.
+        scale: Units of the new file in one of the skeleton.
     """
-    out = Skin()
     try:
         character = read_document(path)
         scene = read_scene(character)
         rows = {name: row for row, name in enumerate(skeleton.joint_names)}
         if not set(scene.names) <= rows.keys():
-            out.notes.append(f"The skin of {path.name} was left out: it has other joints than the motion.")
-            return out
-        places = {row: rows[name] for row, name in enumerate(scene.names)}
-        rest = frames_to_transforms(skeleton.rest_pose().frames)
+            return [], [f"The skin of {path.name} was left out: it has other joints than the motion."]
         worlds = node_worlds(character)
-        nodes = {row: node for node, row in scene.row_of.items()}
-        folded = {row: np.linalg.inv(rest[places[row]]) @ worlds[node] for row, node in nodes.items()}
         meshes = list(read_meshes(character, scene.row_of))
     except SynoviaError as error:
-        out.notes.append(f"The skin of {path.name} was left out: {error}")
-        return out
-    materials: dict[str, Record] = {}
+        return [], [f"The skin of {path.name} was left out: {error}"]
+    rest = frames_to_transforms(skeleton.rest_pose().frames)
+    node_of = {row: node for node, row in scene.row_of.items()}
+    out: list[Bound] = []
     for mesh in meshes:
-        joints = [places[row] for row in mesh.rows]
-        each = np.array([folded[row] for row in mesh.rows]) @ mesh.binds
-        vertices, binds, turn = _bound(mesh, rest[joints], each)
-        node, geometry = _mesh(document, mesh, scale * vertices, turn)
-        out.meshes.append(node)
+        joints = [rows[scene.names[row]] for row in mesh.rows]
+        each = np.linalg.inv(rest[joints]) @ worlds[[node_of[row] for row in mesh.rows]] @ mesh.binds
+        vertices, frames, turn = _bound(mesh, rest[joints], each)
+        frames[:, :3, 3] *= scale
+        out.append(Bound(mesh, joints, scale * vertices, frames, turn))
+    return out, []
+
+
+def add_skin(
+    document: Document, meshes: list[Bound], bones: Mapping[int, Record], shifts: Mapping[int, Array]
+) -> list[Record]:
+    """Add meshes to a new file, and return the records of their nodes.
+
+    Args:
+        document: The new file.
+        meshes: The meshes.
+        bones: Record of the bone by row of the skeleton.
+        shifts: What is added to the places of bound bones, (3,), by row.
+    """
+    materials: dict[tuple[object, ...], Record] = {}
+    out: list[Record] = []
+    for bound in meshes:
+        mesh = bound.mesh
+        node, geometry = _mesh(document, mesh, bound.vertices, bound.turn)
+        out.append(node)
         skin = document.add("Deformer", mesh.name, "Deformer", "Skin")
         skin.add("Version", 101)
         skin.add("Link_DeformAcuracy", 50.0)
         document.link(skin, geometry)
-        for number, row in enumerate(joints):
-            frame = binds[number].copy()
-            frame[:3, 3] *= scale
-            if _cluster(document, skin, mesh, number, bones[row], frame):
-                out.binds.setdefault(row, frame)
+        for number in bound.used.tolist():
+            row, frame = bound.joints[number], bound.frames[number].copy()
+            frame[:3, 3] += shifts.get(row, 0.0)
+            _cluster(document, skin, mesh, number, bones[row], frame)
         for material in mesh.materials:
-            key = material.name
+            key = (material.name, material.colour, material.image_name)
             if key not in materials:
                 materials[key] = _material(document, material)
             document.link(materials[key], node)
@@ -140,10 +157,8 @@ def _mesh(document: Document, mesh: Mesh, vertices: Array, turn: Array) -> tuple
         layer.add("UV", np.column_stack([mesh.corners[:, 0], 1.0 - mesh.corners[:, 1]]).ravel())
         layer.add("UVIndex", flat.astype(np.int32))
         layers.append("LayerElementUV")
-    names = list(dict.fromkeys(material.name for material in mesh.materials))
-    number = np.array([names.index(material.name) for material in mesh.materials], np.int32)
     layer = _layer(geometry, "LayerElementMaterial", 101, "ByPolygon", "IndexToDirect")
-    layer.add("Materials", number[mesh.material])
+    layer.add("Materials", mesh.material.astype(np.int32))
     layers.append("LayerElementMaterial")
     layer = geometry.add("Layer", 0)
     layer.add("Version", 100)
@@ -173,12 +188,10 @@ def _layer(geometry: Record, *values: object) -> Record:
     return layer
 
 
-def _cluster(document: Document, skin: Record, mesh: Mesh, number: int, bone: Record, frame: Array) -> bool:
-    """Add the vertices that a bone moves; return whether there are any."""
+def _cluster(document: Document, skin: Record, mesh: Mesh, number: int, bone: Record, frame: Array) -> None:
+    """Add the vertices that a bone moves."""
     weights = np.where(mesh.bones == number, mesh.weights, 0.0).sum(axis=1)
     moved = np.flatnonzero(weights > 0.0)
-    if not len(moved):
-        return False
     name = str(bone.values[1]).partition("\0")[0]
     cluster = document.add("Deformer", name, "SubDeformer", "Cluster")
     cluster.add("Version", 100)
@@ -189,7 +202,6 @@ def _cluster(document: Document, skin: Record, mesh: Mesh, number: int, bone: Re
     cluster.add("TransformLink", frame.T.ravel())
     document.link(cluster, skin)
     document.link(bone, cluster)
-    return True
 
 
 def _material(document: Document, material: Material) -> Record:

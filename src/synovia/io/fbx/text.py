@@ -27,20 +27,59 @@ _DEEPEST: Final = 64
 # Records whose numbers have 64 bits, and those whose numbers are no whole ones even if they look so:
 _LONG: Final = frozenset({"LocalTime", "ReferenceTime", "Node", "RootNode", "KTime", "C"})
 _REAL: Final = frozenset(
-    "Default Link_DeformAcuracy DeformPercent ModelUVTranslation ModelUVScaling Position LookAt Up TextureAlpha"
-    " AudioColor CameraOrthoZoom".split()
+    [
+        "Default",
+        "Link_DeformAcuracy",
+        "DeformPercent",
+        "ModelUVTranslation",
+        "ModelUVScaling",
+        "Position",
+        "LookAt",
+        "Up",
+        "TextureAlpha",
+        "AudioColor",
+        "CameraOrthoZoom",
+    ]
 )
 _OFFSET: Final = re.compile(r"\w*OFFSET[XYZ]")  # of constraints
 # Arrays of whole numbers, of long ones, and of short floats; all others are of doubles:
 _WHOLE_ARRAYS: Final = frozenset(
-    "PolygonVertexIndex Edges Indexes Materials Smoothing NormalsIndex UVIndex ColorIndex TangentsIndex BinormalsIndex"
-    " KeyAttrFlags KeyAttrRefCount ByPolygonVertex Visibility TextureId Hole".split()
+    [
+        "PolygonVertexIndex",
+        "Edges",
+        "Indexes",
+        "Materials",
+        "Smoothing",
+        "NormalsIndex",
+        "UVIndex",
+        "ColorIndex",
+        "TangentsIndex",
+        "BinormalsIndex",
+        "KeyAttrFlags",
+        "KeyAttrRefCount",
+        "ByPolygonVertex",
+        "Visibility",
+        "TextureId",
+        "Hole",
+    ]
 )
 _LONG_ARRAYS: Final = frozenset({"KeyTime"})
 _SHORT_ARRAYS: Final = frozenset({"KeyValueFloat", "KeyAttrDataFloat"})
 # Types of properties (the second text of a P record) with whole numbers; all others have doubles:
 _WHOLE_TYPES: Final = frozenset(
-    {"int", "Integer", "enum", "Enum", "bool", "Bool", "Visibility Inheritance", "Short", "UShort", "UInteger", "Action"}
+    {
+        "int",
+        "Integer",
+        "enum",
+        "Enum",
+        "bool",
+        "Bool",
+        "Visibility Inheritance",
+        "Short",
+        "UShort",
+        "UInteger",
+        "Action",
+    }
 )
 _SHORT_TYPES: Final = frozenset({"Float", "float"})
 _LONG_TYPES: Final = frozenset({"KTime", "Time", "ULongLong", "LongLong"})

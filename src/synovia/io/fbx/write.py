@@ -19,19 +19,20 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.io.base import Shown, as_path, as_utf8, write_bytes
-from synovia.io.fbx.body import add_bind_pose, add_bones
+from synovia.io.fbx.body import Body, add_bind_pose, add_bones
 from synovia.io.fbx.document import Document, axes_for, new_document, read_document
 from synovia.io.fbx.nodes import Chain, Course, Node, read_nodes
-from synovia.io.fbx.skin import Skin, add_skin
+from synovia.io.fbx.skin import add_skin, read_skin
 from synovia.io.fbx.takes import ROTATION, SCALING, TRANSLATION, add_take, read_written_take
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat
+from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.motion import Motion
 from synovia.text import listed
 
 ENDING: Final = ".fbx"
 _GLTF: Final = (".glb", ".gltf", ".vrm")
 _STILL: Final = 1e-7  # rounding of float32: a property that differs from rest by less needs no curve
+_APART: Final = (4e-6, 4e-7)  # parts of the least and of the largest coordinate that keep two bones apart in float32
 _HELPER: Final = " scale"  # ending of the joints that a reader adds below nodes whose scale their children leave out
 
 
@@ -80,13 +81,18 @@ def write_fbx(
     for name in (motion.name, *motion.skeleton.joint_names):
         as_utf8(name, str(target))
     source = motion.skeleton.source if into is None else as_path(into)
+    notes: list[str] = []
     if source is not None and source.suffix.lower() == ENDING:
         document = read_document(source)
         nodes = read_nodes(document)
-        rows, notes = _rows_of(motion.skeleton, nodes, str(source)), list[str]()
+        tracks = _tracks(motion, nodes, _rows_of(motion.skeleton, nodes, str(source)), document)
     else:
-        document, nodes, rows, notes = _new(motion, target, source)
-    tracks = _tracks(motion, nodes, rows, document)
+        document = new_document(str(target), motion.skeleton.up or "y")
+        body = add_bones(document, motion.skeleton, _scale(document, motion.skeleton))
+        nodes = body.nodes
+        tracks = _tracks(motion, nodes, body.rows, document)
+        travels = {body.rows[node] for node, what in tracks if what == TRANSLATION and node in body.rows}
+        notes = _add_surface(document, motion.skeleton, body, _character(source), travels)
     document.set_rate(motion.fps)
     add_take(document, motion.name, motion.times, {(nodes[row].number, what): v for (row, what), v in tracks.items()})
     write_bytes(target, document.pack(), force=force)
@@ -185,7 +191,9 @@ def _tracks(
     targets: dict[int, _Target] = {}
     for node, row in rows.items():
         scaled = stretch is not None and np.abs(stretch[:, row] - 1.0).max() > _STILL
-        targets[node] = _Target(turn[:, row], place[:, row], stretch[:, row] if scaled and stretch is not None else None)
+        targets[node] = _Target(
+            turn[:, row], place[:, row], stretch[:, row] if scaled and stretch is not None else None
+        )
     free = {node for node, row in rows.items() if motion.skeleton.joints[row].kind not in (Kind.FIXED, Kind.SLIDE)}
     size = _STILL * scale * (motion.skeleton.size or 1.0)
     exact = _solved(nodes, targets, None, free, size)
@@ -236,24 +244,35 @@ def _solved(
     return out
 
 
-def _new(motion: Motion, path: Path, source: Path | None) -> tuple[Document, list[Node], dict[int, int], list[str]]:
-    """Return a new file with the body of a motion, its nodes, the row of the skeleton by node, and notes on the skin."""
-    skeleton = motion.skeleton
-    document = new_document(str(path), skeleton.up or "y")
+def _add_surface(
+    document: Document, skeleton: Skeleton, body: Body, character: Path | None, travels: set[int]
+) -> list[str]:
+    """Add the skin of a character and the bind pose, and return sentences about what was left out.
+
+    Bones without skin keep their places beside their parents. Blender joins a bone to the end of its parent where both
+    are equal to the sixth digit, and then ignores its translations. So bones that travel are off by a rounding there.
+    """
     scale = _scale(document, skeleton)
-    body = add_bones(document, skeleton, scale)
-    character = _character(source)
-    record_of = {row: body.records[number] for number, row in body.rows.items()}
-    skin = Skin() if character is None else add_skin(document, character, skeleton, record_of, scale)
+    meshes, notes = ([], []) if character is None else read_skin(character, skeleton, scale)
+    skinned: dict[int, Array] = {}
+    for mesh in meshes:
+        skinned.update({mesh.joints[number]: mesh.frames[number] for number in mesh.used.tolist()})
     frames = frames_to_transforms(skeleton.rest_pose().frames)
     frames[:, :3, 3] *= scale
     places: dict[int, Array] = {}
-    for row, parent in enumerate(skeleton.parents):  # bones without skin keep their place beside their parents
+    shifts: dict[int, Array] = {}
+    for row, parent in enumerate(skeleton.parents):
         place = frames[row] if parent < 0 else places[parent] @ np.linalg.inv(frames[parent]) @ frames[row]
-        places[row] = skin.binds.get(row, place)
+        places[row] = skinned.get(row, place).copy()
+        if row in travels and parent >= 0:
+            far = np.abs(places[row][:3, 3])
+            shifts[row] = np.where(np.arange(3) == far.argmin(), _APART[0] * far.min() + _APART[1] * far.max(), 0.0)
+            places[row][:3, 3] += shifts[row]
+    record_of = {row: body.records[number] for number, row in body.rows.items()}
+    nodes = add_skin(document, meshes, record_of, shifts)
     bound = [(record_of[row], place) for row, place in places.items()]
-    add_bind_pose(document, [*bound, *((mesh, np.eye(4)) for mesh in skin.meshes)])
-    return document, body.nodes, body.rows, skin.notes
+    add_bind_pose(document, [*bound, *((node, np.eye(4)) for node in nodes)])
+    return notes
 
 
 def _character(source: Path | None) -> Path | None:

@@ -147,7 +147,9 @@ def _part(document: Document, part: Element, rows: list[int], skinned: bool) -> 
         values = read_accessor(document, attributes, name, width, unit=unit)
         if len(values) != count:
             expected = str(count)
-            raise attributes.error("has another number of vertices than POSITION", name, value=len(values), expected=expected)
+            raise attributes.error(
+                "has another number of vertices than POSITION", name, value=len(values), expected=expected
+            )
         return values
 
     if part.has("indices"):
@@ -176,7 +178,9 @@ def _part(document: Document, part: Element, rows: list[int], skinned: bool) -> 
 
 
 def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh:
-    """Return the primitives of a mesh as one; a material that several have is there once for each."""
+    """Return the primitives of a mesh as one, with each material once."""
+    kinds = {(each := part.materials[0]).name + each.image_name: each for part in parts}
+    number = {key: at for at, key in enumerate(kinds)}
     starts = np.cumsum([0, *(len(part.vertices) for part in parts)])[:-1]
     most = max(part.bones.shape[1] for part in parts)
     normals = [part.normals for part in parts if part.normals is not None]
@@ -191,8 +195,11 @@ def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh
         np.concatenate([np.pad(part.weights, ((0, 0), (0, most - part.weights.shape[1]))) for part in parts]),
         np.concatenate(normals) if len(normals) == len(parts) else None,
         np.concatenate(corners) if len(corners) == len(parts) else None,
-        [part.materials[0] for part in parts],
-        np.repeat(np.arange(len(parts)), [len(part.faces) for part in parts]),
+        list(kinds.values()),
+        np.repeat(
+            [number[part.materials[0].name + part.materials[0].image_name] for part in parts],
+            [len(part.faces) for part in parts],
+        ),
     )
 
 
