@@ -10,7 +10,7 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -21,12 +21,14 @@ from synovia.io.nodes.clips import Clips
 from synovia.io.nodes.tree import Scene, parents_first, relative_binds
 from synovia.model import MAX_JOINTS
 from synovia.model.geometry import Array
+from synovia.model.motion import Motion
 from synovia.text import listed
 
 _LONGEST: Final = 300.0  # seconds for a file; on POSIX, its size limits the processor time before that
 _ASCII: Final = re.compile(rb"\s*(;\s*FBX\b|FBXHeaderExtension\s*:)")
 _CAMERA, _LIGHT, _BONE = 4, 3, 5  # kinds of nodes
 _STEREO, _SWITCHER = 13, 14
+LOD_GROUP: Final = 16
 _UNSEEN: Final = (_CAMERA, _LIGHT, _STEREO, _SWITCHER)
 _OTHERS: Final = {
     "BlendChannel": "blend shapes (such as faces)",
@@ -44,6 +46,24 @@ def looks_like(head: bytes) -> bool:
     return head.startswith(unpack.BINARY[:18]) or _ASCII.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
+class Node(NamedTuple):
+    """A node of a file.
+
+    Args:
+        name: Its name.
+        parent: Number of its parent, which comes first; -1 for the root of the file.
+        kind: What it is, as ``ufbx.ElementType``.
+        helper: Whether it is none of the file, but has the scale of its parent for those children that inherit it.
+        visible: Whether it is shown.
+    """
+
+    name: str
+    parent: int
+    kind: int
+    helper: bool
+    visible: bool
+
+
 @dataclass(frozen=True, slots=True)
 class Unpacked:
     """What ``unpack`` found in a file.
@@ -51,19 +71,25 @@ class Unpacked:
     Args:
         path: The file.
         size: Its size, bytes.
+        nodes: The nodes; the first is the root of the file.
         content: Names and numbers by subject.
         body: The arrays that the content refers to.
     """
 
     path: Path
     size: int
+    nodes: list[Node]
     content: dict[str, Any]
     body: memoryview
 
     def array(self, place: list[int], width: int) -> Array:
         """Return numbers (n, width)."""
+        return self.numbers(place, np.float64).reshape(-1, width)
+
+    def numbers(self, place: list[int], kind: type[np.generic]) -> Any:
+        """Return numbers of some kind, (n,)."""
         start, length = place
-        return np.frombuffer(self.body[start : start + length], np.float64).reshape(-1, width)
+        return np.frombuffer(self.body[start : start + length], kind)
 
 
 def unpacked(path: Path, *, meshes: bool = False) -> Unpacked:
@@ -99,7 +125,8 @@ def unpacked(path: Path, *, meshes: bool = False) -> Unpacked:
         raise FormatError(
             f"cannot be read ({content['refused']})", where=str(path), hint="it may be damaged or cut off"
         )
-    return Unpacked(path, len(data), content, memoryview(done.stdout)[stop:])
+    nodes = [Node(*node) for node in content.pop("nodes")]
+    return Unpacked(path, len(data), nodes, content, memoryview(done.stdout)[stop:])
 
 
 def read_fbx(path: Path) -> Contents:
@@ -121,8 +148,15 @@ def read_fbx(path: Path) -> Contents:
         if numbers > most:
             raise FormatError(f"take {take.name!r} needs too much memory", where=str(path), value=numbers)
 
-    clips = Clips(path, tree, _takes(found, tree), spend)
-    return Contents(clips.skeleton, clips.motions)
+    takes = _takes(found, tree)
+    clips = Clips(path, tree, takes, spend)
+
+    def motions() -> list[Motion]:
+        if found.content["long"] and not takes:
+            raise FormatError(found.content["long"][0], where=str(path))
+        return clips.motions()
+
+    return Contents(clips.skeleton, motions)
 
 
 def node_tree(found: Unpacked) -> Scene:
@@ -131,14 +165,17 @@ def node_tree(found: Unpacked) -> Scene:
     Raises:
         FormatError: If there are none, or too many.
     """
-    nodes: list[Any] = found.content["nodes"]
-    above = [max(int(node[1]), 0) - (int(node[1]) <= 0) for node in nodes]  # the root of the file is no node
-    helpers = {number for number, node in enumerate(nodes) if node[3]}
+    nodes = found.nodes
+    above = [node.parent if node.parent > 0 else -1 for node in nodes]  # the root of the file is no node
+    helpers = {number for number, node in enumerate(nodes) if node.helper}
     owner = [above[number] if number in helpers else number for number in range(len(nodes))]
-    skins = [([owner[bone] for bone in bones], found.array(place, 12)) for bones, place in found.content["skins"]]
-    bones = {number for number, node in enumerate(nodes) if node[2] == _BONE and number}
-    bones = {owner[number] for number in bones | {bone for some, _ in skins for bone in some}}
-    wanted = bones or {number for number, node in enumerate(nodes) if number and node[2] not in _UNSEEN} - helpers
+    skins: list[tuple[list[int], Array]] = []
+    for some, place in found.content["skins"]:
+        skins.append(([owner[bone] for bone in some], found.array(place, 12)))
+    bones = {owner[number] for number, node in enumerate(nodes) if node.kind == _BONE and number}
+    bones |= {bone for some, _ in skins for bone in some}
+    every = {number for number, node in enumerate(nodes) if number and not node.helper}
+    wanted = bones or {number for number in every if nodes[number].kind not in _UNSEEN} or every
     kept: set[int] = set()
     for number in wanted:
         while number >= 0 and number not in kept:
@@ -154,7 +191,7 @@ def node_tree(found: Unpacked) -> Scene:
     inner = {above[number] for number in order}
     rest = found.array(found.content["rest"], 10)[order]
     if not np.isfinite(rest).all():
-        name = nodes[order[int(np.flatnonzero(~np.isfinite(rest).all(1))[0])]][0]
+        name = nodes[order[int(np.flatnonzero(~np.isfinite(rest).all(1))[0])]].name
         raise FormatError("transform is not finite", where=f"{found.path}: node {name!r}")
     inverses = [
         {row_of[bone]: columns.reshape(4, 3)[:3].T for bone, columns in zip(some, matrices, strict=True)}
@@ -174,10 +211,10 @@ def node_tree(found: Unpacked) -> Scene:
     )
 
 
-def _name(nodes: list[Any], number: int) -> str:
+def _name(nodes: list[Node], number: int) -> str:
     """Return the name of a node; a helper, which has the scale of its parent, is named after that."""
-    name, parent, _, helper = nodes[number]
-    return f"{_name(nodes, parent)} scale" if helper else name or f"node{number}"
+    node = nodes[number]
+    return f"{_name(nodes, node.parent)} scale" if node.helper else node.name or f"node{number}"
 
 
 def _notes(content: dict[str, Any]) -> tuple[str, ...]:
@@ -185,6 +222,7 @@ def _notes(content: dict[str, Any]) -> tuple[str, ...]:
     notes: list[str] = []
     if content["constraints"]:
         notes.append(f"Constraints {listed(content['constraints'])} were not kept: joints move freely.")
+    notes += [f"A take was not kept: {why}." for why in content.get("long", ())]
     return tuple(notes)
 
 
@@ -236,19 +274,19 @@ class _Take:
 
 def _takes(found: Unpacked, tree: Scene) -> list[_Take]:
     """Return all takes that animate nodes."""
-    nodes, rate = found.content["nodes"], float(found.content["rate"])
+    rate = float(found.content["rate"])
     out: list[_Take] = []
     for number, (name, count, numbers, place, others) in enumerate(found.content["takes"]):
         values = found.array(place, 10).reshape(count, len(numbers), 10)
         if not np.isfinite(values).all():
             raise FormatError("animation is not finite", where=f"{found.path}: take {name!r}")
-        times = np.arange(count) / rate
+        times: Array = np.arange(int(count)) / rate
         tracks: dict[tuple[int, str], _Track] = {}
         lost: list[str] = []
-        for column, node in enumerate(numbers):
+        for column, node in enumerate(list[int](numbers)):
             row = tree.row_of.get(node)
             if row is None:
-                lost.append(nodes[node][0])
+                lost.append(found.nodes[node].name)
                 continue
             for path, part, rest in _PARTS:
                 track = _Track(times, values[:, column, part])

@@ -33,6 +33,9 @@ _MOVING = {
 }  # fmt: skip
 
 
+_DUAL = 2, 3  # methods of skinning by dual quaternions
+
+
 class Refused(Exception):  # noqa: N818  it is no error of this program
     """The file cannot be read; the text says why."""
 
@@ -165,9 +168,14 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
         "skins": _skins(scene, blobs),
     }
     if meshes:
-        raise NotImplementedError
+        out["meshes"] = [_mesh(_held(mesh), blobs) for mesh in scene.meshes]
+        places = array("d")
+        for node in nodes:
+            _matrix(places, node.node_to_world)
+            _matrix(places, node.geometry_to_node)
+        out["places"] = blobs.add(places)
     else:
-        out["takes"] = _takes(ufbx, scene, nodes, blobs, rate, most)
+        out["takes"], out["long"] = _takes(ufbx, scene, nodes, blobs, rate, most)
     return out, blobs
 
 
@@ -179,6 +187,7 @@ def _node(node: Any) -> list[Any]:
         -1 if parent is None else parent.typed_id,
         int(node.attrib_type),
         bool(node.is_scale_helper),
+        bool(node.visible),
     ]
 
 
@@ -198,9 +207,57 @@ def _skins(scene: Any, blobs: _Blobs) -> list[Any]:
     return out
 
 
-def _takes(ufbx: Any, scene: Any, nodes: list[Any], blobs: _Blobs, rate: float, most: int) -> list[Any]:
-    """Return all takes, evaluated in each of their frames."""
+def _mesh(mesh: Any, blobs: _Blobs) -> dict[str, Any]:
+    """Return the polygons of a mesh, its materials, the nodes that show it, and the weights of its skin."""
+    normal = mesh.vertex_normal
+    weights: list[Any] = []
+    skins = list(mesh.skin_deformers)
+    for skin in skins:
+        for cluster in _held(skin).clusters:
+            bone = _held(_held(cluster).bone_node)
+            if bone is not None:
+                bind = array("d")
+                _matrix(bind, cluster.geometry_to_bone)
+                parts = array("I", cluster.vertices), array("d", cluster.weights)
+                weights.append([bone.typed_id, blobs.add(bind), *(blobs.add(part) for part in parts)])
+    morphed = any(
+        abs(_held(channel).weight) > 1e-6 for blend in mesh.blend_deformers for channel in _held(blend).channels
+    )
+    return {
+        "name": mesh.name,
+        "nodes": [_held(node).typed_id for node in mesh.instances],
+        "vertices": blobs.add(bytes(memoryview(mesh.vertices))),
+        "corners": blobs.add(array("I", mesh.vertex_indices)),
+        "faces": blobs.add(bytes(memoryview(mesh.faces))),
+        "normals": blobs.add(bytes(memoryview(normal.values)) if normal.exists else b""),
+        "normal_corners": blobs.add(array("I", normal.indices) if normal.exists else b""),
+        "materials": blobs.add(array("I", mesh.face_material)),
+        "colours": [_colour(_held(material)) for material in mesh.materials],
+        "skins": len(skins),
+        "weights": weights,
+        "dual": any(skin.skinning_method in _DUAL for skin in skins),
+        "morphed": morphed,
+    }
+
+
+def _colour(material: Any) -> list[float] | None:
+    """Return the red, green and blue of a material, 0 to 1; None if an image paints it or it has none."""
+    if material is None:
+        return None
+    for found in (material.pbr.base_color, material.fbx.diffuse_color):
+        if _held(found.texture) is not None:
+            return None
+        if found.has_value:
+            return list(found.value_vec4)[:3]
+    return None
+
+
+def _takes(
+    ufbx: Any, scene: Any, nodes: list[Any], blobs: _Blobs, rate: float, most: int
+) -> tuple[list[Any], list[str]]:
+    """Return all takes, evaluated in each of their frames, and why others are too long."""
     out: list[Any] = []
+    long: list[str] = []
     helped = [node for node in nodes if node.is_scale_helper]
     for stack in scene.anim_stacks:
         _held(stack)
@@ -222,16 +279,18 @@ def _takes(ufbx: Any, scene: Any, nodes: list[Any], blobs: _Blobs, rate: float, 
         if not begin < end or (end - begin) * rate > MOST_FRAMES:
             begin, end = (first, last) if first <= last else (0.0, 0.0)
         if (end - begin) * rate > MOST_FRAMES:
-            raise Refused(f"take {stack.name!r} lasts {end - begin:.4g} s")
+            long.append(f"{stack.name!r} lasts {end - begin:.4g} s, {(end - begin) * rate:.3g} frames")
+            continue
         if not animated:
             continue
         if helped:
             _spread(nodes, animated)
         rows = sorted(animated)
         count = max(int(-(-((end - begin) * rate - 0.01) // 1)), 0) + 1
+        if count * len(rows) * 10 > most:
+            long.append(f"{stack.name!r} has {count} frames of {len(rows)} nodes, too many for the size of the file")
+            continue
         most -= count * len(rows) * 10
-        if most < 0:
-            raise Refused(f"take {stack.name!r} has {count} frames of {len(rows)} nodes, which is too much")
         values = array("d")
         anim = stack.anim
         for frame in range(count):
@@ -239,7 +298,7 @@ def _takes(ufbx: Any, scene: Any, nodes: list[Any], blobs: _Blobs, rate: float, 
             for row in rows:
                 _transform(values, ufbx.evaluate_transform(anim, nodes[row], time))
         out.append([stack.name, count, rows, blobs.add(values), list(others)])
-    return out
+    return out, long
 
 
 def _spread(nodes: list[Any], animated: set[int]) -> None:
