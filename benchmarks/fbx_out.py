@@ -8,7 +8,7 @@ file. ufbx evaluates it. Blender imports it, by a Python with the package ``bpy`
 one rotation and one factor of the whole file, which the axes and the unit of the file give. Of Blender also the rate,
 the names of bones and take, the weights of the skin, and the places of its vertices in five frames.
 
-With ``--into``, the clip of the bundled walk is carried to each of the files and written into a copy of it.
+With ``--into``, random poses of the body in each of the files are written into a copy of it, and compared likewise.
 """
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def in_blender(source: str, target: str) -> None:
                 weights[vertex.index, group.group] = group.weight
         arrays[f"weights{which}"] = weights
     said = {
-        "rate": scene.render.fps / scene.render.fps_base, "names": names, "takes": [one.name for one in bpy.data.actions],
+        "rate": scene.render.fps / scene.render.fps_base, "names": names,
+        "takes": [one.name for one in bpy.data.actions],
         "take": action.name, "armature": rig.name, "roots": sum(bone.parent is None for bone in rig.data.bones),
         "meshes": [[mesh.name, [group.name for group in mesh.vertex_groups]] for mesh in meshes],
         "textures": len(bpy.data.images), "materials": [
@@ -129,7 +130,7 @@ def compared(motion, path, name, blender, folder):
     row = {"file": name, "frames": len(motion), "joints": len(skeleton), "bytes": path.stat().st_size}
     document = read_document(path)
     unit = skeleton.meters_per_unit or document.meters_per_unit
-    size = skeleton.size * unit
+    size = (skeleton.size or 1.0) * unit
     own = motion.positions() @ axes_for(skeleton.up or "y").T * unit  # metres, y up
     said, arrays = shown(sys.executable, "--in-ufbx", path, told)
     if arrays is None:
@@ -236,6 +237,7 @@ def main() -> int:
     from common import data_folder
 
     import synovia as sy
+    from synovia.errors import SynoviaError
     from synovia.io.load import load_motions
 
     folders = args.folders or ([] if args.into else [data_folder() / "motion", data_folder() / "character"])
@@ -254,15 +256,39 @@ def main() -> int:
                 wrote = time.perf_counter() - began
                 line = compared(motion, target, f"{path.name} {motion.name}", args.blender, folder)
                 bad += tell(line | {"write": round(wrote, 2)})
-        for path in args.into:
-            body = sy.load_skeleton(path)
-            walk = sy.load_motion(data_folder() / "motion" / "cmu_07_01_walk.bvh")
-            motion = sy.retarget(walk, body).motion
-            target = folder / path.name
-            sy.save_motion(motion, target, force=True)
-            bad += tell(compared(motion, target, f"into {path.name}", args.blender, folder))
+        for path in sorted(args.into):
+            try:
+                body = sy.load_skeleton(path)
+            except SynoviaError as error:
+                print(f"{path.name} cannot be read: {str(error)[-150:]}")
+                continue
+            for motion in (wild(body), *load_motions(path)):
+                target = folder / path.name
+                try:
+                    sy.save_motion(motion, target, force=True)
+                except SynoviaError as error:
+                    print(f"{path.name} cannot be written to: {str(error)[-150:]}")
+                    continue
+                bad += tell(compared(motion, target, f"into {path.name}", args.blender, folder))
     print(f"{bad} missed the bars")
     return int(bad > 0)
+
+
+def wild(body):
+    """Return a motion of random poses, in which every joint that can move does, and the whole body too."""
+    import numpy as np
+
+    import synovia as sy
+
+    moving = body.with_root("free")
+    rng = np.random.default_rng(1)
+    poses = [moving.rest_pose().q, *(moving.random_pose(seed).q for seed in range(4))]
+    q = np.array(poses)
+    for row, joint in enumerate(moving.joints):
+        if joint.kind is sy.Kind.FREE:
+            at = moving.q_slice(row).start
+            q[1:, at : at + 3] += rng.normal(size=(4, 3)) * 0.3 * (body.size or 1.0)
+    return sy.Motion(moving, q, 25.0, name="wild")
 
 
 def tell(line) -> int:

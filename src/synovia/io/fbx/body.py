@@ -42,9 +42,8 @@ def add_bones(document: Document, skeleton: Skeleton, scale: float) -> Body:
     roots = sum(parent < 0 for parent in skeleton.parents)
     first = int(roots > 1)
     nodes = [Node(_unused("root", skeleton.joint_names))] if first else []
-    frames = frames_to_transforms(skeleton.rest_pose().frames)
-    for row, (name, parent) in enumerate(zip(skeleton.joint_names, skeleton.parents, strict=True)):
-        local = frames[row] if parent < 0 else np.linalg.inv(frames[parent]) @ frames[row]
+    inner = local_frames(skeleton)
+    for name, parent, local in zip(skeleton.joint_names, skeleton.parents, inner, strict=True):
         node = Node(name, parent + first if parent >= 0 else first - 1, translation=scale * local[:3, 3])
         node.pre = turns(0, _angles(local[:3, :3]))[0]
         nodes.append(node)
@@ -74,6 +73,16 @@ def _bone(document: Document, node: Node, angles: Array, size: float) -> Record:
     attribute.add("TypeFlags", "Skeleton")
     document.link(attribute, record)
     return record
+
+
+def local_frames(skeleton: Skeleton) -> Array:
+    """Return the frames of all joints in their parents at rest, (n, 4, 4)."""
+    frames = frames_to_transforms(skeleton.rest_pose().frames)
+    out = frames.copy()
+    for row, parent in enumerate(skeleton.parents):
+        if parent >= 0:
+            out[row] = np.linalg.inv(frames[parent]) @ frames[row]
+    return out
 
 
 def add_bind_pose(document: Document, places: Iterable[tuple[Record, Array]]) -> None:

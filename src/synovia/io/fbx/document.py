@@ -20,10 +20,9 @@ _OLD_TIME: Final = 127  # value of TCDefinition that means the former ticks
 _OLDEST: Final = 7000  # version from which on objects have numbers, and takes are objects
 _NEW: Final = 7400  # version of new files, which all programs read
 _CREATOR: Final = "Synovia"
-# Number of a frame rate in the global settings; other rates are "custom".
+# Number of a frame rate in the global settings. Other rates are "custom", also those of NTSC, which readers round.
 _RATES: Final = {
-    120.0: 1, 100.0: 2, 60.0: 3, 50.0: 4, 48.0: 5, 30.0: 6, 30000.0 / 1001.0: 9, 25.0: 10, 24.0: 11, 1000.0: 12,
-    24000.0 / 1001.0: 13, 96.0: 15, 72.0: 16, 60000.0 / 1001.0: 17, 120000.0 / 1001.0: 18,
+    120.0: 1, 100.0: 2, 60.0: 3, 50.0: 4, 48.0: 5, 30.0: 6, 25.0: 10, 24.0: 11, 1000.0: 12, 96.0: 15, 72.0: 16,
 }  # fmt: skip
 _CUSTOM: Final = 14
 _SAME_RATE: Final = 1e-9  # relative difference of two rates that counts as none
@@ -65,8 +64,9 @@ class Document:
         self.connections = self.section("Connections")
         self.by_id: dict[int, Record] = {}
         for record in self.objects.below:
-            if record.values and isinstance(record.values[0], int | np.integer):
-                self.by_id[int(record.values[0])] = record
+            number = whole(record.values[0]) if record.values else None
+            if number is not None:
+                self.by_id[number] = record
         self._last = max([*self.by_id, 1_000_000])
         self._templates: dict[str, dict[str, list[Any]]] = {}
 
@@ -90,11 +90,11 @@ class Document:
         out: list[tuple[int, int, str]] = []
         for record in self.connections.below:
             values = record.values
-            if len(values) < 3 or not all(isinstance(value, int | np.integer) for value in values[1:3]):
+            if len(values) < 3 or values[0] not in ("OO", "OP"):
                 continue
-            property_name = str(values[3]) if values[0] == "OP" and len(values) > 3 else ""
-            if values[0] in ("OO", "OP"):
-                out.append((int(values[1]), int(values[2]), property_name))
+            source, target = whole(values[1]), whole(values[2])
+            if source is not None and target is not None:
+                out.append((source, target, str(values[3]) if values[0] == "OP" and len(values) > 3 else ""))
         return out
 
     def properties(self, record: Record) -> dict[str, list[Any]]:
@@ -191,14 +191,14 @@ class Document:
         """Return a number of the global settings."""
         settings = next((record for record in self.tree.below if record.name == "GlobalSettings"), Record(""))
         values = own_properties(settings).get(name, ())
-        return float(values[0]) if values and isinstance(values[0], int | float | np.number) else usual
+        return real(values[0], usual) if values else usual
 
     def _ticks_a_second(self) -> int:
         """Return the unit of time."""
         head = next((record for record in self.tree.below if record.name == "FBXHeaderExtension"), Record(""))
         flags = head.first("OtherFlags")
         definition = None if flags is None else flags.value("TCDefinition")
-        return _TICKS if definition is None or int(definition) == _OLD_TIME else _NEW_TICKS
+        return _TICKS if definition is None or definition == _OLD_TIME else _NEW_TICKS
 
     def pack(self) -> bytes:
         """Return the binary file."""
@@ -321,6 +321,17 @@ def set_property(block: Record, name: str, kind: str, *values: Any) -> None:
 def block_of(record: Record, name: str = "Properties70") -> Record:
     """Return the block of an object's properties, which is added if it is missing."""
     return record.first(name) or record.add(name)
+
+
+def whole(value: Any) -> int | None:
+    """Return a whole number, None for another value."""
+    return int(value) if isinstance(value, int) or type(value) in (np.int64, np.int16, np.int8, np.uint8) else None
+
+
+def real(value: Any, usual: float) -> float:
+    """Return a number, or a usual one instead of a value that is none, or not finite."""
+    number = float(value) if isinstance(value, float) or type(value) is np.float32 else whole(value)
+    return float(number) if number is not None and np.isfinite(number) else usual
 
 
 def name_of(record: Record) -> str:

@@ -21,27 +21,25 @@ References:
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 
 from synovia.errors import UnsupportedError
 from synovia.io.bvh.euler import from_quat, to_quat
-from synovia.io.fbx.document import Document, name_of
+from synovia.io.fbx.document import Document, name_of, real
 from synovia.io.fbx.records import Record
 from synovia.model import MAX_JOINTS
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
 NORMAL: Final = 1  # inherit type RSrs
-_COMPONENTS: Final = 0  # inherit type RrSs
+COMPONENTS: Final = 0  # inherit type RrSs
 # Axes of the moving frame by the number of the rotation order. Order XYZ turns about x first, so R = Rz · Ry · Rx.
 _ORDERS: Final = ((2, 1, 0), (1, 2, 0), (0, 2, 1), (2, 0, 1), (1, 0, 2), (0, 1, 2))
-_ZERO: Final = (0.0, 0.0, 0.0)
-_ONE: Final = (1.0, 1.0, 1.0)
 
 
-def _vector(values: Any = _ZERO) -> Array:
-    return np.array(values, np.float64)
+def _vector() -> Array:
+    return np.zeros(3)
 
 
 @dataclass(slots=True)
@@ -70,7 +68,7 @@ class Node:
     number: int = 0
     translation: Array = field(default_factory=_vector)
     rotation: Array = field(default_factory=_vector)
-    scaling: Array = field(default_factory=lambda: _vector(_ONE))
+    scaling: Array = field(default_factory=lambda: np.ones(3))
     order: int = 0
     pre: Array = field(default_factory=lambda: np.eye(3))
     post: Array = field(default_factory=lambda: np.eye(3))
@@ -137,26 +135,23 @@ def _node(document: Document, record: Record, parent: int, number: int) -> Node:
     """Return a node from its record."""
     found = document.properties(record)
 
-    def vector(name: str, usual: tuple[float, ...] = _ZERO) -> Array:
-        values = found.get(name, ())
-        try:
-            return _vector([float(value) for value in values[:3]] if len(values) >= 3 else usual)
-        except (TypeError, ValueError):
-            return _vector(usual)
+    def vector(name: str, usual: float = 0.0) -> Array:
+        values = [*found.get(name, ()), usual, usual, usual] if name in found else [usual] * 3
+        return np.array([real(value, usual) for value in values[:3]])
 
-    def whole(name: str, usual: int) -> int:
+    def number_of(name: str, usual: int) -> int:
         values = found.get(name, ())
-        return int(values[0]) if values and isinstance(values[0], int | float | np.number) else usual
+        return int(real(values[0], usual)) if values else usual
 
-    spaced = bool(whole("RotationActive", 1)) and not whole("RotationSpaceForLimitOnly", 0)
+    spaced = bool(number_of("RotationActive", 1)) and not number_of("RotationSpaceForLimitOnly", 0)
     node = Node(
-        name_of(record), parent, number, vector("Lcl Translation"), vector("Lcl Rotation"), vector("Lcl Scaling", _ONE),
+        name_of(record), parent, number, vector("Lcl Translation"), vector("Lcl Rotation"), vector("Lcl Scaling", 1.0),
         rotation_offset=vector("RotationOffset"), rotation_pivot=vector("RotationPivot"),
         scaling_offset=vector("ScalingOffset"), scaling_pivot=vector("ScalingPivot"),
-        inherit=whole("InheritType", NORMAL),
+        inherit=number_of("InheritType", NORMAL),
     )  # fmt: skip
     if spaced:
-        node.order = whole("RotationOrder", 0)
+        node.order = number_of("RotationOrder", 0)
         if not 0 <= node.order < len(_ORDERS):
             raise UnsupportedError(
                 f"node {node.name!r} turns in an order of rotations that is not supported",
@@ -229,7 +224,7 @@ class Chain:
             self._heir[row] = -1
             self._unscaled[row] = self._linear[parent] @ turn
         else:
-            self._heir[row] = parent if node.inherit == _COMPONENTS else self._heir[parent]
+            self._heir[row] = parent if node.inherit == COMPONENTS else self._heir[parent]
             scale = scale * self._scale[self._heir[row]]
             self._unscaled[row] = self._unscaled[parent] @ turn
         self._scale[row] = scale

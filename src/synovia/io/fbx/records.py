@@ -17,9 +17,10 @@ import struct
 import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import FormatError
 from synovia.io.base import most_numbers
@@ -261,17 +262,17 @@ def _append(out: bytearray, record: Record, head: struct.Struct) -> None:
 def _packed(value: Any) -> bytes:
     """Return a value with its letter."""
     if isinstance(value, np.ndarray):
-        return _packed_array(value)
+        return _packed_array(cast("NDArray[Any]", value))
     if isinstance(value, str | bytes):
         raw = value.encode(errors="surrogateescape") if isinstance(value, str) else value
         return (b"S" if isinstance(value, str) else b"R") + struct.pack("<I", len(raw)) + raw
-    letter = _LETTERS.get(type(value))
+    letter = next((letter for kind, letter in _LETTERS.items() if type(value) is kind), None)
     if letter is None:
-        raise ValueError(f"no such type in FBX: {type(value).__name__}")
+        raise ValueError(f"no such type in FBX: {value!r}")
     return letter.encode() + struct.pack(_SCALARS[letter][0], value)
 
 
-def _packed_array(value: np.ndarray[Any, Any]) -> bytes:
+def _packed_array(value: NDArray[Any]) -> bytes:
     """Return an array with its letter, deflated if it is not small."""
     letter = _LETTER_OF_ARRAY.get(value.dtype.str.lstrip("<>|="))
     if letter is None or value.ndim != 1:

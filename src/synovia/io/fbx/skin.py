@@ -102,9 +102,9 @@ def add_skin(
         skin.add("Version", 101)
         skin.add("Link_DeformAcuracy", 50.0)
         document.link(skin, geometry)
-        for number in bound.used.tolist():
-            row, frame = bound.joints[number], bound.frames[number].copy()
-            frame[:3, 3] += shifts.get(row, 0.0)
+        for number in map(int, bound.used):
+            row, frame = bound.joints[number], np.array(bound.frames[number])
+            frame[:3, 3] += shifts.get(row, np.zeros(3))
             _cluster(document, skin, mesh, number, bones[row], frame)
         for material in mesh.materials:
             key = (material.name, material.colour, material.image_name)

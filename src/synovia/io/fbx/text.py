@@ -27,42 +27,20 @@ _DEEPEST: Final = 64
 # Records whose numbers have 64 bits, and those whose numbers are no whole ones even if they look so:
 _LONG: Final = frozenset({"LocalTime", "ReferenceTime", "Node", "RootNode", "KTime", "C"})
 _REAL: Final = frozenset(
-    [
-        "Default",
-        "Link_DeformAcuracy",
-        "DeformPercent",
-        "ModelUVTranslation",
-        "ModelUVScaling",
-        "Position",
-        "LookAt",
-        "Up",
-        "TextureAlpha",
-        "AudioColor",
-        "CameraOrthoZoom",
-    ]
-)
+    {
+        "Default", "Link_DeformAcuracy", "DeformPercent", "ModelUVTranslation", "ModelUVScaling", "Position", "LookAt",
+        "Up", "TextureAlpha", "AudioColor", "CameraOrthoZoom",
+    }
+)  # fmt: skip
 _OFFSET: Final = re.compile(r"\w*OFFSET[XYZ]")  # of constraints
 # Arrays of whole numbers, of long ones, and of short floats; all others are of doubles:
 _WHOLE_ARRAYS: Final = frozenset(
-    [
-        "PolygonVertexIndex",
-        "Edges",
-        "Indexes",
-        "Materials",
-        "Smoothing",
-        "NormalsIndex",
-        "UVIndex",
-        "ColorIndex",
-        "TangentsIndex",
-        "BinormalsIndex",
-        "KeyAttrFlags",
-        "KeyAttrRefCount",
-        "ByPolygonVertex",
-        "Visibility",
-        "TextureId",
-        "Hole",
-    ]
-)
+    {
+        "PolygonVertexIndex", "Edges", "Indexes", "Materials", "Smoothing", "NormalsIndex", "UVIndex", "ColorIndex",
+        "TangentsIndex", "BinormalsIndex", "PointsIndex", "PolygonGroup", "KeyAttrFlags", "KeyAttrRefCount",
+        "ByPolygonVertex", "Visibility", "TextureId", "Hole",
+    }
+)  # fmt: skip
 _LONG_ARRAYS: Final = frozenset({"KeyTime"})
 _SHORT_ARRAYS: Final = frozenset({"KeyValueFloat", "KeyAttrDataFloat"})
 # Types of properties (the second text of a P record) with whole numbers; all others have doubles:
@@ -146,6 +124,10 @@ class _Reader:
             self.kind = found.lastgroup or ""
             self.token = found[found.lastgroup] if found.lastgroup else ""
 
+    def at_mark(self, mark: str) -> bool:
+        """Return whether the token is a brace or a comma."""
+        return self.kind == "mark" and self.token == mark
+
     def records(self, above: Record, depth: int) -> None:
         """Read the records in another one."""
         if depth > _DEEPEST:
@@ -154,18 +136,18 @@ class _Reader:
             record = above.add(self.token)
             self.step()
             self.values(record)
-            if self.kind == "mark" and self.token == "{":
+            if self.at_mark("{"):
                 self.step()
                 record.block = True
                 self.records(record, depth + 1)
-                if (self.kind, self.token) != ("mark", "}"):
+                if not self.at_mark("}"):
                     raise self.error(f"record {record.name!r} is not closed")
                 self.step()
             _typed(record, above.name)
 
     def values(self, record: Record) -> None:
         """Read the values of a record; numbers stay text."""
-        while self.kind in ("text", "word", "count") or (self.kind, self.token) == ("mark", ","):
+        while self.kind in ("text", "word", "count") or self.at_mark(","):
             if self.kind == "count":
                 record.values.append(self.array(record.name))
                 continue

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.io.base import Shown, as_path, as_utf8, write_bytes
-from synovia.io.fbx.body import Body, add_bind_pose, add_bones
+from synovia.io.fbx.body import Body, add_bind_pose, add_bones, local_frames
 from synovia.io.fbx.document import Document, axes_for, new_document, read_document
-from synovia.io.fbx.nodes import Chain, Course, Node, read_nodes
+from synovia.io.fbx.nodes import COMPONENTS, NORMAL, Chain, Course, Node, read_nodes
 from synovia.io.fbx.skin import add_skin, read_skin
 from synovia.io.fbx.takes import ROTATION, SCALING, TRANSLATION, add_take, read_written_take
 from synovia.model import Kind, Skeleton
-from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.text import listed
 
@@ -90,7 +90,7 @@ def write_fbx(
         document = new_document(str(target), motion.skeleton.up or "y")
         body = add_bones(document, motion.skeleton, _scale(document, motion.skeleton))
         nodes = body.nodes
-        tracks = _tracks(motion, nodes, body.rows, document)
+        tracks = _tracks(motion, nodes, _Rows(body.rows, {}), document)
         travels = {body.rows[node] for node, what in tracks if what == TRANSLATION and node in body.rows}
         notes = _add_surface(document, motion.skeleton, body, _character(source), travels)
     document.set_rate(motion.fps)
@@ -106,7 +106,7 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
     take = read_written_take(document, nodes)
     if take is None:
         raise InputError("file has no take of this motion", where=str(path))
-    rows = _rows_of(motion.skeleton, nodes, str(path))
+    rows = _rows_of(motion.skeleton, nodes, str(path)).joints
     chain = Chain(nodes)
     for row in range(len(nodes)):
         chain.set(row, take.courses[row])
@@ -124,8 +124,21 @@ def lacks(motion: Motion) -> list[str]:
     return out
 
 
-def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> dict[int, int]:
-    """Return the row of the skeleton for each node that is a joint; the skeleton may have a free root above them.
+class _Rows(NamedTuple):
+    """Which nodes of a file are joints of a skeleton.
+
+    Args:
+        joints: Row of the skeleton by node.
+        scales: Row of the joint that has the scale of a node, by node: readers add it below nodes whose scale some
+            children do not inherit.
+    """
+
+    joints: dict[int, int]
+    scales: dict[int, int]
+
+
+def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
+    """Return which nodes of a file are joints of a skeleton; this may have a free root above them.
 
     Raises:
         InputError: If a joint is missing, or hangs from another one than in the file.
@@ -134,39 +147,37 @@ def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> dict[int, int
     for number, node in enumerate(nodes):
         numbers.setdefault(node.name, []).append(number)
     names = skeleton.joint_names
-    lacking = [row for row, name in enumerate(names) if name not in numbers]
-    if lacking == [0] and skeleton.joints[0].kind is Kind.FREE:
-        lacking = []
-    if lacking:
-        raise InputError(
-            "motion belongs to another skeleton",
-            where=where,
-            value=listed([names[row] for row in lacking]),
-            expected="joints of the file",
-        )
     node_of: dict[int, int] = {}
-    for row, name in enumerate(names):
+    rows, lacking = _Rows({}, {}), list[str]()
+    for row, (name, parent) in enumerate(zip(names, skeleton.parents, strict=True)):
+        above = node_of.get(parent, -1)
         if name not in numbers:
+            if above >= 0 and name == nodes[above].name + _HELPER:
+                node_of[row] = above
+                rows.scales[above] = row
+            elif row or skeleton.joints[row].kind is not Kind.FREE:
+                lacking.append(name)
             continue
-        above = node_of.get(skeleton.parents[row], -1)
-        fitting = [number for number in numbers[name] if _hangs_from(nodes, number, above, node_of)]
-        if not fitting:
-            parent = skeleton.parents[row]
+        found = (number for number in numbers[name] if number not in rows.joints and _is_below(nodes, number, above))
+        number = next(found, None)
+        if number is None:
             raise InputError(
                 f"joint {name!r} hangs from another joint than in the file",
                 where=where,
                 value=names[parent] if above >= 0 else None,
                 expected=repr(nodes[nodes[numbers[name][0]].parent].name),
             )
-        node_of[row] = fitting[0]
-    return {number: row for row, number in sorted(node_of.items(), key=lambda pair: pair[1])}
+        node_of[row] = number
+        rows.joints[number] = row
+    if lacking or not rows.joints:
+        expected = "joints of the file"
+        raise InputError("motion belongs to another skeleton", where=where, value=listed(lacking), expected=expected)
+    return rows
 
 
-def _hangs_from(nodes: list[Node], number: int, above: int, taken: Mapping[int, int]) -> bool:
-    """Return whether a node that is no joint yet has a given joint as its nearest ancestor (-1: any or none)."""
-    if number in taken.values():
-        return False
-    while number >= 0:
+def _is_below(nodes: list[Node], number: int, above: int) -> bool:
+    """Return whether a node is an ancestor of another one; -1 is above all."""
+    while number >= 0 and above >= 0:
         number = nodes[number].parent
         if number == above:
             return True
@@ -174,30 +185,43 @@ def _hangs_from(nodes: list[Node], number: int, above: int, taken: Mapping[int, 
 
 
 def _tracks(
-    motion: Motion, nodes: list[Node], rows: Mapping[int, int], document: Document
+    motion: Motion, nodes: list[Node], rows: _Rows, document: Document
 ) -> dict[tuple[int, str], NDArray[np.float32]]:
     """Return the values of all properties that move, (T, 3), by node and property.
 
     Args:
         motion: The motion.
         nodes: The nodes of the file.
-        rows: Row of the skeleton by node.
+        rows: Which nodes are joints.
         document: The file.
     """
     frames = motion.frames()
     scale, axes = _scale(document, motion.skeleton), _turn(document, motion.skeleton)
     turn, place = axes @ frames[..., :9].reshape(*frames.shape[:2], 3, 3), scale * (frames[..., 9:] @ axes.T)
-    stretch = motion.stretch
-    targets: dict[int, _Target] = {}
-    for node, row in rows.items():
-        scaled = stretch is not None and np.abs(stretch[:, row] - 1.0).max() > _STILL
-        targets[node] = _Target(
-            turn[:, row], place[:, row], stretch[:, row] if scaled and stretch is not None else None
-        )
-    free = {node for node, row in rows.items() if motion.skeleton.joints[row].kind not in (Kind.FIXED, Kind.SLIDE)}
+    stretches = _stretches(motion, nodes, rows)
+    targets = {node: _Target(turn[:, row], place[:, row], stretches.get(node)) for node, row in rows.joints.items()}
+    kinds = {node: motion.skeleton.joints[row].kind for node, row in rows.joints.items()}
+    free = {node for node, kind in kinds.items() if kind not in (Kind.FIXED, Kind.SLIDE)}
     size = _STILL * scale * (motion.skeleton.size or 1.0)
     exact = _solved(nodes, targets, None, free, size)
     return _solved(nodes, targets, {node for node, what in exact if what == TRANSLATION}, free, size)
+
+
+def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Array]:
+    """Return the factors of the scales of nodes, (T, 3), where they are not 1."""
+    out: dict[int, Array] = {}
+    heirs: dict[int, int] = {-1: -1}  # node whose scale a node inherits component by component
+    for number, node in enumerate(nodes):
+        heirs[number] = {NORMAL: -1, COMPONENTS: node.parent}.get(node.inherit, heirs[node.parent])
+        row = rows.scales.get(number, rows.joints.get(number))
+        if motion.stretch is None or row is None:
+            continue
+        factor = motion.stretch[:, row]
+        if number in rows.scales and heirs[number] in rows.scales:  # the joint has both scales
+            factor = factor / motion.stretch[:, rows.scales[heirs[number]]]
+        if np.abs(factor - 1.0).max() > _STILL:
+            out[number] = factor
+    return out
 
 
 def _solved(
@@ -256,14 +280,15 @@ def _add_surface(
     meshes, notes = ([], []) if character is None else read_skin(character, skeleton, scale)
     skinned: dict[int, Array] = {}
     for mesh in meshes:
-        skinned.update({mesh.joints[number]: mesh.frames[number] for number in mesh.used.tolist()})
-    frames = frames_to_transforms(skeleton.rest_pose().frames)
-    frames[:, :3, 3] *= scale
+        skinned.update({mesh.joints[number]: mesh.frames[number] for number in map(int, mesh.used)})
+    inner = local_frames(skeleton)
+    inner[:, :3, 3] *= scale
     places: dict[int, Array] = {}
     shifts: dict[int, Array] = {}
     for row, parent in enumerate(skeleton.parents):
-        place = frames[row] if parent < 0 else places[parent] @ np.linalg.inv(frames[parent]) @ frames[row]
-        places[row] = skinned.get(row, place).copy()
+        places[row] = inner[row] if parent < 0 else places[parent] @ inner[row]
+        if row in skinned:
+            places[row] = skinned[row].copy()
         if row in travels and parent >= 0:
             far = np.abs(places[row][:3, 3])
             shifts[row] = np.where(np.arange(3) == far.argmin(), _APART[0] * far.min() + _APART[1] * far.max(), 0.0)

@@ -69,11 +69,16 @@ class Mesh:
     material: Whole = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
+def identities(count: int) -> Array:
+    """Return matrices (count, 4, 4) that do nothing."""
+    return np.tile(np.eye(4), (count, 1, 1))
+
+
 def node_worlds(document: Document) -> Array:
     """Return the world matrices of all nodes at rest, (n, 4, 4)."""
     nodes = document.root.items("nodes")
     above = parents_of(document.root, nodes)
-    out = np.tile(np.eye(4), (len(nodes), 1, 1))
+    out = identities(len(nodes))
     done = np.zeros(len(nodes), bool)
     for number in range(len(nodes)):
         trail: list[int] = []
@@ -117,15 +122,17 @@ def read_meshes(document: Document, row_of: dict[int, int]) -> Iterator[Mesh]:
             skin = document.referred(node, "skin", "skins")
             joints = skin.indices("joints", len(nodes), "node")
             document.spend(16 * len(joints), skin)
-            binds = np.tile(np.eye(4), (len(joints), 1, 1))
+            binds = identities(len(joints))
             if skin.has("inverseBindMatrices"):
                 found = read_accessor(document, skin, "inverseBindMatrices", 16)
                 if len(found) < len(joints):
                     raise skin.error("has too few inverse bind matrices", value=len(found), expected=str(len(joints)))
-                binds = found[: len(joints)].reshape(-1, 4, 4).swapaxes(1, 2)  # column-major in the file
+                binds[:] = found[: len(joints)].reshape(-1, 4, 4).swapaxes(1, 2)  # column-major in the file
             rows = [row_of[joint] for joint in joints]
         else:
-            rows, binds = [row_of[carrier]], (np.linalg.inv(worlds[carrier]) @ worlds[number])[None]
+            rows = [row_of[carrier]]
+            binds = identities(1)
+            binds[0] = np.linalg.inv(worlds[carrier]) @ worlds[number]
         name = node.text("name", "") or element.text("name", "") or f"mesh{number}"
         yield _joined(name, [_part(document, part, rows, skinned) for part in parts], rows, binds)
 
