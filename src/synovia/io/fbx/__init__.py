@@ -11,7 +11,7 @@ from typing import Final
 
 from synovia.io.base import Format
 from synovia.io.fbx.read import looks_like, read_fbx
-from synovia.io.fbx.write import lacks, shown_clip, write_fbx
+from synovia.io.fbx.write import shown_clip, write_fbx
 
 __all__ = ["FORMAT"]
 
@@ -24,6 +24,5 @@ FORMAT: Final = Format(
     holds_motions=True,
     copies=True,
     anew=True,
-    lacks=lacks,
     shown=shown_clip,
 )

@@ -62,6 +62,8 @@ def write_fbx(
     A copy keeps its unit and its axes. The motion is a further take, before the others and marked as the current one,
     and its frame rate becomes that of the file.
 
+    Hinges and slides become bones that turn and travel. Limits, masses and loops are left out.
+
     Args:
         motion: The motion.
         path: The file to write.
@@ -115,15 +117,6 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
     return Shown(list(rows.values()), np.stack(places, axis=1) @ turn / scale, take.times)
 
 
-def lacks(motion: Motion) -> list[str]:
-    """Return sentences about what of a motion an FBX file cannot hold."""
-    kinds = {joint.kind for joint in motion.skeleton.joints}
-    out: list[str] = []
-    if kinds & {Kind.HINGE, Kind.SLIDE}:
-        out.append("Hinges and slides were written as joints that turn and move freely.")
-    return out
-
-
 class _Rows(NamedTuple):
     """Which nodes of a file are joints of a skeleton.
 
@@ -147,6 +140,7 @@ def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
     for number, node in enumerate(nodes):
         numbers.setdefault(node.name, []).append(number)
     names = skeleton.joint_names
+    joints = set(names)
     node_of: dict[int, int] = {}
     rows, lacking = _Rows({}, {}), list[str]()
     for row, (name, parent) in enumerate(zip(names, skeleton.parents, strict=True)):
@@ -158,8 +152,8 @@ def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
             elif row or skeleton.joints[row].kind is not Kind.FREE:
                 lacking.append(name)
             continue
-        found = (number for number in numbers[name] if number not in rows.joints and _is_below(nodes, number, above))
-        number = next(found, None)
+        free = [number for number in numbers[name] if number not in rows.joints]
+        number = next((number for number in free if _hangs_from(nodes, number, above, joints)), None)
         if number is None:
             raise InputError(
                 f"joint {name!r} hangs from another joint than in the file",
@@ -175,13 +169,12 @@ def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
     return rows
 
 
-def _is_below(nodes: list[Node], number: int, above: int) -> bool:
-    """Return whether a node is an ancestor of another one; -1 is above all."""
-    while number >= 0 and above >= 0:
+def _hangs_from(nodes: list[Node], number: int, above: int, joints: set[str]) -> bool:
+    """Return whether the nearest joint above a node is a given one, -1 for none."""
+    number = nodes[number].parent
+    while number >= 0 and number != above and nodes[number].name not in joints:
         number = nodes[number].parent
-        if number == above:
-            return True
-    return above < 0
+    return number == above
 
 
 def _tracks(
