@@ -47,16 +47,7 @@ def oracle(path):
 
     data = path.read_bytes()
     plain = ufbx.load_memory(data, file_format=ufbx.FileFormat.FBX, ignore_geometry=True)
-    # the numbers that the package's reader gives to the same nodes
-    helped = ufbx.load_memory(
-        data, file_format=ufbx.FileFormat.FBX, ignore_geometry=True,
-        inherit_mode_handling=ufbx.InheritModeHandling.HELPER_NODES,
-    )  # fmt: skip
-    names = {held(node).element_id: node.name for node in plain.nodes}
-    numbers = {}
-    for node in helped.nodes:
-        if names.get(held(node).element_id) == node.name and not node.is_scale_helper:
-            numbers[node.element_id] = node.typed_id
+    numbers = {held(node).element_id: node.typed_id for node in plain.nodes}
     rate = plain.settings.frames_per_second
     takes = {}
     for stack in plain.anim_stacks:

@@ -51,7 +51,7 @@ class _Reader:
 
     def __init__(self, found: Unpacked, skeleton: Skeleton) -> None:
         self.found = found
-        self.nodes = found.nodes
+        self.nodes = found.tree.nodes
         self.row_of = node_tree(found).row_of
         self.rest = frames_to_transforms(skeleton.rest_pose().frames)
         places = found.array(found.content["places"], 12).reshape(-1, 2, 4, 3)
@@ -172,7 +172,7 @@ class _Reader:
     def skin(self, mesh: dict[str, Any]) -> tuple[NDArray[np.int64], Array, Array] | None:
         """Return the rows of the bones, their frames at rest, and what moves vertices into these; None without any."""
         nodes = [int(bone) for bone, *_ in mesh["weights"]]
-        rows = np.array([self.row_of.get(self.bone(node), -1) for node in nodes], np.int64)
+        rows = np.array([self.row_of.get(node, -1) for node in nodes], np.int64)
         if not len(rows) or rows.min() < 0:
             return None
         binds = _matrices(np.array([self.found.array(bind, 12)[0] for _, bind, *_ in mesh["weights"]]))
@@ -181,10 +181,6 @@ class _Reader:
         if not np.isfinite(each).all():
             raise FormatError("bind matrices are not finite", where=f"{self.found.path}: mesh {mesh['name']!r}")
         return rows, frames, each
-
-    def bone(self, node: int) -> int:
-        """Return the node that is a joint for a bone: a helper has the scale of its parent."""
-        return self.nodes[node].parent if self.nodes[node].helper and node not in self.row_of else node
 
     def influences(self, mesh: dict[str, Any], count: int) -> tuple[NDArray[np.int64], Array]:
         """Return the four bones with the largest weights of each vertex, (v, 4), and the weights, sum 1."""

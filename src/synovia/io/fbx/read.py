@@ -10,13 +10,14 @@ import subprocess
 import sys
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 
 from synovia.errors import FormatError
 from synovia.io.base import Contents, most_numbers, optional_package, read_bytes
 from synovia.io.fbx import unpack
+from synovia.io.fbx.inherited import Node, Tree
 from synovia.io.nodes.clips import Clips
 from synovia.io.nodes.tree import Scene, parents_first, relative_binds
 from synovia.model import MAX_JOINTS
@@ -46,24 +47,6 @@ def looks_like(head: bytes) -> bool:
     return head.startswith(unpack.BINARY[:18]) or _ASCII.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
 
 
-class Node(NamedTuple):
-    """A node of a file.
-
-    Args:
-        name: Its name.
-        parent: Number of its parent, which comes first; -1 for the root of the file.
-        kind: What it is, as ``ufbx.ElementType``.
-        helper: Whether it is none of the file, but has the scale of its parent for those children that inherit it.
-        visible: Whether it is shown.
-    """
-
-    name: str
-    parent: int
-    kind: int
-    helper: bool
-    visible: bool
-
-
 @dataclass(frozen=True, slots=True)
 class Unpacked:
     """What ``unpack`` found in a file.
@@ -71,14 +54,14 @@ class Unpacked:
     Args:
         path: The file.
         size: Its size, bytes.
-        nodes: The nodes; the first is the root of the file.
+        tree: The nodes.
         content: Names and numbers by subject.
         body: The arrays that the content refers to.
     """
 
     path: Path
     size: int
-    nodes: list[Node]
+    tree: Tree
     content: dict[str, Any]
     body: memoryview
 
@@ -125,8 +108,10 @@ def unpacked(path: Path, *, meshes: bool = False) -> Unpacked:
         raise FormatError(
             f"cannot be read ({content['refused']})", where=str(path), hint="it may be damaged or cut off"
         )
-    nodes = [Node(*node) for node in content.pop("nodes")]
-    return Unpacked(path, len(data), nodes, content, memoryview(done.stdout)[stop:])
+    body = memoryview(done.stdout)[stop:]
+    start, length = content["rest"]
+    rest = np.frombuffer(body[start : start + length], np.float64).reshape(-1, 10)
+    return Unpacked(path, len(data), Tree([Node(*node) for node in content.pop("nodes")], rest), content, body)
 
 
 def read_fbx(path: Path) -> Contents:
@@ -165,14 +150,12 @@ def node_tree(found: Unpacked) -> Scene:
     Raises:
         FormatError: If there are none, or too many.
     """
-    nodes = found.nodes
+    nodes = found.tree.nodes
     above = [node.parent if node.parent > 0 else -1 for node in nodes]  # the root of the file is no node
-    helpers = {number for number, node in enumerate(nodes) if node.helper}
-    owner = [above[number] if number in helpers else number for number in range(len(nodes))]
     skins: list[tuple[list[int], Array]] = []
     for some, place in found.content["skins"]:
-        skins.append(([owner[bone] for bone in some], found.array(place, 12)))
-    bones = {owner[number] for number, node in enumerate(nodes) if node.kind == _BONE and number}
+        skins.append((list(some), found.array(place, 12)))
+    bones = {number for number, node in enumerate(nodes) if node.kind == _BONE and number}
     bones |= {bone for some, _ in skins for bone in some}
     every = {number for number, node in enumerate(nodes) if number and not node.helper}
     wanted = bones or {number for number in every if nodes[number].kind not in _UNSEEN} or every
@@ -189,7 +172,7 @@ def node_tree(found: Unpacked) -> Scene:
     row_of = {number: row for row, number in enumerate(order)}
     parents = tuple(row_of[above[number]] if above[number] >= 0 else -1 for number in order)
     inner = {above[number] for number in order}
-    rest = found.array(found.content["rest"], 10)[order]
+    rest = found.tree.rest[order]
     if not np.isfinite(rest).all():
         name = nodes[order[int(np.flatnonzero(~np.isfinite(rest).all(1))[0])]].name
         raise FormatError("transform is not finite", where=f"{found.path}: node {name!r}")
@@ -199,7 +182,7 @@ def node_tree(found: Unpacked) -> Scene:
     ]
     mirrored = bool((rest[:, 7:] < 0.0).any())  # then bind matrices contain reflections
     return Scene(
-        names=tuple(_name(nodes, number) for number in order),
+        names=tuple(nodes[number].name or f"node{number}" for number in order),
         row_of=row_of,
         parents=parents,
         moving=tuple(number in (bones or inner) for number in order),
@@ -209,12 +192,6 @@ def node_tree(found: Unpacked) -> Scene:
         bind=relative_binds([] if mirrored else inverses, parents),
         notes=_notes(found.content),
     )
-
-
-def _name(nodes: list[Node], number: int) -> str:
-    """Return the name of a node; a helper, which has the scale of its parent, is named after that."""
-    node = nodes[number]
-    return f"{_name(nodes, node.parent)} scale" if node.helper else node.name or f"node{number}"
 
 
 def _notes(content: dict[str, Any]) -> tuple[str, ...]:
@@ -277,16 +254,17 @@ def _takes(found: Unpacked, tree: Scene) -> list[_Take]:
     rate = float(found.content["rate"])
     out: list[_Take] = []
     for number, (name, count, numbers, place, others) in enumerate(found.content["takes"]):
-        values = found.array(place, 10).reshape(count, len(numbers), 10)
+        given = found.array(place, 10).reshape(count, len(numbers), 10)
+        chosen, values = found.tree.over_time(numbers, given)
         if not np.isfinite(values).all():
             raise FormatError("animation is not finite", where=f"{found.path}: take {name!r}")
         times: Array = np.arange(int(count)) / rate
         tracks: dict[tuple[int, str], _Track] = {}
         lost: list[str] = []
-        for column, node in enumerate(list[int](numbers)):
+        for column, node in enumerate(chosen):
             row = tree.row_of.get(node)
             if row is None:
-                lost.append(found.nodes[node].name)
+                lost.append(found.tree.nodes[node].name)
                 continue
             for path, part, rest in _PARTS:
                 track = _Track(times, values[:, column, part])

@@ -140,7 +140,6 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
             ignore_geometry=not meshes,
             ignore_animation=meshes,
             ignore_embedded=True,
-            inherit_mode_handling=ufbx.InheritModeHandling.HELPER_NODES,
             space_conversion=ufbx.SpaceConversion.MODIFY_GEOMETRY,
             target_axes=ufbx.axes_right_handed_y_up,
             target_unit_meters=1.0,
@@ -180,14 +179,15 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
 
 
 def _node(node: Any) -> list[Any]:
-    """Return name, number of the parent, kind, and what of a node was not kept."""
-    parent = _held(node.parent)
+    """Return name, number of the parent, kind, visibility, and how it inherits scale and from which node."""
+    parent, source = _held(node.parent), _held(node.inherit_scale_node)
     return [
         node.name,
         -1 if parent is None else parent.typed_id,
         int(node.attrib_type),
-        bool(node.is_scale_helper),
         bool(node.visible),
+        int(node.inherit_mode),
+        -1 if source is None else source.typed_id,
     ]
 
 
@@ -258,7 +258,6 @@ def _takes(
     """Return all takes, evaluated in each of their frames, and why others are too long."""
     out: list[Any] = []
     long: list[str] = []
-    helped = [node for node in nodes if node.is_scale_helper]
     for stack in scene.anim_stacks:
         _held(stack)
         animated: set[int] = set()
@@ -283,8 +282,6 @@ def _takes(
             continue
         if not animated:
             continue
-        if helped:
-            _spread(nodes, animated)
         rows = sorted(animated)
         count = max(int(-(-((end - begin) * rate - 0.01) // 1)), 0) + 1
         if count * len(rows) * 10 > most:
@@ -301,25 +298,23 @@ def _takes(
     return out, long
 
 
-def _spread(nodes: list[Any], animated: set[int]) -> None:
-    """Add the nodes below animated ones: with helpers of scale their transforms depend on it."""
-    for node in nodes:  # parents come first
-        parent = _held(node.parent)
-        if parent is not None and parent.typed_id in animated:
-            animated.add(node.typed_id)
-
-
 def _limit(size: int) -> None:
     """Limit processor time and memory of this process for a file of so many bytes."""
     try:
         resource: Any = import_module("resource")
     except ImportError:  # Windows
         return
-    seconds = int(_SECONDS[0] + _SECONDS[1] * size) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    _lower(resource, resource.RLIMIT_CPU, int(_SECONDS[0] + _SECONDS[1] * size) + 1)
     if sys.platform == "linux":
-        memory = _MEMORY[0] + _MEMORY[1] * size
-        resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
+        _lower(resource, resource.RLIMIT_AS, _MEMORY[0] + _MEMORY[1] * size)
+
+
+def _lower(resource: Any, kind: int, most: int) -> None:
+    """Lower a limit of this process, whatever limits it was given."""
+    hard = resource.getrlimit(kind)[1]
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(kind, (most, most))
 
 
 def main() -> None:
