@@ -16,6 +16,8 @@ from synovia.model.geometry import Array
 CLASS: Final = "\0\1"  # between the name of an object and its class
 _TICKS: Final = 46_186_158_000  # of a second
 _NEW_TICKS: Final = 141_120_000  # of a second, in files that ask for it
+_FIRST: Final = 1_000_000  # number of the first object of a new file; number 0 is the scene
+_LARGEST: Final = 2**62  # numbers from which on none are added, so that they fit in 64 bits
 _OLD_TIME: Final = 127  # value of TCDefinition that means the former ticks
 _OLDEST: Final = 7000  # version from which on objects have numbers, and takes are objects
 _NEW: Final = 7400  # version of new files, which all programs read
@@ -67,7 +69,7 @@ class Document:
             number = whole(record.values[0]) if record.values else None
             if number is not None:
                 self.by_id[number] = record
-        self._last = max([*self.by_id, 1_000_000])
+        self._last = max([number for number in self.by_id if number < _LARGEST], default=0) + _FIRST
         self._templates: dict[str, dict[str, list[Any]]] = {}
 
     def section(self, name: str) -> Record:
@@ -267,7 +269,7 @@ def new_document(where: str, up: str) -> Document:
 
     documents = Record("Documents")
     documents.add("Count", 1)
-    scene = documents.add("Document", np.int64(1_000_000), "Scene", "Scene")
+    scene = documents.add("Document", np.int64(_FIRST), "Scene", "Scene")
     properties = scene.add("Properties70")
     properties.add("P", "SourceObject", "object", "", "")
     set_property(properties, "ActiveAnimStackName", "KString", "")

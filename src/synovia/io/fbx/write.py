@@ -141,19 +141,25 @@ def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
         numbers.setdefault(node.name, []).append(number)
     names = skeleton.joint_names
     joints = set(names)
+    helpers = {name + _HELPER for name in numbers}
+    free = skeleton.joints[0].kind is Kind.FREE
+    lacking = [
+        name for row, name in enumerate(names) if name not in numbers and name not in helpers and (row or not free)
+    ]
+    if lacking or joints.isdisjoint(numbers):
+        what, expected = "motion belongs to another skeleton", "joints of the file"
+        raise InputError(what, where=where, value=listed(lacking), expected=expected)
     node_of: dict[int, int] = {}
-    rows, lacking = _Rows({}, {}), list[str]()
+    rows = _Rows({}, {})
     for row, (name, parent) in enumerate(zip(names, skeleton.parents, strict=True)):
         above = node_of.get(parent, -1)
         if name not in numbers:
-            if above >= 0 and name == nodes[above].name + _HELPER:
+            if above >= 0:
                 node_of[row] = above
                 rows.scales[above] = row
-            elif row or skeleton.joints[row].kind is not Kind.FREE:
-                lacking.append(name)
             continue
-        free = [number for number in numbers[name] if number not in rows.joints]
-        number = next((number for number in free if _hangs_from(nodes, number, above, joints)), None)
+        unused = [number for number in numbers[name] if number not in rows.joints]
+        number = next((number for number in unused if _hangs_from(nodes, number, above, joints)), None)
         if number is None:
             raise InputError(
                 f"joint {name!r} hangs from another joint than in the file",
@@ -163,9 +169,6 @@ def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
             )
         node_of[row] = number
         rows.joints[number] = row
-    if lacking or not rows.joints:
-        expected = "joints of the file"
-        raise InputError("motion belongs to another skeleton", where=where, value=listed(lacking), expected=expected)
     return rows
 
 
@@ -201,17 +204,23 @@ def _tracks(
 
 
 def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Array]:
-    """Return the factors of the scales of nodes, (T, 3), where they are not 1."""
+    """Return the factors of the scales of nodes, (T, 3), where they are not 1.
+
+    The scale of a joint has all that its node inherits component by component. A node some of whose children leave its
+    scale out shows it in a joint of its own, if at all.
+    """
     out: dict[int, Array] = {}
-    heirs: dict[int, int] = {-1: -1}  # node whose scale a node inherits component by component
+    if motion.stretch is None:
+        return out
+    bare = {node.parent for node in nodes if node.inherit != NORMAL}
+    heirs: dict[int, int] = {-1: -1}  # node whose scale a node inherits
+    inherited: dict[int, Array] = {-1: np.ones((1, 3))}  # factors of the scales with what they inherit
     for number, node in enumerate(nodes):
         heirs[number] = {NORMAL: -1, COMPONENTS: node.parent}.get(node.inherit, heirs[node.parent])
-        row = rows.scales.get(number, rows.joints.get(number))
-        if motion.stretch is None or row is None:
-            continue
-        factor = motion.stretch[:, row]
-        if number in rows.scales and heirs[number] in rows.scales:  # the joint has both scales
-            factor = factor / motion.stretch[:, rows.scales[heirs[number]]]
+        row = rows.scales.get(number, None if number in bare else rows.joints.get(number))
+        above = inherited[heirs[number]]
+        inherited[number] = above if row is None else motion.stretch[:, row]
+        factor = inherited[number] / above
         if np.abs(factor - 1.0).max() > _STILL:
             out[number] = factor
     return out
