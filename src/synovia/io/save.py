@@ -25,7 +25,7 @@ def save_motion(
     force: bool = False,
     verify: bool = False,
 ) -> None:
-    """Write a motion as BVH, glTF/GLB, NumPy archive or comma-separated text, by the file's extension.
+    """Write a motion as BVH, glTF/GLB, FBX, NumPy archive or comma-separated text, by the file's extension.
 
     A ``UserWarning`` lists what the file cannot hold. If the motion or its skeleton has notes or animated scale, or if
     the motion goes into another file than its own, the file is read back and compared with the motion. The warning
@@ -33,9 +33,11 @@ def save_motion(
 
     Args:
         motion: The motion.
-        path: The file: ``.bvh``, ``.glb``, ``.gltf``, ``.npz`` (everything, without pickle) or ``.csv`` (joint values).
-        into: For glTF: the file that the skeleton came from. A copy of it gets the motion as one more clip; everything
-            else in it stays as it is. None for ``motion.skeleton.source``, and for the body of a bundled model.
+        path: The file: ``.bvh``, ``.glb``, ``.gltf``, ``.fbx``, ``.npz`` (everything, without pickle) or ``.csv``
+            (joint values).
+        into: For glTF and FBX: the file that the skeleton came from. A copy of it gets the motion as one more clip;
+            everything else in it stays as it is. For FBX, any other skeleton gives a new file, with the skin of a glTF
+            file. None for ``motion.skeleton.source``, and for the body of a bundled model.
         force: Whether an existing file may be replaced.
         verify: Whether to read the file back in any case, and raise an error if it does not show what is in memory.
             ``sy.verify_file`` returns the figures.

@@ -157,6 +157,11 @@ def _mesh(document: Document, mesh: Mesh, vertices: Array, turn: Array) -> tuple
         layer.add("UV", np.column_stack([mesh.corners[:, 0], 1.0 - mesh.corners[:, 1]]).ravel())
         layer.add("UVIndex", flat.astype(np.int32))
         layers.append("LayerElementUV")
+    if mesh.colours is not None:
+        layer = _layer(geometry, "LayerElementColor", 101, "ByPolygonVertex", "IndexToDirect", "Col")
+        layer.add("Colors", mesh.colours.ravel())
+        layer.add("ColorIndex", flat.astype(np.int32))
+        layers.append("LayerElementColor")
     layer = _layer(geometry, "LayerElementMaterial", 101, "ByPolygon", "IndexToDirect")
     layer.add("Materials", mesh.material.astype(np.int32))
     layers.append("LayerElementMaterial")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -52,6 +52,7 @@ class Mesh:
         weights: Weights of these joints, (v, k), as the file has them.
         normals: Directions of the vertices, (v, 3), where all parts have them.
         corners: Texture coordinates of the vertices, (v, 2), v downwards; where all parts have them.
+        colours: Colours of the vertices, red, green, blue and opacity, (v, 4), linear; where all parts have them.
         materials: The materials.
         material: Material of each triangle, (f,).
     """
@@ -65,6 +66,7 @@ class Mesh:
     weights: Array
     normals: Array | None = None
     corners: Array | None = None
+    colours: Array | None = None
     materials: list[Material] = field(default_factory=list[Material])
     material: Whole = field(default_factory=lambda: np.zeros(0, np.int64))
 
@@ -180,8 +182,18 @@ def _part(document: Document, part: Element, rows: list[int], skinned: bool) -> 
         "", vertices, numbers.reshape(-1, 3), rows, np.zeros((0, 4, 4)), bones, weights,
         of_vertices("NORMAL", 3) if attributes.has("NORMAL") else None,
         of_vertices("TEXCOORD_0", 2) if attributes.has("TEXCOORD_0") else None,
+        _colours(document, attributes, of_vertices),
         [_material(document, part)],
     )  # fmt: skip
+
+
+def _colours(document: Document, attributes: Element, of_vertices: Callable[..., Array]) -> Array | None:
+    """Return the colours of vertices, (v, 4), None without any."""
+    if not attributes.has("COLOR_0"):
+        return None
+    wide = document.referred(attributes, "COLOR_0", "accessors").text("type", "") == "VEC4"
+    colours = np.clip(of_vertices("COLOR_0", 4 if wide else 3, unit=True), 0.0, 1.0)
+    return colours if wide else np.hstack([colours, np.ones((len(colours), 1))])
 
 
 def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh:
@@ -192,6 +204,7 @@ def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh
     most = max(part.bones.shape[1] for part in parts)
     normals = [part.normals for part in parts if part.normals is not None]
     corners = [part.corners for part in parts if part.corners is not None]
+    colours = [part.colours for part in parts if part.colours is not None]
     return Mesh(
         name,
         np.concatenate([part.vertices for part in parts]),
@@ -202,6 +215,7 @@ def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh
         np.concatenate([np.pad(part.weights, ((0, 0), (0, most - part.weights.shape[1]))) for part in parts]),
         np.concatenate(normals) if len(normals) == len(parts) else None,
         np.concatenate(corners) if len(corners) == len(parts) else None,
+        np.concatenate(colours) if len(colours) == len(parts) else None,
         list(kinds.values()),
         np.repeat(
             [number[part.materials[0].name + part.materials[0].image_name] for part in parts],

@@ -110,8 +110,8 @@ VERB: Final = Verb(
     (Convert,),
     clips_argument(
         "IN... [OUT]",
-        "A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .npz, .csv, .isaac.npz,"
-        " .mujoco.npz, .unitree.csv; for a skeleton: .toml.",
+        "A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .fbx, .npz, .csv,"
+        " .isaac.npz, .mujoco.npz, .unitree.csv; for a skeleton: .toml.",
     ),
     takes_output=True,
 )
