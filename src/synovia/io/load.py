@@ -136,7 +136,7 @@ def load_skeleton(
     srdf: str | os.PathLike[str] | None = None,
     loops: str | os.PathLike[str] | None = None,
 ) -> Skeleton:
-    """Read the skeleton of a URDF, MJCF, glTF/GLB, BVH, Synovia TOML or npz file.
+    """Read the skeleton of a URDF, MJCF, glTF/GLB, FBX, BVH, Synovia TOML or npz file.
 
     A ``UserWarning`` lists the parts of the file that were not kept, such as limits of tendons.
     ``skeleton.notes`` has the same sentences.
@@ -154,7 +154,7 @@ def load_skeleton(
         FormatError: If its content is malformed; the message names the line or the element. If a loop of the file of
             loops cannot be closed.
         UnsupportedError: If an SRDF file is given for a file that is not URDF.
-        MissingExtraError: If the format needs a package that is not installed (MJCF).
+        MissingExtraError: If the format needs a package that is not installed (MJCF, FBX).
 
     Example:
         >>> import synovia as sy
@@ -268,7 +268,7 @@ def load_motion(
     *,
     skeleton: Skeleton | str | os.PathLike[str] | None = None,
 ) -> Motion:
-    """Read one motion of a BVH, glTF/GLB, npz or CSV file, of an archive for trackers, or of AMASS.
+    """Read one motion of a BVH, glTF/GLB, FBX, npz or CSV file, of an archive for trackers, or of AMASS.
 
     Args:
         path: The file.

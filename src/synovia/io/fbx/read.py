@@ -39,7 +39,7 @@ _OTHERS: Final = {
     "Texture": "materials",
     "Node": "visibility and other properties of nodes",
 }
-_NAMED: Final = 3  # nodes that are no joints whose animation is noted one by one
+_NAMED: Final = 3  # faults, and nodes that are no joints whose animation is noted, that are told one by one
 
 
 def looks_like(head: bytes) -> bool:
@@ -199,6 +199,8 @@ def _notes(content: dict[str, Any]) -> tuple[str, ...]:
     notes: list[str] = []
     if content["constraints"]:
         notes.append(f"Constraints {listed(content['constraints'])} were not kept: joints move freely.")
+    if content["faults"]:
+        notes.append(f"Faults of the file were passed over: {'; '.join(content['faults'][:_NAMED])}.")
     notes += [f"A take was not kept: {why}." for why in content.get("long", ())]
     return tuple(notes)
 

@@ -33,6 +33,7 @@ _MOVING = {
 }  # fmt: skip
 
 
+_FAULTS = 2, 7, 9, 11, 12  # warnings of ufbx: cut arrays, odd versions, names and connections, numbers given twice
 _DUAL = 2, 3  # methods of skinning by dual quaternions
 
 
@@ -162,7 +163,7 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
         "nodes": [_node(node) for node in nodes],
         "rest": blobs.add(rest),
         "rate": rate,
-        "warnings": [f"{warning.description}" for warning in metadata.warnings],
+        "faults": [warning.description for warning in metadata.warnings if int(warning.type) in _FAULTS],
         "constraints": [_held(constraint).name for constraint in scene.constraints],
         "skins": _skins(scene, blobs),
     }
