@@ -172,34 +172,28 @@ def skins(motion, said, arrays, size):
     """Return how the skin in Blender differs from that of a glTF character."""
     import numpy as np
 
-    from synovia.io.gltf.container import read_document
-    from synovia.io.gltf.scene import read_scene
-    from synovia.io.gltf.skins import node_worlds, read_meshes
+    from synovia.io.gltf.skins import read_skin
     from synovia.model.geometry import frames_to_transforms
 
     source = motion.skeleton.source
     if not said["meshes"] or source is None or source.suffix not in (".glb", ".gltf"):
         return {}
-    document = read_document(source)
-    scene = read_scene(document)
-    worlds = node_worlds(document)
+    skin = read_skin(source)
     rows = {name: at for at, name in enumerate(motion.skeleton.joint_names)}
     rest = frames_to_transforms(motion.skeleton.rest_pose().frames)
-    node_of = {row: node for node, row in scene.row_of.items()}
     weights_off = vertices_off = 0.0
     rigid = motion.stretch is None
-    meshes = list(read_meshes(document, scene.row_of))
-    for mesh in meshes:
+    for mesh in skin.meshes:
         which = next(k for k, (name, _) in enumerate(said["meshes"]) if name.startswith(mesh.name[:50]))
         groups, weights = said["meshes"][which][1], arrays[f"weights{which}"]
         own = np.zeros((len(mesh.vertices), len(mesh.rows)))
         np.add.at(own, (np.arange(len(own))[:, None], mesh.bones), mesh.weights)
-        names = [scene.names[row] for row in mesh.rows]
+        names = [skin.names[row] for row in mesh.rows]
         for number, name in enumerate(names):
             seen = weights[:, groups.index(name)] if name in groups else np.zeros(len(own))
             weights_off = max(weights_off, float(np.abs(seen - own[:, number]).max()))
         joints = [rows[name] for name in names]
-        each = np.array([np.linalg.inv(rest[rows[scene.names[row]]]) @ worlds[node_of[row]] for row in mesh.rows])
+        each = np.array([np.linalg.inv(rest[rows[skin.names[row]]]) @ skin.worlds[row] for row in mesh.rows])
         each = each @ mesh.binds
         own /= own.sum(1, keepdims=True)
         for key in arrays.files if rigid else ():
@@ -212,7 +206,7 @@ def skins(motion, said, arrays, size):
                 vertices_off = max(vertices_off, float(np.abs(places - arrays[key]).max() / size))
     out = {
         "weights": weights_off,
-        "meshes": len(meshes),
+        "meshes": len(skin.meshes),
         "textures": said["textures"],
         "materials": said["materials"][:2],
     }

@@ -1,8 +1,5 @@
 """FBX out: records, transforms of nodes, new files, and copies of files; read back by ufbx where it is installed."""
 
-import json
-import subprocess
-import sys
 from contextlib import suppress
 from pathlib import Path
 
@@ -12,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation
 
+import readback
 import rigs
 import synovia as sy
 from synovia.errors import FileError, FormatError, InputError, UnsupportedError
@@ -216,42 +214,15 @@ def body_with(**options):
     return sy.Skeleton(joints, name="body", **options)
 
 
-_UFBX = """
-import json, os, sys
-import ufbx
-from synovia.io.fbx.unpack import _held
-scene = ufbx.load_file(sys.argv[1])
-take = _held(scene.anim_stacks[0])
-anim, begin, end, rate = _held(take.anim), take.time_begin, take.time_end, scene.settings.frames_per_second
-out, kept = [], []
-for frame in range(round((end - begin) * rate) + 1):
-    seen = ufbx.evaluate_scene(scene, anim, begin + frame / rate)
-    nodes = [_held(node) for node in seen.nodes]
-    kept.append((seen, nodes))
-    out.append({node.name: list(node.node_to_world.c3) for node in nodes})
-print(json.dumps([rate, [_held(one).name for one in scene.anim_stacks], out]), flush=True)
-os._exit(0)
-"""
-
-
-def by_ufbx(path):
-    """Return rate, names of the takes, and world places of all nodes in all frames of the first one, in file units."""
-    pytest.importorskip("ufbx")
-    command = [sys.executable, "-c", _UFBX, str(path)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
-    rate, takes, frames = json.loads(done.stdout)
-    return rate, takes, frames
-
-
 def assert_shown(motion, path, *, unit, axes=None):
     """Check that ufbx shows the places of a motion, after the unit and the axes of the file."""
-    rate, takes, frames = by_ufbx(path)
+    rate, takes, names, places = readback.by_ufbx(path)
     assert rate == pytest.approx(motion.fps, rel=1e-9)
-    assert len(frames) == len(motion)
-    names = [name for name in motion.skeleton.joint_names if name in frames[0]]
+    assert len(places) == len(motion)
+    rows = [row for row, name in enumerate(motion.skeleton.joint_names) if name in names]
     assert set(motion.skeleton.joint_names) - set(names) <= {"root"}
-    seen = np.array([[frame[name] for name in names] for frame in frames])
-    own = motion.positions()[:, [motion.skeleton.joint_names.index(name) for name in names]] * unit
+    seen = places[:, [names.index(motion.skeleton.joint_names[row]) for row in rows]]
+    own = motion.positions()[:, rows] * unit
     own = own if axes is None else own @ axes.T
     assert np.abs(seen - own).max() <= 1e-6 * motion.skeleton.size * unit
     return takes
@@ -323,7 +294,7 @@ def test_one_frame_and_long_names(tmp_path):
     motion = sy.Motion(body, [body.rest_pose().q], 30.0, name="Ein Schritt/ä")
     sy.save_motion(motion, tmp_path / "one.fbx", verify=True)
     assert [node.name for node in read_nodes(read_document(tmp_path / "one.fbx"))] == list(body.joint_names)
-    assert by_ufbx(tmp_path / "one.fbx")[1] == ["Ein Schritt/ä"]
+    assert readback.by_ufbx(tmp_path / "one.fbx")[1] == ["Ein Schritt/ä"]
 
 
 def test_nothing_is_written_over_or_by_halves(tmp_path):
@@ -400,7 +371,7 @@ def test_copy_gets_the_motion_as_one_more_take(tmp_path, inherit, up, centimetre
     current = next(record for record in after.tree.below if record.name == "Takes")
     assert current.value("Current") == "wave"
     sy.save_motion(motion, tmp_path / "walk2.fbx", into=tmp_path / "walk.fbx")
-    assert by_ufbx(tmp_path / "walk2.fbx")[1] == ["wave 2", "wave", "Take 001"]
+    assert readback.by_ufbx(tmp_path / "walk2.fbx")[1] == ["wave 2", "wave", "Take 001"]
 
 
 def test_copy_of_another_body_or_of_an_old_file_is_refused(tmp_path):
@@ -413,8 +384,9 @@ def test_copy_of_another_body_or_of_an_old_file_is_refused(tmp_path):
     (tmp_path / "old.fbx").write_bytes(document.pack())
     with pytest.raises(UnsupportedError, match=r"6\.1"):
         sy.save_motion(moving(body_with()), tmp_path / "out.fbx", into=tmp_path / "old.fbx")
-    with pytest.raises(FileError):
-        sy.save_motion(motion, tmp_path / "out.fbx", into=tmp_path / "none.fbx")
+    for name in ("none.fbx", "none.glb"):
+        with pytest.raises(FileError, match="does not exist"):
+            sy.save_motion(motion, tmp_path / "out.fbx", into=tmp_path / name)
     assert not (tmp_path / "out.fbx").exists()
 
 
@@ -431,23 +403,20 @@ def test_joint_that_hangs_elsewhere_is_refused(tmp_path):
 
 
 def test_new_file_has_the_skin_of_a_character(tmp_path):
-    from synovia.io.gltf.container import read_document as read_gltf
-    from synovia.io.gltf.scene import read_scene
-    from synovia.io.gltf.skins import read_meshes
+    from synovia.io.gltf.skins import read_skin
 
     body = sy.bundled("humanoid")
     motion = moving(body)
     sy.save_motion(motion, tmp_path / "person.fbx")
     document = read_document(tmp_path / "person.fbx")
-    character = read_gltf(body.source.with_suffix(".glb"))
-    scene = read_scene(character)
-    (mesh,) = read_meshes(character, scene.row_of)
+    skin = read_skin(body.source.with_suffix(".glb"))
+    (mesh,) = skin.meshes
     (geometry,) = [record for _, record in document.of("Geometry")]
     vertices = geometry.value("Vertices").reshape(-1, 3)
     assert len(vertices) == len(mesh.vertices)
     own = np.zeros((len(vertices), len(mesh.rows)))
     np.add.at(own, (np.arange(len(own))[:, None], mesh.bones), mesh.weights)
-    names = {scene.names[row]: column for column, row in enumerate(mesh.rows)}
+    names = {skin.names[row]: column for column, row in enumerate(mesh.rows)}
     seen, moved = np.zeros_like(own), np.zeros_like(vertices)
     nodes = read_nodes(document)
     chain = Chain(nodes)
@@ -499,5 +468,5 @@ def test_retarget_writes_into_the_character(tmp_path, monkeypatch):
     sy.save_motion(sy.Motion(walk, q, 30.0, name="walk"), "walk.bvh")
     code = main(["retarget", "walk.bvh", "hero.fbx", "-o", "hero_walk.fbx", "--verify"])
     assert code in (0, 1)
-    assert by_ufbx(Path("hero_walk.fbx"))[1] == ["walk on hero.fbx", "rest"]
+    assert readback.by_ufbx(Path("hero_walk.fbx"))[1] == ["walk on hero.fbx", "rest"]
     assert main(["convert", "walk.bvh", "walk.fbx", "--verify"]) == 0

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 from synovia.arguments import check_kind
-from synovia.errors import FormatError, InputError
-from synovia.io.base import Format, as_path, check_writable
-from synovia.io.load import endings, formats
+from synovia.errors import FormatError, InputError, SynoviaError
+from synovia.io.base import Format, as_path, check_writable, read_bytes
+from synovia.io.load import endings, format_of, formats, guarded
 from synovia.io.verify import FileCheck, check_motion
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
@@ -70,11 +71,18 @@ def write_motion(
     check_kind("motion", motion, Motion, "sy.write_skeleton(skeleton, path) writes a skeleton")
     where = as_path(path)
     fmt, write = _writer(where)
-    if fmt.copies:
-        said = write(motion, where, into=source_of(motion.skeleton, into, fmt, where), force=force)
+    notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
+    source = source_of(motion.skeleton, into, fmt, where) if fmt.copies else None
+    if source is not None and (fmt.names(as_path(source)) or not fmt.anew):
+        write(motion, where, into=source, force=force)
+    elif fmt.anew:
+        if into is not None and not as_path(into).is_file():
+            read_bytes(as_path(into))  # it says what is wrong with the file
+        skin, why = _skin_of(motion.skeleton, None if source is None else as_path(source))
+        write(motion, where, skin=skin, force=force)
+        notes += why
     else:
-        said = write(motion, where, force=force)
-    notes = [*(said or ()), *fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
+        write(motion, where, force=force)
     elsewhere = fmt.copies and into is not None and as_path(into) != motion.skeleton.source
     if not (verify or notes or elsewhere or motion.notes or motion.skeleton.notes or motion.stretch is not None):
         return []
@@ -84,6 +92,26 @@ def write_motion(
     if verify:
         raise FormatError("file was written, but differs", where=str(where), hint=" ".join([*notes, check.report()]))
     return [*notes, check.report()]
+
+
+def _skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
+    """Return the skin in the file of a body, and a sentence if the file has one that cannot be written.
+
+    The bundled models, and others in Synovia TOML, have it in a GLB of the same name beside them.
+    """
+    path = skeleton.source if source is None else source
+    if path is not None and path.suffix.lower() == ".toml":
+        path = path.with_suffix(".glb")
+    if path is None or not path.is_file() or (read := format_of(path).read_skin) is None:
+        return None, []
+    file, read_skin = path, read
+    try:
+        skin = guarded(file, lambda: read_skin(file))
+    except SynoviaError as error:
+        return None, [f"The skin of {path.name} was left out: {error}"]
+    if set(skin.names) <= set(skeleton.joint_names):
+        return skin, []
+    return None, [f"The skin of {path.name} was left out: it has other joints than the motion."]
 
 
 def lost_loops(skeleton: Skeleton, fmt: Format) -> list[str]:
@@ -125,7 +153,7 @@ def _body_of(skeleton: Skeleton, fmt: Format) -> Path | None:
     return next((path for path in beside if source.suffix.lower() == ".toml" and path.is_file()), None)
 
 
-def _writer(path: Path) -> tuple[Format, Callable[..., Iterable[str] | None]]:
+def _writer(path: Path) -> tuple[Format, Callable[..., None]]:
     """Return the format of a motion file by its extension, and its writer.
 
     Raises:

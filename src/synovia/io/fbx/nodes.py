@@ -26,9 +26,9 @@ from typing import Final, NamedTuple
 import numpy as np
 
 from synovia.errors import UnsupportedError
-from synovia.io.bvh.euler import from_quat, to_quat
 from synovia.io.fbx.document import Document, name_of, real
 from synovia.io.fbx.records import Record
+from synovia.io.nodes.euler import from_quat, to_quat
 from synovia.model import MAX_JOINTS
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 

@@ -1,4 +1,4 @@
-"""The skin of a glTF character in a new FBX file: meshes, clusters, materials and textures.
+"""The skin of a character in a new FBX file: meshes, clusters, materials and textures.
 
 A vertex v of a skin is at Σ wᵢ Mᵢ Bᵢ v, with the world matrix Mᵢ of joint i's node and its inverse bind matrix Bᵢ. The
 bones of the new file are rigid: Mᵢ = Xᵢ Kᵢ, with the bone's frame Xᵢ and the constant Kᵢ = Xᵢ⁻¹ Mᵢ at rest, which holds
@@ -11,17 +11,13 @@ every skin that was bound without uneven scale. For other skins, u and Lᵢ are 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import numpy as np
 
-from synovia.errors import SynoviaError
 from synovia.io.fbx.document import Document, block_of, set_property
 from synovia.io.fbx.records import Record
-from synovia.io.gltf.container import read_document
-from synovia.io.gltf.scene import read_scene
-from synovia.io.gltf.skins import Material, Mesh, Whole, node_worlds, read_meshes
+from synovia.io.nodes.skins import Material, Mesh, Skin, Whole
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 
@@ -51,34 +47,24 @@ class Bound(NamedTuple):
         return np.unique(self.mesh.bones[self.mesh.weights > 0.0])
 
 
-def read_skin(path: Path, skeleton: Skeleton, scale: float) -> tuple[list[Bound], list[str]]:
-    """Return the meshes of a glTF file, and sentences about what was left out.
+def bound(skin: Skin, skeleton: Skeleton, scale: float) -> list[Bound]:
+    """Return the meshes of a skin as they were bound to the bones of a skeleton.
 
     Args:
-        path: The file.
+        skin: The skin. All its joints are in the skeleton, by name.
         skeleton: The skeleton.
         scale: Units of the new file in one of the skeleton.
     """
-    try:
-        character = read_document(path)
-        scene = read_scene(character)
-        rows = {name: row for row, name in enumerate(skeleton.joint_names)}
-        if not set(scene.names) <= rows.keys():
-            return [], [f"The skin of {path.name} was left out: it has other joints than the motion."]
-        worlds = node_worlds(character)
-        meshes = list(read_meshes(character, scene.row_of))
-    except SynoviaError as error:
-        return [], [f"The skin of {path.name} was left out: {error}"]
+    rows = {name: row for row, name in enumerate(skeleton.joint_names)}
     rest = frames_to_transforms(skeleton.rest_pose().frames)
-    node_of = {row: node for node, row in scene.row_of.items()}
     out: list[Bound] = []
-    for mesh in meshes:
-        joints = [rows[scene.names[row]] for row in mesh.rows]
-        each = np.linalg.inv(rest[joints]) @ worlds[[node_of[row] for row in mesh.rows]] @ mesh.binds
+    for mesh in skin.meshes:
+        joints = [rows[skin.names[row]] for row in mesh.rows]
+        each = np.linalg.inv(rest[joints]) @ skin.worlds[mesh.rows] @ mesh.binds
         vertices, frames, turn = _bound(mesh, rest[joints], each)
         frames[:, :3, 3] *= scale
         out.append(Bound(mesh, joints, scale * vertices, frames, turn))
-    return out, []
+    return out
 
 
 def add_skin(
@@ -94,16 +80,16 @@ def add_skin(
     """
     materials: dict[tuple[object, ...], Record] = {}
     out: list[Record] = []
-    for bound in meshes:
-        mesh = bound.mesh
-        node, geometry = _mesh(document, mesh, bound.vertices, bound.turn)
+    for each in meshes:
+        mesh = each.mesh
+        node, geometry = _mesh(document, mesh, each.vertices, each.turn)
         out.append(node)
         skin = document.add("Deformer", mesh.name, "Deformer", "Skin")
         skin.add("Version", 101)
         skin.add("Link_DeformAcuracy", 50.0)
         document.link(skin, geometry)
-        for number in map(int, bound.used):
-            row, frame = bound.joints[number], np.array(bound.frames[number])
+        for number in map(int, each.used):
+            row, frame = each.joints[number], np.array(each.frames[number])
             frame[:3, 3] += shifts.get(row, np.zeros(3))
             _cluster(document, skin, mesh, number, bones[row], frame)
         for material in mesh.materials:

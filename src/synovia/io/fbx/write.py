@@ -22,15 +22,15 @@ from synovia.io.base import Shown, as_path, as_utf8, write_bytes
 from synovia.io.fbx.body import Body, add_bind_pose, add_bones, local_frames
 from synovia.io.fbx.document import Document, axes_for, new_document, read_document
 from synovia.io.fbx.nodes import COMPONENTS, NORMAL, Chain, Course, Node, read_nodes
-from synovia.io.fbx.skin import add_skin, read_skin
+from synovia.io.fbx.skin import add_skin, bound
 from synovia.io.fbx.takes import ROTATION, SCALING, TRANSLATION, add_take, read_written_take
+from synovia.io.nodes.skins import Skin
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.text import listed
 
 ENDING: Final = ".fbx"
-_GLTF: Final = (".glb", ".gltf", ".vrm")
 _STILL: Final = 1e-7  # rounding of float32: a property that differs from rest by less needs no curve
 _APART: Final = (4e-6, 4e-7)  # parts of the least and of the largest coordinate that keep two bones apart in float32
 _HELPER: Final = " scale"  # ending of the joints that a reader adds below nodes whose scale their children leave out
@@ -51,9 +51,14 @@ class _Target(NamedTuple):
 
 
 def write_fbx(
-    motion: Motion, path: str | os.PathLike[str], *, into: str | os.PathLike[str] | None = None, force: bool = False
-) -> list[str]:
-    """Write a motion as an FBX file, and return sentences about what of the skin was left out.
+    motion: Motion,
+    path: str | os.PathLike[str],
+    *,
+    into: str | os.PathLike[str] | None = None,
+    skin: Skin | None = None,
+    force: bool = False,
+) -> None:
+    """Write a motion as an FBX file.
 
     A new file is in centimetres, as most programs expect; lengths of a skeleton that does not say its unit stay as they
     are. The upward axis is that of the skeleton, or y. Bones keep their names. Rest rotations are the bones'
@@ -67,8 +72,9 @@ def write_fbx(
     Args:
         motion: The motion.
         path: The file to write.
-        into: An FBX file with the joints of the skeleton, which is copied; a glTF file with these joints, whose skin
-            the new file gets; or another file, which has no skin. None for ``motion.skeleton.source``.
+        into: An FBX file with the joints of the skeleton, which is copied. None for a new file, except for skeletons
+            that came from an FBX file.
+        skin: Skin of a new file, whose joints are in the skeleton.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -83,8 +89,7 @@ def write_fbx(
     for name in (motion.name, *motion.skeleton.joint_names):
         as_utf8(name, str(target))
     source = motion.skeleton.source if into is None else as_path(into)
-    notes: list[str] = []
-    if source is not None and source.suffix.lower() == ENDING:
+    if source is not None and (into is not None or source.suffix.lower() == ENDING):
         document = read_document(source)
         nodes = read_nodes(document)
         tracks = _tracks(motion, nodes, _rows_of(motion.skeleton, nodes, str(source)), document)
@@ -94,11 +99,10 @@ def write_fbx(
         nodes = body.nodes
         tracks = _tracks(motion, nodes, _Rows(body.rows, {}), document)
         travels = {body.rows[node] for node, what in tracks if what == TRANSLATION and node in body.rows}
-        notes = _add_surface(document, motion.skeleton, body, _character(source), travels)
+        _add_surface(document, motion.skeleton, body, skin, travels)
     document.set_rate(motion.fps)
     add_take(document, motion.name, motion.times, {(nodes[row].number, what): v for (row, what), v in tracks.items()})
     write_bytes(target, document.pack(), force=force)
-    return notes
 
 
 def shown_clip(path: Path, motion: Motion) -> Shown:
@@ -270,16 +274,14 @@ def _solved(
     return out
 
 
-def _add_surface(
-    document: Document, skeleton: Skeleton, body: Body, character: Path | None, travels: set[int]
-) -> list[str]:
-    """Add the skin of a character and the bind pose, and return sentences about what was left out.
+def _add_surface(document: Document, skeleton: Skeleton, body: Body, skin: Skin | None, travels: set[int]) -> None:
+    """Add a skin and the bind pose.
 
     Bones without skin keep their places beside their parents. Blender joins a bone to the end of its parent where both
     are equal to the sixth digit, and then ignores its translations. So bones that travel are off by a rounding there.
     """
     scale = _scale(document, skeleton)
-    meshes, notes = ([], []) if character is None else read_skin(character, skeleton, scale)
+    meshes = [] if skin is None else bound(skin, skeleton, scale)
     skinned: dict[int, Array] = {}
     for mesh in meshes:
         skinned.update({mesh.joints[number]: mesh.frames[number] for number in map(int, mesh.used)})
@@ -297,17 +299,8 @@ def _add_surface(
             places[row][:3, 3] += shifts[row]
     record_of = {row: body.records[number] for number, row in body.rows.items()}
     nodes = add_skin(document, meshes, record_of, shifts)
-    bound = [(record_of[row], place) for row, place in places.items()]
-    add_bind_pose(document, [*bound, *((node, np.eye(4)) for node in nodes)])
-    return notes
-
-
-def _character(source: Path | None) -> Path | None:
-    """Return the glTF file with the skin of a body: its own, or the one of the same name beside a Synovia TOML."""
-    if source is None or source.suffix.lower() in _GLTF:
-        return source
-    beside = source.with_suffix(".glb")
-    return beside if source.suffix.lower() == ".toml" and beside.is_file() else None
+    bones = [(record_of[row], place) for row, place in places.items()]
+    add_bind_pose(document, [*bones, *((node, np.eye(4)) for node in nodes)])
 
 
 def _scale(document: Document, skeleton: Skeleton) -> float:

@@ -1,74 +1,23 @@
-"""The meshes of a glTF file as other formats take them: vertices, corners, materials, and the joints that move them."""
+"""Read the meshes of a glTF file, their materials, and the joints that move them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.errors import UnsupportedError
 from synovia.io.gltf.accessors import read_accessor
-from synovia.io.gltf.container import Document
+from synovia.io.gltf.container import Document, read_document
 from synovia.io.gltf.fields import Element
-from synovia.io.gltf.scene import local_of, parents_of
+from synovia.io.gltf.scene import local_of, parents_of, read_scene
+from synovia.io.nodes.skins import Material, Mesh, Skin
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 
 _TRIANGLES: Final = 4  # mode of a primitive
 _PACKED: Final = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
-Whole = NDArray[np.int64]
-
-
-@dataclass(slots=True, eq=False)
-class Material:
-    """A material.
-
-    Args:
-        name: Its name.
-        colour: Red, green, blue and opacity, 0 to 1, linear.
-        image: PNG or JPEG with the colours, None without one.
-        image_name: Name of the image.
-    """
-
-    name: str
-    colour: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
-    image: bytes | None = None
-    image_name: str = ""
-
-
-@dataclass(slots=True, eq=False)
-class Mesh:
-    """A mesh that joints move.
-
-    Args:
-        name: Its name.
-        vertices: Places of the vertices in the space of the mesh, (v, 3).
-        faces: Vertices of the triangles, (f, 3).
-        rows: Joints that move it, rows of the scene, (b,).
-        binds: Matrices from the space of the mesh to that of the node of each joint, (b, 4, 4).
-        bones: Joints of each vertex, (v, k), numbers in ``rows``.
-        weights: Weights of these joints, (v, k), as the file has them.
-        normals: Directions of the vertices, (v, 3), where all parts have them.
-        corners: Texture coordinates of the vertices, (v, 2), v downwards; where all parts have them.
-        colours: Colours of the vertices, red, green, blue and opacity, (v, 4), linear; where all parts have them.
-        materials: The materials.
-        material: Material of each triangle, (f,).
-    """
-
-    name: str
-    vertices: Array
-    faces: Whole
-    rows: list[int]
-    binds: Array
-    bones: Whole
-    weights: Array
-    normals: Array | None = None
-    corners: Array | None = None
-    colours: Array | None = None
-    materials: list[Material] = field(default_factory=list[Material])
-    material: Whole = field(default_factory=lambda: np.zeros(0, np.int64))
 
 
 def identities(count: int) -> Array:
@@ -96,7 +45,21 @@ def node_worlds(document: Document) -> Array:
     return out
 
 
-def read_meshes(document: Document, row_of: dict[int, int]) -> Iterator[Mesh]:
+def read_skin(path: Path) -> Skin:
+    """Return the skin of a glTF or GLB file.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is malformed.
+        UnsupportedError: If a mesh is compressed.
+    """
+    document = read_document(path)
+    scene = read_scene(document)
+    nodes = sorted(scene.row_of, key=scene.row_of.__getitem__)
+    return Skin(scene.names, node_worlds(document)[nodes], list(_meshes(document, scene.row_of)))
+
+
+def _meshes(document: Document, row_of: dict[int, int]) -> Iterator[Mesh]:
     """Yield the meshes of triangles that joints move; others are left out.
 
     Args:

@@ -1,4 +1,4 @@
-"""Euler angles about three axes of the moving frame, as in BVH: to quaternions, and back without jumps.
+"""Euler angles about three axes of the moving frame, as in BVH and FBX: to quaternions, and back without jumps.
 
 With half-angles A, B, C of the turns about axes i, j, k, all different, and s = ±1 the sign of the permutation
 (i, j, k), the product of the three quaternions gives
