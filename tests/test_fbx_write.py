@@ -165,7 +165,7 @@ def test_curves_bring_nodes_to_their_places(nodes, seed):
         row: _Target(Rotation.random(3, random_state=rng).as_matrix(), rng.normal(size=(3, 3)), None)
         for row in range(len(nodes))
     }
-    tracks = _solved(nodes, wanted, set(wanted), set(wanted), 0.0)
+    tracks = _solved(nodes, wanted, set(wanted), 0.0)
     chain = Chain(nodes)
     for row, node in enumerate(nodes):
         course = Course(tracks[row, "Lcl Translation"], tracks[row, "Lcl Rotation"], node.scaling[None])
@@ -295,6 +295,13 @@ def test_one_frame_and_long_names(tmp_path):
     sy.save_motion(motion, tmp_path / "one.fbx", verify=True)
     assert [node.name for node in read_nodes(read_document(tmp_path / "one.fbx"))] == list(body.joint_names)
     assert readback.by_ufbx(tmp_path / "one.fbx")[1] == ["Ein Schritt/ä"]
+
+
+def test_body_that_does_not_move_has_a_take_too(tmp_path):
+    body = sy.Skeleton([sy.Joint("post"), sy.Joint("top", "post", rest=_at(0, 1, 0))])
+    motion = sy.Motion(body, np.zeros((4, 0)), 30.0)
+    sy.save_motion(motion, tmp_path / "still.fbx", verify=True)
+    assert sy.verify_file(motion, tmp_path / "still.fbx").holds
 
 
 def test_nothing_is_written_over_or_by_halves(tmp_path):

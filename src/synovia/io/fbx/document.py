@@ -92,7 +92,7 @@ class Document:
         out: list[tuple[int, int, str]] = []
         for record in self.connections.below:
             values = record.values
-            if len(values) < 3 or values[0] not in ("OO", "OP"):
+            if len(values) < 3 or not record.begins("OO", "OP"):
                 continue
             source, target = whole(values[1]), whole(values[2])
             if source is not None and target is not None:
@@ -110,7 +110,7 @@ class Document:
             definitions = next((record for record in self.tree.below if record.name == "Definitions"), Record(""))
             for each in definitions.all("ObjectType"):
                 template = each.first("PropertyTemplate")
-                if each.values[:1] == [kind] and template is not None:
+                if each.begins(kind) and template is not None:
                     self._templates[kind] = own_properties(template)
         return self._templates[kind]
 
@@ -139,14 +139,14 @@ class Document:
         definitions = next((record for record in self.tree.below if record.name == "Definitions"), None)
         if definitions is None:
             return
-        mine = next((each for each in definitions.all("ObjectType") if each.values[:1] == [kind]), None)
+        mine = next((each for each in definitions.all("ObjectType") if each.begins(kind)), None)
         if mine is None:
             mine = definitions.add("ObjectType", kind)
             mine.add("Count", 0)
         for record in (definitions, mine):
             count = record.first("Count")
             if count is not None and count.values:
-                count.values[0] = int(count.values[0]) + 1
+                count.values[0] = (whole(count.values[0]) or 0) + 1
 
     def link(self, source: Record | int, target: Record | int, name: str | None = None) -> None:
         """Connect an object to another one (0: the scene), or to a property of it."""
@@ -313,7 +313,7 @@ _KINDS: Final = {
 
 def set_property(block: Record, name: str, kind: str, *values: Any) -> None:
     """Set a property in a ``Properties70`` record, or add it."""
-    found = next((each for each in block.all("P") if each.values[:1] == [name]), None)
+    found = next((each for each in block.all("P") if each.begins(name)), None)
     if found is not None:
         found.values[4:] = values
         return

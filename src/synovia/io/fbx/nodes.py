@@ -20,6 +20,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Final, NamedTuple
 
@@ -28,7 +29,7 @@ import numpy as np
 from synovia.errors import UnsupportedError
 from synovia.io.fbx.document import Document, name_of, real
 from synovia.io.fbx.records import Record
-from synovia.io.nodes.euler import from_quat, to_quat
+from synovia.io.nodes.euler import from_quat, from_quat_near, to_quat
 from synovia.model import MAX_JOINTS
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
@@ -82,13 +83,9 @@ class Node:
         """Return Rpre · R · Rpost⁻¹, (T, 3, 3), for angles about x, y and z, degrees (T, 3)."""
         return self.pre @ turns(self.order, rotation) @ self.post
 
-    def angles(self, turn: Array) -> Array:
-        """Return the angles about x, y and z, degrees (T, 3), without jumps, for Rpre · R · Rpost⁻¹."""
-        axes = _ORDERS[self.order]
-        inner = np.swapaxes(self.pre, 0, 1) @ turn @ np.swapaxes(self.post, 0, 1)
-        out = np.empty((len(turn), 3))
-        out[:, axes] = np.degrees(from_quat(np.array([axes], np.intp), matrix_to_quat(inner)[:, None])[:, 0])
-        return out
+    def inner(self, turn: Array) -> Array:
+        """Return R, (T, 3, 3), for Rpre · R · Rpost⁻¹."""
+        return np.swapaxes(self.pre, 0, 1) @ turn @ np.swapaxes(self.post, 0, 1)
 
     def shift(self, turn: Array, scaling: Array) -> Array:
         """Return the translation of the matrix without T, (T, 3), for Rpre · R · Rpost⁻¹ and scales (T, 3)."""
@@ -164,6 +161,32 @@ def _node(document: Document, record: Record, parent: int, number: int) -> Node:
     return node
 
 
+def angles_over_time(nodes: Sequence[Node], turns: Sequence[Array]) -> list[Array]:
+    """Return angles about x, y and z, degrees (T, 3) each, that do not jump from frame to frame.
+
+    Args:
+        nodes: The nodes.
+        turns: Their Rpre · R · Rpost⁻¹, (T, 3, 3).
+    """
+    if not nodes:
+        return []
+    quats = np.stack([matrix_to_quat(node.inner(turn)) for node, turn in zip(nodes, turns, strict=True)], axis=1)
+    found = np.degrees(from_quat(np.array([_ORDERS[node.order] for node in nodes], np.intp), quats))
+    out = np.empty_like(found)
+    for number, node in enumerate(nodes):
+        out[:, number, _ORDERS[node.order]] = found[:, number]
+    return [out[:, number] for number in range(len(nodes))]
+
+
+def angles_near(node: Node, turn: Array, near: Array) -> Array:
+    """Return the angles about x, y and z, degrees (T, 3), of almost the same rotations as some other angles."""
+    axes = _ORDERS[node.order]
+    quats = matrix_to_quat(node.inner(turn))[:, None]
+    out = np.empty_like(near)
+    out[:, axes] = np.degrees(from_quat_near(np.array([axes], np.intp), quats, np.radians(near[:, None, axes]))[:, 0])
+    return out
+
+
 class Course(NamedTuple):
     """What a node does over time; each part has T or 1 rows.
 
@@ -211,15 +234,17 @@ class Chain:
 
     def set(self, row: int, course: Course) -> None:
         """Place a node."""
+        self.put(row, course.translation, self.nodes[row].turn(course.rotation), course.scaling)
+
+    def put(self, row: int, translation: Array, turn: Array, scale: Array) -> None:
+        """Place a node whose Rpre · R · Rpost⁻¹ is known, (T, 3, 3)."""
         node = self.nodes[row]
         parent = node.parent
-        turn = node.turn(course.rotation)
         linear, origin = self.frame(row)
-        self.place[row] = origin + (linear @ (course.translation + node.shift(turn, course.scaling))[..., None])[..., 0]
+        self.place[row] = origin + (linear @ (translation + node.shift(turn, scale))[..., None])[..., 0]
         signs = self._signs[parent]
         self.turn[row] = self.turn[parent] @ (signs[:, None] * turn * signs)
         self._signs[row] = signs * np.where(node.scaling < 0.0, -1.0, 1.0)
-        scale = course.scaling
         if node.inherit == NORMAL:
             self._heir[row] = -1
             self._unscaled[row] = self._linear[parent] @ turn

@@ -83,6 +83,10 @@ class Record:
         found = self.first(name)
         return found.values[0] if found is not None and found.values else None
 
+    def begins(self, *texts: str) -> bool:
+        """Return whether its first value is one of some texts."""
+        return bool(self.values) and isinstance(self.values[0], str) and self.values[0] in texts
+
     def add(self, name: str, *values: Any) -> Record:
         """Append a record and return it."""
         self.below.append(Record(name, list(values)))

@@ -8,6 +8,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.errors import FormatError
 from synovia.io.fbx.document import Document, block_of, name_of, own_properties, set_property
 from synovia.io.fbx.nodes import Course, Node
 from synovia.io.fbx.records import Record
@@ -107,11 +108,15 @@ class Take(NamedTuple):
 
 def is_written(stack: Record) -> bool:
     """Return whether a take was written here, and not renamed since."""
-    return own_properties(stack).get(_MARK) == [name_of(stack)]
+    return [value for value in own_properties(stack).get(_MARK, ()) if isinstance(value, str)] == [name_of(stack)]
 
 
 def read_written_take(document: Document, nodes: list[Node]) -> Take | None:
-    """Return the take that was written last by ``add_take``; None if there is none."""
+    """Return the take that was written last by ``add_take``; None if there is none.
+
+    Raises:
+        FormatError: If its curves were changed so that they are not those of one take.
+    """
     stack = next((number for number, record in document.of("AnimationStack") if is_written(record)), None)
     if stack is None:
         return None
@@ -129,9 +134,15 @@ def read_written_take(document: Document, nodes: list[Node]) -> Take | None:
             if end is None:
                 continue
             curves = {name: document.by_id[at] for at, name in into.get(course, ()) if at in document.by_id}
-            parts = [np.asarray(curves[f"d|{axis}"].value("KeyValueFloat"), np.float64) for axis in "XYZ"]
-            values[end] = np.stack(parts, axis=1)
-            times = np.asarray(curves["d|X"].value("KeyTime"), np.int64)
+            try:
+                parts = [np.asarray(curves[f"d|{axis}"].value("KeyValueFloat"), np.float64) for axis in "XYZ"]
+                times = np.asarray(curves["d|X"].value("KeyTime"), np.int64)
+                values[end] = np.stack(parts, axis=1).reshape(len(times), 3)
+            except (KeyError, TypeError, ValueError, OverflowError) as error:
+                what = f"take has malformed curves of node {nodes[end[0]].name!r}"
+                raise FormatError(what, where=document.where) from error
+    if len({len(each) for each in values.values()}) > 1:
+        raise FormatError("curves of the take have different lengths", where=document.where)
     courses: dict[int, Course] = {}
     for row, node in enumerate(nodes):
         courses[row] = Course(

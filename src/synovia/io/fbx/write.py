@@ -21,7 +21,7 @@ from synovia.errors import InputError
 from synovia.io.base import Shown, as_path, as_utf8, write_bytes
 from synovia.io.fbx.body import Body, add_bind_pose, add_bones, local_frames
 from synovia.io.fbx.document import Document, axes_for, new_document, read_document
-from synovia.io.fbx.nodes import COMPONENTS, NORMAL, Chain, Course, Node, read_nodes
+from synovia.io.fbx.nodes import COMPONENTS, NORMAL, Chain, Course, Node, angles_near, angles_over_time, read_nodes
 from synovia.io.fbx.skin import add_skin, bound
 from synovia.io.fbx.takes import ROTATION, SCALING, TRANSLATION, add_take, read_written_take
 from synovia.io.nodes.skins import Skin
@@ -32,6 +32,7 @@ from synovia.text import listed
 
 ENDING: Final = ".fbx"
 _STILL: Final = 1e-7  # rounding of float32: a property that differs from rest by less needs no curve
+_FLAT: Final = 1e-9  # volume of a scaled unit cube below which a direction is lost
 _APART: Final = (4e-6, 4e-7)  # parts of the least and of the largest coordinate that keep two bones apart in float32
 _HELPER: Final = " scale"  # ending of the joints that a reader adds below nodes whose scale their children leave out
 
@@ -202,9 +203,9 @@ def _tracks(
     targets = {node: _Target(turn[:, row], place[:, row], stretches.get(node)) for node, row in rows.joints.items()}
     kinds = {node: motion.skeleton.joints[row].kind for node, row in rows.joints.items()}
     free = {node for node, kind in kinds.items() if kind not in (Kind.FIXED, Kind.SLIDE)}
+    free = free or {min(targets)}  # a take has at least one curve
     size = _STILL * scale * (motion.skeleton.size or 1.0)
-    exact = _solved(nodes, targets, None, free, size)
-    return _solved(nodes, targets, {node for node, what in exact if what == TRANSLATION}, free, size)
+    return _solved(nodes, targets, free, size)
 
 
 def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Array]:
@@ -231,47 +232,68 @@ def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Arra
 
 
 def _solved(
-    nodes: list[Node], targets: Mapping[int, _Target], travels: set[int] | None, turning: set[int], still: float
+    nodes: list[Node], targets: Mapping[int, _Target], turning: set[int], still: float
 ) -> dict[tuple[int, str], NDArray[np.float32]]:
-    """Return the properties that bring nodes to where they have to be.
+    """Return the properties that bring nodes to where they have to be, (T, 3), by node and property.
+
+    The first pass is exact: it tells which nodes turn and travel, and their angles without jumps. The second one takes
+    values as they are rounded in the file.
 
     Args:
         nodes: The nodes.
         targets: Where they have to be; other nodes rest.
-        travels: Nodes whose translation is written, where values are rounded as in the file. None to find these nodes,
-            without rounding.
         turning: Nodes whose rotation is written in any case.
         still: Distance by which a node may be off without a translation of its own.
     """
     chain = Chain(nodes)
-    out: dict[tuple[int, str], NDArray[np.float32]] = {}
+    turned: dict[int, Array] = {}
+    travels: set[int] = set()
     for row, node in enumerate(nodes):
-        course = chain.rest(row)
-        target = targets.get(row)
-        if target is None:
-            chain.set(row, course)
+        if (target := targets.get(row)) is None:
+            chain.set(row, chain.rest(row))
             continue
-        count = len(target.place)
-
-        def kept(what: str, values: Array, at: int = row, count: int = count) -> Array:
-            rounded = np.broadcast_to(values, (count, 3)).astype(np.float32)
-            out[at, what] = rounded
-            return values if travels is None else rounded.astype(np.float64)
-
-        scaling, rotation, translation = course.scaling, course.rotation, course.translation
-        if target.stretch is not None:
-            scaling = kept(SCALING, target.stretch * node.scaling)
-        turn = chain.needed(row, target.turn)
-        if row in turning or np.abs(turn - node.turn(node.rotation)).max() > _STILL:
-            rotation = kept(ROTATION, node.angles(turn))
-        linear, origin = chain.frame(row)
-        shift = node.shift(node.turn(rotation), scaling)
-        needed = (np.linalg.pinv(linear) @ (target.place - origin)[..., None])[..., 0] - shift
-        off = (linear @ (needed - node.translation)[..., None])[..., 0]
-        if np.abs(off).max() > still if travels is None else row in travels:
-            translation = kept(TRANSLATION, needed)
+        turn = node.turn(node.rotation)
+        needed = chain.needed(row, target.turn)
+        if row in turning or np.abs(needed - turn).max() > _STILL:
+            turned[row] = turn = needed
+        scaling = node.scaling[None] if target.stretch is None else node.scaling * target.stretch
+        translation = _translation(chain, row, target.place, turn, scaling)
+        far = (chain.frame(row)[0] @ (translation - node.translation)[..., None])[..., 0]
+        if np.abs(far).max() > still:
+            travels.add(row)
+        else:
+            translation = node.translation[None]
+        chain.put(row, translation, turn, scaling)
+    angles = dict(zip(turned, angles_over_time([nodes[row] for row in turned], list(turned.values())), strict=True))
+    out: dict[tuple[int, str], NDArray[np.float32]] = {}
+    chain = Chain(nodes)
+    for row, node in enumerate(nodes):
+        translation, rotation, scaling = chain.rest(row)
+        if (target := targets.get(row)) is not None:
+            if target.stretch is not None:
+                out[row, SCALING], scaling = _rounded(node.scaling * target.stretch)
+            if row in angles:
+                turn = chain.needed(row, target.turn)
+                out[row, ROTATION], rotation = _rounded(angles_near(node, turn, angles[row]))
+            if row in travels:
+                found = _translation(chain, row, target.place, node.turn(rotation), scaling)
+                out[row, TRANSLATION], translation = _rounded(np.broadcast_to(found, target.place.shape))
         chain.set(row, Course(translation, rotation, scaling))
     return out
+
+
+def _rounded(values: Array) -> tuple[NDArray[np.float32], Array]:
+    """Return values as they are in the file, and what they are then."""
+    rounded = values.astype(np.float32)
+    return rounded, rounded.astype(np.float64)
+
+
+def _translation(chain: Chain, row: int, place: Array, turn: Array, scaling: Array) -> Array:
+    """Return the translation that brings a node to a place, (T, 3)."""
+    linear, origin = chain.frame(row)
+    well = np.abs(np.linalg.det(linear)).min() > _FLAT * np.abs(linear).max() ** 3
+    inverse = np.linalg.inv(linear) if well else np.linalg.pinv(linear)
+    return (inverse @ (place - origin)[..., None])[..., 0] - chain.nodes[row].shift(turn, scaling)
 
 
 def _add_surface(document: Document, skeleton: Skeleton, body: Body, skin: Skin | None, travels: set[int]) -> None:
