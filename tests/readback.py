@@ -312,7 +312,8 @@ for frame in range(round((end - begin) * rate) + 1):
     nodes = [_held(node) for node in seen.nodes]
     kept.append((seen, nodes))
     out.append([list(node.node_to_world.c3) for node in nodes])
-print(json.dumps([rate, [_held(one).name for one in scene.anim_stacks], [node.name for node in nodes], out]), flush=True)
+takes, names = [_held(one).name for one in scene.anim_stacks], [node.name for node in nodes]
+print(json.dumps([rate, takes, names, out]), flush=True)
 os._exit(0)  # the end of the interpreter would free elements twice
 """
 
