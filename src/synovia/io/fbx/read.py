@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import FormatError
+from synovia.errors import FormatError, MissingExtraError, install_command
 from synovia.io.base import Contents, most_numbers, optional_package, read_bytes
 from synovia.io.fbx import unpack
 from synovia.io.fbx.inherited import Node, Tree
@@ -90,7 +90,10 @@ def unpacked(path: Path, *, meshes: bool = False) -> Unpacked:
     data = read_bytes(path)
     if not looks_like(data):
         raise FormatError("is not an FBX file", where=str(path), expected="Kaydara FBX Binary or ; FBX at its start")
-    optional_package("ufbx", "reading FBX needs the package ufbx", "fbx", str(path))
+    package = optional_package("ufbx", "reading FBX needs the package ufbx", "fbx", str(path))
+    if not hasattr(package, "evaluate_transform"):  # another package has the same name
+        what = "reading FBX needs the package ufbx, and pyufbx is installed in its place"
+        raise MissingExtraError(what, where=str(path), hint=f"uninstall pyufbx, then run {install_command('fbx')}")
     kind = "meshes" if meshes else "motions"
     paths = os.pathsep.join(part for part in sys.path if part)
     try:
