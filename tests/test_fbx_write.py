@@ -397,6 +397,22 @@ def test_copy_of_another_body_or_of_an_old_file_is_refused(tmp_path):
     assert not (tmp_path / "out.fbx").exists()
 
 
+def test_nodes_in_circles_and_with_the_number_of_the_scene_end(tmp_path):
+    source_file(tmp_path / "hero.fbx")
+    document = read_document(tmp_path / "hero.fbx")
+    (first, record), *_ = document.of("Model")
+    record.values[0] = np.int64(0)
+    (tmp_path / "zero.fbx").write_bytes(document.pack())
+    assert len(read_nodes(read_document(tmp_path / "zero.fbx"))) < len(document.of("Model"))
+    record.values[0] = np.int64(first)
+    document.connections.below = []
+    document.link(first, document.of("Model")[1][0])
+    document.link(document.of("Model")[1][0], first)
+    (tmp_path / "circle.fbx").write_bytes(document.pack())
+    with pytest.raises(UnsupportedError, match="its own ancestor"):
+        read_nodes(read_document(tmp_path / "circle.fbx"))
+
+
 def test_joint_that_hangs_elsewhere_is_refused(tmp_path):
     source_file(tmp_path / "hero.fbx")
     body = body_with()

@@ -105,7 +105,7 @@ def read_nodes(document: Document) -> list[Node]:
     Raises:
         UnsupportedError: If there are too many, or nodes are their own ancestors.
     """
-    models = dict(document.of("Model"))
+    models = {number: record for number, record in document.of("Model") if number}  # 0 is the scene
     above: dict[int, int] = {}
     for source, target, name in document.links():
         if source in models and not name and (target in models or target == 0):
