@@ -149,6 +149,7 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
         )
     except ufbx.UfbxError as error:
         raise Refused(str(error)) from error
+    _held(scene)  # until the end: its elements refer to it
     blobs = _Blobs()
     nodes = [_held(node) for node in scene.nodes]
     rest = array("d")
