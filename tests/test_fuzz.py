@@ -9,7 +9,7 @@ from random import Random
 import pytest
 
 FOLDER = Path(__file__).parent
-SEED, CASES = 3, 168  # eight for each reader; .ci/run reads these and many more, so that each meets all kinds of damage
+SEED, CASES = 3, 176  # eight for each reader; .ci/run reads these and many more, so that each meets all kinds of damage
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="limits of processes are those of Linux")
 

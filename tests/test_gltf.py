@@ -13,8 +13,8 @@ from scipy.spatial.transform import Rotation, Slerp
 
 from synovia.errors import FileError, FormatError, SynoviaError, UnsupportedError
 from synovia.io.gltf import FORMAT
-from synovia.io.gltf.clips import TRANSLATES
 from synovia.io.load import load_motion, load_skeleton
+from synovia.io.nodes.clips import TRANSLATES
 from synovia.model import MAX_JOINTS, Kind
 
 HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy machine

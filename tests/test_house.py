@@ -21,12 +21,12 @@ MODULES = sorted(PACKAGE.rglob("*.py"))
 
 # Folders with one file per thing, whose files share only the folder's base; a registry lists its siblings by nature.
 SIBLING_FOLDERS = ("io", "goals", "solver", "model/limits")
-SHARED = {"base", "describe", "xmltree"}
+SHARED = {"base", "describe", "xmltree", "nodes"}
 # Choosers; an archive around the text format; meshes, which all formats with shapes share, and which may be glTF.
 MAY_SEE_SIBLINGS = {"__init__", "registry", "load", "save", "npz", "meshes", "worlds"}
 
 # Imported where they are used, so that `import synovia` stays light and extras stay optional.
-HEAVY = {"ezc3d", "scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmpeg", "rich", "pyarrow", "ray"}
+HEAVY = {"ezc3d", "ufbx", "scipy", "matplotlib", "mujoco", "viser", "PIL", "imageio_ffmpeg", "rich", "pyarrow", "ray"}
 
 
 IMPORTS = runpy.run_path(str(REPO / "packaging" / "imports.py"))

@@ -16,6 +16,7 @@ from synovia.errors import FormatError, InputError
 from synovia.io import gltf
 from synovia.io.base import write_bytes
 from synovia.io.load import formats, load_motions
+from synovia.io.nodes import tree
 from synovia.io.save import write_motion
 
 pytestmark = pytest.mark.filterwarnings("ignore::UserWarning")
@@ -262,7 +263,7 @@ def rest(**values):
     """Damage of what the writer of glTF knows about scales."""
 
     def damage(monkeypatch):
-        class Damaged(gltf.scene.Rest):
+        class Damaged(tree.Rest):
             def __init__(self, scene):
                 super().__init__(scene)
                 for name, value in values.items():
@@ -402,7 +403,7 @@ def patched(target, wrap):
     return damage
 
 
-class _Flat(gltf.scene.Rest):
+class _Flat(tree.Rest):
     """Scale is ignored."""
 
     def __init__(self, scene):
@@ -418,7 +419,7 @@ def larger(read):
     return lambda *a, **k: read(*a, **k) * (1.001 if a[3] == 3 else 1.0)
 
 
-CLIPS = "synovia.io.gltf.clips"
+CLIPS = "synovia.io.nodes.clips"
 READERS = {
     "gltf times": (".glb", patched(f"{CLIPS}._times", lambda f: lambda *a: f(*a) + 1 / 30)),
     "gltf rest scale": (".glb", patched(f"{CLIPS}.Rest", lambda f: _Flat)),

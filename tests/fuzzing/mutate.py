@@ -43,6 +43,10 @@ WORDS = {
         "HIERARCHY", "ROOT", "JOINT", "End Site", "{", "}", "OFFSET", "CHANNELS", "MOTION", "Frames:", "Frame Time:",
         "Xrotation", "Yposition", "CHANNELS 0", "CHANNELS 6",
     ),
+    "fbx": (
+        "Properties70: {", "}", "*9 {", "*1 {", "*999999999 {", "a: 1,2,3", '"Lcl Rotation"', '"LimbNode"',
+        '"Model::a"', 'C: "OO",1001,1002', 'C: "OO",1001,1001', '"InheritType", "enum", "", "A", 2', "1e999",
+    ),
     "urdf": (
         "<link/>", "<joint/>", '<mimic joint="jb"/>', "<xacro:macro/>", "<!--", "-->", "<![CDATA[", "<?xml ?>",
         '<!DOCTYPE a [<!ENTITY b "c">]>', "&b;", "&#0;", "&lt;", "<gazebo/>", "continuous", "planar", "floating",
@@ -84,10 +88,10 @@ WORDS = {
     ),
 }  # fmt: skip
 FAMILY = {
-    "bvh": "bvh", "gltf": "json", "urdf": "urdf", "mjcf": "mjcf", "toml": "toml", "npz": "csv", "csv": "csv",
-    "points": "csv", "map": "toml", "pose": "json", "goals": "json", "track": "json", "tracker": "csv", "smpl": "csv",
-    "amass": "csv", "unitree": "csv", "markers": "trc", "table": "targets", "ledger": "ledger", "lerobot": "lerobot",
-    "world": "scene",
+    "bvh": "bvh", "fbx": "fbx", "gltf": "json", "urdf": "urdf", "mjcf": "mjcf", "toml": "toml", "npz": "csv",
+    "csv": "csv", "points": "csv", "map": "toml", "pose": "json", "goals": "json", "track": "json", "tracker": "csv",
+    "smpl": "csv", "amass": "csv", "unitree": "csv", "markers": "trc", "table": "targets", "ledger": "ledger",
+    "lerobot": "lerobot", "world": "scene",
 }  # fmt: skip
 _TOKEN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|[A-Za-z_][\w.]*|\"[^\"\n]*\"")
 
@@ -114,7 +118,7 @@ def _ways(seed: Seed, data: bytes) -> list[Callable[[bytes, Random], bytes]]:
         return [*raw, *[glb_fields, glb_json, glb_json, glb_json] * 3]
     if data[:6] == b"\x93NUMPY":
         return [*raw, npy_header, npy_header, npy_header]
-    if seed.ending in (".parquet", ".arrow", ".frames.parquet", ".episodes.parquet", ".c3d"):
+    if seed.ending in (".parquet", ".arrow", ".frames.parquet", ".episodes.parquet", ".c3d") or data[:7] == b"Kaydara":
         return [*raw, flip, flip, overwrite, overwrite, ends]
     words = WORDS["toml" if seed.ending == ".toml" else FAMILY[seed.reader]]
 

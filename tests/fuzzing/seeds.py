@@ -8,10 +8,12 @@ import json
 import struct
 import tempfile
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 
 import numpy as np
 
+import fbx_made
 import synovia as sy
 from fuzzing.data_seeds import data_files
 from synovia.files.goals import SCHEMA as GOALS
@@ -99,6 +101,13 @@ def made() -> list[Seed]:
         out.append(Seed("points npy", "points", ".npy", data.getvalue()))
         write_map({"hips": ("Hips", "pelvis"), "left_upper_leg": ("A", "b c"), "spine": ("", "x")}, at / "m.toml")
         out.append(Seed("map", "map", ".toml", (at / "m.toml").read_bytes()))
+    if find_spec("ufbx"):
+        tree, takes, skin = fbx_made.sample()
+        out.append(Seed("fbx text", "fbx", ".fbx", fbx_made.ascii_of(fbx_made.file_of(tree, takes, mesh=skin))))
+        for version, packed in ((7400, True), (7500, False)):
+            records = fbx_made.file_of(tree, takes, mesh=skin, version=version)
+            data = fbx_made.binary_of(records, version, packed=packed)
+            out.append(Seed(f"fbx {version}", "fbx", ".fbx", data))
     out.append(Seed("pose", "pose", ".json", pose_of(body).encode()))
     out.append(Seed("pose of arm7", "pose", ".json", pose_of(arm).encode()))
     for kind, schema, entries in (("goals", GOALS, GOAL_ENTRIES), ("track", TRACK, TRACK_ENTRIES)):
@@ -191,7 +200,7 @@ def room() -> dict[str, object]:
 
 def real(folder: Path) -> list[Seed]:
     """Return the small files of the folder of real models."""
-    kinds = {".bvh": "bvh", ".gltf": "gltf", ".glb": "gltf", ".urdf": "urdf", ".xml": "mjcf"}
+    kinds = {".bvh": "bvh", ".fbx": "fbx", ".gltf": "gltf", ".glb": "gltf", ".urdf": "urdf", ".xml": "mjcf"}
     found = [path for path in sorted(folder.rglob("*")) if path.suffix in kinds and path.is_file()]
     small = [path for path in found if path.stat().st_size <= LARGEST]
     return [Seed(path.name, kinds[path.suffix], path.suffix, path.read_bytes()) for path in small]

@@ -204,7 +204,7 @@ def read_a_data_set(path: Path, rng: Random) -> None:
 
 
 READERS = {
-    **dict.fromkeys(("bvh", "gltf", "urdf", "mjcf", "toml", "npz"), read_model),
+    **dict.fromkeys(("bvh", "fbx", "gltf", "urdf", "mjcf", "toml", "npz"), read_model),
     "csv": read_a_table,
     "points": read_some_points,
     "map": read_a_map,

@@ -12,6 +12,7 @@ import pytest
 
 pytest.importorskip("viser")
 
+import fbx_made
 import synovia as sy
 from browsing import until
 from panels import make_page
@@ -153,6 +154,18 @@ def test_a_model_that_is_sent_is_opened_and_a_clip_is_asked_about(monkeypatch, t
     controls["Map it to humanoid"].type(True)
     controls["Open its own body"].type(True)
     assert calls[1:] == [("play", "walk.bvh"), ("map", "walk.bvh"), ("open", "walk.bvh")]
+
+
+def test_an_fbx_is_a_clip_or_a_character(monkeypatch, tmp_path):
+    pytest.importorskip("ufbx")
+    page, controls, calls = opened(monkeypatch, tmp_path)
+    tab = next(tab for tab in page._tabs if isinstance(tab, Open))
+    nodes, takes, mesh = fbx_made.sample()
+    tab._received(sent("hero.fbx", fbx_made.binary_of(fbx_made.file_of(nodes, mesh=mesh))))
+    assert calls == [("open", "hero.fbx")]
+    tab._received(sent("dance.fbx", fbx_made.binary_of(fbx_made.file_of(nodes, takes))))
+    controls["Play it on humanoid"].type(True)
+    assert calls[1:] == [("play", "dance.fbx")]
 
 
 def test_a_file_of_no_known_format_is_a_message(monkeypatch, tmp_path):

@@ -46,6 +46,7 @@ _EXTRAS: Final = {
     "plot": ("matplotlib",),
     "mujoco": ("mujoco",),
     "c3d": ("ezc3d",),
+    "fbx": ("ufbx",),
     "data": ("pyarrow",),
     "ray": ("ray",),
 }

@@ -33,6 +33,7 @@ _MODULES: Final = (
     "bvh",
     "gltf.vrma",
     "gltf",
+    "fbx",
     "urdf",
     "mjcf",
     "toml",
@@ -45,10 +46,8 @@ _MODULES: Final = (
 )
 _SNIFF: Final = 4096  # bytes at the start of a file that show its format
 _ARCHIVE: Final = b"PK\x03\x04"
-_FBX: Final = b"Kaydara FBX Binary"
 _BY_BLENDER: Final = "convert it to GLB with Blender: import it, then File > Export > glTF 2.0"
 _ELSEWHERE: Final = {  # formats that people have, and what reads them
-    ".fbx": ("FBX", _BY_BLENDER),
     ".dae": ("COLLADA", _BY_BLENDER),
     ".usd": ("USD", _BY_BLENDER),
     ".usda": ("USD", _BY_BLENDER),
@@ -93,7 +92,7 @@ def format_of(path: Path, known: Sequence[Format] | None = None) -> Format:
         return named[0]  # its reader names the wrong line
     if not head:
         read_bytes(path)  # it says what is wrong with the file
-    elsewhere = _ELSEWHERE.get(path.suffix.lower()) or (_ELSEWHERE[".fbx"] if head.startswith(_FBX) else None)
+    elsewhere = _ELSEWHERE.get(path.suffix.lower())
     if elsewhere is not None:
         raise FormatError(f"{elsewhere[0]} files cannot be read", where=str(path), hint=elsewhere[1])
     raise FormatError(
@@ -137,7 +136,7 @@ def load_skeleton(
     srdf: str | os.PathLike[str] | None = None,
     loops: str | os.PathLike[str] | None = None,
 ) -> Skeleton:
-    """Read the skeleton of a URDF, MJCF, glTF/GLB, BVH, Synovia TOML or npz file.
+    """Read the skeleton of a URDF, MJCF, glTF/GLB, FBX, BVH, Synovia TOML or npz file.
 
     A ``UserWarning`` lists the parts of the file that were not kept, such as limits of tendons.
     ``skeleton.notes`` has the same sentences.
@@ -155,7 +154,7 @@ def load_skeleton(
         FormatError: If its content is malformed; the message names the line or the element. If a loop of the file of
             loops cannot be closed.
         UnsupportedError: If an SRDF file is given for a file that is not URDF.
-        MissingExtraError: If the format needs a package that is not installed (MJCF).
+        MissingExtraError: If the format needs a package that is not installed (MJCF, FBX).
 
     Example:
         >>> import synovia as sy
@@ -269,7 +268,7 @@ def load_motion(
     *,
     skeleton: Skeleton | str | os.PathLike[str] | None = None,
 ) -> Motion:
-    """Read one motion of a BVH, glTF/GLB, npz or CSV file, of an archive for trackers, or of AMASS.
+    """Read one motion of a BVH, glTF/GLB, FBX, npz or CSV file, of an archive for trackers, or of AMASS.
 
     Args:
         path: The file.

@@ -16,6 +16,7 @@ from synovia.model.geometry import Array, frames_to_transforms
 Colour = tuple[int, int, int]
 
 PLAIN: Final[Colour] = (176, 186, 200)  # for files without a colour or with a texture
+_RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
 _COVERS: Final = 0.5  # share of the bones, by length, whose joints carry the surface of a whole body
 
 
@@ -86,6 +87,75 @@ def skinned(vertices: Array, moves: Array, bones: NDArray[np.int64], weights: Ar
     """Return vertices (v, 3) after linear blend skinning with transforms (b, 4, 4), by bones and weights (v, 4)."""
     each = np.einsum("vbij,vj->vbi", moves[bones][..., :3, :3], vertices) + moves[bones][..., :3, 3]
     return np.einsum("vb,vbi->vi", weights, each)
+
+
+def skin_part(
+    vertices: Array,
+    faces: Faces,
+    skin: tuple[NDArray[np.int64], Array, Array],
+    bones: NDArray[np.int64],
+    weights: Array,
+    colour: Colour = PLAIN,
+) -> tuple[Part, bool]:
+    """Return a part that several joints bend, and whether its faces were turned around.
+
+    A vertex v of a skin has the position Σ wᵢ Xᵢ Aᵢ v, with the rigid frame Xᵢ of joint i and a constant Aᵢ. The part
+    stores the vertices as S v, with S = X₀ A₀ at rest, and the bind frames S Aᵢ⁻¹. This is exact if these frames are
+    rigid, so for every skin that was bound without uneven scale. For other skins the part stores the vertices and
+    frames of the rest pose.
+
+    Args:
+        vertices: Vertices in the space of the mesh, (v, 3).
+        faces: As in ``Part``.
+        skin: Rows of the joints, their frames X at rest, (b, 4, 4), and the matrices A, (b, 4, 4).
+        bones: Four bones of each vertex, (v, 4).
+        weights: Their weights, (v, 4), sum 1.
+        colour: As in ``Part``.
+    """
+    rows, frames, each = skin
+    moved = frames[bones[0, 0]] @ each[bones[0, 0]]
+    used = np.unique(bones[weights > 0.0])
+    seen = frames.copy()
+    seen[used] = moved @ np.linalg.pinv(each[used])
+    turns = seen[used, :3, :3]
+    if np.abs(turns @ turns.swapaxes(1, 2) - np.eye(3)).max() <= _RIGID and np.linalg.det(turns).min() > 0.0:
+        places = vertices @ moved[:3, :3].T + moved[:3, 3]
+    else:
+        seen = frames
+        places = skinned(vertices, frames @ each, bones, weights)
+    turned = bool(np.linalg.det(moved[:3, :3]) < 0.0)
+    number = np.zeros(len(rows), np.int64)
+    number[used] = np.arange(len(used))
+    return Part(
+        places, faces[:, ::-1] if turned else faces, rows[used], seen[used], number[bones], weights, colour
+    ), turned
+
+
+def welded(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[np.int64], Faces, NDArray[np.bool_]]:
+    """Merge vertices that differ only in texture coordinates.
+
+    Returns:
+        The vertices to keep, the new faces, and which of the old faces they are.
+    """
+    key = np.hstack([np.asarray(column, np.float64) for column in columns])
+    _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
+    merged = back.reshape(-1)[faces]
+    proper = np.all(merged != np.roll(merged, 1, axis=1), axis=1)
+    return first.astype(np.int64), merged[proper], proper
+
+
+def strongest(bones: NDArray[np.int64], weights: Array) -> tuple[NDArray[np.int64], Array]:
+    """Return the four bones with the largest weights for each vertex, (v, 4), and these, scaled to a sum of 1.
+
+    Args:
+        bones: (v, n), n at least 4.
+        weights: (v, n), none negative.
+    """
+    if weights.shape[1] > 4:
+        best = np.argsort(-weights, axis=1, kind="stable")[:, :4]
+        bones, weights = np.take_along_axis(bones, best, 1), np.take_along_axis(weights, best, 1)
+    total = weights.sum(axis=1, keepdims=True)
+    return bones, np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), (1.0, 0.0, 0.0, 0.0))
 
 
 def rigid_part(

@@ -2,9 +2,7 @@
 
 A vertex v of a skin has the position Σ wᵢ Mᵢ Bᵢ v, with the world matrix Mᵢ of joint i's node and its inverse bind
 matrix Bᵢ. Synovia's joints are rigid: Mᵢ = Xᵢ Kᵢ, with the joint's frame Xᵢ and the constant Kᵢ = Xᵢ⁻¹ Mᵢ at rest,
-which holds the scales. With Aᵢ = Kᵢ Bᵢ the position is Σ wᵢ Xᵢ Aᵢ v. A part stores the vertices as S v, with
-S = X₀ A₀ at rest, and the bind frames S Aᵢ⁻¹. This is exact if these frames are rigid, so for every skin that was bound
-without uneven scale. For other skins the part stores the vertices and frames of the rest pose.
+which holds the scales. With Aᵢ = Kᵢ Bᵢ the position is Σ wᵢ Xᵢ Aᵢ v; ``base.skin_part`` stores it.
 
 References:
     Khronos Group, *glTF 2.0 Specification* (ISO/IEC 12113:2022), sections 3.7.2 and 3.7.3.
@@ -29,7 +27,19 @@ from synovia.io.gltf.fields import Element
 from synovia.io.gltf.scene import local_of, parents_of, read_scene
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, quat_to_matrix, rigid
-from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, rigid_part, skinned
+from synovia.surface.base import (
+    PLAIN,
+    Colour,
+    Faces,
+    Part,
+    Surface,
+    colour_of,
+    limited,
+    rigid_part,
+    skin_part,
+    strongest,
+    welded,
+)
 
 _TRIANGLES: Final = 4  # mode of a primitive
 _PACKED: Final = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
@@ -38,7 +48,6 @@ _GAMMA: Final = 2.2  # from linear light to sRGB, nearly
 _TEXTURE: Final = 1024  # pixels of a texture in each direction; larger ones are reduced
 _LARGEST_IMAGE: Final = 2**26  # pixels of an image that is read
 _UNPACKED: Final = 64  # pixels whose unpacking counts as one number: it takes the time of reading one from the file
-_RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
 
 
 def read_surface(path: Path, skeleton: Skeleton) -> Surface:
@@ -109,7 +118,7 @@ class _Reader:
             split.append(np.round(paint.colours, 3))
         if skinned:
             return self.skinned(node, attributes, vertices, faces, split, paint)
-        first, faces, kept = _merged(faces, vertices, *split)
+        first, faces, kept = welded(faces, vertices, *split)
         frame: Array = self.rest[row or 0]
         inside: Array = np.linalg.inv(frame) @ self.world(number)
         placed = vertices[first] @ inside[:3, :3].T + inside[:3, 3]
@@ -121,26 +130,11 @@ class _Reader:
         self, node: Element, attributes: Element, vertices: Array, faces: Faces, split: list[Array], paint: Paint
     ) -> Part:
         """Return a primitive with a skin."""
-        rows, frames, each = self.skin(node)
-        bones, weights = self.influences(attributes, len(vertices), len(rows))
-        first, faces, kept = _merged(faces, vertices, *split, bones, np.round(weights, 4))
-        vertices, bones, weights = vertices[first], bones[first], weights[first]
-        moved = frames[bones[0, 0]] @ each[bones[0, 0]]
-        used = np.unique(bones[weights > 0.0])
-        seen = frames.copy()
-        seen[used] = moved @ np.linalg.pinv(each[used])
-        turns = seen[used, :3, :3]
-        if np.abs(turns @ turns.swapaxes(1, 2) - np.eye(3)).max() <= _RIGID and np.linalg.det(turns).min() > 0.0:
-            places = vertices @ moved[:3, :3].T + moved[:3, 3]
-        else:
-            seen = frames
-            places = skinned(vertices, frames @ each, bones, weights)
-        if np.linalg.det(moved[:3, :3]) < 0.0:
-            faces, paint = faces[:, ::-1], paint.reversed()
-        number = np.zeros(len(rows), np.int64)
-        number[used] = np.arange(len(used))
-        part = Part(places, faces, rows[used], seen[used], number[bones], weights, paint.colour)
-        return paint.on(part, first, kept)
+        skin = self.skin(node)
+        bones, weights = self.influences(attributes, len(vertices), len(skin[0]))
+        first, faces, kept = welded(faces, vertices, *split, bones, np.round(weights, 4))
+        part, turned = skin_part(vertices[first], faces, skin, bones[first], weights[first], paint.colour)
+        return (paint.reversed() if turned else paint).on(part, first, kept)
 
     def skin(self, node: Element) -> tuple[NDArray[np.int64], Array, Array]:
         """Return the rows of the joints of a node's skin, their frames at rest, and what moves vertices into these.
@@ -180,12 +174,7 @@ class _Reader:
         bones = np.where(weights > 0.0, bones, 0)
         if bones.max(initial=0) >= joints:
             raise attributes.error("no such joint in the skin", value=int(bones.max()), expected=f"below {joints}")
-        if weights.shape[1] > 4:
-            best = np.argsort(-weights, axis=1, kind="stable")[:, :4]
-            bones, weights = np.take_along_axis(bones, best, 1), np.take_along_axis(weights, best, 1)
-        total = weights.sum(axis=1, keepdims=True)
-        weights = np.where(total > 0.0, weights / np.where(total > 0.0, total, 1.0), (1.0, 0.0, 0.0, 0.0))
-        return bones, weights
+        return strongest(bones, weights)
 
     def read(
         self, attributes: Element, name: str, width: int, count: int | None = None, *, unit: bool = False
@@ -335,16 +324,3 @@ def _changes(node: Element, mesh: Element) -> list[str]:
     extensions = node.child("extensions")
     several = extensions is not None and extensions.has(_INSTANCES)
     return ["shown without morph targets"] * morphed + ["shown once, without further instances"] * several
-
-
-def _merged(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[np.int64], Faces, NDArray[np.bool_]]:
-    """Merge vertices that differ only in texture coordinates.
-
-    Returns:
-        The vertices to keep, the new faces, and which of the old faces they are.
-    """
-    key = np.hstack([np.asarray(column, np.float64) for column in columns])
-    _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
-    merged = back.reshape(-1)[faces]
-    proper = np.all(merged != np.roll(merged, 1, axis=1), axis=1)
-    return first.astype(np.int64), merged[proper], proper

@@ -14,10 +14,11 @@ from typing import Final
 
 from synovia.io.base import Contents, Format
 from synovia.io.gltf.animation import read_animations
-from synovia.io.gltf.clips import Clips
 from synovia.io.gltf.container import EXTENSIONS, linked_files, looks_like, read_document
 from synovia.io.gltf.scene import read_scene
+from synovia.io.gltf.skins import read_skin
 from synovia.io.gltf.write import read_gltf_pose, shown_clip, shown_pose, write_gltf, write_gltf_pose
+from synovia.io.nodes.clips import Clips
 
 __all__ = ["FORMAT"]
 
@@ -41,7 +42,8 @@ def _read(path: Path) -> Contents:
     """
     document = read_document(path)
     scene = read_scene(document)
-    clips = Clips(document, scene, read_animations(document, scene.row_of))
+    animations = read_animations(document, scene.row_of)
+    clips = Clips(path, scene, animations, lambda count, animation: document.spend(count, animation.place))
     return Contents(clips.skeleton, clips.motions, clips.written)
 
 
@@ -56,6 +58,7 @@ FORMAT: Final = Format(
     anew=True,
     companions=linked_files,
     shown=shown_clip,
+    read_skin=read_skin,
     write_pose=write_gltf_pose,
     read_pose=read_gltf_pose,
     shown_pose=shown_pose,

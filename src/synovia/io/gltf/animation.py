@@ -110,6 +110,11 @@ class Animation:
         extras: Any = self.place.data.get("extras")
         return isinstance(extras, dict) and cast("dict[str, Any]", extras).get("generator") == WRITER
 
+    @property
+    def frames(self) -> None:
+        """None: the format has no frames, and its keys may be at any times."""
+        return None
+
 
 def mark_written(animation: dict[str, Any]) -> None:
     """Mark the JSON of a new animation as written by Synovia, so that it is told from those that were there."""

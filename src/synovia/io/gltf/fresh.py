@@ -22,7 +22,7 @@ from synovia.errors import SynoviaError
 from synovia.io.base import as_utf8
 from synovia.io.gltf.animation import WRITER
 from synovia.io.gltf.container import Document
-from synovia.io.gltf.scene import Scene
+from synovia.io.nodes.tree import Scene
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, axis_vector, matrix_to_quat
 from synovia.model.shapes.triangles import triangles_of

@@ -1,11 +1,7 @@
-"""The node tree of a glTF file: the nodes that become joints, their parents, and their rest transforms."""
+"""The nodes of a glTF file that become joints."""
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final, cast
 
 import numpy as np
@@ -15,52 +11,18 @@ from synovia.io.gltf.accessors import read_accessor
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.fields import Element
 from synovia.io.gltf.vrm import read_table
+from synovia.io.nodes.tree import UNIFORM, Scene, parents_first, relative_binds
 from synovia.model import MAX_JOINTS
-from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
+from synovia.model.geometry import Array, matrix_to_quat
 from synovia.text import listed
 
-UNIFORM: Final = 1e-4  # relative spread of the components of a scale that counts as an exporter's rounding
 # Extensions that constrain joints: the name of the constraints, and the field of a node that has them.
 _BINDING: Final = {
     "VRMC_node_constraint": ("Constraints", "constraint"),
     "KHR_physics_rigid_bodies": ("Physical bounds", "joint"),
 }
 _SHEAR: Final = 1e-4  # cosine between columns of a node matrix that counts as rounding (float32 products)
-_SINGULAR: Final = 1e-6  # ratio of the scales of a bind matrix below which it has no orientation
 _UNIT: Final = 0.1  # tolerance of a quaternion's length: 8-bit quaternions are off by 0.01
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Scene:
-    """The nodes that become joints, parents first; arrays have one row per joint.
-
-    Args:
-        names: Node names; ``node12`` for a node without one.
-        row_of: Row by node number.
-        parents: Row of the parent, -1 for roots.
-        moving: Whether the node is a ball even without animation: a joint of a skin or, in a file without skins, a node
-            with children.
-        translation: (n, 3), in the parent node's frame.
-        rotation: (n, 4), unit quaternions xyzw.
-        scale: (n, 3).
-        bind: Orientations relative to the parent in the pose in which the skins were bound, (n, 3, 3); NaN for nodes
-            that are no joint of a skin, and where the file does not tell it.
-        notes: Sentences about constraints of joints that were not kept; extensions of the format define them.
-        roles: Part of the body of each node that the file declares, by row.
-        forward: Axis that the body faces, if the file declares it.
-    """
-
-    names: tuple[str, ...]
-    row_of: dict[int, int]
-    parents: tuple[int, ...]
-    moving: tuple[bool, ...]
-    translation: Array
-    rotation: Array
-    scale: Array
-    bind: Array
-    notes: tuple[str, ...] = ()
-    roles: Mapping[int, str] = dataclasses.field(default_factory=dict[int, str])
-    forward: str | None = None
 
 
 def read_scene(document: Document) -> Scene:
@@ -81,7 +43,7 @@ def read_scene(document: Document) -> Scene:
     joints |= table.roles.keys() if joints or table.alone else set()
     wanted = joints or set(default_scene(document.root, nodes))
     kept = _with_ancestors(document.root, wanted, above)
-    order = _parents_first(kept, above)
+    order = parents_first(kept, above)
     row_of = {node: row for row, node in enumerate(order)}
     parents = tuple(row_of[above[node]] if above[node] >= 0 else -1 for node in order)
     inner = {above[node] for node in order}
@@ -105,24 +67,17 @@ def read_scene(document: Document) -> Scene:
 def _bind(document: Document, skins: list[Element], row_of: dict[int, int], parents: tuple[int, ...]) -> Array:
     """Return the orientations in the bind pose relative to the parents; see ``Scene``.
 
-    An inverse bind matrix brings the mesh into the frame of a joint, so its inverse is the frame of the joint in the
-    space of the mesh. Relative to the frame of another joint, that space does not matter.
+    An inverse bind matrix brings the mesh into the frame of a joint.
     """
-    bind = np.full((len(parents), 3, 3), np.nan)
+    inverses: list[dict[int, Array]] = []
     for skin in skins:
         try:
             matrices = read_accessor(document, skin, "inverseBindMatrices", 16)
         except (FileError, FormatError, UnsupportedError):  # absent or compressed: nodes and clips do not need it
             continue
-        turns: dict[int, Array] = {}
-        for node, columns in zip(skin.list("joints"), matrices.reshape(-1, 4, 4), strict=False):
-            u, sizes, vt = np.linalg.svd(columns[:3, :3].T)
-            if sizes[2] > _SINGULAR * sizes[0] and np.linalg.det(u @ vt) > 0.0:
-                turns[row_of[node]] = (u @ vt).T
-        for row, turn in turns.items():
-            if parents[row] in turns:
-                bind[row] = turns[parents[row]].T @ turn
-    return bind
+        pairs = zip(skin.list("joints"), matrices.reshape(-1, 4, 4), strict=False)
+        inverses.append({row_of[node]: columns[:3, :3].T for node, columns in pairs})
+    return relative_binds(inverses, parents)
 
 
 def _notes(nodes: list[Element]) -> tuple[str, ...]:
@@ -195,20 +150,6 @@ def _with_ancestors(root: Element, wanted: set[int], above: list[int]) -> set[in
     return kept
 
 
-def _parents_first(kept: set[int], above: list[int]) -> list[int]:
-    """Return the nodes in depth-first order, siblings by number."""
-    below: dict[int, list[int]] = {}
-    for node in sorted(kept, reverse=True):
-        below.setdefault(above[node], []).append(node)
-    order: list[int] = []
-    todo = list(below.get(-1, []))
-    while todo:
-        node = todo.pop()
-        order.append(node)
-        todo += below.get(node, [])
-    return order
-
-
 def local_of(node: Element) -> tuple[Array, Array, Array]:
     """Return a node's translation, rotation and scale at rest."""
     if node.has("matrix"):
@@ -249,87 +190,3 @@ def _decomposed(node: Element) -> tuple[Array, Array, Array]:
         )
     u, _, vt = np.linalg.svd(rotation)  # the nearest exact rotation
     return matrix[:3, 3].copy(), matrix_to_quat(u @ vt), scale
-
-
-def node_places(scene: Scene, local: Mapping[tuple[int, str], Array], count: int) -> Array:
-    """Return the world places of the nodes over time, (T, n, 3): products of the nodes' matrices, as players show them.
-
-    Args:
-        scene: The nodes.
-        local: Translations (T, 3), rotations (T, 4) and scales (T, 3) by row and property; others are at rest.
-        count: Number of frames T.
-    """
-    out = np.empty((count, len(scene.names), 3))
-    below: dict[int, tuple[Array, Array]] = {-1: (np.eye(3)[None], np.zeros((1, 3)))}
-    for row, parent in enumerate(scene.parents):
-        linear, place = below[parent]
-        place = place + (linear @ over_time(local, row, "translation", scene.translation)[..., None])[..., 0]
-        out[:, row] = place
-        turn = quat_to_matrix(over_time(local, row, "rotation", scene.rotation))
-        below[row] = linear @ (turn * over_time(local, row, "scale", scene.scale)[:, None, :]), place
-    return out
-
-
-def over_time(local: Mapping[tuple[int, str], Array], row: int, path: str, rest: Array) -> Array:
-    """Return a property of a node, (T, width), or (1, width) at rest if it is not animated."""
-    values = local.get((row, path))
-    return rest[row : row + 1] if values is None else values
-
-
-class Rest:
-    """The scene at rest as rigid joints: the scale of the nodes is folded into the offsets.
-
-    Let M be the matrix of a node, and K the product of the signs and of the uniform part of all scales down to it.
-    M K⁻¹ is rigid if all scales are uniform or reflections, because K commutes with rotations up to conjugation by its
-    signs. Otherwise, rotations follow from the same formula, and positions are those of M.
-
-    Args:
-        scene: The nodes.
-    """
-
-    def __init__(self, scene: Scene) -> None:
-        """Compute all arrays in one pass down the tree."""
-        n = len(scene.names)
-        self.scene = scene
-        self.uneven = np.zeros(n, bool)  # whether the scale of the node is nonuniform
-        self.uniform = np.ones(n)  # k of the parent: product of the uniform parts of all scales above
-        self.signs = np.ones((n, 3))  # F of the parent: product of the signs of all scales above
-        self.linear = np.empty((n, 3, 3))  # rotations and scales of all nodes above
-        self.sheared = np.zeros(
-            n, bool
-        )  # whether a scale above is nonuniform, so that the offset may depend on the pose
-        self.frame = np.empty((n, 3, 3))  # rigid rotation of the parent
-        self.offset = np.empty((n, 3))  # from the parent, in the parent's rigid frame
-        rotations = quat_to_matrix(scene.rotation)
-        below: dict[int, tuple[float, Array, Array, bool, Array]] = {-1: (1.0, np.ones(3), np.eye(3), False, np.eye(3))}
-        for row, parent in enumerate(scene.parents):
-            k, signs, linear, sheared, frame = below[parent]
-            self.uniform[row], self.signs[row], self.linear[row] = k, signs, linear
-            self.sheared[row], self.frame[row] = sheared, frame
-            self.offset[row] = frame.T @ (linear @ scene.translation[row])
-            size = np.abs(scene.scale[row])
-            own = float(np.cbrt(size.prod()))
-            even = bool(size.min() > 0.0 and size.max() / size.min() - 1.0 <= UNIFORM)
-            self.uneven[row] = not even
-            sign = np.where(scene.scale[row] < 0.0, -1.0, 1.0)
-            below[row] = (
-                k * own if even else k,
-                signs * sign,
-                linear @ (rotations[row] * scene.scale[row]),
-                sheared or not even,
-                frame @ (signs[:, None] * rotations[row] * signs),
-            )
-
-    def conjugated(self, row: int, quat: Array) -> Array:
-        """Return node rotations as rigid joint rotations F R F, (..., 4); the axis is an axial vector."""
-        signs = self.signs[row]
-        return quat * np.append(signs * signs.prod(), 1.0)
-
-    @cached_property
-    def size(self) -> float:
-        """Return the longest sum of bone lengths from a root to a tip, length units."""
-        lengths = np.linalg.norm(self.offset, axis=1)
-        total = np.zeros(len(lengths))
-        for row, parent in enumerate(self.scene.parents):
-            total[row] = total[parent] + lengths[row] if parent >= 0 else 0.0
-        return float(total.max())

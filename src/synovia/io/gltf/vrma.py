@@ -28,9 +28,10 @@ from synovia.io.gltf import FORMAT as GLTF
 from synovia.io.gltf.animation import WRITER, read_animations
 from synovia.io.gltf.container import MAGIC, linked_files, read_document
 from synovia.io.gltf.fresh import axes_frame
-from synovia.io.gltf.scene import node_places, read_scene
+from synovia.io.gltf.scene import read_scene
 from synovia.io.gltf.vrm import ANIMATION, bone_of
 from synovia.io.gltf.write import NewClip, write_new
+from synovia.io.nodes.tree import node_places
 from synovia.model import Skeleton
 from synovia.model.anatomy.axes import faced_axis
 from synovia.model.anatomy.names import PERSON, SIDES

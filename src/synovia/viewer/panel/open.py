@@ -12,7 +12,7 @@ from synovia.errors import UnsupportedError
 from synovia.files.layers import is_layer_file, read_layers
 from synovia.files.poses import load_poses
 from synovia.io.bundled import bundled_names
-from synovia.io.load import format_of, formats
+from synovia.io.load import format_of, formats, load_clips
 from synovia.text import counted
 from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.editing.clip.layers import ClipLayers
@@ -23,9 +23,10 @@ from synovia.viewer.page.tab import Desk, Tab
 from synovia.viewer.serving.recent import recent
 
 _HELP: Final = (
-    "Drop a file anywhere on the page, or choose one: GLB, URDF, BVH and the other formats that Synovia reads. A clip"
-    " can play on this body, or show its own."
+    "Drop a file anywhere on the page, or choose one: GLB, FBX, URDF, BVH and the other formats that Synovia reads. A"
+    " clip can play on this body, or show its own."
 )
+_EITHER: Final = ("FBX",)  # names of formats whose files may be clips or characters
 
 
 class Open(Tab):
@@ -86,7 +87,11 @@ class Open(Tab):
             self.page.notify(f"Added to the poses, under Pose: {', '.join(poses)[:200] or 'none'}.")
             return
         kind = format_of(path)
-        if kind.holds_motions and not kind.copies:  # a clip; a glTF is a character, with or without clips
+        if kind.name in _EITHER:
+            clip = bool(load_clips(path).motions)
+        else:
+            clip = kind.holds_motions and not kind.copies  # a glTF is a character, with or without clips
+        if clip:
             self._ask(path)
         else:
             self._show(lambda: self.page.navigation.open(path))

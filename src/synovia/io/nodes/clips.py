@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
-from typing import Final
+from pathlib import Path
+from typing import Final, Generic, Protocol, TypeVar
 
 import numpy as np
 
 from synovia.io.base import FLOAT_ROUNDING, SAME
-from synovia.io.gltf.animation import Animation
-from synovia.io.gltf.container import Document
-from synovia.io.gltf.scene import Rest, Scene, node_places, over_time
+from synovia.io.nodes.tree import Rest, Scene, node_places, over_time
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, rigid, same_side
 from synovia.model.motion import Motion
@@ -39,20 +39,73 @@ _RATES: Final = (30.0, 24.0, 25.0, 60.0, 50.0, 48.0, 120.0, 100.0, 90.0, 72.0)
 _ON_GRID: Final = 0.01  # tolerance in frames of a key on a frame: the error of float32 times after minutes
 
 
-class Clips:
+class Track(Protocol):
+    """One animated property of one node."""
+
+    @property
+    def times(self) -> Array:
+        """Key times, (k,), seconds, never decreasing."""
+        ...
+
+    def sample(self, times: Array) -> Array:
+        """Return the values at times, (T, width)."""
+        ...
+
+    def change(self, rest: Array) -> Array:
+        """Return differences from rest, (m, width), which bound the distance of the track from rest."""
+        ...
+
+
+class Animation(Protocol):
+    """One clip."""
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        ...
+
+    @property
+    def tracks(self) -> Mapping[tuple[int, str], Track]:
+        """Tracks by joint row and property: ``translation``, ``rotation`` or ``scale``."""
+        ...
+
+    @property
+    def notes(self) -> Sequence[str]:
+        """Sentences about what was not kept."""
+        ...
+
+    @property
+    def written(self) -> bool:
+        """Whether Synovia wrote it into the file."""
+        ...
+
+    @property
+    def frames(self) -> tuple[float, int] | None:
+        """Frames per second and their number, from time 0; None for tracks with keys at any times."""
+        ...
+
+
+_Clip = TypeVar("_Clip", bound=Animation)
+
+
+class Clips(Generic[_Clip]):
     """The skeleton and the motions of a file.
 
     Args:
-        document: The file, for its name and its memory budget.
-        scene: The nodes.
+        path: The file.
+        scene: Its nodes.
         animations: The clips.
+        spend: Called with the number of values that a clip needs and the clip; raises if these are too many.
     """
 
-    def __init__(self, document: Document, scene: Scene, animations: list[Animation]) -> None:
+    def __init__(
+        self, path: Path, scene: Scene, animations: Sequence[_Clip], spend: Callable[[int, _Clip], None]
+    ) -> None:
         """Store the parts; ``motions`` samples them."""
-        self._document = document
+        self._path = path
         self._scene = scene
         self._animations = animations
+        self._spend = spend
         self._rest = Rest(scene)
 
     @cached_property
@@ -75,7 +128,7 @@ class Clips:
                 zip(scene.names, scene.parents, kinds, rest.offset, matrices, scene.bind, strict=True)
             )
         ]
-        path, notes = self._document.path, (*scene.notes, *self._uneven_notes(kinds))
+        path, notes = self._path, (*scene.notes, *self._uneven_notes(kinds))
         forward = scene.forward or "z"
         return Skeleton(joints, name=path.name, meters_per_unit=1.0, up="y", forward=forward, notes=notes, source=path)
 
@@ -137,13 +190,13 @@ class Clips:
         """Return every clip, sampled at the rate of its own keys."""
         return [self._motion(animation) for animation in self._animations]
 
-    def _motion(self, animation: Animation) -> Motion:
+    def _motion(self, animation: _Clip) -> Motion:
         """Sample one clip."""
         skeleton, rest = self.skeleton, self._rest
         sheared = bool(rest.sheared.any())
         starts, rate, count = _rate(animation)
         numbers = skeleton.nq + (36 if sheared else 12) * len(skeleton)  # temporary arrays included
-        self._document.spend(count * numbers, animation.place)
+        self._spend(count * numbers, animation)
         times = _times(starts, rate, count)
         local = {key: track.sample(times) for key, track in animation.tracks.items()}
         q = np.tile(skeleton.rest_q, (len(times), 1))
@@ -280,6 +333,9 @@ def _rate(animation: Animation) -> tuple[Array, float, int]:
     The rate is the first common rate with every key on a frame. If there is none, it is the rate of the closest keys.
     If those do not fit either, it is 30, raised slightly so that the last key is on a frame.
     """
+    if animation.frames is not None:
+        rate, count = animation.frames
+        return np.arange(count) / rate, rate, count
     inputs = {id(track.times): track.times for track in animation.tracks.values()}
     if not inputs:
         return np.zeros(1), 30.0, 1

@@ -1,0 +1,28 @@
+"""FBX, binary and ASCII: skeletons and takes. The package ``ufbx`` reads them.
+
+References:
+    Autodesk, *FBX SDK Documentation*: "Computing transformation matrices", "Node transformations"; the file format
+    itself is not published.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+from synovia.io.base import Format
+from synovia.io.fbx.read import looks_like, read_fbx
+from synovia.io.fbx.write import shown_clip, write_fbx
+
+__all__ = ["FORMAT"]
+
+FORMAT: Final = Format(
+    name="FBX",
+    extensions=(".fbx",),
+    looks_like=looks_like,
+    read=read_fbx,
+    write=write_fbx,
+    holds_motions=True,
+    copies=True,
+    anew=True,
+    shown=shown_clip,
+)

@@ -1,0 +1,291 @@
+"""Read the nodes and takes of FBX files: what ``unpack`` finds, as a skeleton and its motions."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import struct
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+
+from synovia.errors import FormatError, MissingExtraError, install_command
+from synovia.io.base import Contents, most_numbers, optional_package, read_bytes
+from synovia.io.fbx import unpack
+from synovia.io.fbx.inherited import Node, Tree
+from synovia.io.nodes.clips import Clips
+from synovia.io.nodes.tree import Scene, parents_first, relative_binds
+from synovia.model import MAX_JOINTS
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.text import listed
+
+_LONGEST: Final = 300.0  # seconds for a file; on POSIX, its size limits the processor time before that
+_ASCII: Final = re.compile(rb"\s*(;\s*FBX\b|FBXHeaderExtension\s*:)")
+_CAMERA, _LIGHT, _BONE = 4, 3, 5  # kinds of nodes
+_STEREO, _SWITCHER = 13, 14
+LOD_GROUP: Final = 16
+_UNSEEN: Final = (_CAMERA, _LIGHT, _STEREO, _SWITCHER)
+_OTHERS: Final = {
+    "BlendChannel": "blend shapes (such as faces)",
+    "Camera": "cameras",
+    "Light": "lights",
+    "Material": "materials",
+    "Texture": "materials",
+    "Node": "visibility and other properties of nodes",
+}
+_NAMED: Final = 3  # faults, and nodes that are no joints whose animation is noted, that are told one by one
+
+
+def looks_like(head: bytes) -> bool:
+    """Return whether the first bytes of a file are those of a binary or an ASCII FBX file."""
+    return head.startswith(unpack.BINARY[:18]) or _ASCII.match(head.removeprefix(b"\xef\xbb\xbf")) is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Unpacked:
+    """What ``unpack`` found in a file.
+
+    Args:
+        path: The file.
+        size: Its size, bytes.
+        tree: The nodes.
+        content: Names and numbers by subject.
+        body: The arrays that the content refers to.
+    """
+
+    path: Path
+    size: int
+    tree: Tree
+    content: dict[str, Any]
+    body: memoryview
+
+    def array(self, place: list[int], width: int) -> Array:
+        """Return numbers (n, width)."""
+        return self.numbers(place, np.float64).reshape(-1, width)
+
+    def numbers(self, place: list[int], kind: type[np.generic]) -> Any:
+        """Return numbers of some kind, (n,)."""
+        start, length = place
+        return np.frombuffer(self.body[start : start + length], kind)
+
+
+def unpacked(path: Path, *, meshes: bool = False) -> Unpacked:
+    """Read a file with ``ufbx``, in a process of its own.
+
+    Args:
+        path: The file.
+        meshes: Whether to read the meshes rather than the takes.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is damaged, or is no FBX file.
+        MissingExtraError: If ``ufbx`` is not installed.
+    """
+    data = read_bytes(path)
+    if not looks_like(data):
+        raise FormatError("is not an FBX file", where=str(path), expected="Kaydara FBX Binary or ; FBX at its start")
+    package = optional_package("ufbx", "reading FBX needs the package ufbx", "fbx", str(path))
+    if not hasattr(package, "evaluate_transform"):  # another package has the same name
+        what = "reading FBX needs the package ufbx, and pyufbx is installed in its place"
+        raise MissingExtraError(what, where=str(path), hint=f"uninstall pyufbx, then run {install_command('fbx')}")
+    kind = "meshes" if meshes else "motions"
+    paths = os.pathsep.join(part for part in sys.path if part)
+    try:
+        done = subprocess.run(  # noqa: S603  the interpreter itself, with a file of this package
+            [sys.executable, "-P", unpack.__file__, kind, str(most_numbers(len(data)))],
+            input=data, capture_output=True, timeout=_LONGEST, check=False, env={**os.environ, "PYTHONPATH": paths},
+        )  # fmt: skip
+    except subprocess.TimeoutExpired as error:
+        raise FormatError("is not a readable FBX file", where=str(path), hint="it took too long to read") from error
+    if done.returncode or len(done.stdout) < 8:
+        raise FormatError("is not a readable FBX file", where=str(path), hint="it may be damaged or cut off")
+    stop = 8 + struct.unpack_from("<Q", done.stdout)[0]
+    content: dict[str, Any] = json.loads(done.stdout[8:stop])
+    if "refused" in content:
+        raise FormatError(
+            f"cannot be read ({content['refused']})", where=str(path), hint="it may be damaged or cut off"
+        )
+    body = memoryview(done.stdout)[stop:]
+    start, length = content["rest"]
+    rest = np.frombuffer(body[start : start + length], np.float64).reshape(-1, 10)
+    return Unpacked(path, len(data), Tree([Node(*node) for node in content.pop("nodes")], rest), content, body)
+
+
+def read_fbx(path: Path) -> Contents:
+    """Read a file.
+
+    Lengths are metres and y is up, whatever the file's units and axes are. The skeleton has the bones, the nodes that
+    bend a skin, and the ancestors of these; a file without any has all nodes but cameras and lights. Pivots, pre- and
+    post-rotations and orders of rotation are in the rest transforms and in the values of the joints. Where a node does
+    not inherit the scale of its parent, bones are rigid and their offsets have the scale.
+
+    Each take that animates nodes becomes a motion, its layers blended, with the rate of the file. Translations and
+    scales that are animated are kept as those of glTF files are.
+    """
+    found = unpacked(path)
+    tree = node_tree(found)
+    most = most_numbers(found.size)
+
+    def spend(numbers: int, take: _Take) -> None:
+        if numbers > most:
+            raise FormatError(f"take {take.name!r} needs too much memory", where=str(path), value=numbers)
+
+    takes = _takes(found, tree)
+    clips = Clips(path, tree, takes, spend)
+
+    def motions() -> list[Motion]:
+        if found.content["long"] and not takes:
+            raise FormatError(found.content["long"][0], where=str(path))
+        return clips.motions()
+
+    return Contents(clips.skeleton, motions)
+
+
+def node_tree(found: Unpacked) -> Scene:
+    """Return the nodes that become joints.
+
+    Raises:
+        FormatError: If there are none, or too many.
+    """
+    nodes = found.tree.nodes
+    above = [node.parent if node.parent > 0 else -1 for node in nodes]  # the root of the file is no node
+    skins: list[tuple[list[int], Array]] = []
+    for some, place in found.content["skins"]:
+        skins.append((list(some), found.array(place, 12)))
+    bones = {number for number, node in enumerate(nodes) if node.kind == _BONE and number}
+    bones |= {bone for some, _ in skins for bone in some}
+    every = {number for number, node in enumerate(nodes) if number and not node.helper}
+    wanted = bones or {number for number in every if nodes[number].kind not in _UNSEEN} or every
+    kept: set[int] = set()
+    for number in wanted:
+        while number >= 0 and number not in kept:
+            kept.add(number)
+            number = above[number]
+    if not kept:
+        raise FormatError("file has no nodes", where=str(found.path), hint="it holds no skeleton")
+    if len(kept) > MAX_JOINTS:
+        raise FormatError("too many joints", where=str(found.path), value=len(kept), expected=f"at most {MAX_JOINTS}")
+    order = parents_first(kept, above)
+    row_of = {number: row for row, number in enumerate(order)}
+    parents = tuple(row_of[above[number]] if above[number] >= 0 else -1 for number in order)
+    inner = {above[number] for number in order}
+    rest = found.tree.rest[order]
+    if not np.isfinite(rest).all():
+        name = nodes[order[int(np.flatnonzero(~np.isfinite(rest).all(1))[0])]].name
+        raise FormatError("transform is not finite", where=f"{found.path}: node {name!r}")
+    inverses = [
+        {row_of[bone]: columns.reshape(4, 3)[:3].T for bone, columns in zip(some, matrices, strict=True)}
+        for some, matrices in skins
+    ]
+    mirrored = bool((rest[:, 7:] < 0.0).any())  # then bind matrices contain reflections
+    return Scene(
+        names=tuple(nodes[number].name or f"node{number}" for number in order),
+        row_of=row_of,
+        parents=parents,
+        moving=tuple(number in (bones or inner) for number in order),
+        translation=rest[:, :3].copy(),
+        rotation=rest[:, 3:7] / np.linalg.norm(rest[:, 3:7], axis=1, keepdims=True),
+        scale=rest[:, 7:].copy(),
+        bind=relative_binds([] if mirrored else inverses, parents),
+        notes=_notes(found.content),
+    )
+
+
+def _notes(content: dict[str, Any]) -> tuple[str, ...]:
+    """Return sentences about what was not kept, and about what ufbx could not make sense of."""
+    notes: list[str] = []
+    if content["constraints"]:
+        notes.append(f"Constraints {listed(content['constraints'])} were not kept: joints move freely.")
+    if content["faults"]:
+        notes.append(f"Faults of the file were passed over: {'; '.join(content['faults'][:_NAMED])}.")
+    notes += [f"A take was not kept: {why}." for why in content.get("long", ())]
+    return tuple(notes)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Track:
+    """A property of a node in each frame.
+
+    Args:
+        times: Times of the frames, (T,), seconds.
+        values: (T, width); rotations are unit quaternions xyzw.
+    """
+
+    times: Array
+    values: Array
+
+    def sample(self, times: Array) -> Array:
+        """Return the values in the frames; the times are those of the frames."""
+        return self.values[np.searchsorted(self.times, times - 1e-9)]
+
+    def change(self, rest: Array) -> Array:
+        """Return differences from rest, (T, width)."""
+        values = self.values
+        if len(rest) == 4:
+            values = values * np.where(values @ rest < 0.0, -1.0, 1.0)[:, None]
+        return values - rest
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Take:
+    """One take.
+
+    Args:
+        name: Its name.
+        tracks: Tracks by joint row and property.
+        frames: Frames per second, and their number.
+        notes: Sentences about what was not kept.
+    """
+
+    name: str
+    tracks: dict[tuple[int, str], _Track]
+    frames: tuple[float, int]
+    notes: tuple[str, ...]
+
+    @property
+    def written(self) -> bool:
+        """False: files do not tell who wrote a take."""
+        return False
+
+
+def _takes(found: Unpacked, tree: Scene) -> list[_Take]:
+    """Return all takes that animate nodes."""
+    rate = float(found.content["rate"])
+    out: list[_Take] = []
+    for number, (name, count, numbers, place, others) in enumerate(found.content["takes"]):
+        given = found.array(place, 10).reshape(count, len(numbers), 10)
+        chosen, values = found.tree.over_time(numbers, given)
+        if not np.isfinite(values).all():
+            raise FormatError("animation is not finite", where=f"{found.path}: take {name!r}")
+        times: Array = np.arange(int(count)) / rate
+        tracks: dict[tuple[int, str], _Track] = {}
+        lost: list[str] = []
+        for column, node in enumerate(chosen):
+            row = tree.row_of.get(node)
+            if row is None:
+                lost.append(found.tree.nodes[node].name)
+                continue
+            for path, part, rest in _PARTS:
+                track = _Track(times, values[:, column, part])
+                if np.any(track.change(getattr(tree, rest)[row])):
+                    tracks[row, path] = track
+        kinds = dict.fromkeys(_OTHERS.get(other, "other properties") for other in others)
+        notes = [f"The animation of node {name!r}, which is no joint, was not kept." for name in lost[:_NAMED]]
+        if len(lost) > _NAMED:
+            notes.append(f"The animations of {len(lost) - _NAMED} further nodes were not kept.")
+        notes += [f"The animation of {kind} was not kept." for kind in kinds]
+        out.append(_Take(name or f"take{number}", tracks, (rate, count), tuple(notes)))
+    return out
+
+
+_PARTS: Final = (
+    ("translation", slice(0, 3), "translation"),
+    ("rotation", slice(3, 7), "rotation"),
+    ("scale", slice(7, 10), "scale"),
+)

@@ -1,0 +1,343 @@
+"""What the package ``ufbx`` finds in an FBX file, as JSON and numbers on the standard output.
+
+``read.unpacked`` runs this file as a program of its own, with nothing but the standard library and ``ufbx``. So a
+damaged file can neither crash the program that reads it nor take its memory or its time, and it starts quickly.
+
+``ufbx`` 0.0.5 hands out its elements (nodes, layers, clusters, ...) without counting the reference, so every element
+that it returns goes through ``_held`` before anything else happens. Otherwise it would be freed while it is in use.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import os
+import struct
+import sys
+from array import array
+from importlib import import_module
+from typing import Any
+
+BINARY = b"Kaydara FBX Binary  \x00"
+MOST_FRAMES = 2**20  # frames of a take that are believed; above, the times of its keys decide
+RATES = 1.0, 1000.0  # frames per second that are believed
+_ARRAYS = {b"f": 4, b"d": 8, b"l": 8, b"i": 4, b"b": 1, b"c": 1}  # bytes of an entry of an array, by its kind
+_SCALARS = {b"Y": 2, b"C": 1, b"B": 1, b"I": 4, b"F": 4, b"D": 8, b"L": 8}
+_UNPACKED = 2**28, 64  # bytes that packed arrays may take, and those for each byte of the file
+_MEMORY = 2**30, 96  # bytes of memory, and those for each byte of the file
+_SECONDS = 60.0, 1e-5  # of the processor, and those for each byte of the file
+_DEPTH = 64  # of records within records
+_MOVING = {
+    "Lcl Translation", "Lcl Rotation", "Lcl Scaling", "PreRotation", "PostRotation", "RotationOffset", "RotationPivot",
+    "ScalingOffset", "ScalingPivot", "RotationOrder", "RotationActive",
+}  # fmt: skip
+
+
+_FAULTS = 2, 7, 9, 11, 12  # warnings of ufbx: cut arrays, odd versions, names and connections, numbers given twice
+_DUAL = 2, 3  # methods of skinning by dual quaternions
+
+
+class Refused(Exception):  # noqa: N818  it is no error of this program
+    """The file cannot be read; the text says why."""
+
+
+def _held(element: Any) -> Any:
+    """Return an element with the reference that ``ufbx`` did not count."""
+    if element is not None:
+        _count(element)
+    return element
+
+
+_count = ctypes.pythonapi.Py_IncRef
+_count.argtypes = [ctypes.py_object]
+_count.restype = None
+
+
+def check(data: bytes) -> None:
+    """Check that a binary file ends its records where it says, and unpacks to a bearable number of bytes.
+
+    Raises:
+        Refused: If it does not.
+    """
+    if not data.startswith(BINARY) or len(data) < 27:
+        return
+    order = ">" if data[22:23] == b"\x01" else "<"
+    (version,) = struct.unpack_from(order + "I", data, 23)
+    head = struct.Struct(order + ("QQQB" if version >= 7500 else "IIIB"))
+    packed = struct.Struct(order + "III")
+    length = struct.Struct(order + "I")
+    total, most = 0, _UNPACKED[0] + _UNPACKED[1] * len(data)
+    at, ends = 27, [len(data)]
+    while at + head.size <= len(data):
+        end, count, size, name = head.unpack_from(data, at)
+        if end == 0:  # the end of the records of a record, or of the file
+            at += head.size
+            if len(ends) == 1:
+                return
+            at = ends.pop()
+            continue
+        if not at < end <= ends[-1] or at + head.size + name + size > end or count > size:
+            raise Refused(f"record at byte {at} does not end within its parent")
+        at += head.size + name
+        stop = at + size
+        for _ in range(count):
+            kind = data[at : at + 1]
+            at += 1
+            if kind in _SCALARS:
+                at += _SCALARS[kind]
+            elif kind in (b"S", b"R") and at + 4 <= stop:
+                at += 4 + length.unpack_from(data, at)[0]
+            elif kind in _ARRAYS and at + 12 <= stop:
+                entries, _, stored = packed.unpack_from(data, at)
+                total += entries * _ARRAYS[kind]
+                at += 12 + stored
+            else:
+                break  # ufbx says what it makes of it
+            if at > stop:
+                raise Refused(f"value at byte {at} does not end within its record")
+            if total > most:
+                raise Refused(f"packed arrays hold {total} bytes or more, expected at most {most}")
+        at = stop
+        if at < end:
+            ends.append(end)
+            if len(ends) > _DEPTH:
+                raise Refused(f"records are nested more than {_DEPTH} deep")
+
+
+class _Blobs:
+    """Numbers for the output: each is named by its place."""
+
+    def __init__(self) -> None:
+        self.parts: list[bytes] = []
+        self.size = 0
+
+    def add(self, numbers: array[Any] | bytes) -> list[int]:
+        """Return offset and length, bytes, of some numbers."""
+        data = numbers if isinstance(numbers, bytes) else numbers.tobytes()
+        self.parts.append(data)
+        self.size += len(data)
+        return [self.size - len(data), len(data)]
+
+
+def _transform(out: array[float], transform: Any) -> None:
+    """Append translation, rotation and scale."""
+    out.extend(transform.translation)
+    out.extend(transform.rotation)
+    out.extend(transform.scale)
+
+
+def _matrix(out: array[float], matrix: Any) -> None:
+    """Append the four columns of a matrix."""
+    for column in matrix:
+        out.extend(column)
+
+
+def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _Blobs]:
+    """Return everything that the reader asks for."""
+    ufbx: Any = import_module("ufbx")
+    try:
+        scene = ufbx.load_memory(
+            data,
+            ignore_geometry=not meshes,
+            ignore_animation=meshes,
+            ignore_embedded=True,
+            space_conversion=ufbx.SpaceConversion.MODIFY_GEOMETRY,
+            target_axes=ufbx.axes_right_handed_y_up,
+            target_unit_meters=1.0,
+            file_format=ufbx.FileFormat.FBX,
+            node_depth_limit=1000,
+        )
+    except ufbx.UfbxError as error:
+        raise Refused(str(error)) from error
+    _held(scene)  # until the end: its elements refer to it
+    blobs = _Blobs()
+    nodes = [_held(node) for node in scene.nodes]
+    rest = array("d")
+    for node in nodes:
+        _transform(rest, node.local_transform)
+    settings, metadata = scene.settings, scene.metadata
+    rate = settings.frames_per_second
+    if not RATES[0] <= rate <= RATES[1]:
+        rate = 30.0
+    out: dict[str, Any] = {
+        "version": metadata.version,
+        "nodes": [_node(node) for node in nodes],
+        "rest": blobs.add(rest),
+        "rate": rate,
+        "faults": [warning.description for warning in metadata.warnings if int(warning.type) in _FAULTS],
+        "constraints": [_held(constraint).name for constraint in scene.constraints],
+        "skins": _skins(scene, blobs),
+    }
+    if meshes:
+        out["meshes"] = [_mesh(_held(mesh), blobs) for mesh in scene.meshes]
+        places = array("d")
+        for node in nodes:
+            _matrix(places, node.node_to_world)
+            _matrix(places, node.geometry_to_node)
+        out["places"] = blobs.add(places)
+    else:
+        out["takes"], out["long"] = _takes(ufbx, scene, nodes, blobs, rate, most)
+    return out, blobs
+
+
+def _node(node: Any) -> list[Any]:
+    """Return name, number of the parent, kind, visibility, and how it inherits scale and from which node."""
+    parent, source = _held(node.parent), _held(node.inherit_scale_node)
+    return [
+        node.name,
+        -1 if parent is None else parent.typed_id,
+        int(node.attrib_type),
+        bool(node.visible),
+        int(node.inherit_mode),
+        -1 if source is None else source.typed_id,
+    ]
+
+
+def _skins(scene: Any, blobs: _Blobs) -> list[Any]:
+    """Return for each skin the numbers of the bones, and their matrices from the mesh."""
+    out: list[Any] = []
+    for skin in scene.skin_deformers:
+        _held(skin)
+        bones: list[int] = []
+        binds = array("d")
+        for cluster in skin.clusters:
+            bone = _held(_held(cluster).bone_node)
+            if bone is not None:
+                bones.append(bone.typed_id)
+                _matrix(binds, cluster.geometry_to_bone)
+        out.append([bones, blobs.add(binds)])
+    return out
+
+
+def _mesh(mesh: Any, blobs: _Blobs) -> dict[str, Any]:
+    """Return the polygons of a mesh, its materials, the nodes that show it, and the weights of its skin."""
+    normal = mesh.vertex_normal
+    weights: list[Any] = []
+    skins = list(mesh.skin_deformers)
+    for skin in skins:
+        for cluster in _held(skin).clusters:
+            bone = _held(_held(cluster).bone_node)
+            if bone is not None:
+                bind = array("d")
+                _matrix(bind, cluster.geometry_to_bone)
+                parts = array("I", cluster.vertices), array("d", cluster.weights)
+                weights.append([bone.typed_id, blobs.add(bind), *(blobs.add(part) for part in parts)])
+    morphed = any(
+        abs(_held(channel).weight) > 1e-6 for blend in mesh.blend_deformers for channel in _held(blend).channels
+    )
+    return {
+        "name": mesh.name,
+        "nodes": [_held(node).typed_id for node in mesh.instances],
+        "vertices": blobs.add(bytes(memoryview(mesh.vertices))),
+        "corners": blobs.add(array("I", mesh.vertex_indices)),
+        "faces": blobs.add(bytes(memoryview(mesh.faces))),
+        "normals": blobs.add(bytes(memoryview(normal.values)) if normal.exists else b""),
+        "normal_corners": blobs.add(array("I", normal.indices) if normal.exists else b""),
+        "materials": blobs.add(array("I", mesh.face_material)),
+        "colours": [_colour(_held(material)) for material in mesh.materials],
+        "skins": len(skins),
+        "weights": weights,
+        "dual": any(skin.skinning_method in _DUAL for skin in skins),
+        "morphed": morphed,
+    }
+
+
+def _colour(material: Any) -> list[float] | None:
+    """Return the red, green and blue of a material, 0 to 1; None if an image paints it or it has none."""
+    if material is None:
+        return None
+    for found in (material.pbr.base_color, material.fbx.diffuse_color):
+        if _held(found.texture) is not None:
+            return None
+        if found.has_value:
+            return list(found.value_vec4)[:3]
+    return None
+
+
+def _takes(
+    ufbx: Any, scene: Any, nodes: list[Any], blobs: _Blobs, rate: float, most: int
+) -> tuple[list[Any], list[str]]:
+    """Return all takes, evaluated in each of their frames, and why others are too long."""
+    out: list[Any] = []
+    long: list[str] = []
+    for stack in scene.anim_stacks:
+        _held(stack)
+        animated: set[int] = set()
+        others: dict[str, None] = {}
+        first, last = float("inf"), float("-inf")
+        for layer in stack.layers:
+            _held(layer)
+            for prop in layer.anim_props:
+                element = _held(prop.element)
+                if not isinstance(element, ufbx.Node) or prop.prop_name not in _MOVING:
+                    others[type(element).__name__] = None
+                    continue
+                animated.add(element.typed_id)
+                for curve in _held(prop.anim_value).curves:
+                    if _held(curve) is not None and len(curve.keyframes):
+                        first, last = min(first, curve.min_time), max(last, curve.max_time)
+        begin, end = float(stack.time_begin), float(stack.time_end)
+        if not begin < end or (end - begin) * rate > MOST_FRAMES:
+            begin, end = (first, last) if first <= last else (0.0, 0.0)
+        if (end - begin) * rate > MOST_FRAMES:
+            long.append(f"{stack.name!r} lasts {end - begin:.4g} s, {(end - begin) * rate:.3g} frames")
+            continue
+        if not animated:
+            continue
+        rows = sorted(animated)
+        count = max(int(-(-((end - begin) * rate - 0.01) // 1)), 0) + 1
+        if count * len(rows) * 10 > most:
+            long.append(f"{stack.name!r} has {count} frames of {len(rows)} nodes, too many for the size of the file")
+            continue
+        most -= count * len(rows) * 10
+        values = array("d")
+        anim = stack.anim
+        for frame in range(count):
+            time = begin + frame / rate
+            for row in rows:
+                _transform(values, ufbx.evaluate_transform(anim, nodes[row], time))
+        out.append([stack.name, count, rows, blobs.add(values), list(others)])
+    return out, long
+
+
+def _limit(size: int) -> None:
+    """Limit processor time and memory of this process for a file of so many bytes."""
+    try:
+        resource: Any = import_module("resource")
+    except ImportError:  # Windows
+        return
+    _lower(resource, resource.RLIMIT_CPU, int(_SECONDS[0] + _SECONDS[1] * size) + 1)
+    if sys.platform == "linux":
+        _lower(resource, resource.RLIMIT_AS, _MEMORY[0] + _MEMORY[1] * size)
+
+
+def _lower(resource: Any, kind: int, most: int) -> None:
+    """Lower a limit of this process, whatever limits it was given."""
+    hard = resource.getrlimit(kind)[1]
+    if hard != resource.RLIM_INFINITY:
+        most = min(most, hard)
+    resource.setrlimit(kind, (most, most))
+
+
+def main() -> None:
+    """Read the file from the standard input; the arguments are ``motions`` or ``meshes`` and the most numbers."""
+    data = sys.stdin.buffer.read()
+    _limit(len(data))
+    blobs = _Blobs()
+    try:
+        check(data)
+        out, blobs = _unpack(data, int(sys.argv[2]), meshes=sys.argv[1] == "meshes")
+    except Refused as refused:
+        out = {"refused": str(refused)}
+    except (MemoryError, RecursionError):
+        out = {"refused": "describes more than fits in memory"}
+    text = json.dumps(out).encode()
+    body = b"".join(blobs.parts)
+    stream = sys.stdout.buffer
+    stream.write(struct.pack("<Q", len(text)) + text + body)
+    stream.flush()
+    os._exit(0)  # the end of the interpreter would free elements that the scene has freed
+
+
+if __name__ == "__main__":
+    main()

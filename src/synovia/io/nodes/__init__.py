@@ -1,0 +1,1 @@
+"""Trees of nodes with clips: what the readers of glTF and FBX share."""

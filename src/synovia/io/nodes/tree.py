@@ -1,0 +1,174 @@
+"""Trees of nodes with translation, rotation and scale, as files of characters have them, as rigid joints at rest."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
+
+import numpy as np
+
+from synovia.model.geometry import Array, quat_to_matrix
+
+UNIFORM: Final = 1e-4  # relative spread of the components of a scale that counts as an exporter's rounding
+_SINGULAR: Final = 1e-6  # ratio of the scales of a bind matrix below which it has no orientation
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Scene:
+    """The nodes that become joints, parents first; arrays have one row per joint.
+
+    Args:
+        names: Node names; ``node12`` for a node without one.
+        row_of: Row by the number of the node in the file.
+        parents: Row of the parent, -1 for roots.
+        moving: Whether the node is a ball even without animation, as the joint of a skin is.
+        translation: (n, 3), in the parent node's frame.
+        rotation: (n, 4), unit quaternions xyzw.
+        scale: (n, 3).
+        bind: Orientations relative to the parent in the pose in which the skins were bound, (n, 3, 3); NaN for nodes
+            that are no joint of a skin, and where the file does not tell it.
+        notes: Sentences about what the file says of its nodes and was not kept, such as constraints.
+        roles: Part of the body of each node that the file declares, by row.
+        forward: Axis that the body faces, if the file declares it.
+    """
+
+    names: tuple[str, ...]
+    row_of: dict[int, int]
+    parents: tuple[int, ...]
+    moving: tuple[bool, ...]
+    translation: Array
+    rotation: Array
+    scale: Array
+    bind: Array
+    notes: tuple[str, ...] = ()
+    roles: Mapping[int, str] = dataclasses.field(default_factory=dict[int, str])
+    forward: str | None = None
+
+
+def parents_first(kept: set[int], above: Sequence[int]) -> list[int]:
+    """Return the nodes in depth-first order, siblings by number.
+
+    Args:
+        kept: The nodes; with each one its parent.
+        above: Parent of each node, -1 for none.
+    """
+    below: dict[int, list[int]] = {}
+    for node in sorted(kept, reverse=True):
+        below.setdefault(above[node], []).append(node)
+    order: list[int] = []
+    todo = list(below.get(-1, []))
+    while todo:
+        node = todo.pop()
+        order.append(node)
+        todo += below.get(node, [])
+    return order
+
+
+def relative_binds(inverses: Iterable[Mapping[int, Array]], parents: Sequence[int]) -> Array:
+    """Return the orientations in the bind pose relative to the parents, (n, 3, 3); NaN where it is unknown.
+
+    The inverse of such a matrix is the frame of the joint in the space of the mesh. Relative to the frame of another
+    joint, that space does not matter.
+
+    Args:
+        inverses: For each skin the linear part (3, 3) of the matrix from the mesh to the frame of a joint, by row.
+        parents: Row of each joint's parent, -1 for roots.
+    """
+    bind = np.full((len(parents), 3, 3), np.nan)
+    for matrices in inverses:
+        turns: dict[int, Array] = {}
+        for row, matrix in matrices.items():
+            u, sizes, vt = np.linalg.svd(matrix)
+            if sizes[2] > _SINGULAR * sizes[0] and np.linalg.det(u @ vt) > 0.0:
+                turns[row] = (u @ vt).T
+        for row, turn in turns.items():
+            if parents[row] in turns:
+                bind[row] = turns[parents[row]].T @ turn
+    return bind
+
+
+def node_places(scene: Scene, local: Mapping[tuple[int, str], Array], count: int) -> Array:
+    """Return the world places of the nodes over time, (T, n, 3): products of the nodes' matrices, as players show them.
+
+    Args:
+        scene: The nodes.
+        local: Translations (T, 3), rotations (T, 4) and scales (T, 3) by row and property; others are at rest.
+        count: Number of frames T.
+    """
+    out = np.empty((count, len(scene.names), 3))
+    below: dict[int, tuple[Array, Array]] = {-1: (np.eye(3)[None], np.zeros((1, 3)))}
+    for row, parent in enumerate(scene.parents):
+        linear, place = below[parent]
+        place = place + (linear @ over_time(local, row, "translation", scene.translation)[..., None])[..., 0]
+        out[:, row] = place
+        turn = quat_to_matrix(over_time(local, row, "rotation", scene.rotation))
+        below[row] = linear @ (turn * over_time(local, row, "scale", scene.scale)[:, None, :]), place
+    return out
+
+
+def over_time(local: Mapping[tuple[int, str], Array], row: int, path: str, rest: Array) -> Array:
+    """Return a property of a node, (T, width), or (1, width) at rest if it is not animated."""
+    values = local.get((row, path))
+    return rest[row : row + 1] if values is None else values
+
+
+class Rest:
+    """The scene at rest as rigid joints: the scale of the nodes is folded into the offsets.
+
+    Let M be the matrix of a node, and K the product of the signs and of the uniform part of all scales down to it.
+    M K⁻¹ is rigid if all scales are uniform or reflections, because K commutes with rotations up to conjugation by its
+    signs. Otherwise, rotations follow from the same formula, and positions are those of M.
+
+    Args:
+        scene: The nodes.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        """Compute all arrays in one pass down the tree."""
+        n = len(scene.names)
+        self.scene = scene
+        self.uneven = np.zeros(n, bool)  # whether the scale of the node is nonuniform
+        self.uniform = np.ones(n)  # k of the parent: product of the uniform parts of all scales above
+        self.signs = np.ones((n, 3))  # F of the parent: product of the signs of all scales above
+        self.linear = np.empty((n, 3, 3))  # rotations and scales of all nodes above
+        self.sheared = np.zeros(
+            n, bool
+        )  # whether a scale above is nonuniform, so that the offset may depend on the pose
+        self.frame = np.empty((n, 3, 3))  # rigid rotation of the parent
+        self.offset = np.empty((n, 3))  # from the parent, in the parent's rigid frame
+        rotations = quat_to_matrix(scene.rotation)
+        below: dict[int, tuple[float, Array, Array, bool, Array]] = {-1: (1.0, np.ones(3), np.eye(3), False, np.eye(3))}
+        for row, parent in enumerate(scene.parents):
+            k, signs, linear, sheared, frame = below[parent]
+            self.uniform[row], self.signs[row], self.linear[row] = k, signs, linear
+            self.sheared[row], self.frame[row] = sheared, frame
+            self.offset[row] = frame.T @ (linear @ scene.translation[row])
+            size = np.abs(scene.scale[row])
+            own = float(np.cbrt(size.prod()))
+            even = bool(size.min() > 0.0 and size.max() / size.min() - 1.0 <= UNIFORM)
+            self.uneven[row] = not even
+            sign = np.where(scene.scale[row] < 0.0, -1.0, 1.0)
+            below[row] = (
+                k * own if even else k,
+                signs * sign,
+                linear @ (rotations[row] * scene.scale[row]),
+                sheared or not even,
+                frame @ (signs[:, None] * rotations[row] * signs),
+            )
+
+    def conjugated(self, row: int, quat: Array) -> Array:
+        """Return node rotations as rigid joint rotations F R F, (..., 4); the axis is an axial vector."""
+        signs = self.signs[row]
+        return quat * np.append(signs * signs.prod(), 1.0)
+
+    @cached_property
+    def size(self) -> float:
+        """Return the longest sum of bone lengths from a root to a tip, length units."""
+        lengths = np.linalg.norm(self.offset, axis=1)
+        total = np.zeros(len(lengths))
+        for row, parent in enumerate(self.scene.parents):
+            total[row] = total[parent] + lengths[row] if parent >= 0 else 0.0
+        return float(total.max())
