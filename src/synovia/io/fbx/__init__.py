@@ -25,4 +25,7 @@ FORMAT: Final = Format(
     copies=True,
     anew=True,
     shown=shown_clip,
+    keeps="bones and nodes that skins hang on, pivots, all takes with their layers, animated scale; meshes and skins in"
+    " pictures; in a copy, everything else",
+    extra="fbx",
 )
