@@ -20,4 +20,7 @@ FORMAT: Final = Format(
     looks_like=looks_like,
     read=read_fbx,
     holds_motions=True,
+    keeps="bones with pivots and any order of rotation, bind pose, every take with its layers, animated scale, skins,"
+    " colours; binary and ASCII",
+    extra="fbx",
 )
