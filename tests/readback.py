@@ -7,10 +7,13 @@ import base64
 import csv
 import json
 import struct
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import numpy as np
+import pytest
 from scipy.spatial.transform import Rotation, Slerp
 
 import synovia as sy
@@ -296,9 +299,43 @@ def read_tracker(path, skeleton):
     return names, places.astype(float), np.arange(len(places)) / fps
 
 
+_UFBX = """
+import json, os, sys
+import ufbx
+from synovia.io.fbx.unpack import _held
+scene = ufbx.load_file(sys.argv[1])
+take = _held(scene.anim_stacks[0])
+anim, begin, end, rate = _held(take.anim), take.time_begin, take.time_end, scene.settings.frames_per_second
+out, kept = [], []
+for frame in range(round((end - begin) * rate) + 1):
+    seen = ufbx.evaluate_scene(scene, anim, begin + frame / rate)
+    nodes = [_held(node) for node in seen.nodes]
+    kept.append((seen, nodes))
+    out.append([list(node.node_to_world.c3) for node in nodes])
+takes, names = [_held(one).name for one in scene.anim_stacks], [node.name for node in nodes]
+print(json.dumps([rate, takes, names, out]), flush=True)
+os._exit(0)  # the end of the interpreter would free elements twice
+"""
+
+
+def by_ufbx(path):
+    """Return rate, takes, nodes, and their world places (T, n, 3) in the first take of an FBX file, in its units."""
+    pytest.importorskip("ufbx")
+    command = [sys.executable, "-c", _UFBX, str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=100)
+    rate, takes, names, places = json.loads(done.stdout)
+    return rate, takes, names, np.array(places)
+
+
+def read_fbx(path, skeleton):
+    """Return the joints of a new FBX file, which has the axes of the skeleton."""
+    rate, _, names, places = by_ufbx(path)
+    return names, places * 0.01 / (skeleton.meters_per_unit or 0.01), np.arange(len(places)) / rate
+
+
 READERS = {
     ".glb": read_glb, ".gltf": read_glb, ".bvh": read_bvh, ".npz": read_npz, ".csv": read_csv,
-    ".unitree.csv": read_unitree, ".isaac.npz": read_tracker, ".mujoco.npz": read_tracker,
+    ".fbx": read_fbx, ".unitree.csv": read_unitree, ".isaac.npz": read_tracker, ".mujoco.npz": read_tracker,
 }  # fmt: skip
 
 

@@ -16,8 +16,8 @@ import synovia.io.bvh as bvh
 from conftest import UNCOMPILED
 from synovia.errors import FileError, FormatError, SynoviaError, UnknownNameError
 from synovia.io.bvh import write_bvh
-from synovia.io.bvh.euler import from_quat, to_quat
 from synovia.io.load import load_skeleton
+from synovia.io.nodes.euler import from_quat, to_quat
 from synovia.model import MAX_JOINTS, Joint, Kind, Skeleton
 from synovia.model.geometry import quat_to_matrix, rigid
 from synovia.model.motion import Motion

@@ -6,11 +6,12 @@ import os
 import warnings
 from collections.abc import Callable, Iterable
 from pathlib import Path
+from typing import Any
 
 from synovia.arguments import check_kind
-from synovia.errors import FormatError, InputError
-from synovia.io.base import Format, as_path, check_writable
-from synovia.io.load import endings, formats
+from synovia.errors import FormatError, InputError, SynoviaError
+from synovia.io.base import Format, as_path, check_writable, read_bytes
+from synovia.io.load import endings, format_of, formats, guarded
 from synovia.io.verify import FileCheck, check_motion
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
@@ -25,7 +26,7 @@ def save_motion(
     force: bool = False,
     verify: bool = False,
 ) -> None:
-    """Write a motion as BVH, glTF/GLB, NumPy archive or comma-separated text, by the file's extension.
+    """Write a motion as BVH, glTF/GLB, FBX, NumPy archive or comma-separated text, by the file's extension.
 
     A ``UserWarning`` lists what the file cannot hold. If the motion or its skeleton has notes or animated scale, or if
     the motion goes into another file than its own, the file is read back and compared with the motion. The warning
@@ -33,10 +34,11 @@ def save_motion(
 
     Args:
         motion: The motion.
-        path: The file: ``.bvh``, ``.glb``, ``.gltf``, ``.npz`` (everything, without pickle) or ``.csv`` (joint values).
-        into: For glTF: the file that the skeleton came from. A copy of it gets the motion as one more clip; everything
-            else in it stays as it is. None for ``motion.skeleton.source``, and for the body of a bundled model. If the
-            skeleton came from no glTF, the file is a new one with the skeleton, the clip and the shapes of the body.
+        path: The file: ``.bvh``, ``.glb``, ``.gltf``, ``.vrma``, ``.fbx``, ``.npz`` (everything, without pickle) or
+            ``.csv`` (joint values).
+        into: For glTF and FBX: the file that the skeleton came from. A copy of it gets the motion as one more clip;
+            everything else in it stays as it is. Any other skeleton gives a new file, an FBX with the skin of a body in
+            glTF, a glTF with the shapes of the body. None for ``motion.skeleton.source``, and for the body of a bundled model.
         force: Whether an existing file may be replaced.
         verify: Whether to read the file back in any case, and raise an error if it does not show what is in memory.
             ``sy.verify_file`` returns the figures.
@@ -69,11 +71,19 @@ def write_motion(
     check_kind("motion", motion, Motion, "sy.write_skeleton(skeleton, path) writes a skeleton")
     where = as_path(path)
     fmt, write = _writer(where)
-    if fmt.copies:
-        said = write(motion, where, into=source_of(motion.skeleton, into, fmt, where), force=force)
+    notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
+    source = source_of(motion.skeleton, into, fmt, where) if fmt.copies else None
+    if source is not None and (not fmt.anew or _is_of(fmt, as_path(source))):
+        said = write(motion, where, into=source, force=force)
+    elif fmt.anew:
+        if into is not None and not as_path(into).is_file():
+            read_bytes(as_path(into))  # it says what is wrong with the file
+        skin, why = _skin_of(motion.skeleton, None if source is None else as_path(source))
+        said = write(motion, where, skin=skin, force=force)
+        notes += why
     else:
         said = write(motion, where, force=force)
-    notes = [*(said or ()), *fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
+    notes += said or ()
     elsewhere = fmt.copies and into is not None and as_path(into) != motion.skeleton.source
     if not (verify or notes or elsewhere or motion.notes or motion.skeleton.notes or motion.stretch is not None):
         return []
@@ -83,6 +93,38 @@ def write_motion(
     if verify:
         raise FormatError("file was written, but differs", where=str(where), hint=" ".join([*notes, check.report()]))
     return [*notes, check.report()]
+
+
+def _is_of(fmt: Format, path: Path) -> bool:
+    """Return whether a file is of a format, so that it can be copied.
+
+    Raises:
+        FileError: If it does not exist, and its name does not tell.
+        FormatError: If it is of no known format.
+    """
+    return fmt.names(path) or format_of(path) is fmt
+
+
+def _skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
+    """Return the skin in the file of a body, and a sentence if the file has one that cannot be written.
+
+    The bundled models, and others in Synovia TOML, have it in a GLB of the same name beside them.
+    """
+    path = skeleton.source if source is None else source
+    if path is not None and path.suffix.lower() == ".toml":
+        path = path.with_suffix(".glb")
+    if path is None or not path.is_file():
+        return None, []
+    file, fmt = path, format_of(path)
+    if (read_skin := fmt.read_skin) is None:
+        return None, [f"The skin of {path.name} was left out."] if fmt.copies else []
+    try:
+        skin = guarded(file, lambda: read_skin(file))
+    except SynoviaError as error:
+        return None, [f"The skin of {path.name} was left out: {error}"]
+    if set(skin.names) <= set(skeleton.joint_names):
+        return skin, []
+    return None, [f"The skin of {path.name} was left out: it has other joints than the motion."]
 
 
 def lost_loops(skeleton: Skeleton, fmt: Format) -> list[str]:

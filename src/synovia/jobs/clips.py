@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from synovia.model.motion import Motion
 
 INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a model"
-NO_FILE: Final = "no file was written; -o OUT.bvh (.glb, .npz, .csv) saves the motion"
+NO_FILE: Final = "no file was written; -o OUT.bvh (.glb, .fbx, .npz, .csv) saves the motion"
 _PICTURE: Final = (144, 190)  # pixels of a body in a still on the summary page
 _STILLS: Final = 4
 _SEEN: Final = 1e-6  # radians or length units by which closing changes joint values of a clip that a note tells

@@ -26,7 +26,7 @@ _FPS: Final = 30.0
 
 
 WRITTEN: Final[Mapping[str, Option]] = {
-    "output": output_option("Write .bvh, .npz, .csv, or .glb (a copy of DST with one more clip); or a folder."),
+    "output": output_option("Write .bvh, .fbx, .npz, .csv, or .glb (a copy of DST with one more clip); or a folder."),
     "format": format_option(written_endings),
 }
 VELOCITY: Final = Option(

@@ -15,9 +15,9 @@ from pathlib import Path
 import numpy as np
 
 from synovia.io.base import Contents
-from synovia.io.bvh.euler import AXES, to_quat
 from synovia.io.bvh.table import read_table
 from synovia.io.bvh.text import Node, Source, read_hierarchy
+from synovia.io.nodes.euler import AXES, to_quat
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import Array, axis_vector, rigid
 from synovia.model.motion import Motion

@@ -17,9 +17,9 @@ import numpy as np
 
 from synovia.arguments import check_kind
 from synovia.io.base import as_path, write_bytes
-from synovia.io.bvh.euler import AXES, from_quat
 from synovia.io.bvh.read import row_groups
 from synovia.io.bvh.text import CHANNELS
+from synovia.io.nodes.euler import AXES, from_quat
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import Array, axis_vector, matrix_to_quat
 from synovia.model.motion import Motion

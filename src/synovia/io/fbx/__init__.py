@@ -1,4 +1,4 @@
-"""FBX, binary and ASCII: skeletons and takes, through the package ``ufbx``.
+"""FBX, binary and ASCII: skeletons and takes. The package ``ufbx`` reads them.
 
 References:
     Autodesk, *FBX SDK Documentation*: "Computing transformation matrices", "Node transformations"; the file format
@@ -11,6 +11,7 @@ from typing import Final
 
 from synovia.io.base import Format
 from synovia.io.fbx.read import looks_like, read_fbx
+from synovia.io.fbx.write import shown_clip, write_fbx
 
 __all__ = ["FORMAT"]
 
@@ -19,7 +20,11 @@ FORMAT: Final = Format(
     extensions=(".fbx",),
     looks_like=looks_like,
     read=read_fbx,
+    write=write_fbx,
     holds_motions=True,
+    copies=True,
+    anew=True,
+    shown=shown_clip,
     keeps="bones with pivots and any order of rotation, bind pose, every take with its layers, animated scale, skins,"
     " colours; binary and ASCII",
     extra="fbx",

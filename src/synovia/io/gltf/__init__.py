@@ -16,6 +16,7 @@ from synovia.io.base import Contents, Format
 from synovia.io.gltf.animation import read_animations
 from synovia.io.gltf.container import EXTENSIONS, linked_files, looks_like, read_document
 from synovia.io.gltf.scene import read_scene
+from synovia.io.gltf.skins import read_skin
 from synovia.io.gltf.write import read_gltf_pose, shown_clip, shown_pose, write_gltf, write_gltf_pose
 from synovia.io.nodes.clips import Clips
 
@@ -57,6 +58,7 @@ FORMAT: Final = Format(
     anew=True,
     companions=linked_files,
     shown=shown_clip,
+    read_skin=read_skin,
     write_pose=write_gltf_pose,
     read_pose=read_gltf_pose,
     shown_pose=shown_pose,

@@ -127,7 +127,7 @@ class _Animate(Verified, Roles, ClipJob):
 
     name: ClassVar[str] = "animate"
     how: ClassVar[Mapping[str, Option]] = {
-        "output": output_option("Write the clip: .bvh, .npz, .csv, or .glb (a copy of FILE); or a folder."),
+        "output": output_option("Write the clip: .bvh, .fbx, .npz, .csv, or .glb (a copy of FILE); or a folder."),
         "format": format_option(written_endings),
     }
 

@@ -124,8 +124,8 @@ VERB: Final = Verb(
     (Convert,),
     clips_argument(
         "IN... [OUT]",
-        "A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .vrma, .npz, .csv,"
-        " .isaac.npz, .mujoco.npz, .unitree.csv; for a skeleton: .toml, .glb.",
+        "A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .vrma, .fbx, .npz,"
+        " .csv, .isaac.npz, .mujoco.npz, .unitree.csv; for a skeleton: .toml, .glb.",
     ),
     takes_output=True,
 )

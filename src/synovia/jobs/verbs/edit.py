@@ -205,7 +205,7 @@ class Edit(Verified, Roles, Clear, ClipJob):
     name: ClassVar[str] = "edit"
     doing: ClassVar[str] = "editing"
     how: ClassVar[Mapping[str, Option]] = {
-        "output": output_option("Write the clip: .bvh, .npz, .csv, or .glb (a copy of CLIP); or a folder."),
+        "output": output_option("Write the clip: .bvh, .fbx, .npz, .csv, or .glb (a copy of CLIP); or a folder."),
         "format": format_option(written_endings),
     }
 

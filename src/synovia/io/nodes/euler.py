@@ -1,4 +1,4 @@
-"""Euler angles about three axes of the moving frame, as in BVH: to quaternions, and back without jumps.
+"""Euler angles about three axes of the moving frame, as in BVH and FBX: to quaternions, and back without jumps.
 
 With half-angles A, B, C of the turns about axes i, j, k, all different, and s = ±1 the sign of the permutation
 (i, j, k), the product of the three quaternions gives
@@ -56,6 +56,33 @@ def from_quat(orders: NDArray[np.intp], quats: Array) -> Array:
         orders: (n, 3) the axes of each rotation, a permutation of (0, 1, 2).
         quats: (T, n, 4) unit quaternions, xyzw.
     """
+    both = _triples(orders, quats)
+    out = np.zeros((*quats.shape[:2], 3))
+    before = np.zeros((len(orders), 3))
+    which = np.arange(len(orders))
+    for t in range(len(quats)):
+        near = both[t] + 2.0 * np.pi * np.rint((before - both[t]) / (2.0 * np.pi))
+        before = near[np.abs(near - before).sum(-1).argmin(0), which]
+        out[t] = before
+    return out
+
+
+def from_quat_near(orders: NDArray[np.intp], quats: Array, near: Array) -> Array:
+    """Return the angles, radians (T, n, 3), that are nearest to some angles of almost the same rotations.
+
+    Args:
+        orders: (n, 3) the axes of each rotation, a permutation of (0, 1, 2).
+        quats: (T, n, 4) unit quaternions, xyzw.
+        near: (T, n, 3) angles, in that order.
+    """
+    both = _triples(orders, quats)
+    both += 2.0 * np.pi * np.rint((near[:, None] - both) / (2.0 * np.pi))
+    which = np.abs(both - near[:, None]).sum(-1).argmin(1)
+    return np.take_along_axis(both, which[:, None, :, None], axis=1)[:, 0]
+
+
+def _triples(orders: NDArray[np.intp], quats: Array) -> Array:
+    """Return the two triples of angles of rotations, (T, 2, n, 3)."""
     s = np.array([sign(order) for order in orders.tolist()])
     i, j, k = (np.take_along_axis(quats, orders[None, :, [m]], axis=2)[..., 0] for m in range(3))
     w = quats[..., 3]
@@ -65,15 +92,7 @@ def from_quat(orders: NDArray[np.intp], quats: Array) -> Array:
     total = _without_gaps(np.arctan2(plus[1], plus[0]), high > _LOCKED)
     apart = _without_gaps(np.arctan2(minus[1], minus[0]), low > _LOCKED)
     a, b, c = total + apart, 2.0 * np.arctan2(high, low) - np.pi / 2.0, s * (total - apart)
-    both = np.stack([np.stack([a, b, c], -1), np.stack([a + np.pi, np.pi - b, c + np.pi], -1)], axis=1)
-    out = np.zeros((*quats.shape[:2], 3))
-    before = np.zeros((len(orders), 3))
-    which = np.arange(len(orders))
-    for t in range(len(quats)):
-        near = both[t] + 2.0 * np.pi * np.rint((before - both[t]) / (2.0 * np.pi))
-        before = near[np.abs(near - before).sum(-1).argmin(0), which]
-        out[t] = before
-    return out
+    return np.stack([np.stack([a, b, c], -1), np.stack([a + np.pi, np.pi - b, c + np.pi], -1)], axis=1)
 
 
 def _without_gaps(angle: Array, known: NDArray[np.bool_]) -> Array:

@@ -1,0 +1,153 @@
+"""Takes of FBX files: courses of nodes as curves of translation, rotation and scale."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import FormatError
+from synovia.io.fbx.document import Document, block_of, name_of, own_properties, set_property
+from synovia.io.fbx.nodes import Course, Node
+from synovia.io.fbx.records import Record
+from synovia.model.geometry import Array
+
+TRANSLATION: Final = "Lcl Translation"
+ROTATION: Final = "Lcl Rotation"
+SCALING: Final = "Lcl Scaling"
+_LETTERS: Final = {TRANSLATION: "T", ROTATION: "R", SCALING: "S"}
+_MARK: Final = "SynoviaClip"  # property of the takes that were written here
+_LINEAR: Final = 4  # flag of a key: linear interpolation
+_KEY: Final = (0.0, 0.0, 9.419963346924634e-30, 0.0)  # slopes and weights of a key, which linear interpolation ignores
+_KEY_VERSION: Final = 4008
+Tracks = Mapping[tuple[int, str], NDArray[np.float32]]  # values (T, 3) by number of the node and property
+
+
+def add_take(document: Document, name: str, times: Array, tracks: Tracks) -> str:
+    """Add a take to a file, make it the current one, and return its name, which differs from those of other takes.
+
+    It stands before the other takes, for programs that show only the first one.
+
+    Args:
+        document: The file.
+        name: Name of the take.
+        times: Times of its keys, seconds (T,).
+        tracks: Values at these times.
+    """
+    taken = {name_of(record) for _, record in document.of("AnimationStack")}
+    wanted, number = name, 2
+    while name in taken:
+        name, number = f"{wanted} {number}", number + 1
+    stack = document.add("AnimationStack", name, "AnimStack", before="AnimationStack")
+    keys = np.atleast_1d(document.ticks(times))
+    properties = block_of(stack)
+    set_property(properties, _MARK, "User", name)
+    for what in ("Local", "Reference"):
+        set_property(properties, f"{what}Start", "KTime", keys[0])
+        set_property(properties, f"{what}Stop", "KTime", keys[-1])
+    layer = document.add("AnimationLayer", "BaseLayer", "AnimLayer", before="AnimationLayer")
+    document.link(layer, stack)
+    for (node, what), values in tracks.items():
+        course = document.add("AnimationCurveNode", _LETTERS[what], "AnimCurveNode")
+        document.link(course, layer)
+        document.link(course, node, what)
+        properties = block_of(course)
+        for axis, column in zip("XYZ", values.T, strict=True):
+            set_property(properties, f"d|{axis}", "Number", float(column[0]))
+            document.link(_curve(document, keys, column), course, f"d|{axis}")
+    _make_current(document, name, keys)
+    return name
+
+
+def _curve(document: Document, keys: NDArray[np.int64], values: NDArray[np.float32]) -> Record:
+    """Add the curve of one number."""
+    curve = document.add("AnimationCurve", "", "AnimCurve")
+    curve.add("Default", float(values[0]))
+    curve.add("KeyVer", _KEY_VERSION)
+    curve.add("KeyTime", keys)
+    curve.add("KeyValueFloat", np.ascontiguousarray(values, np.float32))
+    curve.add("KeyAttrFlags", np.array([_LINEAR], np.int32))
+    curve.add("KeyAttrDataFloat", np.array(_KEY, np.float32))
+    curve.add("KeyAttrRefCount", np.array([len(keys)], np.int32))
+    return curve
+
+
+def _make_current(document: Document, name: str, keys: NDArray[np.int64]) -> None:
+    """Make a take the one that programs show."""
+    for record in document.tree.below:
+        if record.name == "Documents":
+            for scene in record.all("Document"):
+                set_property(block_of(scene), "ActiveAnimStackName", "KString", name)
+        if record.name == "GlobalSettings":
+            set_property(block_of(record), "TimeSpanStart", "KTime", keys[0])
+            set_property(block_of(record), "TimeSpanStop", "KTime", keys[-1])
+        if record.name == "Takes":
+            record.below = [each for each in record.below if each.name != "Current"]
+            record.below.insert(0, Record("Current", [name]))
+            take = record.add("Take", name)
+            take.add("FileName", f"{name}.tak")
+            for what in ("LocalTime", "ReferenceTime"):
+                take.add(what, keys[0], keys[-1])
+
+
+class Take(NamedTuple):
+    """A take.
+
+    Args:
+        name: Its name.
+        times: Times of its keys, seconds (T,).
+        courses: What each node does, by its place in the list of nodes.
+    """
+
+    name: str
+    times: Array
+    courses: dict[int, Course]
+
+
+def is_written(stack: Record) -> bool:
+    """Return whether a take was written here, and not renamed since."""
+    return [value for value in own_properties(stack).get(_MARK, ()) if isinstance(value, str)] == [name_of(stack)]
+
+
+def read_written_take(document: Document, nodes: list[Node]) -> Take | None:
+    """Return the take that was written last by ``add_take``; None if there is none.
+
+    Raises:
+        FormatError: If its curves were changed so that they are not those of one take.
+    """
+    stack = next((number for number, record in document.of("AnimationStack") if is_written(record)), None)
+    if stack is None:
+        return None
+    into: dict[int, list[tuple[int, str]]] = {}
+    onto: dict[int, list[tuple[int, str]]] = {}
+    for source, target, name in document.links():
+        into.setdefault(target, []).append((source, name))
+        onto.setdefault(source, []).append((target, name))
+    row_of = {node.number: row for row, node in enumerate(nodes)}
+    values: dict[tuple[int, str], Array] = {}
+    times = np.zeros(0, np.int64)
+    for layer, _ in into.get(stack, ()):
+        for course, _ in into.get(layer, ()):
+            end = next(((row_of[at], name) for at, name in onto.get(course, ()) if at in row_of), None)
+            if end is None:
+                continue
+            curves = {name: document.by_id[at] for at, name in into.get(course, ()) if at in document.by_id}
+            try:
+                parts = [np.asarray(curves[f"d|{axis}"].value("KeyValueFloat"), np.float64) for axis in "XYZ"]
+                times = np.asarray(curves["d|X"].value("KeyTime"), np.int64)
+                values[end] = np.stack(parts, axis=1).reshape(len(times), 3)
+            except (KeyError, TypeError, ValueError, OverflowError) as error:
+                what = f"take has malformed curves of node {nodes[end[0]].name!r}"
+                raise FormatError(what, where=document.where) from error
+    if len({len(each) for each in values.values()}) > 1:
+        raise FormatError("curves of the take have different lengths", where=document.where)
+    courses: dict[int, Course] = {}
+    for row, node in enumerate(nodes):
+        courses[row] = Course(
+            values.get((row, TRANSLATION), node.translation[None]),
+            values.get((row, ROTATION), node.rotation[None]),
+            values.get((row, SCALING), node.scaling[None]),
+        )
+    return Take(name_of(document.by_id[stack]), document.seconds(times), courses)

@@ -1,0 +1,335 @@
+"""Write a motion as FBX: into a copy of the FBX file that its skeleton came from, or as a new file.
+
+A copy keeps all that the file has, and gets the motion as one more take. A new file has one bone for each joint, in the
+rest pose, the skin of a glTF character, and the motion as its only take.
+
+Curves have one key a frame, in float32, with linear interpolation. The rotation of each node is computed from its
+parent's rotation as it was rounded, so that the rounding does not add up along the limbs.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.errors import InputError
+from synovia.io.base import Shown, as_path, as_utf8, write_bytes
+from synovia.io.fbx.body import Body, add_bind_pose, add_bones, local_frames
+from synovia.io.fbx.document import Document, axes_for, new_document, read_document
+from synovia.io.fbx.nodes import COMPONENTS, NORMAL, Chain, Course, Node, angles_near, angles_over_time, read_nodes
+from synovia.io.fbx.skin import add_skin, bound
+from synovia.io.fbx.takes import ROTATION, SCALING, TRANSLATION, add_take, read_written_take
+from synovia.io.nodes.skins import Skin
+from synovia.model import Kind, Skeleton
+from synovia.model.geometry import Array
+from synovia.model.motion import Motion
+from synovia.text import listed
+
+ENDING: Final = ".fbx"
+_STILL: Final = 1e-7  # rounding of float32: a property that differs from rest by less needs no curve
+_FLAT: Final = 1e-9  # volume of a scaled unit cube below which a direction is lost
+_APART: Final = (4e-6, 4e-7)  # parts of the least and of the largest coordinate that keep two bones apart in float32
+_HELPER: Final = " scale"  # ending of the joints that a reader adds below nodes whose scale their children leave out
+
+
+class _Target(NamedTuple):
+    """Where a node has to be.
+
+    Args:
+        turn: Its rotation in the world, (T, 3, 3).
+        place: Its place, (T, 3).
+        stretch: Factors of its scale, (T, 3), None where it does not change.
+    """
+
+    turn: Array
+    place: Array
+    stretch: Array | None
+
+
+def write_fbx(
+    motion: Motion,
+    path: str | os.PathLike[str],
+    *,
+    into: str | os.PathLike[str] | None = None,
+    skin: Skin | None = None,
+    force: bool = False,
+) -> None:
+    """Write a motion as an FBX file.
+
+    A new file is in centimetres, as most programs expect; lengths of a skeleton that does not say its unit stay as they
+    are. The upward axis is that of the skeleton, or y. Bones keep their names. Rest rotations are the bones'
+    pre-rotations, so that all angles are 0 at rest. A skeleton with several roots gets one more above them.
+
+    A copy keeps its unit and its axes. The motion is a further take, before the others and marked as the current one,
+    and its frame rate becomes that of the file.
+
+    Hinges and slides become bones that turn and travel. Limits, masses and loops are left out.
+
+    Args:
+        motion: The motion.
+        path: The file to write.
+        into: An FBX file with the joints of the skeleton, which is copied. None for a new file, except for skeletons
+            that came from an FBX file.
+        skin: Skin of a new file, whose joints are in the skeleton.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        FileError: If a file cannot be read or written, or exists and ``force`` is not set.
+        FormatError: If ``into`` is malformed.
+        InputError: If the motion has no frames or belongs to another skeleton.
+        UnsupportedError: If ``into`` is an FBX file of before version 7.
+    """
+    target = as_path(path)
+    if not len(motion):
+        raise InputError("motion has no frames", where=str(target), expected="at least one")
+    for name in (motion.name, *motion.skeleton.joint_names):
+        as_utf8(name, str(target))
+    source = motion.skeleton.source if into is None else as_path(into)
+    if source is not None and (into is not None or source.suffix.lower() == ENDING):
+        document = read_document(source)
+        nodes = read_nodes(document)
+        tracks = _tracks(motion, nodes, _rows_of(motion.skeleton, nodes, str(source)), document)
+    else:
+        document = new_document(str(target), motion.skeleton.up or "y")
+        body = add_bones(document, motion.skeleton, _scale(document, motion.skeleton))
+        nodes = body.nodes
+        tracks = _tracks(motion, nodes, _Rows(body.rows, {}), document)
+        travels = {body.rows[node] for node, what in tracks if what == TRANSLATION and node in body.rows}
+        _add_surface(document, motion.skeleton, body, skin, travels)
+    document.set_rate(motion.fps)
+    add_take(document, motion.name, motion.times, {(nodes[row].number, what): v for (row, what), v in tracks.items()})
+    write_bytes(target, document.pack(), force=force)
+
+
+def shown_clip(path: Path, motion: Motion) -> Shown:
+    """Return where the take that was written last into a file puts the joints of a motion, at its keys."""
+    document = read_document(path)
+    nodes = read_nodes(document)
+    take = read_written_take(document, nodes)
+    if take is None:
+        raise InputError("file has no take of this motion", where=str(path))
+    rows = _rows_of(motion.skeleton, nodes, str(path)).joints
+    chain = Chain(nodes)
+    for row in range(len(nodes)):
+        chain.set(row, take.courses[row])
+    places = [np.broadcast_to(chain.place[node], (len(take.times), 3)) for node in rows]
+    scale, turn = _scale(document, motion.skeleton), _turn(document, motion.skeleton)
+    return Shown(list(rows.values()), np.stack(places, axis=1) @ turn / scale, take.times)
+
+
+class _Rows(NamedTuple):
+    """Which nodes of a file are joints of a skeleton.
+
+    Args:
+        joints: Row of the skeleton by node.
+        scales: Row of the joint that has the scale of a node, by node: readers add it below nodes whose scale some
+            children do not inherit.
+    """
+
+    joints: dict[int, int]
+    scales: dict[int, int]
+
+
+def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
+    """Return which nodes of a file are joints of a skeleton; this may have a free root above them.
+
+    Raises:
+        InputError: If a joint is missing, or hangs from another one than in the file.
+    """
+    numbers: dict[str, list[int]] = {}
+    for number, node in enumerate(nodes):
+        numbers.setdefault(node.name, []).append(number)
+    names = skeleton.joint_names
+    joints = set(names)
+    helpers = {name + _HELPER for name in numbers}
+    free = skeleton.joints[0].kind is Kind.FREE
+    lacking = [
+        name for row, name in enumerate(names) if name not in numbers and name not in helpers and (row or not free)
+    ]
+    if lacking or joints.isdisjoint(numbers):
+        what, expected = "motion belongs to another skeleton", "joints of the file"
+        raise InputError(what, where=where, value=listed(lacking), expected=expected)
+    node_of: dict[int, int] = {}
+    rows = _Rows({}, {})
+    for row, (name, parent) in enumerate(zip(names, skeleton.parents, strict=True)):
+        above = node_of.get(parent, -1)
+        if name not in numbers:
+            if above >= 0:
+                node_of[row] = above
+                rows.scales[above] = row
+            continue
+        unused = [number for number in numbers[name] if number not in rows.joints]
+        number = next((number for number in unused if _hangs_from(nodes, number, above, joints)), None)
+        if number is None:
+            raise InputError(
+                f"joint {name!r} hangs from another joint than in the file",
+                where=where,
+                value=names[parent] if above >= 0 else None,
+                expected=repr(nodes[nodes[numbers[name][0]].parent].name),
+            )
+        node_of[row] = number
+        rows.joints[number] = row
+    return rows
+
+
+def _hangs_from(nodes: list[Node], number: int, above: int, joints: set[str]) -> bool:
+    """Return whether the nearest joint above a node is a given one, -1 for none."""
+    number = nodes[number].parent
+    while number >= 0 and number != above and nodes[number].name not in joints:
+        number = nodes[number].parent
+    return number == above
+
+
+def _tracks(
+    motion: Motion, nodes: list[Node], rows: _Rows, document: Document
+) -> dict[tuple[int, str], NDArray[np.float32]]:
+    """Return the values of all properties that move, (T, 3), by node and property.
+
+    Args:
+        motion: The motion.
+        nodes: The nodes of the file.
+        rows: Which nodes are joints.
+        document: The file.
+    """
+    frames = motion.frames()
+    scale, axes = _scale(document, motion.skeleton), _turn(document, motion.skeleton)
+    turn, place = axes @ frames[..., :9].reshape(*frames.shape[:2], 3, 3), scale * (frames[..., 9:] @ axes.T)
+    stretches = _stretches(motion, nodes, rows)
+    targets = {node: _Target(turn[:, row], place[:, row], stretches.get(node)) for node, row in rows.joints.items()}
+    kinds = {node: motion.skeleton.joints[row].kind for node, row in rows.joints.items()}
+    free = {node for node, kind in kinds.items() if kind not in (Kind.FIXED, Kind.SLIDE)}
+    free = free or {min(targets)}  # a take has at least one curve
+    size = _STILL * scale * (motion.skeleton.size or 1.0)
+    return _solved(nodes, targets, free, size)
+
+
+def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Array]:
+    """Return the factors of the scales of nodes, (T, 3), where they are not 1.
+
+    The scale of a joint has all that its node inherits component by component. A node some of whose children leave its
+    scale out shows it in a joint of its own, if at all.
+    """
+    out: dict[int, Array] = {}
+    if motion.stretch is None:
+        return out
+    bare = {node.parent for node in nodes if node.inherit != NORMAL}
+    heirs: dict[int, int] = {-1: -1}  # node whose scale a node inherits
+    inherited: dict[int, Array] = {-1: np.ones((1, 3))}  # factors of the scales with what they inherit
+    for number, node in enumerate(nodes):
+        heirs[number] = {NORMAL: -1, COMPONENTS: node.parent}.get(node.inherit, heirs[node.parent])
+        row = rows.scales.get(number, None if number in bare else rows.joints.get(number))
+        above = inherited[heirs[number]]
+        inherited[number] = above if row is None else motion.stretch[:, row]
+        factor = inherited[number] / above
+        if np.abs(factor - 1.0).max() > _STILL:
+            out[number] = factor
+    return out
+
+
+def _solved(
+    nodes: list[Node], targets: Mapping[int, _Target], turning: set[int], still: float
+) -> dict[tuple[int, str], NDArray[np.float32]]:
+    """Return the properties that bring nodes to where they have to be, (T, 3), by node and property.
+
+    The first pass is exact: it tells which nodes turn and travel, and their angles without jumps. The second one takes
+    values as they are rounded in the file.
+
+    Args:
+        nodes: The nodes.
+        targets: Where they have to be; other nodes rest.
+        turning: Nodes whose rotation is written in any case.
+        still: Distance by which a node may be off without a translation of its own.
+    """
+    chain = Chain(nodes)
+    turned: dict[int, Array] = {}
+    travels: set[int] = set()
+    for row, node in enumerate(nodes):
+        if (target := targets.get(row)) is None:
+            chain.set(row, chain.rest(row))
+            continue
+        turn = node.turn(node.rotation)
+        needed = chain.needed(row, target.turn)
+        if row in turning or np.abs(needed - turn).max() > _STILL:
+            turned[row] = turn = needed
+        scaling = node.scaling[None] if target.stretch is None else node.scaling * target.stretch
+        translation = _translation(chain, row, target.place, turn, scaling)
+        far = (chain.frame(row)[0] @ (translation - node.translation)[..., None])[..., 0]
+        if np.abs(far).max() > still:
+            travels.add(row)
+        else:
+            translation = node.translation[None]
+        chain.put(row, translation, turn, scaling)
+    angles = dict(zip(turned, angles_over_time([nodes[row] for row in turned], list(turned.values())), strict=True))
+    out: dict[tuple[int, str], NDArray[np.float32]] = {}
+    chain = Chain(nodes)
+    for row, node in enumerate(nodes):
+        translation, rotation, scaling = chain.rest(row)
+        if (target := targets.get(row)) is not None:
+            if target.stretch is not None:
+                out[row, SCALING], scaling = _rounded(node.scaling * target.stretch)
+            if row in angles:
+                turn = chain.needed(row, target.turn)
+                out[row, ROTATION], rotation = _rounded(angles_near(node, turn, angles[row]))
+            if row in travels:
+                found = _translation(chain, row, target.place, node.turn(rotation), scaling)
+                out[row, TRANSLATION], translation = _rounded(np.broadcast_to(found, target.place.shape))
+        chain.set(row, Course(translation, rotation, scaling))
+    return out
+
+
+def _rounded(values: Array) -> tuple[NDArray[np.float32], Array]:
+    """Return values as they are in the file, and what they are then."""
+    rounded = values.astype(np.float32)
+    return rounded, rounded.astype(np.float64)
+
+
+def _translation(chain: Chain, row: int, place: Array, turn: Array, scaling: Array) -> Array:
+    """Return the translation that brings a node to a place, (T, 3)."""
+    linear, origin = chain.frame(row)
+    well = np.abs(np.linalg.det(linear)).min() > _FLAT * np.abs(linear).max() ** 3
+    inverse = np.linalg.inv(linear) if well else np.linalg.pinv(linear)
+    return (inverse @ (place - origin)[..., None])[..., 0] - chain.nodes[row].shift(turn, scaling)
+
+
+def _add_surface(document: Document, skeleton: Skeleton, body: Body, skin: Skin | None, travels: set[int]) -> None:
+    """Add a skin and the bind pose.
+
+    Bones without skin keep their places beside their parents. Blender joins a bone to the end of its parent where both
+    are equal to the sixth digit, and then ignores its translations. So bones that travel are off by a rounding there.
+    """
+    scale = _scale(document, skeleton)
+    meshes = [] if skin is None else bound(skin, skeleton, scale)
+    skinned: dict[int, Array] = {}
+    for mesh in meshes:
+        skinned.update({mesh.joints[number]: mesh.frames[number] for number in map(int, mesh.used)})
+    inner = local_frames(skeleton)
+    inner[:, :3, 3] *= scale
+    places: dict[int, Array] = {}
+    shifts: dict[int, Array] = {}
+    for row, parent in enumerate(skeleton.parents):
+        places[row] = inner[row] if parent < 0 else places[parent] @ inner[row]
+        if row in skinned:
+            places[row] = skinned[row].copy()
+        if row in travels and parent >= 0:
+            far = np.abs(places[row][:3, 3])
+            shifts[row] = np.where(np.arange(3) == far.argmin(), _APART[0] * far.min() + _APART[1] * far.max(), 0.0)
+            places[row][:3, 3] += shifts[row]
+    record_of = {row: body.records[number] for number, row in body.rows.items()}
+    nodes = add_skin(document, meshes, record_of, shifts)
+    bones = [(record_of[row], place) for row, place in places.items()]
+    add_bind_pose(document, [*bones, *((node, np.eye(4)) for node in nodes)])
+
+
+def _scale(document: Document, skeleton: Skeleton) -> float:
+    """Return the units of a file in one of a skeleton, which has that of the file if it does not say another."""
+    return (skeleton.meters_per_unit or document.meters_per_unit) / document.meters_per_unit
+
+
+def _turn(document: Document, skeleton: Skeleton) -> Array:
+    """Return the rotation from the axes of a skeleton to those of a file, (3, 3)."""
+    return document.axes.T @ axes_for(skeleton.up or "y")
