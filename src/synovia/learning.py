@@ -280,14 +280,14 @@ def best_of(worth: Array, fits: NDArray[np.bool_]) -> NDArray[np.intp]:
     Returns:
         (n, KEPT) poses; -1 for none.
     """
-    n, _, targets = worth.shape
+    n, targets = len(worth), worth.shape[2]
     tried = np.isfinite(worth)
     gains = np.where(tried, worth, 0.0)
     mean = mean_worth(worth)
     kept = np.full((n, KEPT), -1)
     missed = np.zeros((n, targets), bool)  # from all poses so far that fit
     turned = np.ones((n, fits.shape[2]), bool)  # turns that no pose fits so far
-    every: NDArray[np.intp] = np.arange(n)
+    every = np.arange(n, dtype=np.intp)
     for k in range(KEPT):
         gain = mean * (fits & turned[:, None]).mean(axis=2) + (gains * missed[:, None]).mean(axis=2)
         for j in range(k):

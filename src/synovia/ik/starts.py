@@ -103,8 +103,8 @@ class Learnable:
         table = reduced.goals.table
         return cls(
             skeleton.name,
-            tuple(names[row] for row in reduced.joints.tolist()),
-            tuple(names[row] for row in reduced.owner.tolist()),
+            _named(names, reduced.joints),
+            _named(names, reduced.owner),
             tuple(f"{_PARTS[goal.constrained_parts]} of {goal.joint}" for goal in goals),
             reduced.rows, reduced.fixed, reduced.couple, reduced.variables, reduced.limits,
             np.ascontiguousarray(table[:, [layout.PARTS, layout.GOAL_ROW]]), reduced.goals.offsets, reduced.reach,
@@ -176,6 +176,12 @@ class Learnable:
                 k = int(np.argmin(same))
                 at = int(np.argmin(np.isclose(mine[k], theirs[k], rtol=_SAME, atol=_SAME * unit)))
                 differs(f"{what} of {names[k]!r}", f"{mine[k, at]:.6g}", float(theirs[k, at]))
+
+
+def _named(names: Sequence[str], rows: Ints) -> tuple[str, ...]:
+    """Return the names of rows."""
+    chosen: list[int] = rows.tolist()
+    return tuple(names[row] for row in chosen)
 
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)

@@ -25,7 +25,7 @@ FORMAT: Final = Format(
     copies=True,
     anew=True,
     shown=shown_clip,
-    keeps="bones and nodes that skins hang on, pivots, all takes with their layers, animated scale; meshes and skins in"
-    " pictures; in a copy, everything else",
+    keeps="bones with pivots and any order of rotation, bind pose, every take with its layers, animated scale, skins,"
+    " colours; binary and ASCII",
     extra="fbx",
 )
