@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -37,8 +37,9 @@ def save_motion(
         path: The file: ``.bvh``, ``.glb``, ``.gltf``, ``.fbx``, ``.npz`` (everything, without pickle) or ``.csv``
             (joint values).
         into: For glTF and FBX: the file that the skeleton came from. A copy of it gets the motion as one more clip;
-            everything else in it stays as it is. For FBX, any other skeleton gives a new file, with the skin of a glTF
-            file. None for ``motion.skeleton.source``, and for the body of a bundled model.
+            everything else in it stays as it is. None for ``motion.skeleton.source``, and for the body of a bundled
+            model. If the skeleton came from a file of another format, the file is a new one with the skeleton and the
+            clip: a glTF with the shapes of the body, an FBX with the skin of a glTF character.
         force: Whether an existing file may be replaced.
         verify: Whether to read the file back in any case, and raise an error if it does not show what is in memory.
             ``sy.verify_file`` returns the figures.
@@ -46,7 +47,7 @@ def save_motion(
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         FormatError: If no format has this extension; with ``verify``, also if the file was written and differs.
-        InputError: If ``into`` is missing for a glTF, or the motion belongs to another skeleton.
+        InputError: If the motion belongs to another skeleton than ``into``.
 
     Example:
         >>> import synovia as sy
@@ -71,18 +72,18 @@ def write_motion(
     check_kind("motion", motion, Motion, "sy.write_skeleton(skeleton, path) writes a skeleton")
     where = as_path(path)
     fmt, write = _writer(where)
-    notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
+    said: list[str] = []
     source = source_of(motion.skeleton, into, fmt, where) if fmt.copies else None
-    if source is not None and (fmt.names(as_path(source)) or not fmt.anew):
-        write(motion, where, into=source, force=force)
-    elif fmt.anew:
+    if fmt.skins and (source is None or not fmt.names(as_path(source))):
         if into is not None and not as_path(into).is_file():
             read_bytes(as_path(into))  # it says what is wrong with the file
-        skin, why = _skin_of(motion.skeleton, None if source is None else as_path(source))
+        skin, said = _skin_of(motion.skeleton, None if source is None else as_path(source))
         write(motion, where, skin=skin, force=force)
-        notes += why
+    elif fmt.copies:
+        said += write(motion, where, into=source, force=force) or ()
     else:
-        write(motion, where, force=force)
+        said += write(motion, where, force=force) or ()
+    notes = [*said, *fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
     elsewhere = fmt.copies and into is not None and as_path(into) != motion.skeleton.source
     if not (verify or notes or elsewhere or motion.notes or motion.skeleton.notes or motion.stretch is not None):
         return []
@@ -153,7 +154,7 @@ def _body_of(skeleton: Skeleton, fmt: Format) -> Path | None:
     return next((path for path in beside if source.suffix.lower() == ".toml" and path.is_file()), None)
 
 
-def _writer(path: Path) -> tuple[Format, Callable[..., None]]:
+def _writer(path: Path) -> tuple[Format, Callable[..., Iterable[str] | None]]:
     """Return the format of a motion file by its extension, and its writer.
 
     Raises:
