@@ -11,6 +11,7 @@ from which ufbx itself gets no node are counted as refused.
 
 import argparse
 import ctypes
+import functools
 import json
 import subprocess
 import sys
@@ -21,6 +22,11 @@ from pathlib import Path
 
 import numpy as np
 
+import synovia as sy
+from synovia.io.fbx import read
+from synovia.io.load import guarded
+
+read.unpacked = functools.lru_cache(maxsize=1)(read.unpacked)  # once for a file
 CLOSE = 1e-5
 TIMES = 20
 LONGEST = 120.0  # seconds for a file
@@ -87,24 +93,20 @@ def turned(axes):
 
 def judged(path):
     """Return what came of a file and the largest difference, as a part of the size."""
-    import synovia as sy
-    from synovia.io.fbx.read import node_tree, unpacked
-    from synovia.io.load import load_motions
-
     ran = subprocess.run(
         [sys.executable, __file__, "--oracle", path], capture_output=True, text=True, check=False, timeout=LONGEST
     )
     known = json.loads(ran.stdout) if ran.returncode == 0 else None
     try:
-        skeleton = sy.load_skeleton(path)
-        motions = load_motions(path)
+        contents = guarded(path, lambda: read.read_fbx(path))
+        skeleton, motions = contents.skeleton, guarded(path, contents.motions)
     except sy.SynoviaError as error:
         if known is None or len(known["rest"]) < 2:
             return "refused, as by ufbx", 0.0, str(error)
         return "refused", np.inf, str(error)
     if known is None:
         return "read, and ufbx refuses", np.inf, ran.stderr.strip().splitlines()[-1:]
-    tree = node_tree(unpacked(path))
+    tree = read.node_tree(read.unpacked(path))
     matrix = turned(known["axes"]) * known["metres"]
     rows, nodes = [], []
     for node, number in known["numbers"].items():
