@@ -87,10 +87,9 @@ class Format:
         holds_motions: Whether a file can hold motions.
         holds_loops: Whether a file of motions holds the loops of their skeleton.
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
-        anew: Whether a motion can be written without such a file too; ``into`` may then be None, or a file of another
-            format that holds the body.
-        skins: Whether a new file can have a skin: ``write(..., skin=...)``, None for a body without one.
-        read_skin: Reads the skin of a character, for formats that can have one in a new file.
+        anew: Whether a motion can be written without such a file too. ``into`` is then None, and ``skin=`` is the skin
+            of the body, or None.
+        read_skin: Reads the skin of a character, for formats that write it ``anew``.
         read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
             the files hold their skeletons.
         read_with: Reads a file with another one that says which links may touch: ``read_with(path, pairs)``. None if
@@ -117,7 +116,6 @@ class Format:
     holds_loops: bool = False
     copies: bool = False
     anew: bool = False
-    skins: bool = False
     read_skin: Callable[[Path], Any] | None = None
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
     read_with: Callable[[Path, Path], Contents] | None = None

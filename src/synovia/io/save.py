@@ -34,12 +34,11 @@ def save_motion(
 
     Args:
         motion: The motion.
-        path: The file: ``.bvh``, ``.glb``, ``.gltf``, ``.fbx``, ``.npz`` (everything, without pickle) or ``.csv``
-            (joint values).
+        path: The file: ``.bvh``, ``.glb``, ``.gltf``, ``.vrma``, ``.fbx``, ``.npz`` (everything, without pickle) or
+            ``.csv`` (joint values).
         into: For glTF and FBX: the file that the skeleton came from. A copy of it gets the motion as one more clip;
-            everything else in it stays as it is. None for ``motion.skeleton.source``, and for the body of a bundled
-            model. If the skeleton came from a file of another format, the file is a new one with the skeleton and the
-            clip: a glTF with the shapes of the body, an FBX with the skin of a glTF character.
+            everything else in it stays as it is. Any other skeleton gives a new file, an FBX with the skin of a body in
+            glTF, a glTF with the shapes of the body. None for ``motion.skeleton.source``, and for the body of a bundled model.
         force: Whether an existing file may be replaced.
         verify: Whether to read the file back in any case, and raise an error if it does not show what is in memory.
             ``sy.verify_file`` returns the figures.
@@ -72,18 +71,19 @@ def write_motion(
     check_kind("motion", motion, Motion, "sy.write_skeleton(skeleton, path) writes a skeleton")
     where = as_path(path)
     fmt, write = _writer(where)
-    said: list[str] = []
+    notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
     source = source_of(motion.skeleton, into, fmt, where) if fmt.copies else None
-    if fmt.skins and (source is None or not fmt.names(as_path(source))):
+    if source is not None and (not fmt.anew or _is_of(fmt, as_path(source))):
+        said = write(motion, where, into=source, force=force)
+    elif fmt.anew:
         if into is not None and not as_path(into).is_file():
             read_bytes(as_path(into))  # it says what is wrong with the file
-        skin, said = _skin_of(motion.skeleton, None if source is None else as_path(source))
-        write(motion, where, skin=skin, force=force)
-    elif fmt.copies:
-        said += write(motion, where, into=source, force=force) or ()
+        skin, why = _skin_of(motion.skeleton, None if source is None else as_path(source))
+        said = write(motion, where, skin=skin, force=force)
+        notes += why
     else:
-        said += write(motion, where, force=force) or ()
-    notes = [*said, *fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
+        said = write(motion, where, force=force)
+    notes += said or ()
     elsewhere = fmt.copies and into is not None and as_path(into) != motion.skeleton.source
     if not (verify or notes or elsewhere or motion.notes or motion.skeleton.notes or motion.stretch is not None):
         return []
@@ -95,6 +95,16 @@ def write_motion(
     return [*notes, check.report()]
 
 
+def _is_of(fmt: Format, path: Path) -> bool:
+    """Return whether a file is of a format, so that it can be copied.
+
+    Raises:
+        FileError: If it does not exist, and its name does not tell.
+        FormatError: If it is of no known format.
+    """
+    return fmt.names(path) or format_of(path) is fmt
+
+
 def _skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
     """Return the skin in the file of a body, and a sentence if the file has one that cannot be written.
 
@@ -103,9 +113,11 @@ def _skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
     path = skeleton.source if source is None else source
     if path is not None and path.suffix.lower() == ".toml":
         path = path.with_suffix(".glb")
-    if path is None or not path.is_file() or (read := format_of(path).read_skin) is None:
+    if path is None or not path.is_file():
         return None, []
-    file, read_skin = path, read
+    file, fmt = path, format_of(path)
+    if (read_skin := fmt.read_skin) is None:
+        return None, [f"The skin of {path.name} was left out."] if fmt.copies else []
     try:
         skin = guarded(file, lambda: read_skin(file))
     except SynoviaError as error:

@@ -24,7 +24,6 @@ FORMAT: Final = Format(
     holds_motions=True,
     copies=True,
     anew=True,
-    skins=True,
     keeps="binary and ASCII: bones, skins, takes; [read](#fbx), [written](clip-files.md#fbx)",
     extra="fbx",
     shown=shown_clip,

@@ -20,6 +20,7 @@ from synovia.io.gltf.animation import mark_written, read_animations
 from synovia.io.gltf.container import BIN_CHUNK, EXTENSIONS, JSON_CHUNK, MAGIC, Document, looks_like, read_document
 from synovia.io.gltf.fresh import Fresh, below_frame
 from synovia.io.gltf.scene import read_scene
+from synovia.io.nodes.skins import Skin
 from synovia.io.nodes.tree import Rest, Scene, node_places, over_time
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rigid, same_side
@@ -30,7 +31,12 @@ _STILL: Final = 1e-7  # rounding of float32: a property that differs from rest b
 
 
 def write_gltf(
-    motion: Motion, path: str | os.PathLike[str], *, into: str | os.PathLike[str] | None = None, force: bool = False
+    motion: Motion,
+    path: str | os.PathLike[str],
+    *,
+    into: str | os.PathLike[str] | None = None,
+    skin: Skin | None = None,
+    force: bool = False,
 ) -> tuple[str, ...]:
     """Write a copy of a glTF or GLB file with a motion of its skeleton as a new clip, or a new file (``fresh.py``).
 
@@ -45,6 +51,7 @@ def write_gltf(
         path: The file to write: JSON for ``.gltf``, else one binary file (GLB).
         into: The file to copy; None, or a file of another format, for a new file with the skeleton and the shapes of
             the body.
+        skin: Skin of a character of another format. It cannot be written yet, which a sentence says.
         force: Whether an existing file may be replaced.
 
     Returns:
@@ -66,7 +73,7 @@ def write_gltf(
         for (row, what), values in node_tracks(motion, new.scene).items():
             clip.add_track(row, what, values)
         write_new(new.content, bytes(clip.data), target, force=force)
-        return new.notes
+        return new.notes if skin is None else (*new.notes, "The skin of the body was left out.")
     document = read_document(source)
     scene = below_frame(read_scene(document), document, motion.skeleton)
     tracks = node_tracks(motion, scene)
