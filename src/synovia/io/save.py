@@ -38,7 +38,8 @@ def save_motion(
             ``.csv`` (joint values).
         into: For glTF and FBX: the file that the skeleton came from. A copy of it gets the motion as one more clip;
             everything else in it stays as it is. Any other skeleton gives a new file, an FBX with the skin of a body in
-            glTF, a glTF with the shapes of the body. None for ``motion.skeleton.source``, and for the body of a bundled model.
+            glTF, a glTF with the shapes of the body. None for ``motion.skeleton.source``, and for the body of a bundled
+            model.
         force: Whether an existing file may be replaced.
         verify: Whether to read the file back in any case, and raise an error if it does not show what is in memory.
             ``sy.verify_file`` returns the figures.

@@ -27,4 +27,7 @@ FORMAT: Final = Format(
     keeps="binary and ASCII: bones, skins, takes; [read](#fbx), [written](clip-files.md#fbx)",
     extra="fbx",
     shown=shown_clip,
+    keeps="bones with pivots and any order of rotation, bind pose, every take with its layers, animated scale, skins,"
+    " colours; binary and ASCII",
+    extra="fbx",
 )

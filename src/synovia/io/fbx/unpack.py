@@ -145,7 +145,7 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
             target_axes=ufbx.axes_right_handed_y_up,
             target_unit_meters=1.0,
             file_format=ufbx.FileFormat.FBX,
-            node_depth_limit=1000,
+            node_depth_limit=20_000,
         )
     except ufbx.UfbxError as error:
         raise Refused(str(error)) from error
