@@ -24,8 +24,6 @@ FORMAT: Final = Format(
     holds_motions=True,
     copies=True,
     anew=True,
-    keeps="binary and ASCII: bones, skins, takes; [read](#fbx), [written](clip-files.md#fbx)",
-    extra="fbx",
     shown=shown_clip,
     keeps="bones with pivots and any order of rotation, bind pose, every take with its layers, animated scale, skins,"
     " colours; binary and ASCII",
