@@ -214,7 +214,7 @@ class Chains:
         longer = [other for other in chains if len(other.rows) > len(chain.rows)]
         if len(chain.rows) > 1 or not chain.estimated or len(longer) < 2:
             return False
-        row, leaders = chain.rows[-1], self.skeleton.leader_rows
+        row, leaders = max(chain.rows), self.skeleton.leader_rows
         if not np.linalg.norm(chain.end - chain.base) > 0.0:
             return True
         if any(leaders.get(other) == row for finger in longer for other in finger.rows):
