@@ -42,7 +42,7 @@ _FIRST_STEPS: Final = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Some(FullBody):
+class Some(FullBody):
     """The settings of a problem in which only some joints move."""
 
     others: ClassVar[frozenset[str]] = frozenset({"largest_move", "rows"})
@@ -77,7 +77,7 @@ class Pursuit:
 
         self.skeleton = skeleton
         largest = math.pi if moves is None else moves
-        self.ik = IK(skeleton, goals, _Some(attempts=1, largest_move=largest, rows=tuple(rows)))
+        self.ik = IK(skeleton, goals, Some(attempts=1, largest_move=largest, rows=tuple(rows)))
         ints, floats = self.ik.ints, self.ik.floats
         self._floats, self._unbound = floats.copy(), floats.copy()
         table_of(ints, self._unbound, "moves")[...] = math.inf

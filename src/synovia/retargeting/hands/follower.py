@@ -38,6 +38,7 @@ class HandFollower:
     Attributes:
         rows: Rows of the joints that move.
         tips: Row of each tip, (F,), and ``offsets``, the tip there, (F, 3).
+        goals: The goals, the last one for rest; and ``moves``, the largest moves of a frame.
     """
 
     def __init__(
@@ -75,7 +76,8 @@ class HandFollower:
             for k, (row, offset) in enumerate(pairs)
         ]
         goals.append(RestGoal(weight=_REST, joints=[skeleton.joint_keys[row] for row in self.rows]))
-        self.pursuit = Pursuit(skeleton, goals, self.rows, _moves(skeleton, self.rows, velocity, fps))
+        self.goals, self.moves = goals, _moves(skeleton, self.rows, velocity, fps)
+        self.pursuit = Pursuit(skeleton, goals, self.rows, self.moves)
         self.ik = self.pursuit.ik
         moved = cast("Array", self.ik.moves)  # of each variable, radians or length units
         numbers = (skeleton.tables.variables[:, BLOCK] == SCALAR) & np.isin(skeleton.tables.owner, self.rows)
