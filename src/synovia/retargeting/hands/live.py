@@ -13,7 +13,7 @@ from synovia.errors import InputError
 from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hand_of
-from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_of
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_frame, palm_of
 from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.retargeting.hands.aims import Aims, aims_of
@@ -199,7 +199,7 @@ class LiveHand(ChecksArguments):
         """Return points (21, 3) in the frame that lies on the hand."""
         if self._how["frame"] == "given":
             return places - places[WRIST]
-        palm = palm_of(places[None], self._recording.side)[0]
+        palm = palm_frame(places, self._recording.side)
         local = (places - palm[:3, 3]) @ palm[:3, :3]
         return local * (-1.0, 1.0, 1.0) if self._aims.mirrored else local
 
