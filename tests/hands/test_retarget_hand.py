@@ -276,3 +276,15 @@ def test_clearance_needs_shapes(body: sy.Skeleton) -> None:
         sy.LiveHand(bare, rate=30, clearance=0.001)
     with pytest.raises(sy.InputError, match="clearance"):
         sy.retarget_hand(pinching(body), capsule_hand(), fps=30, clearance=float("nan"))
+
+
+def test_points_are_shown_beside_the_hand(body: sy.Skeleton) -> None:
+    """The 21 points are more joints of the motion: as the hand lies, aside from it, and the hand moves as before."""
+    answer = sy.retarget_hand(pinching(body), body, fps=30, side="right")
+    shown = answer.beside()
+    assert len(shown.skeleton) == len(body) + 21
+    np.testing.assert_array_equal(shown.q[:, : body.nq], answer.motion.q)
+    places = shown.frames()[:, len(body) :, 9:]
+    moved = places - answer.landmarks
+    np.testing.assert_allclose(moved, np.broadcast_to(moved[0, 0], moved.shape), atol=1e-9)
+    assert np.linalg.norm(moved[0, 0]) > answer.reach

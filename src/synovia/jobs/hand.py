@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "synovia.hand/1"
 _SIDES: Final = ("left", "right")
-_FPS: Final = 30.0
 _NO_CLEARANCE: Final = "none"
 
 
@@ -145,7 +144,7 @@ class RetargetHand(Verified, Roles, Job):
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Carry a recording over."""
-        from synovia.clips.handfile import read_hand
+        from synovia.clips.handfile import FPS, read_hand
         from synovia.io.save import check_target
         from synovia.retargeting.hands import retarget_hand
 
@@ -156,11 +155,9 @@ class RetargetHand(Verified, Roles, Job):
         host.note(found.notes)
         fps = self.fps or found.fps
         if fps is None:
-            host.say(
-                f"the file has no rate: {_FPS:g} frames per second are assumed; --fps sets another", str(item.path)
-            )
+            host.say(f"the file has no rate: {FPS:g} frames per second are assumed; --fps sets another", str(item.path))
         answer = retarget_hand(
-            found.points, self._skeleton, fps=fps or _FPS, side=self.side, source_side=self.source_side or found.side,
+            found.points, self._skeleton, fps=fps or FPS, side=self.side, source_side=self.source_side or found.side,
             scale=self.scale, frame="palm" if self.origin is None else "given", origin=self.origin,
             confidence=found.confidence,
             velocity=velocity_limits(self.velocity, self._skeleton),

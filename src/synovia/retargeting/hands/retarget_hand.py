@@ -27,12 +27,14 @@ from synovia.retargeting.hands.follower import HandFollower
 from synovia.retargeting.hands.judge import HandFigures, findings_of, verdict_of
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, closed_frames, closing_shares, windows
 from synovia.retargeting.hands.recording import read_recording
+from synovia.retargeting.hands.shown import with_points
 from synovia.retargeting.judging import Finding, aligned
 from synovia.text import counted
 
 _SAME: Final = 1e-3  # radians, length units: poses this near go on as one
 _STARTS: Final = 6  # starts of a first frame that pinches
 _CLOSED: Final = 1e-5  # of the reach: a gap of tips that touch
+_ASIDE: Final = 1.4  # lengths of the hand between it and the points that are shown beside it
 _ON: Final = 8  # frames that are solved again after a pinch before they are compared
 
 
@@ -75,6 +77,7 @@ class RetargetedHand:
         pinches: Pinches of the recording, in the order of time.
         reach: Mean distance of the tips of the straight fingers from the origin, by which errors are judged.
         notes: What was filled, guessed or left out.
+        landmarks: The recorded points in the world as they lie on the hand, scaled, (T, 21, 3).
         clearance: Distance that the surfaces of fingers keep, length units; None where nothing was kept apart.
 
     Example:
@@ -100,7 +103,25 @@ class RetargetedHand:
     notes: tuple[str, ...]
     apart: Array
     trust: Array
+    landmarks: Array
     clearance: float | None = None
+
+    def beside(self) -> Motion:
+        """Return the motion with the 21 recorded points beside the hand, for films and pages.
+
+        They are more joints of its skeleton, in the size and attitude of the hand.
+
+        Example:
+            >>> import numpy as np
+            >>> import synovia as sy
+            >>> hand = sy.bundled("humanoid_hands")
+            >>> points = sy.hand_landmarks(hand.rest_pose(), "left")
+            >>> answer = sy.retarget_hand(np.repeat(points[None], 10, axis=0), hand, fps=30, side="left")
+            >>> len(answer.beside().skeleton) - len(hand)
+            21
+        """
+        frame = self.motion.skeleton.rest_pose().transform(self.hand.palm) @ self.hand.frame
+        return with_points(self.motion, self.landmarks + _ASIDE * self.reach * frame[:3, 0])
 
     @cached_property
     def too_near(self) -> tuple[TooNear, ...]:
@@ -272,7 +293,7 @@ def retarget_hand(
     return RetargetedHand(
         motion, hand, tuple(finger.name for finger in aims.fingers), aims.scale, recording.side, aims.mirrored,
         aims.tips, tips, tuple(sorted(pinches, key=lambda one: one.first)), aims.reach,
-        (*recording.notes, *hand.notes, *aims.notes), aims.apart, aims.trust, distance,
+        (*recording.notes, *hand.notes, *aims.notes), aims.apart, aims.trust, aims.landmarks, distance,
     )  # fmt: skip
 
 
