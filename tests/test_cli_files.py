@@ -319,3 +319,17 @@ def test_every_kind_of_goal(tmp_path: Path) -> None:
         run("solve", "humanoid", "-g", _json(tmp_path, {"kind": "aim", "joint": "head", "points": [0, 0, 1]})),
         "Did you mean 'point'",
     )
+
+
+@pytest.mark.parametrize("source", ["robot.urdf", "arm7"])
+def test_a_model_becomes_a_gltf_at_rest(tmp_path: Path, source: str) -> None:
+    robot = tmp_path / "robot.urdf"
+    robot.write_text(
+        '<robot name="r"><link name="a"/><link name="b"/><joint name="j" type="continuous"><parent link="a"/>'
+        '<child link="b"/><origin xyz="0 0 1"/></joint></robot>'
+    )
+    given = robot if source.endswith(".urdf") else source
+    out = tmp_path / "model.glb"
+    assert run("convert", given, out, "--verify").code == 0
+    assert sy.load_skeleton(out).joint_names[-1] == ("j" if source.endswith(".urdf") else "tool")
+    assert_refused(run("convert", robot, tmp_path / "a.bvh"), "URDF files hold no motion")

@@ -23,10 +23,10 @@ from synovia.io.bvh import write_bvh
 from synovia.io.toml import write_skeleton
 from synovia.model import LONGEST_COUPLING, Joint, Kind, Mimic, Skeleton
 from synovia.model.geometry import as_unit_quat
+from synovia.model.shapes.triangles import ball
 from synovia.retargeting.joint_map import read_map, write_map
 from synovia.surface import surface_of
 from synovia.surface.base import MOST_FACES
-from synovia.surface.shapes import ball
 from synovia.text import parse_json, parse_toml
 
 HANG = 10.0  # seconds of the processor; each of these files once took minutes, or more memory than there is

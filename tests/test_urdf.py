@@ -2,6 +2,7 @@
 
 import math
 import re
+import sys
 import time
 from pathlib import Path
 
@@ -10,7 +11,8 @@ import pytest
 
 import synovia.io.urdf as urdf
 from synovia.errors import FileError, FormatError, UnknownNameError
-from synovia.io.load import load_skeleton
+from synovia.io.load import companions_of, load_skeleton
+from synovia.io.urdf import xacro
 from synovia.model import MAX_JOINTS, Kind, Pose, Skeleton
 from synovia.model.limits import Interval
 
@@ -215,7 +217,6 @@ GOOD = f"""<robot name="r">
         ('<link name="c"/>', "<link/>", ":2: <link> has no name"),
         (LIMIT, LIMIT + "<mimic/>", "<mimic> has no joint"),
         (LIMIT, LIMIT + '<mimic joint="j2" multiplier="x"/>', "multiplier of <mimic> is not numeric"),
-        ('<link name="c"/>', '<link name="c"><inertial/></link>', ":2: <inertial> has no <mass>"),
         (
             '<link name="c"/>',
             '<link name="c"><inertial><mass value="-1"/></inertial></link>',
@@ -342,6 +343,78 @@ def test_macros_beside_a_complete_robot_are_told(tmp_path: Path) -> None:
     source = '<robot name="r"><link name="a"/><xacro:include filename="arm.xacro"/><xacro:arm/></robot>'
     with pytest.raises(FormatError, match=":1: holds an unexpanded macro <xacro:include>"):
         load_skeleton(write(tmp_path, source))
+
+
+SOURCE = """<robot name="r" xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:include filename="arm.xacro"/>
+<xacro:arm/></robot>"""
+ARM = """<robot xmlns:xacro="http://www.ros.org/wiki/xacro"><xacro:property name="l" value="0.5"/>
+<xacro:macro name="arm">
+<link name="a"/><link name="b"/><joint name="j1" type="continuous"><parent link="a"/><child link="b"/>
+<origin xyz="${2 * l} 0 0"/></joint></xacro:macro></robot>"""
+
+
+def stand_in(tmp_path: Path, *lines: str) -> list[str]:
+    """A program in place of xacro, which may not be installed here."""
+    script = tmp_path / "program.py"
+    script.write_text("\n".join(["import sys, time", *lines]))
+    return [sys.executable, str(script)]
+
+
+@pytest.mark.parametrize("name", ["arm.urdf.xacro", "robot.xacro", "robot.urdf"])
+def test_sources_of_macros_are_expanded_by_their_program(tmp_path: Path, monkeypatch, name: str) -> None:
+    names = load_skeleton(write(tmp_path, GOOD)).joint_names
+    path = tmp_path / name
+    path.write_text(SOURCE)
+    (tmp_path / "arm.xacro").write_text(ARM)
+    made = GOOD.replace('"', "'").replace("\n", " ")
+    monkeypatch.setattr(xacro, "program", lambda: stand_in(tmp_path, f'print("{made}")'))
+    assert load_skeleton(path).joint_names == names
+    assert tmp_path / "arm.xacro" in companions_of(path)
+    monkeypatch.setattr(xacro, "program", lambda: None)
+    with pytest.raises(FormatError, match=f"run `xacro {name} > .*urdf` first"):
+        load_skeleton(path)
+    monkeypatch.setattr(xacro, "program", lambda: stand_in(tmp_path, "sys.exit('no package named spring')"))
+    with pytest.raises(FormatError, match="xacro cannot expand it: no package named spring"):
+        load_skeleton(path)
+    monkeypatch.setattr(xacro, "program", lambda: [str(tmp_path / "nothing")])
+    with pytest.raises(FormatError, match="xacro cannot be run"):
+        load_skeleton(path)
+    monkeypatch.setattr(xacro, "program", lambda: stand_in(tmp_path, "time.sleep(60)"))
+    monkeypatch.setattr(xacro, "_MOST_SECONDS", 0.2)
+    with pytest.raises(FormatError, match="xacro does not come to an end"):
+        load_skeleton(path)
+    wrong = GOOD.replace('"', "'").replace("\n", " ").replace("type='revolute'", "type='spring'")
+    monkeypatch.setattr(xacro, "_MOST_SECONDS", 60.0)
+    monkeypatch.setattr(xacro, "program", lambda: stand_in(tmp_path, f'print("{wrong}")'))
+    with pytest.raises(FormatError, match=r"\(expanded\):1: joint 'j1' has an unknown type"):
+        load_skeleton(path)
+
+
+def test_a_source_is_expanded_by_xacro_itself(tmp_path: Path) -> None:
+    pytest.importorskip("xacro")
+    path = tmp_path / "robot.urdf.xacro"
+    path.write_text(SOURCE)
+    (tmp_path / "arm.xacro").write_text(ARM)
+    s = load_skeleton(path)
+    assert (s.joint_names, s.rest_pose().position("j1").tolist()) == (("a", "j1"), [1.0, 0.0, 0.0])
+
+
+def test_a_complete_robot_with_the_ending_of_sources_needs_no_program(tmp_path: Path, monkeypatch) -> None:
+    monkeypatch.setattr(xacro, "program", lambda: None)
+    path = tmp_path / "robot.xacro"
+    path.write_text(GOOD)
+    assert len(load_skeleton(path)) == 3
+
+
+def test_the_world_need_not_be_defined_and_masses_may_be_missing(tmp_path: Path) -> None:
+    text = GOOD.replace('<link name="c"/>', '<link name="c"><inertial><origin xyz="1 2 3"/></inertial></link>')
+    fixed = '<joint name="base" type="fixed"><parent link="world"/><child link="a"/></joint></robot>'
+    s = told(write(tmp_path, text.replace("</robot>", fixed)))
+    assert s.joint_names[:2] == ("world", "base")
+    assert s.notes == (
+        "There is no link 'world', from which a joint hangs; it was added.",
+        "The <inertial> of link 'c' has no <mass>, which counts as 0.",
+    )
 
 
 def test_limits_that_are_not_kept_and_joints_that_cannot_move_are_told(tmp_path: Path) -> None:

@@ -20,7 +20,7 @@ from synovia.draw.scene import Appearance, build_scene
 from synovia.draw.surfaces import Mesh
 from synovia.draw.theme import THEMES
 from synovia.errors import InputError
-from synovia.surface.solids import hull_faces, triangles_of
+from synovia.model.shapes.triangles import hull_faces, triangles_of
 
 pytest.importorskip("PIL")
 SMALL = (240, 180)

@@ -216,12 +216,46 @@ def gltf_rows(data, node, folder, pictures):
     return rows
 
 
+def new_rows(data, node, folder):
+    """Write clips into new glTF files, have them validated and played by three.js; return rows of the table."""
+    from synovia.io.gltf.fresh import file_frame
+
+    rows = []
+    robots = [data / "robot" / name for name in ("panda.urdf", "so100.urdf", "robotiq_arg2f_85_model.urdf")]
+    shaped = sy.with_shapes(sy.load_skeleton(data / "motion" / "cmu_07_01_walk.bvh"))
+    bodies = [shaped, *(sy.load_skeleton(path) for path in robots)]
+    made = [(body.name, sy.Motion(body, [body.random_pose(k).q for k in range(20)], 24.0)) for body in bodies]
+    for name, motion in [*clips(data), *made]:
+        if name == "quadruped" or motion.skeleton.source.suffix in (".glb", ".gltf"):
+            continue  # written into copies
+        path = folder / f"new_{len(rows)}.glb"
+        sy.save_motion(motion, path)
+        errors, warnings, codes = validated(node, path)
+        frames = np.unique(np.linspace(0, len(motion) - 1, 20).astype(int))
+        ran = subprocess.run(
+            ["node", HERE / "places.mjs", node, path, json.dumps((frames / motion.fps).tolist()),
+             json.dumps(list(motion.skeleton.joint_names))],
+            capture_output=True, text=True, check=True,
+        )  # fmt: skip
+        frame = file_frame(motion.skeleton)
+        own = motion.positions()[frames] @ frame[:3, :3].T
+        off = np.linalg.norm(np.array(json.loads(ran.stdout)) - own, axis=-1).max()
+        size = size_of(motion.skeleton) * np.cbrt(np.linalg.det(frame[:3, :3]))
+        rows.append({
+            "file": name, "frames": len(motion), "joints": len(motion.skeleton), "errors": errors,
+            "warnings": warnings, "codes": codes, "off": float(off / size),
+        })  # fmt: skip
+        print(rows[-1], file=sys.stderr, flush=True)
+    return rows
+
+
 def main():
     """Write, have read, compare, and tell."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--readers", help="interpreter with bvhio and upc-pymotion")
     parser.add_argument("--blender", help="interpreter with bpy")
     parser.add_argument("--node", type=Path, help="folder with node_modules")
+    parser.add_argument("--no-browser", action="store_true", help="the validator and three.js without a browser alone")
     parser.add_argument("--pictures", type=Path, help="where screenshots go; nowhere without")
     options = parser.parse_args()
     where, data = machine(), needed_data()
@@ -241,6 +275,15 @@ def main():
                 held = [row for row in rows if row[reader][1] <= CLOSE]
                 bars.append((f"{reader}: {len(held)} of {len(rows)} clips within {CLOSE:g}", len(held) == len(rows)))
         if options.node:
+            rows = result["new"] = new_rows(data, options.node, folder)
+            head = ["new glTF of", "frames", "joints", "errors", "warnings", "off in three.js"]
+            text.append(table(head, [
+                [row["file"], row["frames"], row["joints"], row["errors"], row["warnings"], f"{row['off']:.1e}"]
+                for row in rows
+            ]))  # fmt: skip
+            bars.append(("new glTF: no error in the validator", not any(row["errors"] for row in rows)))
+            bars.append((f"new glTF in three.js within {CLOSE:g}", all(r["off"] <= CLOSE for r in rows)))
+        if options.node and not options.no_browser:
             pictures = options.pictures or folder
             pictures.mkdir(parents=True, exist_ok=True)
             rows = result["gltf"] = gltf_rows(data, options.node, folder, pictures)

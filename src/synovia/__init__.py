@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from synovia.files.verify import verify_file
     from synovia.goals import *  # noqa: F403
     from synovia.ik import GoalError, Reason, Relief, Solution, Solutions, Status
+    from synovia.ik.starts import LearnedStarts, load_starts
     from synovia.ik.targets import targets_from
     from synovia.io import load_motion, load_skeleton
     from synovia.io.bundled import bundled, bundled_names
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from synovia.io.verify import FileCheck
     from synovia.io.worlds import load_world
     from synovia.layers import Layer
+    from synovia.learning import learn_starts
     from synovia.model import Joint, Kind, Mimic, Pose, Site, Skeleton
     from synovia.model.anatomy.hands.find import hand_of
     from synovia.model.anatomy.hands.hand import Finger, Hand
@@ -93,6 +95,7 @@ if TYPE_CHECKING:
         plot_joints,
         plot_judgement,
         plot_reach,
+        plot_starts,
     )
     from synovia.retargeting import (
         Finding,
@@ -161,6 +164,7 @@ _HOMES = {
     "synovia.goals": goals.__all__,
     "synovia.facade": ("IK", "solve"),
     "synovia.ik": ("GoalError", "Reason", "Relief", "Solution", "Solutions", "Status"),
+    "synovia.ik.starts": ("LearnedStarts", "load_starts"),
     "synovia.ik.targets": ("targets_from",),
     "synovia.io": ("load_motion", "load_skeleton"),
     "synovia.io.bundled": ("bundled", "bundled_names"),
@@ -172,6 +176,7 @@ _HOMES = {
     "synovia.io.verify": ("FileCheck",),
     "synovia.io.worlds": ("load_world",),
     "synovia.layers": ("Layer",),
+    "synovia.learning": ("learn_starts",),
     "synovia.model.shapes.distances": ("Contact", "distance"),
     "synovia.model.shapes.ground": ("Ground",),
     "synovia.model.shapes.pairs": ("SelfPairs", "self_pairs"),
@@ -199,6 +204,7 @@ _HOMES = {
         "plot_joints",
         "plot_judgement",
         "plot_reach",
+        "plot_starts",
     ),
     "synovia.retargeting": (
         "Finding",
@@ -295,6 +301,7 @@ __all__ = [
     "Judgement",
     "Kind",
     "Layer",
+    "LearnedStarts",
     "LevenbergMarquardt",
     "Limit",
     "LinkFit",
@@ -359,9 +366,11 @@ __all__ = [
     "hand_landmarks",
     "hand_of",
     "judge",
+    "learn_starts",
     "load_motion",
     "load_pose",
     "load_skeleton",
+    "load_starts",
     "load_world",
     "make_problems",
     "picture",
@@ -372,6 +381,7 @@ __all__ = [
     "plot_joints",
     "plot_judgement",
     "plot_reach",
+    "plot_starts",
     "read_csv",
     "read_goals",
     "read_layers",

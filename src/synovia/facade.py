@@ -15,6 +15,7 @@ from synovia.ik.compiled import CompiledProblem, Start, Starts
 from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_deadline
 from synovia.ik.parallel import Packed, Progress, Workers, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
+from synovia.ik.starts import LearnedStarts
 from synovia.ik.status import invalid_rows
 from synovia.ik.targets import Targets, Workspace
 from synovia.kernels.layout import ATTEMPTS, COLD, MAX_STEPS, MISSED, MOST_WORK, PATIENCE
@@ -40,6 +41,8 @@ class IK(CompiledProblem):
         root: ``"fixed"`` keeps a free root where the start has it. ``"free"`` lets it move, and adds a free joint to a
             skeleton that has none (see ``ik.skeleton``). Axes such as ``"xy"``, ``"x,y,yaw"`` or ``("x", "yaw")`` let
             it move only along and about these world axes (x, y, z, roll, pitch, yaw).
+        starts: What ``sy.learn_starts`` has learned for this skeleton and these goals. Solves without a start then
+            begin at the poses that it proposes for their targets.
 
     Attributes:
         skeleton: The skeleton that is solved, with the joints that ``root`` adds.
@@ -74,9 +77,10 @@ class IK(CompiledProblem):
         *,
         tolerance: tuple[float, float] | None = None,
         root: Root = "fixed",
+        starts: LearnedStarts | None = None,
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
-        super().__init__(skeleton, goals, solver, tolerance=tolerance, root=root)
+        super().__init__(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts)
 
     def solve(
         self,
@@ -93,8 +97,8 @@ class IK(CompiledProblem):
                 transform. If only one goal takes a target, the target alone is enough. Other goals keep their own
                 targets, or those of the start. The target of a ``ClearanceGoal`` is where obstacles stand, such as
                 ``{"clearance": {"cup": transform}}``; see there.
-            start: Pose to start from, ``"rest"``, or joint values: (nq,), or some of them by joint; the rest pose
-                by default.
+            start: Pose to start from, ``"rest"``, or joint values: (nq,), or some of them by joint; by default the
+                poses that learned ``starts`` propose, if the problem has any, then the rest pose.
             deadline: Seconds after which the best pose so far is returned, with status ``MAX_STEPS`` unless it reaches
                 the goals; see ``solution.interrupted``. Loading or compiling a kernel at its first use cannot be
                 interrupted; call ``precompile()`` before.
@@ -112,6 +116,8 @@ class IK(CompiledProblem):
             if ik is not self:
                 return ik.solve(targets, start, deadline, follow=follow)
         ints, floats, first = self.ints, self.floats, self.rest
+        if self.begun is not None and start is None:
+            ints, floats = self.begun
         if follow is not False:
             _check_follow(follow, start)
             if follow:
@@ -246,7 +252,8 @@ class IK(CompiledProblem):
         kernel = self.kernel if simd is False else simd_kernel(simd, self.solver, self.reduced, self.kernel)
         if on_error not in ("raise", "skip"):
             raise InputError("on_error", value=on_error, expected="'raise' or 'skip'")
-        packed = Packed(kernel, self.ints, self.floats, simd=simd is not False)
+        ints, floats = self.begun if self.begun is not None and starts is None else (self.ints, self.floats)
+        packed = Packed(kernel, ints, floats, simd=simd is not False)
         solve = partial(self.solve_rows, progress=progress, workers=workers)
         if on_error == "skip":
             return self._solve_usable(targets, starts, packed, solve)
@@ -340,6 +347,7 @@ def solve(
     tolerance: tuple[float, float] | None = None,
     root: Root = "fixed",
     deadline: float | None = None,
+    starts: LearnedStarts | None = None,
 ) -> Solution:
     """Find the pose of a skeleton that meets goals. To solve more than once, build an ``IK``.
 
@@ -351,6 +359,7 @@ def solve(
         tolerance: As in ``IK``.
         root: As in ``IK``.
         deadline: As in ``IK.solve``; it begins once the problem is packed and its kernel loaded.
+        starts: As in ``IK``.
 
     Example:
         >>> import synovia as sy
@@ -358,7 +367,9 @@ def solve(
         >>> solution.status.name, solution.errors[0].position < 1e-3
         ('REACHED', True)
     """
-    return IK(skeleton, goals, solver, tolerance=tolerance, root=root).solve(start=start, deadline=deadline)
+    return IK(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts).solve(
+        start=start, deadline=deadline
+    )
 
 
 def _check_follow(follow: object, start: object) -> None:

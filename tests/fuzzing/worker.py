@@ -66,6 +66,10 @@ def read_model(path: Path, rng: Random) -> None:
         if motion.q.size <= WRITTEN:
             for ending in (".bvh", ".csv", ".npz"):
                 sy.save_motion(motion, out.with_suffix(ending), force=True)
+            with suppress(sy.SynoviaError):  # most are no humanoids
+                sy.save_motion(motion, out.with_suffix(".vrma"), force=True)
+            if path.suffix not in (".gltf", ".glb"):
+                sy.save_motion(motion, out.with_suffix(".glb"), force=True)
             if path.suffix in (".gltf", ".glb"):
                 for ending in (".gltf", ".glb"):
                     sy.save_motion(motion, out.with_suffix(ending), into=path, force=True)

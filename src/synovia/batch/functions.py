@@ -26,6 +26,7 @@ from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.goals.base import POSITION, ROTATION
+from synovia.ik.starts import LearnedStarts
 from synovia.ik.status import Status
 from synovia.io.csvfile import columns as joint_columns
 from synovia.io.load import load_model
@@ -83,6 +84,7 @@ class Solve:
         simd: As in ``IK.solve_many``; None to use SIMD where the solver supports it.
         threads: Number of threads; one by default, because engines run several processes. None for all cores.
         keep: Columns of the batch to keep; None for all that give no targets and no starts.
+        starts: What ``sy.learn_starts`` has learned for these goals, for rows that give no start.
     """
 
     def __init__(
@@ -96,6 +98,7 @@ class Solve:
         simd: bool | str | None = None,
         threads: int | None = 1,
         keep: Sequence[str] | None = None,
+        starts: LearnedStarts | None = None,
     ) -> None:
         """Read the model; the problem is built with the first batch."""
         self.skeleton = skeleton_of(skeleton)
@@ -103,7 +106,7 @@ class Solve:
         self._by_columns = not any(goal.takes for goal in self._goals)
         self._solver: Solver | SolverName | None = solver
         self._tolerance, self._root = tolerance, root
-        self._simd, self._threads = simd, threads
+        self._simd, self._threads, self._starts = simd, threads, starts
         if isinstance(keep, str):
             raise InputError("keep", value=keep, expected="a list of columns", hint=f"write [{keep!r}]")
         self._keep = keep
@@ -145,7 +148,7 @@ class Solve:
         if not targets.parts:
             expected = "columns of targets, such as NAME.x, NAME.y, NAME.z with the name of a joint"
             raise InputError("columns", value=list(names), expected=expected)
-        ik = IK(self.skeleton, goals, self._solver, tolerance=self._tolerance, root=self._root)
+        ik = IK(self.skeleton, goals, self._solver, tolerance=self._tolerance, root=self._root, starts=self._starts)
         simd = ik.solver.simd_kernel(ik.reduced) is not None if self._simd is None else self._simd
         return _Problem(ik, simd, targets, StartColumns.find(begins, ik.skeleton))
 

@@ -32,7 +32,7 @@ _REPORT_BUG: Final = (
 # in the order of the help; "" for commands that synovia.jobs describes
 _HOMES: Final = {
     "inspect": "show", "solve": "", "animate": "", "edit": "", "view": "view", "retarget": "", "live": "live",
-    "convert": "", "render": "", "plot": "plot", "bench": "bench", "schema": "show", "doctor": "show",
+    "convert": "", "render": "", "plot": "plot", "learn": "learn", "bench": "bench", "schema": "show", "doctor": "show",
 }  # fmt: skip
 
 

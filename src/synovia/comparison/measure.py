@@ -13,6 +13,7 @@ from synovia.comparison.problems import Problems
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.ik import Status
+from synovia.ik.starts import LearnedStarts
 from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers
 from synovia.tracking.trajectory import all_variables
@@ -100,6 +101,7 @@ def compare(
     root: str = "fixed",
     budget: float = 5.0,
     watch: Watch | None = None,
+    starts: LearnedStarts | None = None,
 ) -> Comparison:
     """Run solvers on the same problems: the separate ones from rest, and those of the path warm-started.
 
@@ -111,6 +113,7 @@ def compare(
         root: As in ``IK``.
         budget: Most seconds of one solver for the separate problems.
         watch: Called with the current task and the share of the work that is done, in [0, 1].
+        starts: Learned starts; every general solver then has a second row, in which it uses them.
 
     Returns:
         A ``Comparison``: a row of figures for each solver (``rows``), and their curves for ``plot_convergence``.
@@ -131,12 +134,18 @@ def compare(
     report: Watch = watch if watch is not None else lambda task, share: None
     rows: list[Row] = []
     ready: list[tuple[Row, IK]] = []
-    for place, solver in enumerate(chosen):
-        row = Row(_label(solver, chosen))
+    tasks: list[tuple[str | Solver, LearnedStarts | None]] = []
+    for solver in chosen:
+        tasks.append((solver, None))
+        if starts is not None and not as_solver(solver).closed:
+            tasks.append((solver, starts))
+    for place, (solver, learned) in enumerate(tasks):
+        row = Row(_label(solver, chosen) + (" + starts" if learned is not None else ""))
         rows.append(row)
-        report(f"preparing {row.solver}", 0.5 * place / len(chosen))
+        report(f"preparing {row.solver}", 0.5 * place / len(tasks))
         try:
-            ik = IK(problems.skeleton, problems.goals, as_solver(solver), tolerance=tolerance, root=root)
+            settings = as_solver(solver)
+            ik = IK(problems.skeleton, problems.goals, settings, tolerance=tolerance, root=root, starts=learned)
         except UnsupportedError as error:
             row.refused = error.what
             continue

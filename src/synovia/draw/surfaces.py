@@ -23,8 +23,8 @@ from synovia.draw.bodies import Bodies, Layer, Light, averaged, pixels_of
 from synovia.draw.camera import Camera
 from synovia.draw.triangles import Hits, depths_of, hits_of
 from synovia.model.geometry import Array, align_z, frames_to_transforms, unit
+from synovia.model.shapes.triangles import ball
 from synovia.surface.base import Part, Surface
-from synovia.surface.shapes import ball
 
 _Float = NDArray[np.floating[Any]]
 _GAMMA: Final = 2.2  # of colours in files and images, nearly

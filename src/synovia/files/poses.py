@@ -60,7 +60,8 @@ def save_pose(
         pose: The pose.
         path: The file: ``.json``; or ``.glb`` or ``.gltf`` for a copy of the model's file in this pose, with its meshes
             and clips.
-        into: For glTF: the file to copy. None for ``pose.skeleton.source``, and for the body of a bundled model.
+        into: For glTF: the file to copy. None for ``pose.skeleton.source``, and for the body of a bundled model. If the
+            skeleton came from no glTF, the file is a new one with the skeleton and the shapes of the body.
         force: Whether an existing file may be replaced.
         verify: Whether to read the file back and raise an error if joints are elsewhere; see ``sy.verify_file``.
 
@@ -68,7 +69,7 @@ def save_pose(
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         FormatError: If no file of this extension holds a pose; with ``verify``, also if the file was written and
             differs.
-        InputError: If ``into`` is missing for a glTF, or the pose belongs to another skeleton.
+        InputError: If the pose belongs to another skeleton than ``into``.
 
     Example:
         >>> import synovia as sy

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.arguments import ChecksArguments, check_kind, shown
-from synovia.errors import InputError, SynoviaError, restated
+from synovia.errors import InputError, SynoviaError, UnsupportedError, restated
 from synovia.goals import Goal, PositionGoal
 from synovia.ik.clear_branches import ClearBranches, Listed
 from synovia.ik.engine import engine_of
 from synovia.ik.interrupts import has_ended, new_scratch, raise_signal
 from synovia.ik.obstacles import Obstacles, Places
 from synovia.ik.parallel import Batch, Packed, Progress, Workers, run_rows
+from synovia.ik.starts import Learnable, LearnedStarts
 from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets, TargetWriter, Workspace, regular_rows, shape_of
 from synovia.kernels.layout import (
@@ -92,6 +93,8 @@ class CompiledProblem(ChecksArguments):
         tolerance: (position in length units, angle in radians) within which a goal is met.
         ints: The packed problem, whole numbers.
         floats: The packed problem, real numbers.
+        starts: Starts that were learned for this problem; None without.
+        begun: The packed problem with these starts, integers and numbers, for solves without a start; None without.
         moves: How far each variable of the skeleton may move in one solve, radians or length units; None for any way.
         kernel: The entry point that solves.
         clear_branches: Kernels of a closed form beside clearance goals; None without.
@@ -119,6 +122,7 @@ class CompiledProblem(ChecksArguments):
         *,
         tolerance: tuple[float, float] | None = None,
         root: Root = "fixed",
+        starts: LearnedStarts | None = None,
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
@@ -157,7 +161,8 @@ class CompiledProblem(ChecksArguments):
         self.moves = self.solver.largest_moves(self.skeleton, self.reach)
         moves = None if self.moves is None else self._solved_moves(self.moves)
         least = {} if moves is None else {LARGEST_MOVE: float(moves.min(initial=math.inf))}
-        self.ints, self.floats = pack(
+        packed = partial(
+            pack,
             self.skeleton,
             reduced,
             tolerance=self.tolerance,
@@ -168,10 +173,16 @@ class CompiledProblem(ChecksArguments):
             moves=moves,
             solver_scratch=self.method.extra_scratch(reduced.residuals, reduced.columns),
         )
+        self.ints, self.floats = packed()
         from synovia.kernels.compiler.jit import ready
 
         params = table_of(self.ints, self.floats, "params")
         self.kernel, self._miss_kernel = engine_of(self.skeleton, self.goals, reduced, self.method, params)
+        self.starts = starts
+        self.begun: tuple[Ints, Array] | None = None
+        if starts is not None:
+            self.begun = packed(learned=self._fitting(starts))
+            table_of(*self.begun, "params")[...] = params
         self.clear_branches: ClearBranches | None = None
         if plain is not None:
             listed = Listed(plain.branch_call[0], plain.ints, plain.floats, plain.branch_call[1], plain.scratch_size)
@@ -193,6 +204,23 @@ class CompiledProblem(ChecksArguments):
         if reduced.path is not None:
             self.call = _refuse_one  # one frame of a clip is no problem of its own
 
+    def _fitting(self, starts: LearnedStarts) -> tuple[dict[int, int], dict[str, Array]]:
+        """Return what learned starts add to the packed problem.
+
+        Raises:
+            InputError: If they were learned for another problem.
+            UnsupportedError: If the solver has no starts.
+        """
+        check_kind("starts", starts, LearnedStarts, "sy.load_starts(path) reads them")
+        if self.solver.closed:
+            raise UnsupportedError(
+                f"{self.solver.name} is a closed form, which has no start",
+                where="starts",
+                expected="a general solver, such as 'lm'",
+            )
+        starts.problem.require(Learnable.of(self.skeleton, self.goals, self.reduced))
+        return starts.numbers(), starts.tables()
+
     @property
     def has_reasons(self) -> bool:
         """Whether a miss gets reasons: variations of it can be solved by levels, with the same joints."""
@@ -211,13 +239,14 @@ class CompiledProblem(ChecksArguments):
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by the arguments, without scratch memory and compiled code."""
-        make = partial(type(self), tolerance=self.tolerance, root=self.root)
+        make = partial(type(self), tolerance=self.tolerance, root=self.root, starts=self.starts)
         values = self.given, self.goals, self.solver
         return (make, values) if self.obstacle_places is None else (_over, (make, values, self.obstacle_places.moved))
 
     def with_solver(self, solver: Solver) -> Self:
         """Return the same problem with other settings."""
-        new = type(self)(self.given, self.goals, solver, tolerance=self.tolerance, root=self.root)
+        starts = None if solver.closed else self.starts
+        new = type(self)(self.given, self.goals, solver, tolerance=self.tolerance, root=self.root, starts=starts)
         return new.over(self.obstacle_places)
 
     def at(self, places: Places, b: int = 0) -> Self:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from synovia.errors import InputError, UnsupportedError
 from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.obstacles import Places
-from synovia.kernels.layout import COLD, LEFT, MISSED, REFUSED, ROWS_AT, STATUS
+from synovia.kernels.layout import COLD, LEFT, MISSED, N_LEAVES, REFUSED, ROWS_AT, STATUS
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
 from synovia.solver import Solver
@@ -150,6 +150,8 @@ def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -
             hint="SIMD supports lm and dls with one goal on an arm of at most 16 joints, and fabrik with one position "
             "goal on a chain of three or more balls without limits",
         )
+    from synovia.kernels.proposals.propose import first_proposals
+
     size = solver.simd_size(reduced)
     precision = np.float32 if choice == "single" else np.float64
 
@@ -164,6 +166,9 @@ def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -
         first: int,
     ) -> int:
         """Solve a batch of problems; see ``kernels.search.multistart``."""
+        if ints[N_LEAVES]:
+            starts = np.repeat(starts, len(targets), axis=0) if len(starts) == 1 else starts.copy()
+            first_proposals(ints, floats, targets, starts)
         left = lanes(ints, floats, targets, starts, out, scratch, np.empty(size, precision))
         if left == 0:
             return len(out) << ROWS_AT

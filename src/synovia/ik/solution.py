@@ -243,7 +243,7 @@ class Solution(Pictured):
 
     @property
     def attempt(self) -> int:
-        """The attempt that led to the pose; 0 is the one from the start."""
+        """The attempt that led to the pose; 0 is the first one, from the start or from a learned one."""
         return int(self._row[WINNER])
 
     @property
@@ -426,6 +426,11 @@ class Solutions:
     def steps(self) -> NDArray[np.int64]:
         """Steps taken, (B,)."""
         return self._rows[:, STEPS].astype(np.int64)
+
+    @property
+    def attempts(self) -> NDArray[np.int64]:
+        """Attempts made, (B,)."""
+        return self._rows[:, TRIES].astype(np.int64)
 
     @property
     def q(self) -> Array:

@@ -82,10 +82,13 @@ class Format:
             few thousand bytes follow, which name all its members.
         read: Reads a file.
         write: Writes a file: ``write(content, path, force=...)``, with ``into=`` if the format ``copies``. The content
-            is a motion if the format ``holds_motions``, else a skeleton. None if the format cannot be written.
+            is a motion if the format ``holds_motions``, else a skeleton. It may return sentences about what it left
+            out. None if the format cannot be written.
         holds_motions: Whether a file can hold motions.
         holds_loops: Whether a file of motions holds the loops of their skeleton.
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
+        anew: Whether a motion can be written without such a file too; ``into`` may then be None, or a file of another
+            format that holds the body.
         read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
             the files hold their skeletons.
         read_with: Reads a file with another one that says which links may touch: ``read_with(path, pairs)``. None if
@@ -97,6 +100,8 @@ class Format:
             if its reader tells it, by the names of joints.
         write_pose: Writes a pose: ``write_pose(pose, path, into=..., force=...)``. None if the format has no poses.
         read_pose: Reads a pose of a skeleton: ``read_pose(path, skeleton)``.
+        keeps: What of a body and its motion a file keeps, for the table of formats; Markdown.
+        extra: The extra that the format needs; empty for none.
         shown_pose: Returns the rows of a pose's skeleton that a file has, and their places, (rows, 3), when nothing
             plays: ``shown_pose(path, skeleton)``.
     """
@@ -105,10 +110,11 @@ class Format:
     extensions: tuple[str, ...]
     looks_like: Callable[[bytes], bool]
     read: Callable[[Path], Contents]
-    write: Callable[..., None] | None = None
+    write: Callable[..., Iterable[str] | None] | None = None
     holds_motions: bool = False
     holds_loops: bool = False
     copies: bool = False
+    anew: bool = False
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
     read_with: Callable[[Path, Path], Contents] | None = None
     companions: Callable[[Path], Iterable[Path]] | None = None
@@ -117,6 +123,8 @@ class Format:
     write_pose: Callable[..., None] | None = None
     read_pose: Callable[[Path, Skeleton], Pose] | None = None
     shown_pose: Callable[[Path, Skeleton], tuple[list[int], Array]] | None = None
+    keeps: str = ""
+    extra: str = ""
 
     @classmethod
     def without_skeleton(
@@ -130,6 +138,7 @@ class Format:
         what: str,
         hint: str,
         lacks: Callable[[Motion], Sequence[str]] | None = None,
+        keeps: str = "",
     ) -> Format:
         """Return a format whose files have a motion, and not its skeleton.
 
@@ -142,6 +151,7 @@ class Format:
             what: Such a file, with its article, for the message that refuses to read one without a skeleton.
             hint: How to give the skeleton, for that message.
             lacks: Returns sentences about what of a motion a file cannot hold, beside its animated scale.
+            keeps: What a file keeps, for the table of formats.
         """
 
         def read(path: Path) -> NoReturn:
@@ -151,7 +161,29 @@ class Format:
             scale = [] if motion.stretch is None else ["The file cannot hold animated scale."]
             return [*scale, *(() if lacks is None else lacks(motion))]
 
-        return cls(name, extensions, looks_like, read, write, holds_motions=True, read_onto=read_onto, lacks=all_lacks)
+        return cls(
+            name, extensions, looks_like, read, write, holds_motions=True, read_onto=read_onto, lacks=all_lacks,
+            keeps=keeps,
+        )  # fmt: skip
+
+    @property
+    def reads(self) -> str:
+        """What is read from a file, for the table of formats."""
+        if self.read_onto is not None:
+            return "motion, onto a model"
+        return "skeleton, motion" if self.holds_motions else "skeleton"
+
+    @property
+    def writes(self) -> str:
+        """What is written to a file, for the table of formats; empty for nothing."""
+        if self.write is None:
+            return ""
+        if not self.holds_motions:
+            return "skeleton"
+        if self.read_onto is not None:
+            return "motion"
+        into = "into a copy or anew" if self.anew else "into a copy"
+        return f"skeleton, motion ({into})" if self.copies else "skeleton, motion"
 
     def names(self, path: Path) -> bool:
         """Return whether a file has the ending of this format."""

@@ -265,4 +265,5 @@ def frame_rate(times: Array, path: Path) -> float | None:
 FORMAT: Final = Format.without_skeleton(
     "CSV", (".csv",), lambda head: False, read_csv, write_csv,
     what="a table", hint="name its model: --model FILE, or synovia.read_csv(path, skeleton) in Python",
+    keeps="joint values by name, one row a frame",
 )  # fmt: skip

@@ -31,6 +31,7 @@ from synovia.model.root import Root
 # Modules with a FORMAT each, in the order in which content and endings are tried; imported when a file needs them.
 _MODULES: Final = (
     "bvh",
+    "gltf.vrma",
     "gltf",
     "urdf",
     "mjcf",
@@ -54,7 +55,6 @@ _ELSEWHERE: Final = {  # formats that people have, and what reads them
     ".usdc": ("USD", _BY_BLENDER),
     ".usdz": ("USD", _BY_BLENDER),
     ".blend": ("Blender", "open it with Blender, then File > Export > glTF 2.0"),
-    ".xacro": ("xacro", "expand it: xacro robot.xacro > robot.urdf"),
     ".sdf": ("SDF", "convert it to URDF, or export it as MJCF"),
 }
 _SHOWN: Final = 6  # notes in one warning

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError, install_command
 from synovia.io.base import optional_package, read_bytes
@@ -18,9 +17,9 @@ from synovia.io.gltf.container import read_document
 from synovia.io.gltf.scene import parents_of
 from synovia.model.geometry import Array
 from synovia.model.shapes.solids import ConvexHull
+from synovia.model.shapes.triangles import Faces
 from synovia.text import counted
 
-Faces = NDArray[np.int64]
 MOST_FACES: Final = 2_000_000  # of one body; this many are a hundred megabytes to send
 _LARGEST: Final = 2**28  # bytes of a mesh file
 _PART: Final = 1000  # numbers as which each part of a GLB counts at least: trimesh takes as long for it

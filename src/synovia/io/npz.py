@@ -230,4 +230,5 @@ FORMAT: Final = Format(
     write=write_npz,
     holds_motions=True,
     holds_loops=True,
+    keeps="everything, without loss and without pickle",
 )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 from synovia.arguments import check_kind
@@ -35,7 +35,8 @@ def save_motion(
         motion: The motion.
         path: The file: ``.bvh``, ``.glb``, ``.gltf``, ``.npz`` (everything, without pickle) or ``.csv`` (joint values).
         into: For glTF: the file that the skeleton came from. A copy of it gets the motion as one more clip; everything
-            else in it stays as it is. None for ``motion.skeleton.source``, and for the body of a bundled model.
+            else in it stays as it is. None for ``motion.skeleton.source``, and for the body of a bundled model. If the
+            skeleton came from no glTF, the file is a new one with the skeleton, the clip and the shapes of the body.
         force: Whether an existing file may be replaced.
         verify: Whether to read the file back in any case, and raise an error if it does not show what is in memory.
             ``sy.verify_file`` returns the figures.
@@ -43,7 +44,7 @@ def save_motion(
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         FormatError: If no format has this extension; with ``verify``, also if the file was written and differs.
-        InputError: If ``into`` is missing for a glTF, or the motion belongs to another skeleton.
+        InputError: If the motion belongs to another skeleton than ``into``.
 
     Example:
         >>> import synovia as sy
@@ -69,10 +70,10 @@ def write_motion(
     where = as_path(path)
     fmt, write = _writer(where)
     if fmt.copies:
-        write(motion, where, into=source_of(motion.skeleton, into, fmt, where), force=force)
+        said = write(motion, where, into=source_of(motion.skeleton, into, fmt, where), force=force)
     else:
-        write(motion, where, force=force)
-    notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
+        said = write(motion, where, force=force)
+    notes = [*(said or ()), *fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
     elsewhere = fmt.copies and into is not None and as_path(into) != motion.skeleton.source
     if not (verify or notes or elsewhere or motion.notes or motion.skeleton.notes or motion.stretch is not None):
         return []
@@ -99,14 +100,16 @@ def verify_motion(motion: Motion, path: str | os.PathLike[str]) -> FileCheck:
 
 def source_of(
     skeleton: Skeleton, into: str | os.PathLike[str] | None, fmt: Format, where: Path
-) -> str | os.PathLike[str]:
+) -> str | os.PathLike[str] | None:
     """Return the file to copy: ``into``, or the one that holds the body of a skeleton.
 
+    None if there is none, and the format can be written anew.
+
     Raises:
-        InputError: If there is none.
+        InputError: If there is none, and the format needs one.
     """
     source = _body_of(skeleton, fmt) if into is None else into
-    if source is None:
+    if source is None and not fmt.anew:
         what = f"a {fmt.name} needs the file that the skeleton came from"
         raise InputError(what, where=str(where), hint="pass into=that file")
     return source
@@ -121,7 +124,7 @@ def _body_of(skeleton: Skeleton, fmt: Format) -> Path | None:
     return next((path for path in beside if source.suffix.lower() == ".toml" and path.is_file()), None)
 
 
-def _writer(path: Path) -> tuple[Format, Callable[..., None]]:
+def _writer(path: Path) -> tuple[Format, Callable[..., Iterable[str] | None]]:
     """Return the format of a motion file by its extension, and its writer.
 
     Raises:

@@ -281,4 +281,5 @@ FORMAT: Final = Format.without_skeleton(
     "tracker", _ENDINGS, _looks_like, read_tracker, write_tracker,
     what="a motion for trackers",
     hint="name the robot: --model FILE, or load_motion(path, skeleton=robot) in Python",
+    keeps="joints, bodies and velocities of a robot, for trackers of robot learning",
 )  # fmt: skip

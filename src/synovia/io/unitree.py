@@ -132,4 +132,5 @@ FORMAT: Final = Format.without_skeleton(
     "Unitree CSV", (".unitree.csv",), _looks_like, read_unitree, write_unitree,
     what="a table without names of columns",
     hint="name the robot: --model FILE, or load_motion(path, skeleton=robot) in Python", lacks=_lacks,
+    keeps="base and joints in Unitree's order, without names and rate",
 )  # fmt: skip

@@ -22,9 +22,12 @@ MAX_DEPTH: Final = 1000  # nested elements; no real file has more
 MAX_ELEMENTS: Final = 200_000  # half a second and a hundred megabytes; a humanoid has two thousand
 _LONGEST_CONTENT: Final = 1000  # letters
 HUGE: Final = 1e9  # metres, radians or kilograms; a larger number is a mistake and makes kinematics inaccurate
-XACRO_HINT: Final = "this is a xacro source; run `xacro robot.urdf.xacro > robot.urdf` first"
 _BEFORE_XML: Final = re.compile(rb"(?:\xef\xbb\xbf|\s)*")
 _BEFORE_ROOT: Final = re.compile(r"[\s\ufeff]*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*", re.DOTALL)
+
+
+class UnexpandedError(FormatError):
+    """A part of a file is written in a macro language."""
 
 
 @dataclass(slots=True)
@@ -94,7 +97,10 @@ class Element:
         if value is None or not value.strip():
             raise self.error(f"<{self.tag}> has no {name}", value=value, expected=f'{name}="..." with a value')
         if "${" in value or "$(" in value:
-            raise self.error(f"{name} of <{self.tag}> holds an unexpanded expression", value=value, hint=XACRO_HINT)
+            raise UnexpandedError(
+                f"{name} of <{self.tag}> holds an unexpanded expression", where=self.place, value=value,
+                hint="this is a xacro source; run `xacro robot.urdf.xacro > robot.urdf` first",
+            )  # fmt: skip
         return value
 
     def numbers(

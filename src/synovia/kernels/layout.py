@@ -29,7 +29,9 @@ N_SLOTS, N_FOUND = 29, 30  # contacts that clearance goals keep; scratch memory 
 N_PLACED, N_CORNERS, N_FACES, N_EDGES = 31, 32, 33, 34  # rows of scratch memory for a pair of shapes
 N_LOOPS, N_MONOMIALS, N_TIED, N_TIED_ROWS, N_TIED_COLUMNS, N_TIED_Q = 35, 36, 37, 38, 39, 40  # of loops
 N_TIED_VARIABLES, N_CLOSING = 41, 42  # of loops: variables; scratch memory of the step that closes them
-INT_HEAD = 43  # the starts of all tables follow, see ``STARTS``
+N_LEAVES, N_PROPOSALS, N_PROPOSAL = 43, 44, 45  # of learned starts: leaves, rows of all leaves, numbers of a row
+PROPOSAL_FORM, PROPOSED_FIRST = 46, 47  # of learned starts: bits, see below; 1 if the first attempt begins at one
+INT_HEAD = 48  # the starts of all tables follow, see ``STARTS``
 NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
 
 # --- A problem: the head of its floats -------------------------------------------------------------------------------
@@ -338,6 +340,15 @@ TIE_DATA_WIDTH = 27
 MONOMIAL_ROW, POWER = 0, 1  # row of the tree whose joint value is raised to the power
 MONOMIAL_WIDTH = 2
 
+# --- Learned starts, see ``proposals.propose`` ------------------------------------------------------------------------
+FREE_TURN, FREE_TWIST = 1, 2  # bits of PROPOSAL_FORM: the first joint, the last joint is found from the target
+DIVIDES_BY, FIRST_PROPOSAL = 0, 1  # of a node: a feature; of the leaf with this number: its first row
+NODE_NUMBERS = 2
+SEEN_ROTATION = 0  # first two columns of the last row's rotation without its own joint, as they were seen
+SEEN_TURN = 6  # value of the first joint less the azimuth of the target
+PROPOSED_Q = 7  # of all variables
+MOST_FEATURES = 36  # of four positions and rotations
+
 # --- Pursuit: settings of ``pursuit.follow`` ------------------------------------------------------------------------
 PURSUIT_STEPS = 0  # most steps of a frame
 PURSUIT_SETTLED = 1  # a frame ends after a step of at most so much (radians, reaches)
@@ -372,6 +383,7 @@ COUNTS: Final = {  # the integers of the head that count rows and columns
     "placed": N_PLACED, "corners": N_CORNERS, "faces": N_FACES, "edges": N_EDGES, "loops": N_LOOPS,
     "monomials": N_MONOMIALS, "tied": N_TIED, "tied_rows": N_TIED_ROWS, "tied_columns": N_TIED_COLUMNS,
     "tied_q": N_TIED_Q, "tied_variables": N_TIED_VARIABLES, "closing": N_CLOSING,
+    "leaves": N_LEAVES, "proposals": N_PROPOSALS, "proposal": N_PROPOSAL,
 }  # fmt: skip
 
 # A skeleton with goals, as the solvers read it. "tree.ints" is the table ``ints`` of ``problem.tree``.
@@ -412,6 +424,10 @@ PROBLEM: Final = (
     Table("loops.data", ("loops", TIE_DATA_WIDTH)),
     Table("loops.monomials", ("monomials", MONOMIAL_WIDTH), integers=True),  # of couplings
     Table("loops.coefficients", ("monomials",)),
+    # learned starts, a binary tree in a heap and the proposals of its leaves, see ``proposals.propose``
+    Table("learned.nodes", ("leaves", NODE_NUMBERS), integers=True),
+    Table("learned.borders", ("leaves",)),  # value of the feature at which each node divides
+    Table("learned.rows", ("proposals", "proposal")),
 )
 # Scratch memory of one thread
 WORK: Final = (

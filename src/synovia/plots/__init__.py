@@ -3,6 +3,7 @@
 from synovia.plots.clearance import plot_clearance
 from synovia.plots.clips import plot_errors, plot_feet, plot_joints, plot_judgement
 from synovia.plots.models import plot_convergence, plot_reach
+from synovia.plots.starts import plot_starts
 
 __all__ = [
     "plot_clearance",
@@ -12,4 +13,5 @@ __all__ = [
     "plot_joints",
     "plot_judgement",
     "plot_reach",
+    "plot_starts",
 ]

@@ -30,6 +30,7 @@ def pack(
     params: Mapping[int, float],
     moves: Array | None = None,
     solver_scratch: int = 0,
+    learned: tuple[Mapping[int, int], Mapping[str, Array]] = ({}, {}),
 ) -> tuple[Ints, Array]:
     """Return the problem as two arrays: a head, the starts of all tables, then the tables of ``kernels.layout``.
 
@@ -45,6 +46,7 @@ def pack(
         params: Parameters of the solver, by their indices.
         moves: (k,) largest move of each variable, radians or reaches; None for no bounds.
         solver_scratch: Size of the solver's own scratch memory (``Solver.extra_scratch``), in numbers.
+        learned: Integers of the head and tables of learned starts.
     """
     from synovia.kernels.goals.general import TERMS
 
@@ -75,6 +77,7 @@ def pack(
         layout.ATTEMPTS: attempts,
         layout.SEED: seed,
         layout.PATIENCE: patience,
+        **learned[0],
     }
     params_row = np.zeros(layout.PARAMS_WIDTH)
     for index, value in params.items():
@@ -113,6 +116,7 @@ def pack(
         }  # fmt: skip
     if (loops := reduced.loops) is not None:
         tables |= loops.tables
+    tables |= learned[1]
     reals = {
         layout.TOLERANCE: tolerance[0],
         layout.TOLERANCE_ANGLE: tolerance[1],

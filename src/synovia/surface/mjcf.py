@@ -17,8 +17,8 @@ import numpy as np
 from synovia.io.mjcf.model import read_model
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, quat_to_matrix
+from synovia.model.shapes.triangles import ball, box, capsule, cylinder
 from synovia.surface.base import Colour, Faces, Part, Surface, colour_of, limited, rigid_part
-from synovia.surface.shapes import ball, box, capsule, cylinder
 
 _SHOWN: Final = 2  # the last group that is shown
 _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = range(2, 8)  # numbers of mjtGeom

@@ -19,8 +19,8 @@ from synovia.io.urdf.shapes import mesh_file, origin_of
 from synovia.io.xmltree import Element, parse
 from synovia.model import MAX_JOINTS, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.shapes.triangles import ball, box, capsule, cylinder
 from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, rigid_part
-from synovia.surface.shapes import ball, box, capsule, cylinder
 
 _NAMED: Final = 4  # missing files that a note names for each reason; it counts the others
 

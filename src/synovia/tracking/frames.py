@@ -19,6 +19,7 @@ from synovia.kernels.layout import (
     MAX_STEPS,
     MISSED,
     PATIENCE,
+    PROPOSED_FIRST,
     ROWS_AT,
     STATUS,
     STEPS,
@@ -98,9 +99,12 @@ class _Track:
         self.scratch = new_scratch(ik.scratch_size)
         self._ik, self._table, self._first, self._targets = ik, table, first, targets
         self._all = ik.ints  # settings with all attempts
-        self._single = ik.ints
+        if ik.begun is not None:  # a restart begins at the poses that were learned, but a frame at the one before it
+            self._all, self._numbers = ik.begun[0].copy(), ik.begun[1]
+            self._all[PROPOSED_FIRST] = 0
+        self._single = self._all
         if not ik.method.supports_priorities:
-            self._single = ik.ints.copy()
+            self._single = self._all.copy()
             self._single[ATTEMPTS], self._single[PATIENCE] = 1, ik.ints[MAX_STEPS]
             self._single[MAX_STEPS] *= min(_LONGER, int(ik.ints[ATTEMPTS]))
 
@@ -140,7 +144,7 @@ class _Track:
             (the frame after the last solved one, whether that one missed).
         """
         if self._starts is None and self._references is None and self._ik.obstacle_places is None:
-            return self._run_part(ints, self._ik.floats, known, frame, last)
+            return self._run_part(ints, self._numbers, known, frame, last)
         for k in range(frame, last):
             floats, before = self._floats(k), max(k - 1, 0)
             if self._starts is None or k == 0:

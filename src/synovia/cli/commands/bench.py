@@ -56,6 +56,10 @@ class Bench(Looped):
         default=20_000, help=f"Ticks of each body, for {SERVO}.", kind=Number(100, 10**8, whole=True), metavar="N"
     )
     budget: float = option(default=5.0, help="Time limit for each solver.", kind=Number(0.01), metavar="SECONDS")
+    starts: Path | None = option(
+        default=None, help="Learned starts ('synovia learn'): each general solver runs with them and without.",
+        kind=File(), metavar="NPZ",
+    )  # fmt: skip
     plot: Path | None = option(
         default=None, help="Plot the error by step; needs the extra [plot].", kind=File(), metavar="PNG"
     )
@@ -75,11 +79,13 @@ def bench(given: Bench) -> None:
         _bench_servo(given)
         return
     from synovia.comparison import compare, make_problems
+    from synovia.ik.starts import load_starts
 
     if given.plot is not None:  # before minutes of work
         from synovia.plots.style import check_plot
 
         check_plot(given.plot, force=given.force)
+    starts = None if given.starts is None else load_starts(given.starts)
     made = make_problems(
         body_of(given.file, Terminal(), loops=given.loops),
         given.joint,
@@ -95,6 +101,7 @@ def bench(given: Bench) -> None:
             root=given.root,
             budget=given.budget,
             watch=lambda what, share: bar(share, text=what),
+            starts=starts,
         )
     if all(row.refused is not None for row in result.rows):
         raise UnsupportedError(f"no solver supports these goals: {result.rows[0].refused}", where=given.file)

@@ -24,6 +24,9 @@ def _shown(path: Path, motion: Motion) -> Shown:
     return Shown(rows[:count], back.positions()[:, last[:count]], back.times, problems)
 
 
-FORMAT = Format("BVH", (".bvh",), looks_like, read, write_bvh, holds_motions=True, shown=_shown)
+FORMAT = Format(
+    "BVH", (".bvh",), looks_like, read, write_bvh, holds_motions=True, shown=_shown,
+    keeps="hierarchy, channels in any order, positions and rotations of every joint, rate",
+)  # fmt: skip
 
 __all__ = ["FORMAT", "write_bvh"]

@@ -15,7 +15,7 @@ from typing import Final
 from synovia.io.base import Contents, Format
 from synovia.io.gltf.animation import read_animations
 from synovia.io.gltf.clips import Clips
-from synovia.io.gltf.container import linked_files, looks_like, read_document
+from synovia.io.gltf.container import EXTENSIONS, linked_files, looks_like, read_document
 from synovia.io.gltf.scene import read_scene
 from synovia.io.gltf.write import read_gltf_pose, shown_clip, shown_pose, write_gltf, write_gltf_pose
 
@@ -47,15 +47,18 @@ def _read(path: Path) -> Contents:
 
 FORMAT: Final = Format(
     name="glTF",
-    extensions=(".gltf", ".glb", ".vrm"),
+    extensions=EXTENSIONS,
     looks_like=looks_like,
     read=_read,
     write=write_gltf,
     holds_motions=True,
     copies=True,
+    anew=True,
     companions=linked_files,
     shown=shown_clip,
     write_pose=write_gltf_pose,
     read_pose=read_gltf_pose,
     shown_pose=shown_pose,
+    keeps="nodes, skins, all interpolations, sparse and external buffers, animated scale; roles of a VRM; in a copy"
+    " everything else, in a new file the shapes of the body",
 )

@@ -18,7 +18,7 @@ _WIDTHS: Final = {"translation": 3, "rotation": 4, "scale": 3}
 _OTHERS: Final = {"weights": "morph targets (such as faces)", "pointer": "properties of extensions"}
 _NOTED: Final = 3  # other channels that are named one by one
 _INTERPOLATIONS: Final = ("STEP", "LINEAR", "CUBICSPLINE")
-_WRITER: Final = "Synovia"
+WRITER: Final = "Synovia"
 _NEAR: Final = 1e-9  # radians between keys; for smaller angles, rounding spoils the sine that slerp divides by
 _UNIT: Final = 0.1  # tolerance of a key's length: 8-bit quaternions are off by 0.01
 
@@ -108,12 +108,12 @@ class Animation:
     def written(self) -> bool:
         """Whether Synovia wrote it into the file (``mark_written``)."""
         extras: Any = self.place.data.get("extras")
-        return isinstance(extras, dict) and cast("dict[str, Any]", extras).get("generator") == _WRITER
+        return isinstance(extras, dict) and cast("dict[str, Any]", extras).get("generator") == WRITER
 
 
 def mark_written(animation: dict[str, Any]) -> None:
     """Mark the JSON of a new animation as written by Synovia, so that it is told from those that were there."""
-    animation["extras"] = {"generator": _WRITER}
+    animation["extras"] = {"generator": WRITER}
 
 
 def read_animations(document: Document, row_of: dict[int, int]) -> list[Animation]:

@@ -16,6 +16,7 @@ from synovia.errors import FileError, FormatError, UnsupportedError
 from synovia.io.base import LARGEST_FILE, most_numbers, read_bytes
 from synovia.io.gltf.fields import Element
 
+EXTENSIONS: Final = (".gltf", ".glb", ".vrm")
 MAGIC: Final = b"glTF"
 JSON_CHUNK: Final = 0x4E4F534A
 BIN_CHUNK: Final = 0x004E4942

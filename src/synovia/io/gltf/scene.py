@@ -78,7 +78,7 @@ def read_scene(document: Document) -> Scene:
     skins = document.root.items("skins")
     table = read_table(document.root, len(nodes))
     joints = {node for skin in skins for node in skin.indices("joints", len(nodes), "node")}
-    joints |= table.roles.keys() if joints else set()
+    joints |= table.roles.keys() if joints or table.alone else set()
     wanted = joints or set(default_scene(document.root, nodes))
     kept = _with_ancestors(document.root, wanted, above)
     order = _parents_first(kept, above)

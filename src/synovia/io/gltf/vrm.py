@@ -1,7 +1,8 @@
-"""The table of humanoid bones in a VRM file: which node is which part of the body.
+"""The table of humanoid bones in a VRM file, or in a VRM animation: which node is which part of the body.
 
 References:
-    VRM Consortium, *VRM 0.0*, ``VRM.humanoid``; *VRM 1.0*, ``VRMC_vrm.humanoid``.
+    VRM Consortium, *VRM 0.0*, ``VRM.humanoid``; *VRM 1.0*, ``VRMC_vrm.humanoid``; *VRM animation 1.0*,
+    ``VRMC_vrm_animation.humanoid``.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from synovia.io.gltf.fields import Element
 from synovia.model.anatomy.names import FINGERS
 from synovia.text import listed
 
+ANIMATION: Final = "VRMC_vrm_animation"
 _CAPITAL: Final = re.compile(r"(?=[A-Z])")
 _ENDS: Final = {"metacarpal": 1, "proximal": 1, "intermediate": 2, "distal": 3}  # bones of a finger, from the hand
 _THUMB: Final = {"metacarpal": 1, "proximal": 2, "distal": 3}  # those of the thumb since version 1
@@ -25,11 +27,13 @@ class Table(NamedTuple):
         roles: Part of the body by node.
         forward: Axis that the body faces: the version of the format fixes it; None for a file without the table.
         notes: Sentences about bones that were not kept.
+        alone: Whether the bones are all joints of the file, as in a VRM animation, which has no skin.
     """
 
     roles: dict[int, str]
     forward: str | None
     notes: tuple[str, ...]
+    alone: bool = False
 
 
 def read_table(root: Element, count: int) -> Table:
@@ -43,7 +47,10 @@ def read_table(root: Element, count: int) -> Table:
         FormatError: If the table has another structure than the format defines.
     """
     extensions = root.child("extensions")
-    latest, first = (None if extensions is None else extensions.child(name) for name in ("VRMC_vrm", "VRM"))
+    names = ("VRMC_vrm", "VRM", ANIMATION)
+    latest, first, clip = (None if extensions is None else extensions.child(name) for name in names)
+    alone = latest is None and first is None and clip is not None
+    latest = clip if alone else latest
     if latest is not None:
         pairs, forward = _bones_of_1(latest), "z"
     elif first is not None:
@@ -59,7 +66,7 @@ def read_table(root: Element, count: int) -> Table:
         elif role not in roles.values():
             roles[node] = role
     notes = (f"Humanoid bones {listed(lost)} have no node of their own and were not kept.",) if lost else ()
-    return Table(roles, forward, notes)
+    return Table(roles, forward, notes, alone)
 
 
 def _bones_of_0(extension: Element) -> list[tuple[str, Any]]:
@@ -76,6 +83,15 @@ def _bones_of_1(extension: Element) -> list[tuple[str, Any]]:
     if bones is None:
         return []
     return [(name, found.data.get("node")) for name in bones.data if (found := bones.child(name)) is not None]
+
+
+def bone_of(role: str) -> str:
+    """Return the bone of version 1 that has a role, such as ``"leftIndexProximal"`` of ``"left_index_1"``."""
+    words = role.split("_")
+    if len(words) == 3 and words[2].isdigit():
+        ends = _THUMB if words[1] == "thumb" else {end: k for end, k in _ENDS.items() if end != "metacarpal"}
+        words[2] = next(end for end, number in ends.items() if number == int(words[2]))
+    return words[0] + "".join(word.capitalize() for word in words[1:])
 
 
 def _role(bone: str, *, since_1: bool) -> str:

@@ -1,4 +1,4 @@
-"""Write a motion as a new clip, or a pose, into a copy of the glTF file that its skeleton came from.
+"""Write a motion as a new clip, or a pose, into a copy of the glTF file that its skeleton came from, or into a new one.
 
 Nothing else in the copy changes. Functions that read such a file back are here, too.
 """
@@ -15,9 +15,10 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.io.base import Shown, as_path, as_utf8, write_bytes
+from synovia.io.base import Shown, as_path, as_utf8, read_bytes, write_bytes
 from synovia.io.gltf.animation import mark_written, read_animations
-from synovia.io.gltf.container import BIN_CHUNK, JSON_CHUNK, MAGIC, Document, read_document
+from synovia.io.gltf.container import BIN_CHUNK, EXTENSIONS, JSON_CHUNK, MAGIC, Document, looks_like, read_document
+from synovia.io.gltf.fresh import Fresh, below_frame
 from synovia.io.gltf.scene import Rest, Scene, node_places, over_time, read_scene
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rigid, same_side
@@ -28,9 +29,9 @@ _STILL: Final = 1e-7  # rounding of float32: a property that differs from rest b
 
 
 def write_gltf(
-    motion: Motion, path: str | os.PathLike[str], *, into: str | os.PathLike[str], force: bool = False
-) -> None:
-    """Write a copy of a glTF or GLB file with a motion of its skeleton as a new clip.
+    motion: Motion, path: str | os.PathLike[str], *, into: str | os.PathLike[str] | None = None, force: bool = False
+) -> tuple[str, ...]:
+    """Write a copy of a glTF or GLB file with a motion of its skeleton as a new clip, or a new file (``fresh.py``).
 
     The clip has the local translations and rotations of the nodes in float32, with one key a frame. They put every
     joint where it is in the motion, and turn it as there. Below a nonuniform scale, whose bones change their length in
@@ -41,28 +42,40 @@ def write_gltf(
     Args:
         motion: The motion. Its skeleton is that of ``into``, with or without an added free root.
         path: The file to write: JSON for ``.gltf``, else one binary file (GLB).
-        into: The file to copy.
+        into: The file to copy; None, or a file of another format, for a new file with the skeleton and the shapes of
+            the body.
         force: Whether an existing file may be replaced.
+
+    Returns:
+        Sentences about what was not written.
 
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
         FormatError: If ``into`` is not a usable glTF.
         InputError: If the motion has no frames or belongs to another skeleton.
     """
-    source, target = as_path(into), as_path(path)
+    target = as_path(path)
     if not len(motion):
         raise InputError("motion has no frames", where=str(target), expected="at least one")
     as_utf8(motion.name, str(target))
+    source = _copied(into)
+    if source is None:
+        new = Fresh(motion.skeleton, target.stem)
+        clip = NewClip(new.content, motion.name, motion.times, 0, bytes(new.data) + bytes(-len(new.data) % 4))
+        for (row, what), values in node_tracks(motion, new.scene).items():
+            clip.add_track(row, what, values)
+        write_new(new.content, bytes(clip.data), target, force=force)
+        return new.notes
     document = read_document(source)
-    scene = read_scene(document)
+    scene = below_frame(read_scene(document), document, motion.skeleton)
     tracks = node_tracks(motion, scene)
     content, chunk = _parts(document)
     buffers = document.root.items("buffers")
     binary = target.suffix.lower() != ".gltf"
     if binary and chunk:  # buffer 0 has the chunk, so the clip goes to its end
-        clip = _Clip(content, motion.name, motion.times, 0, chunk + bytes(-len(chunk) % 4))
+        clip = NewClip(content, motion.name, motion.times, 0, chunk + bytes(-len(chunk) % 4))
     else:
-        clip = _Clip(content, motion.name, motion.times, len(buffers))
+        clip = NewClip(content, motion.name, motion.times, len(buffers))
     nodes = {row: node for node, row in scene.row_of.items()}
     for (row, what), values in tracks.items():
         node = nodes[row]
@@ -74,19 +87,39 @@ def write_gltf(
     else:
         content.setdefault("buffers", []).append({"byteLength": len(clip.data), "uri": _data_uri(clip.data)})
     _write(content, chunk, source, target, force=force)
+    return ()
+
+
+def _copied(into: str | os.PathLike[str] | None) -> Path | None:
+    """Return the file to copy; None for a file of another format, as a body may have.
+
+    Raises:
+        FileError: If a file without the ending of the format does not exist.
+    """
+    if into is None:
+        return None
+    path = as_path(into)
+    return path if path.suffix.lower() in EXTENSIONS or looks_like(read_bytes(path)[:4096]) else None
+
+
+def write_new(content: dict[str, Any], chunk: bytes, target: Path, *, force: bool) -> None:
+    """Write a new file with one buffer."""
+    content["buffers"] = [{"byteLength": len(chunk)}]
+    _write(content, chunk, target, target, force=force)
 
 
 def write_gltf_pose(
-    pose: Pose, path: str | os.PathLike[str], *, into: str | os.PathLike[str], force: bool = False
+    pose: Pose, path: str | os.PathLike[str], *, into: str | os.PathLike[str] | None = None, force: bool = False
 ) -> None:
-    """Write a copy of a glTF or GLB file whose nodes have a pose of its skeleton.
+    """Write a copy of a glTF or GLB file whose nodes have a pose of its skeleton, or a new file (``fresh.py``).
 
     Its clips stay as they are; programs that play none show the pose.
 
     Args:
         pose: The pose. Its skeleton is that of ``into``, with or without an added free root.
         path: The file to write: JSON for ``.gltf``, else one binary file (GLB).
-        into: The file to copy.
+        into: The file to copy; None, or a file of another format, for a new file with the skeleton and the shapes of
+            the body.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -94,10 +127,17 @@ def write_gltf_pose(
         FormatError: If ``into`` is not a usable glTF.
         InputError: If the pose belongs to another skeleton.
     """
-    source, target = as_path(into), as_path(path)
+    target, motion = as_path(path), Motion(pose.skeleton, pose.q[None], 1.0, name="pose")
+    source = _copied(into)
+    if source is None:
+        new = Fresh(pose.skeleton, target.stem)
+        for (row, what), values in node_tracks(motion, new.scene, what="pose").items():
+            new.content["nodes"][row][what] = values[0].tolist()
+        write_new(new.content, bytes(new.data), target, force=force)
+        return
     document = read_document(source)
-    scene = read_scene(document)
-    tracks = node_tracks(Motion(pose.skeleton, pose.q[None], 1.0, name="pose"), scene, what="pose")
+    scene = below_frame(read_scene(document), document, pose.skeleton)
+    tracks = node_tracks(motion, scene, what="pose")
     content, chunk = _parts(document)
     nodes = {row: node for node, row in scene.row_of.items()}
     for (row, what), values in tracks.items():
@@ -118,7 +158,8 @@ def read_gltf_pose(path: Path, skeleton: Skeleton) -> Pose:
         FormatError: If it is not a usable glTF.
         InputError: If it has other joints.
     """
-    scene = read_scene(read_document(path))
+    document = read_document(path)
+    scene = below_frame(read_scene(document), document, skeleton)
     rest = Rest(scene)
     rows, extra = _same_joints(skeleton, scene, str(path), what="pose"), len(skeleton) - len(scene.names)
     local = np.tile(np.eye(4), (len(scene.names), 1, 1))
@@ -144,14 +185,15 @@ def read_gltf_pose(path: Path, skeleton: Skeleton) -> Pose:
 
 def shown_pose(path: Path, skeleton: Skeleton) -> tuple[list[int], Array]:
     """Return the rows of a skeleton that a file has, and the places of their nodes, (rows, 3), when no clip plays."""
-    scene = read_scene(read_document(path))
+    document = read_document(path)
+    scene = below_frame(read_scene(document), document, skeleton)
     return _same_joints(skeleton, scene, str(path), what="pose"), node_places(scene, {}, 1)[0]
 
 
 def shown_clip(path: Path, motion: Motion) -> Shown:
     """Return where the clip that was written last into a file puts the joints of a motion, at its keys."""
     document = read_document(path)
-    scene = read_scene(document)
+    scene = below_frame(read_scene(document), document, motion.skeleton)
     clip = [each for each in read_animations(document, scene.row_of) if each.written][-1]
     times = np.unique(np.concatenate([track.times for track in clip.tracks.values()]))
     local = {key: track.sample(times) for key, track in clip.tracks.items()}
@@ -296,7 +338,7 @@ def _as_parts(node: dict[str, Any], scene: Scene, row: int) -> None:
         node["scale"] = scene.scale[row].tolist()
 
 
-class _Clip:
+class NewClip:
     """A new animation: its JSON, and the bytes of its accessors.
 
     Args:

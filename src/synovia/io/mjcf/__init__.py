@@ -13,6 +13,9 @@ FORMAT: Final = Format(
     lambda head: root_is("mujoco", head),
     lambda path: Contents(read_skeleton(path)),
     companions=companions,
+    keeps="bodies, joints, ranges, masses, sites as frames that goals can name, loops and couplings, shapes; meshes may"
+    " be missing",
+    extra="mujoco",
 )
 
 __all__ = ["FORMAT"]

@@ -104,4 +104,5 @@ FORMAT: Final = Format.without_skeleton(
     "AMASS", (), _looks_like, read_amass,
     what="a clip of AMASS",
     hint="name your SMPL model: --model SMPLH.npz, or load_motion(path, skeleton='SMPLH.npz') in Python",
+    keeps="rotations, path, rate, shape of the body",
 )  # fmt: skip

@@ -138,4 +138,5 @@ FORMAT: Final = Format(
         or (head.startswith(b"PK") and b"kintree_table.npy" in head and b"J_regressor" in head)
     ),
     read=_read,
+    keeps="joints, in the shape of the body of a clip",
 )

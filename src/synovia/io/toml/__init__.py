@@ -50,6 +50,7 @@ FORMAT = Format(
     lambda path: Contents(read_skeleton(path)),
     write=write_skeleton,
     companions=lambda path: [path.with_suffix(".glb")],  # the surface
+    keeps="all data of a skeleton, for models written by hand",
 )
 
 __all__ = ["FORMAT", "parse_skeleton", "read_skeleton", "skeleton_text", "write_skeleton"]

@@ -8,11 +8,13 @@ from synovia.io.xmltree import root_is
 
 FORMAT: Final = Format(
     "URDF",
-    (".urdf",),
+    (".urdf", ".xacro"),
     lambda head: root_is("robot", head),
     lambda path: Contents(read_skeleton(path)),
     read_with=lambda path, pairs: Contents(read_skeleton(path, pairs)),
     companions=companions,
+    keeps="links, all joint types, limits, velocity limits, mimic, masses, collision shapes;"
+    " meshes are shown on the live page and in pictures; sources of xacro where `xacro` is installed",
 )
 
 __all__ = ["FORMAT"]

@@ -8,7 +8,9 @@ Shapes are those of <collision>. A mesh counts as its convex hull; its file is o
 kinematics does not need it. Pairs of links that may touch come from an SRDF file (``srdf.py``). Transmissions, sensors,
 inertia tensors, friction and damping are skipped. The notes of the skeleton list what would bind the motion and is not
 kept: soft limits, closed loops and couplings of extensions, couplings without a leader, macros that were not expanded.
-As in Bullet, limits whose lower value is above the upper one are no limits, and joints of type spherical are balls.
+As in Bullet, limits whose lower value is above the upper one are no limits, and joints of type spherical are balls. As
+in Drake, a parent link ``world`` need not be defined. Sources of the macro language xacro are expanded by the program
+``xacro`` (``xacro.py``).
 
 References:
     https://wiki.ros.org/urdf/XML/link and https://wiki.ros.org/urdf/XML/joint
@@ -27,9 +29,10 @@ import numpy as np
 
 from synovia.errors import FormatError, SynoviaError, did_you_mean
 from synovia.io.base import NO_SHAPES, immovable_note, read_bytes
+from synovia.io.urdf import xacro
 from synovia.io.urdf.shapes import Collisions, mesh_places, origin_of
 from synovia.io.urdf.srdf import beside, read_pairs
-from synovia.io.xmltree import XACRO_HINT, Element, parse
+from synovia.io.xmltree import Element, UnexpandedError, parse
 from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
 from synovia.model.address import LINK
 from synovia.model.geometry import LONGEST, Array, align_z, as_direction, rigid
@@ -43,6 +46,7 @@ if TYPE_CHECKING:
 LARGEST_FILE: Final = 2**27  # bytes; shapes are in separate files
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
 _SOURCES: Final = ("xacro:include", "xacro:macro", "xacro:if", "xacro:unless")  # only a file of macros has these
+_WORLD: Final = "world"  # a link that need not be defined
 _SCALAR: Final = ("revolute", "continuous", "prismatic")  # types with one axis and one value
 _LIMITED: Final = ("revolute", "prismatic")
 _KINDS: Final = {
@@ -78,13 +82,39 @@ def read_skeleton(path: Path, srdf: Path | None = None) -> Skeleton:
         FileError: If it cannot be read.
         FormatError: If it is malformed, or its links and joints do not form a tree; the message names the line.
     """
+    data = read_bytes(path, most=LARGEST_FILE)
+    program = xacro.program()
+    if path.name.endswith(xacro.ENDING) and program is not None:
+        return _skeleton(path, xacro.expanded(path, program, most=LARGEST_FILE), srdf, expanded=True)
+    try:
+        return _skeleton(path, data, srdf)
+    except UnexpandedError as error:
+        if program is None:
+            raise FormatError(error.what, where=error.where, value=error.value, hint=xacro.hint(str(path))) from error
+    return _skeleton(path, xacro.expanded(path, program, most=LARGEST_FILE), srdf, expanded=True)
+
+
+def _skeleton(path: Path, data: bytes, srdf: Path | None, *, expanded: bool = False) -> Skeleton:
+    """Return the skeleton of a robot; see ``read_skeleton``.
+
+    Args:
+        path: The file.
+        data: Its content.
+        srdf: As there.
+        expanded: Whether the content is what xacro made of the file, in which lines are others.
+
+    Raises:
+        UnexpandedError: If it needs macros that were not expanded.
+    """
     most = {"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS}  # transmissions name joints again
-    robot = parse(read_bytes(path, most=LARGEST_FILE), str(path), root="robot", most=most)
+    robot = parse(data, f"{path} (expanded)" if expanded else str(path), root="robot", most=most)
     macros = _macros(robot)
     try:
         links = _links(robot)
         edges = _edges(robot, links)
         root = _root(robot, links, edges)
+    except UnexpandedError:
+        raise
     except FormatError as error:
         if macros:  # the cause of the other error
             raise _unexpanded(macros[0]) from error
@@ -173,9 +203,9 @@ def _macros(robot: Element) -> list[Element]:
     return found
 
 
-def _unexpanded(macro: Element) -> FormatError:
+def _unexpanded(macro: Element) -> UnexpandedError:
     """Return the error for a macro that the robot needs."""
-    return macro.error(f"holds an unexpanded macro <{macro.tag}>", hint=XACRO_HINT)
+    return UnexpandedError(f"holds an unexpanded macro <{macro.tag}>", where=macro.place)
 
 
 def _macro_notes(macros: list[Element]) -> list[str]:
@@ -282,7 +312,16 @@ def _links(robot: Element) -> dict[str, Element]:
             links[name] = element
     if not links:
         raise robot.error("robot has no link", expected="at least one <link>")
+    if _WORLD not in links and any(_hangs_from_world(element) for element in robot.children):
+        links[_WORLD] = Element("link", {"name": _WORLD}, robot.file, robot.line, notes=robot.notes)
+        robot.notes[f"There is no link {_WORLD!r}, from which a joint hangs; it was added."] = None
     return links
+
+
+def _hangs_from_world(element: Element) -> bool:
+    """Return whether an element is a joint whose parent is the world."""
+    ends = [child.attributes.get("link") for child in element.children if child.tag == "parent"]
+    return element.tag == "joint" and ends[:1] == [_WORLD]
 
 
 def _edges(robot: Element, links: dict[str, Element]) -> list[_Edge]:
@@ -445,7 +484,9 @@ def _inertia(link: Element) -> tuple[float, Array]:
         return 0.0, np.zeros(3)
     element = inertial.only("mass")
     if element is None:
-        raise inertial.error("<inertial> has no <mass>", hint='add <mass value="..."/> or remove <inertial>')
+        name = link.attributes.get("name", "")
+        link.notes[f"The <inertial> of link {name!r} has no <mass>, which counts as 0."] = None
+        return 0.0, np.zeros(3)
     (mass,) = element.numbers("value", 1)
     if mass < 0.0:
         raise element.error("mass is negative", value=mass, expected="kilograms, 0 or more")
@@ -453,7 +494,7 @@ def _inertia(link: Element) -> tuple[float, Array]:
 
 
 def companions(path: Path) -> Iterator[Path]:
-    """Yield the SRDF file beside a robot, and the files of its meshes.
+    """Yield the SRDF file beside a robot, the files of its meshes, and sources beside it that it includes.
 
     Raises:
         SynoviaError: If the robot cannot be read.
@@ -464,6 +505,10 @@ def companions(path: Path) -> Iterator[Path]:
     while waiting:
         element = waiting.pop()
         waiting += element.children
+        if element.tag == "xacro:include":
+            named = element.attributes.get("filename", "")
+            if named and "$" not in named:
+                yield path.parent / named
         if element.tag == "mesh":
             with suppress(SynoviaError):
                 places = mesh_places(path, element)

@@ -59,7 +59,7 @@ class Convert(Verified, Roles, ClipJob):
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Write a clip or a skeleton."""
-        from synovia.io.load import endings, formats, is_bundled
+        from synovia.io.load import endings, format_of, formats, is_bundled
 
         source = item.path
         if output is None:
@@ -74,12 +74,14 @@ class Convert(Verified, Roles, ClipJob):
             return self._skeleton(str(source), output, fmt.write, host)
         if self.roles is not None:
             raise UsageError("expected a .toml file as output with this option: it holds the roles.", "--roles")
-        if is_bundled(str(source)):
-            raise FormatError(
-                "a bundled model has no clip", where=str(source), expected="a .toml file to write its skeleton"
-            )
+        alone = is_bundled(str(source))
+        if fmt.write_pose is not None and (alone or not format_of(source).holds_motions):
+            return self._resting(str(source), output, host)
+        if alone:
+            expected = "a .toml or .glb file to write its skeleton"
+            raise FormatError("a bundled model has no clip", where=str(source), expected=expected)
         copied = self.into or self.copied(source)
-        if fmt.copies and not fmt.names(Path(copied)):
+        if fmt.copies and not fmt.anew and not fmt.names(Path(copied)):
             raise FormatError(
                 f"a clip in {fmt.name} needs a file of this format to copy", where=str(output), value=str(copied),
                 expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",
@@ -89,6 +91,18 @@ class Convert(Verified, Roles, ClipJob):
         said = f"{output}: {motion.name}, {counted(len(motion), 'frame')} at {motion.fps:g} fps"
         figures = {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
         return Outcome(motion, figures, check=check, files=[output], said=said)
+
+    def _resting(self, source: str, output: Path, host: Host) -> Outcome:
+        """Write a model without a clip, at rest, in a format that has poses."""
+        from synovia.files.poses import verify_pose, write_pose
+
+        pose = self.load_body(self.model or source, host).rest_pose()
+        host.wrote(output, write_pose(pose, output, into=self.into, force=host.force))
+        check = self.compare(verify_pose, pose, output, host)
+        figures = {"joints": len(pose.skeleton.joints)}
+        return Outcome(
+            pose.skeleton, figures, check=check, files=[output], said=f"{output}: skeleton of {source}, at rest"
+        )
 
     def _skeleton(self, source: str, output: Path, write: Any, host: Host) -> Outcome:
         """Write the skeleton of a model or of a clip."""
@@ -110,8 +124,8 @@ VERB: Final = Verb(
     (Convert,),
     clips_argument(
         "IN... [OUT]",
-        "A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .npz, .csv, .isaac.npz,"
-        " .mujoco.npz, .unitree.csv; for a skeleton: .toml.",
+        "A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .vrma, .npz, .csv,"
+        " .isaac.npz, .mujoco.npz, .unitree.csv; for a skeleton: .toml, .glb.",
     ),
     takes_output=True,
 )

@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from synovia.facade import IK
     from synovia.goals import Goal
     from synovia.ik import Solution
+    from synovia.ik.starts import LearnedStarts
     from synovia.model import Pose, Skeleton
     from synovia.model.geometry import Array
     from synovia.solver import Solver as SolverSettings
@@ -122,6 +123,10 @@ class _Solves(Looped, Clear, Job):
     solver: Any = option(default=None, like=SOLVER, recorded=ALWAYS)
     tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE, recorded=ALWAYS)
     root: Any = option(default="fixed", like=ROOT, recorded=ALWAYS)
+    starts: Path | None = option(
+        default=None, help="Learned starts of this model with these goals; 'synovia learn' writes them.", kind=File(),
+        metavar="NPZ", shown="rest", recorded=ALWAYS,
+    )  # fmt: skip
     attempts: int | None = option(
         default=None,
         help="Most attempts; all but the first start at random. A solve makes fewer if it proves that a goal cannot be"
@@ -162,6 +167,13 @@ class _Solves(Looped, Clear, Job):
             if not hasattr(algorithm, key):
                 raise UsageError(f"expected a solver with {key}, got {algorithm.name!r}.", f"--{key}")
         return algorithm.replace(**given)
+
+    @cached_property
+    def _learned(self) -> LearnedStarts | None:
+        """The learned starts; None without."""
+        from synovia.ik.starts import load_starts
+
+        return None if self.starts is None else load_starts(self.starts)
 
     def _read_goals(self) -> list[Goal] | None:
         """Return the goals of the file; None without one."""
@@ -211,7 +223,7 @@ class Solve(_Solves):
         skeleton, goals = self._problem
         return SolveRows(
             skeleton, goals, self._algorithm(goals or ()), tolerance=self.tolerance, root=self.root, simd=self.simd,
-            threads=threads,
+            threads=threads, starts=self._learned,
         )  # fmt: skip
 
     @cached_property
@@ -369,7 +381,7 @@ class SolvePose(Verified, Roles, _Solves):
             skeleton, wanted = _standing(skeleton, wanted)
             root = self.root if is_changed(self, "root") else "free"
         skeleton, wanted = self.keep_clear(skeleton, wanted, host)
-        ik = IK(skeleton, wanted, self._algorithm(wanted), tolerance=self.tolerance, root=root)
+        ik = IK(skeleton, wanted, self._algorithm(wanted), tolerance=self.tolerance, root=root, starts=self._learned)
         start = _start_pose(self.start, ik.skeleton)
         solution, seconds = self._solved(ik, start)
         outcome = self._outcome(solution, ik, start, seconds)

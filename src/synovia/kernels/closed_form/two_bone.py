@@ -100,4 +100,4 @@ SEARCH = Search(attempt, random_start, prove_limbs)
 def two_bone(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems, one after the other; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_in_order(SEARCH, problem, work, targets, starts, out, warm, first)
+    return solve_in_order(SEARCH, ints, floats, problem, work, targets, starts, out, warm, first)

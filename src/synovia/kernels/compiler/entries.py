@@ -69,6 +69,9 @@ ENTRIES: Final = {
     "tree.swing.swing_turns": Entry("live retargeting", 3.0),
     "pursuit.follow.pursue": Entry("hands that follow hands", 16.0),
     "goals.residuals.evaluate_rows": Entry("smoothing of tracks", 5.0),
+    "proposals.propose.describe_poses": Entry("poses to learn", 3.0),
+    "proposals.propose.place_proposals": Entry("proposals to try", 2.0),
+    "proposals.propose.first_proposals": Entry("learned starts of batches", 2.0),
     "servo.tick.servo_tick": Entry("ticks of a servo", 6.0),
     "servo.tick.servo_reset": Entry("the first tick of a servo", 1.0),
     "servo.tick.servo_replan": Entry("stops under other limits", 1.0),
@@ -153,6 +156,9 @@ _OTHERS: Final = {
     "collision.distance.distances": (*(("float64", 2),) * 2, ("int32", 2), *(("float64", 2),) * 4),
     "collision.touching.touching": (
         *(("float64", 2),) * 2, ("int32", 2), ("float64", 3), ("int32", 2), *(("float64", 2),) * 2,
+    ),
+    "proposals.propose.place_proposals": (
+        ("int32", 1), ("float64", 1), ("float64", 3), *(("float64", 2),) * 2, ("float64", 1),
     ),
     "pursuit.follow.pursue": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), *(("float64", 1),) * 3, ("float64", 2),

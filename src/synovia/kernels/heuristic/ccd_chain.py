@@ -63,4 +63,4 @@ def attempt(problem, work, targets, q):
 def ccd_chain(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of one chain; see ``search.multistart``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
+    return solve_and_finish(attempt, ints, floats, problem, work, targets, starts, out, warm, first)

@@ -182,7 +182,7 @@ def attempt(problem, work, targets, q):
 def fabrik(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of positions and rotations; see ``search.multistart``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, problem, work, targets, starts, out, warm, first)
+    return solve_and_finish(attempt, ints, floats, problem, work, targets, starts, out, warm, first)
 
 
 @algorithm
@@ -195,4 +195,4 @@ def attempt_general(problem, work, targets, q):
 def fabrik_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with poles; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt_general, problem, work, targets, starts, out, warm, first)
+    return solve_and_finish(attempt_general, ints, floats, problem, work, targets, starts, out, warm, first)

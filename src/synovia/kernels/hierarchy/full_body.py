@@ -68,28 +68,28 @@ def finish_misses(problem, work, starts, out, warm):
 def full_body(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of positions and rotations in the world; see ``search.multistart``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+    return solve_rows(SEARCH, ints, floats, problem, work, targets, starts, out, warm, first)
 
 
 @entry
 def full_body_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with any goals but clearance; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+    return solve_rows(SEARCH, ints, floats, problem, work, targets, starts, out, warm, first)
 
 
 @entry
 def full_body_clear(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with clearance goals; see ``search.multistart``."""
     problem, work = open_clear(ints, floats, scratch), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+    return solve_rows(SEARCH, ints, floats, problem, work, targets, starts, out, warm, first)
 
 
 @entry
 def full_body_tied(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of a body with loops; see ``search.multistart``."""
     problem, work = open_tied(ints, floats, scratch), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, starts, out, warm, first)
+    return solve_rows(SEARCH, ints, floats, problem, work, targets, starts, out, warm, first)
 
 
 @entry

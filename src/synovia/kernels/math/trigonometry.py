@@ -92,3 +92,24 @@ def arcsine(x):
     b = F(-1.0891824765184703) + x * (F(0.1876095973308164) + x * F(-0.008853970963347809))
     b = F(1) + x * (F(-2.659495254994144) + x * (F(2.5730717950476643) + x * b))
     return a, b
+
+
+@inline
+def coarse_arctan2(y, x):
+    """Return the angle of (x, y) to 2e-5 radians, in a fraction of the time of libm; 0 for the origin.
+
+    The polynomial is the minimax one of degree 11 in Hastings (1955), *Approximations for digital computers*, sheet 13.
+    """
+    a, b = abs(x), abs(y)
+    high = max(a, b)
+    t = min(a, b) / high if high > F(0) else F(0)
+    u = t * t
+    r = F(-0.01172120)
+    r = F(0.05265332) + u * r
+    r = F(-0.11643287) + u * r
+    r = F(0.19354346) + u * r
+    r = F(-0.33262347) + u * r
+    r = t * (F(0.99997726) + u * r)
+    r = F(0.5) * PI - r if b > a else r
+    r = PI - r if x < F(0) else r
+    return -r if y < F(0) else r

@@ -45,7 +45,9 @@ from synovia.kernels.layout import (
     FOLLOWER,
     LEADER,
     MISSED,
+    N_LEAVES,
     OUT_HEAD,
+    PROPOSED_FIRST,
     REACHED,
     REFUSED,
     ROWS_AT,
@@ -53,6 +55,7 @@ from synovia.kernels.layout import (
     STOP_REASON,
     UNREACHABLE,
 )
+from synovia.kernels.proposals.propose import propose
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work, write_head
 from synovia.kernels.tree.variables import follower_value, start_random
@@ -102,26 +105,31 @@ def meets_goals(problem, work, targets, q, errors):
 def multistart(search, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems of positions and rotations alone; see ``solve_rows``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(search, problem, work, targets, starts, out, warm, first)
+    return solve_rows(search, ints, floats, problem, work, targets, starts, out, warm, first)
 
 
 @inline
 def multistart_general(search, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems with any goals; see ``solve_rows``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_rows(search, problem, work, targets, starts, out, warm, first)
+    return solve_rows(search, ints, floats, problem, work, targets, starts, out, warm, first)
 
 
 @device
-def solve_rows(search, problem, work, targets, starts, out, warm, first):
+def solve_rows(search, ints, floats, problem, work, targets, starts, out, warm, first):
     """Solve one problem a row of ``out``, from row ``first`` on; starts are inside the limits.
+
+    Where the problem has learned starts (``proposals``), attempts begin at those that fit the target: the first ones,
+    or those after the start if it was given or is the answer of the row before. Random poses follow.
 
     With WARM each row starts at the answer of the row before. Then a restart is accepted only if it reaches its
     goals, and the loop ends at the first miss, so that it can be polished before the next row starts there.
 
     Args:
         search: The ``Search`` of the solver.
-        problem: The problem.
+        ints: The packed problem, integers.
+        floats: The packed problem, numbers.
+        problem: The problem, opened.
         work: Scratch memory.
         targets: (B, goals, 17), as they were given.
         starts: (B, nq) or (1, nq).
@@ -159,12 +167,21 @@ def solve_rows(search, problem, work, targets, starts, out, warm, first):
         lowest = F(0)
         winner = 0
         tries = 0
+        proposed = 0
+        given = 1 if continues or ints[PROPOSED_FIRST] == 0 else 0  # attempts before the first proposal
         begin_work(work.watch, problem.most_work)
         while tries < problem.attempts and not halted(work.watch):
-            if tries > 0:
+            if (
+                ints[N_LEAVES] > 0
+                and tries == given + proposed
+                and propose(ints, floats, problem, completed, proposed, q)
+            ):
+                proposed += 1
+            elif tries > 0:
                 copy(start, q)
-                start_random(problem, work, tries)
-                steps += perform(search.random_start, problem, work, completed, q)[0]
+                if tries > proposed:
+                    start_random(problem, work, tries - proposed)
+                    steps += perform(search.random_start, problem, work, completed, q)[0]
                 set_followers(problem, q)
             taken, cost = perform(search.attempt, problem, work, completed, q)
             set_followers(problem, q)

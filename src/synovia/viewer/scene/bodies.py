@@ -14,7 +14,7 @@ from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, thickne
 from synovia.draw.theme import Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, matrix_to_quat
-from synovia.surface.shapes import ball
+from synovia.model.shapes.triangles import ball
 
 if TYPE_CHECKING:
     from viser import SceneApi

@@ -11,7 +11,7 @@ from synovia.draw.scene import hue_of, thickness
 from synovia.draw.theme import Theme
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
-from synovia.surface.shapes import ball
+from synovia.model.shapes.triangles import ball
 from synovia.viewer.scene.bodies import from_z, rod
 
 if TYPE_CHECKING:

@@ -1,0 +1,88 @@
+"""``synovia learn``: learn where solves of a model should start."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Final
+
+from synovia.cli.declare import with_options
+from synovia.cli.output import emit_json, emit_lines
+from synovia.cli.progress import Bar
+from synovia.cli.running import Terminal
+from synovia.jobs.clips import Looped, body_of
+from synovia.jobs.options import File, Number, argument, described, option
+from synovia.jobs.shared import FORCE, JOINT, JSON, MODEL
+from synovia.text import counted, listed
+
+SCHEMA: Final = "synovia.starts-learned/1"
+
+
+@described
+class Learn(Looped):
+    """What to learn, and where to write it."""
+
+    file: str = argument(like=MODEL)
+    output: Path = option(
+        help="The file to write, .npz.", kind=File(), names=("--output", "-o"), metavar="OUT", required=True, rank=-1
+    )
+    joint: Sequence[str] = option(
+        default=(), like=replace(JOINT, help="A joint with a goal, in the order of the goals; repeat for more."),
+        shown="hands, feet and head, else the tips", rank=-1,
+    )  # fmt: skip
+    position: bool = option(default=False, help="Learn for goals of positions, instead of whole poses.", rank=-1)
+    samples: int | None = option(
+        default=None, help="Random poses to learn from.", kind=Number(64, 2**22, whole=True), metavar="N",
+        shown="524288 for an arm, 32768 for other bodies",
+    )  # fmt: skip
+    seed: int = option(default=0, help="Seed of the poses.", kind=Number(0, 2**32 - 1, whole=True), metavar="N")
+    plot: Path | None = option(
+        default=None, help="Plot where they help, and the steps that they save; needs the extra [plot].", kind=File(),
+        metavar="PNG",
+    )  # fmt: skip
+    force: bool = option(default=False, like=FORCE)
+    as_json: bool = option(default=False, like=JSON)
+
+
+@with_options(Learn)
+def learn(given: Learn) -> None:
+    """Learn where solves of a model should start, so that they take fewer steps.
+
+    The file is for one model with these goals. 'synovia solve' takes it as --starts, and Python as sy.load_starts.
+
+    For example: synovia learn arm7 -o arm7.npz
+    """
+    from synovia.comparison.problems import default_joints
+    from synovia.facade import IK
+    from synovia.goals import PoseGoal, PositionGoal
+    from synovia.io.base import check_writable
+    from synovia.learning import learn_starts
+
+    check_writable(given.output, force=given.force)  # before the work
+    if given.plot is not None:
+        from synovia.plots.style import check_plot
+
+        check_plot(given.plot, force=given.force)
+    skeleton = body_of(given.file, Terminal(), loops=given.loops)
+    kind = PositionGoal if given.position else PoseGoal
+    goals = [kind(name) for name in (given.joint or default_joints(skeleton))]
+    with Bar("learning", "regions") as bar:
+        starts = learn_starts(skeleton, goals, samples=given.samples, seed=given.seed, progress=bar)
+    starts.save(given.output, force=given.force)
+    if given.plot is not None:
+        from synovia.plots import plot_starts
+
+        plot_starts(IK(skeleton, goals, starts=starts), given.plot, force=given.force)
+    size = given.output.stat().st_size
+    if given.as_json:
+        emit_json(
+            {
+                "schema": SCHEMA, "output": str(given.output), "model": skeleton.name,
+                "goals": list(starts.problem.goals), "key": starts.key, "poses": starts.poses,
+                "regions": starts.leaves, "bytes": size,
+            }
+        )  # fmt: skip
+        return
+    found = f"{counted(starts.poses, 'pose')} in {counted(starts.leaves, 'region')}, {size / 1e6:.1f} MB"
+    emit_lines([f"{given.output}: {found}, for the {listed(starts.problem.goals)}"])

@@ -1,0 +1,290 @@
+"""VRM animations (``.vrma``): the clip of a humanoid, for any VRM character.
+
+The file is a GLB whose extension says which node is which bone of a humanoid. Its rest pose is a T-pose that faces +z,
+with y up. It is read as any glTF is, onto its own skeleton, with the roles of the bones.
+
+Written are the joints that have a role. The T-pose of the file, in which no bone is turned, is made of the rest pose of
+the skeleton, which must stand upright: by the smallest rotation C, arms go to the sides and legs down; hands go along
+with their arms, and all else stays as it is. With the world rotations W of a bone at a time and at rest, the bone is
+turned from the T-pose by ``W(t) W(0)⁻¹ C⁻¹``, the product of the local rotations in the file down to it. Only the hips
+move. Joints are where they are in memory if no joint without a role bends between them.
+
+References:
+    VRM Consortium, *VRMC_vrm_animation-1.0*, and *VRMC_vrm-1.0*, humanoid bones.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.io.base import Contents, Format, Shown, as_path, as_utf8
+from synovia.io.gltf import FORMAT as GLTF
+from synovia.io.gltf.animation import WRITER, read_animations
+from synovia.io.gltf.container import MAGIC, linked_files, read_document
+from synovia.io.gltf.fresh import axes_frame
+from synovia.io.gltf.scene import node_places, read_scene
+from synovia.io.gltf.vrm import ANIMATION, bone_of
+from synovia.io.gltf.write import NewClip, write_new
+from synovia.model import Skeleton
+from synovia.model.anatomy.axes import faced_axis
+from synovia.model.anatomy.names import PERSON, SIDES
+from synovia.model.geometry import Array, axis_vector, matrix_to_quat, quat_to_matrix, same_side, unit
+from synovia.model.motion import Motion
+from synovia.text import listed
+
+_CARRY: Final = "carry the clip over to a humanoid that stands at rest: synovia retarget clip.bvh humanoid -o clip.vrma"
+_UPRIGHT: Final = 45.0  # degrees by which trunk and legs may be from vertical at rest
+_SHORT: Final = 1e-6  # of the size: a shorter bone has no direction
+_NEXT: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot"}
+_TOPS: Final = ("head", "neck", "upper_chest", "chest", "left_upper_arm")  # the first that is known ends the trunk
+_WITH_ARM: Final = ("hand", *(f"{f}_{k}" for f in ("thumb", "index", "middle", "ring", "little") for k in (1, 2, 3)))
+_NEEDED: Final = (  # by every VRM character
+    "hips", "spine", "head",
+    *(f"{s}_{part}" for s in SIDES for part in ("upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot")),
+)  # fmt: skip
+
+
+class _Bone(NamedTuple):
+    """A bone of the file.
+
+    Args:
+        role: Its role.
+        row: The joint that has the role, whose place is that of the bone.
+        turns: The joint whose rotation is that of the bone: the last of those that move it.
+        parent: Number of the bone above, -1 for the hips.
+    """
+
+    role: str
+    row: int
+    turns: int
+    parent: int
+
+
+def _read(path: Path) -> Contents:
+    """Read a file, which is about its first clip."""
+    contents = GLTF.read(path)
+    return contents if contents.shown is not None else contents._replace(shown=0)
+
+
+def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
+    """Write the clip of a humanoid.
+
+    Args:
+        motion: The clip; its skeleton has the roles of a humanoid, at least the hips.
+        path: The file.
+        force: Whether an existing file may be replaced.
+
+    Raises:
+        FileError: If the file cannot be written, or exists and ``force`` is not set.
+        InputError: If the motion has no frames, or if its skeleton is no humanoid, does not say which axis is up and
+            ahead, or does not stand upright at rest.
+    """
+    target = as_path(path)
+    if not len(motion):
+        raise InputError("motion has no frames", where=str(target), expected="at least one")
+    as_utf8(motion.name, str(target))
+    body = motion.skeleton
+    bones = _bones(body, str(target))
+    frame = _standing(body, {bone.role: bone.row for bone in bones}, str(target))
+    turn = frame[:3, :3] / np.cbrt(np.linalg.det(frame[:3, :3]))
+    rest = np.array(body.rest_pose().frames)
+    places = rest[:, 9:] @ frame[:3, :3].T
+    standing = _to_t_pose(bones, places, str(target))
+    offsets = np.empty((len(bones), 3))
+    for number, bone in enumerate(bones):
+        above = bone.parent
+        offsets[number] = places[bone.row]
+        if above >= 0:
+            offsets[number] = standing[above] @ (places[bone.row] - places[bones[above].row])
+    nodes: list[dict[str, Any]] = [
+        {"name": bone_of(bone.role), "translation": offsets[number].tolist()} for number, bone in enumerate(bones)
+    ]
+    for number, bone in enumerate(bones):
+        if bone.parent >= 0:
+            nodes[bone.parent].setdefault("children", []).append(number)
+    table = {bone_of(bone.role): {"node": number} for number, bone in enumerate(bones)}
+    content: dict[str, Any] = {
+        "asset": {"version": "2.0", "generator": WRITER}, "scene": 0, "scenes": [{"nodes": [0]}], "nodes": nodes,
+        "extensionsUsed": [ANIMATION],
+        "extensions": {ANIMATION: {"specVersion": "1.0", "humanoid": {"humanBones": table}}},
+    }  # fmt: skip
+    clip = NewClip(content, motion.name, motion.times, 0)
+    frames = motion.frames()
+    worlds: list[Array] = []
+    for number, bone in enumerate(bones):
+        own = frames[:, bone.turns, :9].reshape(-1, 3, 3)
+        at_rest = rest[bone.turns, :9].reshape(3, 3)
+        worlds.append(turn @ own @ (at_rest.T @ turn.T @ standing[number].T))
+        local = worlds[-1] if bone.parent < 0 else np.swapaxes(worlds[bone.parent], 1, 2) @ worlds[-1]
+        clip.add_track(number, "rotation", same_side(matrix_to_quat(local)))
+    clip.add_track(0, "translation", frames[:, bones[0].row, 9:] @ frame[:3, :3].T)
+    write_new(content, bytes(clip.data), target, force=force)
+
+
+def _bones(body: Skeleton, where: str) -> list[_Bone]:
+    """Return the bones of a humanoid, the hips first, parents before their children.
+
+    Raises:
+        InputError: If it has no hips.
+    """
+    rows = {role: row for role, row in body.role_rows.items() if role in PERSON}
+    if "hips" not in rows:
+        raise InputError("a VRM animation needs a humanoid", where=where, value=body.name, hint=_CARRY)
+    of_row = {row: role for role, row in sorted(rows.items(), key=lambda item: item[0] != "hips")}
+    below = {row: role for row, role in of_row.items() if row == rows["hips"] or rows["hips"] in _above(body, row)}
+    order = sorted(below, key=lambda row: (len(list(_above(body, row))), row))
+    bones: list[_Bone] = []
+    number_of: dict[int, int] = {}
+    for row in order:
+        parent = next((number_of[above] for above in _above(body, row) if above in number_of), -1)
+        number_of[row] = len(bones)
+        bones.append(_Bone(below[row], row, _turning(body, rows, below[row]), parent))
+    return bones
+
+
+def _above(body: Skeleton, row: int) -> Iterator[int]:
+    """Yield the joints above one, the nearest first."""
+    while (row := body.parents[row]) >= 0:
+        yield row
+
+
+def _turning(body: Skeleton, rows: dict[str, int], role: str) -> int:
+    """Return the joint that turns a bone: of those down to the next bone of the limb, the one with the longest part.
+
+    The joints of robots turn about one axis each, and any of them may have the role.
+    """
+    side, _, part = role.partition("_")
+    at = rows.get(f"{side}_{_NEXT[part]}", -1) if part in _NEXT else -1
+    lengths: dict[int, float] = {}
+    while at >= 0 and at != rows[role]:
+        lengths[body.parents[at]] = float(body.lengths[at])
+        at = body.parents[at]
+    return max(lengths, key=lambda row: lengths[row]) if at == rows[role] and lengths else rows[role]
+
+
+def _standing(body: Skeleton, rows: dict[str, int], where: str) -> Array:
+    """Return the transform from the world of a skeleton to that of the file, (4, 4): metres, y up, z ahead.
+
+    Without an axis in the skeleton's file, upwards is the axis along which the trunk is at rest.
+
+    Raises:
+        InputError: If the axes that are up and ahead are unknown.
+    """
+    places = {role: np.array(body.rest_pose().positions[row]) for role, row in rows.items()}
+    up = body.up
+    top = next((role for role in _TOPS if role in rows), None)
+    if up is None and top is not None:
+        along = places[top] - places["hips"]
+        best = int(np.abs(along).argmax())
+        up = ("-" if along[best] < 0.0 else "") + "xyz"[best]
+    ahead = body.forward if up is None or up == body.up else faced_axis(places, axis_vector(up))
+    if up is None or ahead is None:
+        hint = f"its rest pose does not show them; {_CARRY}"
+        raise InputError("a VRM animation needs a body whose axes up and ahead are known", where=where, hint=hint)
+    return axes_frame(up, ahead, body.meters_per_unit)
+
+
+def _to_t_pose(bones: list[_Bone], places: Array, where: str) -> list[Array]:
+    """Return the rotation of each bone from rest to a T-pose, in the world of the file.
+
+    Args:
+        bones: The bones.
+        places: Places of all joints at rest, in the world of the file, (n, 3).
+        where: The file, for the message.
+
+    Raises:
+        InputError: If trunk or legs are not upright at rest.
+    """
+    rows = {bone.role: bone.row for bone in bones}
+    size = float(np.ptp(places, axis=0).max())
+    top = next((rows[role] for role in _TOPS if role in rows), None)
+    if top is not None:
+        _check_upright("trunk", places[top] - places[rows["hips"]], 1.0, size, where)
+    turns: dict[str, Array] = {}
+    for side, x in (("left", 1.0), ("right", -1.0)):
+        for part, after in _NEXT.items():
+            start, end = rows.get(f"{side}_{part}"), rows.get(f"{side}_{after}")
+            along = np.zeros(3) if start is None or end is None else places[end] - places[start]
+            leg = part.endswith("leg")
+            if leg:
+                _check_upright(f"{side} leg", along, -1.0, size, where)
+            if np.linalg.norm(along) > _SHORT * size:
+                aim = np.array((0.0, -1.0, 0.0) if leg else (x, 0.0, 0.0))
+                turns[f"{side}_{part}"] = _smallest(unit(along), aim)
+        arm = turns.get(f"{side}_lower_arm", turns.get(f"{side}_upper_arm", np.eye(3)))
+        turns |= {f"{side}_{part}": arm for part in _WITH_ARM}
+    return [turns.get(bone.role, np.eye(3)) for bone in bones]
+
+
+def _smallest(a: Array, b: Array) -> Array:
+    """Return the smallest rotation from one unit vector to another, (3, 3); half a turn is about z, or about y."""
+    axis, cosine = np.cross(a, b), float(a @ b)
+    if cosine < -1.0 + 1e-12:
+        axis = (
+            np.array((0.0, 0.0, 1.0)) if abs(a[2]) < abs(a[1]) or abs(a[2]) < abs(a[0]) else np.array((0.0, 1.0, 0.0))
+        )
+        return quat_to_matrix(np.append(unit(axis - a * (a @ axis)), 0.0))
+    quat = np.append(axis, 1.0 + cosine)
+    return quat_to_matrix(quat / np.linalg.norm(quat))
+
+
+def _check_upright(what: str, along: Array, sign: float, size: float, where: str) -> None:
+    """Refuse a rest pose that does not stand; a part without length says nothing."""
+    length = float(np.linalg.norm(along))
+    angle = np.degrees(np.arccos(np.clip(sign * along[1] / length, -1.0, 1.0))) if length > _SHORT * size else 0.0
+    if angle > _UPRIGHT:
+        raise InputError(
+            f"a VRM animation needs a body that stands at rest, and its {what} is {angle:.0f}° from vertical",
+            where=where, hint=_CARRY,
+        )  # fmt: skip
+
+
+def _lacks(motion: Motion) -> list[str]:
+    """Return sentences about what of a clip the file does not hold."""
+    roles = {role: row for role, row in motion.skeleton.role_rows.items() if role in PERSON}
+    out: list[str] = []
+    if missing := [bone_of(role) for role in _NEEDED if role not in roles]:
+        out.append(f"Bones that every VRM character has are missing: {listed(missing)}.")
+    body = motion.skeleton
+    if body.meters_per_unit is None:
+        out.append("The unit of the body is unknown, so its numbers count as metres.")
+    columns = {row: motion.q[:, body.q_slice(row)] for row in range(len(body)) if row not in roles.values()}
+    moving = [body.joint_names[row] for row, values in columns.items() if values.size and np.ptp(values, axis=0).any()]
+    if moving:
+        out.append(f"Joints without a role are not in the file: {listed(moving)}.")
+    return out
+
+
+def _shown(path: Path, motion: Motion) -> Shown:
+    """Return where a file puts the joints that have a role."""
+    document = read_document(path)
+    scene = read_scene(document)
+    (clip,) = read_animations(document, scene.row_of)
+    times = np.unique(np.concatenate([track.times for track in clip.tracks.values()]))
+    local = {key: track.sample(times) for key, track in clip.tracks.items()}
+    row_of = {role: row for row, role in scene.roles.items()}
+    rows = {role: row for role, row in motion.skeleton.role_rows.items() if role in row_of}
+    bones = {bone.role: bone.row for bone in _bones(motion.skeleton, str(path))}
+    back = np.linalg.inv(_standing(motion.skeleton, bones, str(path))[:3, :3])
+    places = node_places(scene, local, len(times))[:, [row_of[role] for role in rows]] @ back.T
+    return Shown(list(rows.values()), places, times)
+
+
+FORMAT: Final = Format(
+    name="VRM animation",
+    extensions=(".vrma",),
+    looks_like=lambda head: head.startswith(MAGIC) and ANIMATION.encode() in head,
+    read=_read,
+    write=write_vrma,
+    holds_motions=True,
+    companions=linked_files,
+    lacks=_lacks,
+    shown=_shown,
+    keeps="bones with a role, on a T-pose: rotations, and the path of the hips",
+)

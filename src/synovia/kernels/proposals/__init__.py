@@ -1,0 +1,1 @@
+"""Proposals: learned starts that fit a target; see ``propose``."""

@@ -1,0 +1,243 @@
+"""Starts that were learned for a problem: find those that fit its targets.
+
+The places and rotations of all targets are features. A binary tree divides their space into leaves, each with as many
+of the targets that were learned as any other, and every leaf has a few poses whose goals lie in it: its proposals.
+
+An arm that begins with a hinge reaches a target as well as the same target turned about that axis. So its azimuth is
+left out of the features (``FREE_TURN``), and the first joint is found from it. If the arm ends with a hinge, the turn
+of the target about that axis is left out too (``FREE_TWIST``). Then four numbers describe a target that has six, and
+each leaf is far smaller. A proposal whose first or last joint would leave its limits does not fit.
+
+Reference: the tree is that of Bentley (1975), *Multidimensional binary search trees used for associative searching*.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, apart, device, entry, inline
+from synovia.kernels.compiler.records import opener, record, tables_of
+from synovia.kernels.compiler.views import stack
+from synovia.kernels.goals.frames import goal_frame, local_frame, row_target, set_target, target_frame
+from synovia.kernels.layout import (
+    BLOCK_Q,
+    DIVIDES_BY,
+    FIRST_PROPOSAL,
+    FREE_TURN,
+    FREE_TWIST,
+    LOWER,
+    MOST_FEATURES,
+    PARTS,
+    POSITION,
+    PROPOSAL_FORM,
+    PROPOSED_Q,
+    ROTATION,
+    SEEN_ROTATION,
+    SEEN_TURN,
+    UPPER,
+)
+from synovia.kernels.math.rotations import apply_t, column, frame_of, identity, matmul, matmul_t, transposed, turn_z
+from synovia.kernels.math.trigonometry import PI, coarse_arctan2, sincos
+from synovia.kernels.math.vectors import dot, sub
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import open_problem, open_work
+from synovia.kernels.tree.variables import block_size
+
+ROOMY = F(0.1)  # radians or length units; joints that begin closer to a limit often end there
+TURN_SHARE = F(0.5)  # of an entry of a rotation, in features where the reach is 1
+
+Learned = record("Learned", tables_of("learned"), "form")
+_open = opener(Learned, "learned", (PROPOSAL_FORM,))
+
+
+@inline
+def near_middle(problem, k, x):
+    """Return the angle x of hinge k without the whole turns that lead away from the middle of its limits."""
+    low, high = problem.limits[k, LOWER], problem.limits[k, UPPER]
+    middle = F(0.5) * (low + high) if high - low < F(math.inf) else F(0)
+    return x - F(2) * PI * math.floor((x - middle) / (F(2) * PI) + F(0.5))
+
+
+@inline
+def room(problem, k, x):
+    """Return how far x is within the limits of scalar k; negative outside."""
+    return min(x - problem.limits[k, LOWER], problem.limits[k, UPPER] - x)
+
+
+@device
+def seen(problem, targets, form):
+    """Return the target of an arm in the frame of its base: (azimuth, rotation, place).
+
+    With FREE_TWIST, rotation and place are those of the last row. Both are turned back by the azimuth.
+    """
+    T, t = target_frame(targets, 0)
+    if form & FREE_TWIST:
+        t = row_target(problem, targets, 0)
+        T = matmul_t(T, local_frame(problem, 0)[0])
+    B, b = frame_of(problem.tree.fixed, 0)
+    T, t = matmul(transposed(B), T), apply_t(B, sub(t, b))
+    across = math.sqrt(t[0] * t[0] + t[1] * t[1])
+    s, c = (t[1] / across, t[0] / across) if across > F(0) else (F(0), F(1))
+    Z = turn_z(identity(), s, c)
+    return coarse_arctan2(t[1], t[0]), matmul(transposed(Z), T), apply_t(Z, t)
+
+
+@inline
+def put(features, n, v, share):
+    """Write a vector times ``share`` as features n to n + 2; return n + 3."""
+    for i in range(3):
+        features[0, n + i] = share * v[i]
+    return n + 3
+
+
+@device
+def write_features(problem, targets, form, features):
+    """Write the features of all targets; return their number, and the azimuth and rotation that ``seen`` returns."""
+    n = 0
+    azimuth, first = F(0), identity()
+    for g in range(problem.goals.shape[0]):
+        T, t = target_frame(targets, g)
+        if form & FREE_TURN:
+            azimuth, T, t = seen(problem, targets, form)
+            first = T
+        if problem.goals[g, PARTS] & POSITION:
+            n = put(features, n, t, F(1) / problem.reach)
+        if problem.goals[g, PARTS] & ROTATION:
+            if form & FREE_TWIST:
+                n = put(features, n, column(T, 2), TURN_SHARE)
+            else:
+                n = put(features, n, column(T, 0), TURN_SHARE)
+                n = put(features, n, column(T, 1), TURN_SHARE)
+    return n, azimuth, first
+
+
+@device
+def place(problem, row, form, azimuth, T, q):
+    """Write the pose of a proposal for a target to q; return how far its first and last joint are within limits.
+
+    Without these joints it returns infinity. Where it is negative, q stays as it is.
+    """
+    last = problem.variables.shape[0] - 1
+    first_value, last_value = F(0), F(0)
+    least = F(math.inf)
+    if form & FREE_TURN:
+        first_value = near_middle(problem, 0, row[SEEN_TURN] + azimuth)
+        least = room(problem, 0, first_value)
+    if form & FREE_TWIST:  # the turn about z that brings x and y closest to those of the target
+        x = row[SEEN_ROTATION], row[SEEN_ROTATION + 1], row[SEEN_ROTATION + 2]
+        y = row[SEEN_ROTATION + 3], row[SEEN_ROTATION + 4], row[SEEN_ROTATION + 5]
+        u, v = column(T, 0), column(T, 1)
+        last_value = near_middle(problem, last, coarse_arctan2(dot(y, u) - dot(x, v), dot(x, u) + dot(y, v)))
+        least = min(least, room(problem, last, last_value))
+    if not least >= F(0):
+        return least
+    at = PROPOSED_Q
+    for k in range(last + 1):
+        for i in range(block_size(problem.variables, k)):
+            q[problem.variables[k, BLOCK_Q] + i] = row[at]
+            at += 1
+    if form & FREE_TURN:
+        q[problem.variables[0, BLOCK_Q]] = first_value
+    if form & FREE_TWIST:
+        q[problem.variables[last, BLOCK_Q]] = last_value
+    return least
+
+
+@apart
+def propose(ints, floats, problem, targets, skipped, q):
+    """Write to q the first pose that fits the targets, after some that fit as well; return whether there is one.
+
+    Args:
+        ints: The packed problem, integers.
+        floats: The packed problem, numbers, with learned starts.
+        problem: The problem, opened.
+        targets: (goals, 17), complete.
+        skipped: How many poses that fit to leave out.
+        q: (nq,); values that are not learned stay.
+    """
+    learned = _open(ints, floats, ())
+    features = stack(problem.limits, 1, MOST_FEATURES)
+    _, azimuth, T = write_features(problem, targets, learned.form, features)
+    leaves = learned.borders.shape[0]
+    node = 0
+    while node < leaves - 1:
+        node = 2 * node + 1 + (1 if features[0, learned.nodes[node, DIVIDES_BY]] > learned.borders[node] else 0)
+    leaf = node - leaves + 1
+    first = learned.nodes[leaf, FIRST_PROPOSAL]
+    end = learned.nodes[leaf + 1, FIRST_PROPOSAL] if leaf + 1 < leaves else learned.rows.shape[0]
+    for tight in range(2):  # those that are close to a limit come last
+        for r in range(first, end):
+            least = place(problem, learned.rows[r], learned.form, azimuth, T, q)
+            if (least >= ROOMY) != (tight == 1) and least >= F(0):
+                if skipped == 0:
+                    return True
+                skipped -= 1
+    return False
+
+
+@entry
+def describe_poses(ints, floats, starts, targets, out, scratch):
+    """Write the targets that poses meet, the proposals that they are, and the features of these targets.
+
+    Args:
+        ints: The packed problem, integers; only the form of its proposals is read.
+        floats: The packed problem, numbers.
+        starts: (B, nq) poses.
+        targets: (B, goals, 17) gets the targets.
+        out: (B, numbers of a proposal + features) gets the proposals, then the features.
+        scratch: Scratch memory.
+    """
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    form = ints[PROPOSAL_FORM]
+    features = stack(starts, 1, MOST_FEATURES)
+    last = problem.variables.shape[0] - 1
+    for b in range(starts.shape[0]):
+        q, row = starts[b], out[b]
+        forward(problem.tree, q, work.frames)
+        for g in range(problem.goals.shape[0]):
+            R, p = goal_frame(problem, work.frames, g)
+            set_target(targets[b], g, R, p)
+            targets[b, g, 16] = problem.goals[g, PARTS]
+        n, azimuth, T = write_features(problem, targets[b], form, features)
+        if form & FREE_TWIST:
+            s, c = sincos(q[problem.variables[last, BLOCK_Q]])
+            T = turn_z(T, -s, c)
+        for i in range(3):
+            row[SEEN_ROTATION + i], row[SEEN_ROTATION + 3 + i] = column(T, 0)[i], column(T, 1)[i]
+        row[SEEN_TURN] = q[problem.variables[0, BLOCK_Q]] - azimuth
+        at = PROPOSED_Q
+        for k in range(last + 1):
+            for i in range(block_size(problem.variables, k)):
+                row[at] = q[problem.variables[k, BLOCK_Q] + i]
+                at += 1
+        for i in range(n):
+            row[at + i] = features[0, i]
+    return 0
+
+
+@entry
+def place_proposals(ints, floats, targets, rows, starts, fits):
+    """Write the pose of each proposal for a target of its own, and whether it fits.
+
+    Args:
+        ints: The packed problem, integers; only the form of its proposals is read.
+        floats: The packed problem, numbers.
+        targets: (B, goals, 17).
+        rows: (B, ...) proposals.
+        starts: (B, nq) gets the poses; values that are not learned stay.
+        fits: (B,) gets 1 where the proposal fits and is not close to a limit, else 0.
+    """
+    problem = open_problem(ints, floats)
+    features = stack(starts, 1, MOST_FEATURES)
+    for b in range(starts.shape[0]):
+        _, azimuth, T = write_features(problem, targets[b], ints[PROPOSAL_FORM], features)
+        least = place(problem, rows[b], ints[PROPOSAL_FORM], azimuth, T, starts[b])
+        fits[b] = F(1) if least >= ROOMY else F(0)
+    return 0
+
+
+@entry
+def first_proposals(ints, floats, targets, starts):
+    """Write the first pose that fits each target, (B, goals, 17), to ``starts``, (B, nq); others stay."""
+    problem = open_problem(ints, floats)
+    for b in range(starts.shape[0]):
+        propose(ints, floats, problem, targets[b], 0, starts[b])
+    return 0

@@ -1,0 +1,20 @@
+"""The table of formats in the documentation is made of their descriptions."""
+
+import runpy
+from pathlib import Path
+
+from synovia.io.load import formats
+
+SITE = Path(__file__).resolve().parents[1] / "docs" / "site_build"
+
+
+def test_every_format_has_a_row_that_says_what_is_kept():
+    text = runpy.run_path(str(SITE / "formats.py"))["table"]()
+    rows = {line.split("|")[1].strip(): line for line in text.splitlines()[2:]}
+    assert list(rows) == [one.name for one in formats()]
+    for one in formats():
+        assert one.keeps, one.name
+        assert all(f"`{ending}`" in rows[one.name] for ending in one.extensions)
+        assert ("skeleton" in one.reads) == (one.read_onto is None)
+        assert bool(one.writes) == (one.write is not None)
+    assert "| `mujoco` |" in rows["MJCF"]
