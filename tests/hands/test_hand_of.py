@@ -163,3 +163,67 @@ def test_a_finger_that_follows_is_coupled() -> None:
     ]
     hand = sy.hand_of(sy.Skeleton(joints, name="machine"))
     assert dict(hand.coupled) == {"j2c": "j2b"}
+
+
+def with_joints(body: sy.Skeleton, more: list[sy.Joint]) -> sy.Skeleton:
+    """Return a body with more joints."""
+    return sy.Skeleton([*body.joints, *more], name=body.name)
+
+
+def test_a_motor_is_no_finger() -> None:
+    """A joint that carries nothing, at the palm or as leader of fingers, is a drive."""
+    body = robot_hand(left=False, fingers=5, base=np.eye(4), order=[0, 1, 2, 3, 4])
+    idle = sy.Joint("motor", "k", kind=sy.Kind.HINGE, axis=np.array((0.0, 0.0, 1.0)), limit=sy.Interval(0.0, 1.0))
+    hand = sy.hand_of(with_joints(body, [idle]))
+    assert [finger.name for finger in hand.fingers] == ALL
+    assert any("'motor'" in note and "drive" in note for note in hand.notes)
+    lead = sy.Joint("motor", "k", kind=sy.Kind.HINGE, rest=place(0.0, -0.02), axis=np.array((0.0, 1.0, 0.0)),
+                    limit=sy.Interval(0.0, 1.0))  # fmt: skip
+    joints = [
+        sy.Joint(j.name, j.parent, kind=j.kind, rest=j.rest, axis=j.axis, limit=j.limit, mimic=sy.Mimic("motor"))
+        if j.name.endswith("c")
+        else j
+        for j in body.joints
+    ]
+    hand = sy.hand_of(sy.Skeleton([joints[0], lead, *joints[1:]], name="machine"))
+    assert [finger.name for finger in hand.fingers] == ALL
+
+
+def test_a_bar_that_a_loop_ties_is_no_finger() -> None:
+    """Of two chains that a loop ties, the one that reaches farther is the finger."""
+    joints = [sy.Joint("k")]
+    for name, side in (("r", 1.0), ("l", -1.0)):
+        hinge = {"kind": sy.Kind.HINGE, "axis": np.array((0.0, 0.0, side)), "limit": sy.Interval(-0.8, 0.8)}
+        joints += [
+            sy.Joint(f"{name}_driver", "k", rest=place(side * 0.03, 0.05), **hinge),
+            sy.Joint(f"{name}_coupler", f"{name}_driver", rest=place(0.0, 0.04), **hinge),
+            sy.Joint(f"{name}_spring", "k", rest=place(side * 0.01, 0.06), **hinge),
+            sy.Joint(f"{name}_pad", f"{name}_spring", rest=place(0.0, 0.04), **hinge),
+            sy.Joint(f"{name}_pad_tip", f"{name}_pad", rest=place(0.0, 0.04)),
+        ]
+    ties = [
+        sy.Loop(f"{n}_coupler", f"{n}_pad", offset=(-s * 0.02, 0.01, 0.0)) for n, s in (("r", 1.0), ("l", -1.0))
+    ]  # fmt: skip
+    hand = sy.hand_of(sy.Skeleton(joints, name="gripper").with_loops(ties))
+    assert [finger.joints for finger in hand.fingers] == [("r_spring", "r_pad"), ("l_spring", "l_pad")]
+
+
+def test_joints_that_names_do_not_tell_belong_to_fingers() -> None:
+    """Names that tell some fingers, or some joints of each, do not hide the others; four legs are no hand."""
+    body = robot_hand(left=True, fingers=5, base=np.eye(4), order=[0, 1, 2, 3, 4])
+    told = {"k": "left_wrist", "j0a": "left_thumb_1", "j2b": "left_index_1", "j2c": "left_index_2"}
+    for extra in ({}, {"j4b": "left_middle_1", "j1b": "left_ring_1", "j3b": "left_little_1"}):
+        names = told | extra
+        joints = [
+            sy.Joint(names.get(j.name, j.name), names.get(j.parent or "", j.parent), kind=j.kind, rest=j.rest,
+                     axis=j.axis, limit=j.limit)
+            for j in body.joints
+        ]  # fmt: skip
+        hand = sy.hand_of(sy.Skeleton(joints, name="machine"))
+        assert hand.side == "left"
+        assert [len(finger.joints) for finger in hand.fingers] == [3, 3, 3, 3, 3]
+    legs = [sy.Joint(f"LF_{j.name}_thigh" if j.name != "k" else "k", None if j.parent is None else
+                     (f"LF_{j.parent}_thigh" if j.parent != "k" else "k"), kind=j.kind, rest=j.rest, axis=j.axis,
+                     limit=j.limit) for j in body.joints]  # fmt: skip
+    with pytest.raises(sy.UnsupportedError, match="no hand is found"):
+        sy.hand_of(sy.Skeleton(legs, name="machine"))

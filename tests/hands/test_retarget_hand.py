@@ -207,3 +207,84 @@ def test_the_command_carries_a_recording(tmp_path: Path, body: sy.Skeleton) -> N
     motion = sy.load_motion(tmp_path / "out.npz")
     assert motion.fps == 60.0
     assert len(motion) == len(points)
+
+
+def capsule_hand(fingers: int = 3, *, thick: float = 0.008) -> sy.Skeleton:
+    """Return a right hand of capsules: a box as palm, fingers along y that bend to z, and a thumb against them."""
+    joints = [sy.Joint("palm", shapes=(sy.Box(center=(0.0, -0.04, -0.012), size=(0.08, 0.07, 0.012)),))]
+    hinge = {"kind": sy.Kind.HINGE}
+    for k, name in enumerate(("thumb", "index", "middle", "ring", "little")[: fingers + 1]):
+        rest = np.eye(4)
+        rest[:3, 3] = (0.045, -0.05, 0.0) if k == 0 else (0.03 - 0.022 * (k - 1), 0.0, 0.0)
+        axes = [(0.0, 0.0, 1.0), (1.0, 0.0, 0.0), (1.0, 0.0, 0.0), (1.0, 0.0, 0.0)]
+        if k == 0:  # it points aside and opposes
+            rest[:3, :3] = sy.Rotation.from_euler("ZX", (-35, 15), degrees=True).as_matrix()
+            axes = [(0.0, 1.0, 0.0), (1.0, 0.0, 0.0), (0.0, 0.0, 1.0), (0.0, 0.0, 1.0)]
+        above = "palm"
+        for n, axis in enumerate(axes):
+            if n > 0:
+                rest = np.eye(4)
+                rest[1, 3] = (0.0, 0.0, 0.04, 0.028)[n]
+            limit = sy.Interval(-0.5, 1.6) if n > 0 else sy.Interval(-0.6, 0.6)
+            shapes = (
+                () if n == 0 else (sy.Capsule(a=(0, 0.0, 0), b=(0, (0.0, 0.04, 0.028, 0.024)[n], 0), radius=thick),)
+            )
+            joints.append(
+                sy.Joint(f"{name}_{n}", above, rest=rest, axis=np.array(axis), limit=limit, shapes=shapes, **hinge)
+            )
+            above = f"{name}_{n}"
+        tip = np.eye(4)
+        tip[1, 3] = 0.024
+        joints.append(sy.Joint(f"{name}_tip", above, rest=tip))
+    return sy.Skeleton(joints, name="capsules", meters_per_unit=1.0)
+
+
+@pytest.mark.compiled
+def test_pads_meet_and_fingers_do_not_pass_through_each_other(body: sy.Skeleton) -> None:
+    """With a clearance, surfaces touch in a pinch, and overlap nowhere, in whole clips and live."""
+    hand = capsule_hand()
+    points = pinching(body)
+    through = sy.retarget_hand(points, hand, fps=30)
+    assert through.too_near[0].distance < -5e-3
+    answer = sy.retarget_hand(points, hand, fps=30, clearance=0.0)
+    assert all(one.distance > -1e-4 for one in answer.too_near)
+    (pinch,) = [one for one in answer.pinches if one.finger == "index"]
+    assert pinch.distance < 1e-3
+    assert np.linalg.norm(answer.tips[30, 1] - answer.tips[30, 0]) > 5e-3
+    assert not [one for one in answer.findings if one.cause == "overlap"]
+    lower, upper = hand.limits
+    assert (answer.motion.q >= lower - 1e-9).all()
+    assert (answer.motion.q <= upper + 1e-9).all()
+    assert np.abs(np.diff(answer.motion.q, axis=0)).max() <= 15.0 / 30.0 + 1e-9
+    live = sy.LiveHand(hand, rate=30, source_side="right", clearance=0.0)
+    poses = [live.step(frame) for frame in points]
+    clip = sy.Motion(hand, np.array([pose.q for pose in poses]), 30.0)
+    from synovia.retargeting.hands.apart import overlaps_of
+
+    assert all(one.distance > -1e-4 for one in overlaps_of(hand, live.hand, clip.q))
+    assert poses[38].pinching == ("index",)
+    assert poses[38].status is sy.Status.REACHED
+
+
+def test_clearance_needs_shapes(body: sy.Skeleton) -> None:
+    """A hand without shapes cannot keep a distance, and the error names what makes them."""
+    bare = sy.Skeleton([sy.Joint(j.name, j.parent, kind=j.kind, rest=j.rest, axis=j.axis, limit=j.limit)
+                        for j in capsule_hand().joints], name="bare")  # fmt: skip
+    with pytest.raises(sy.InputError, match=r"clearance.*with_shapes"):
+        sy.retarget_hand(pinching(body), bare, fps=30, clearance=0.0)
+    with pytest.raises(sy.InputError, match="clearance"):
+        sy.LiveHand(bare, rate=30, clearance=0.001)
+    with pytest.raises(sy.InputError, match="clearance"):
+        sy.retarget_hand(pinching(body), capsule_hand(), fps=30, clearance=float("nan"))
+
+
+def test_points_are_shown_beside_the_hand(body: sy.Skeleton) -> None:
+    """The 21 points are more joints of the motion: as the hand lies, aside from it, and the hand moves as before."""
+    answer = sy.retarget_hand(pinching(body), body, fps=30, side="right")
+    shown = answer.beside()
+    assert len(shown.skeleton) == len(body) + 21
+    np.testing.assert_array_equal(shown.q[:, : body.nq], answer.motion.q)
+    places = shown.frames()[:, len(body) :, 9:]
+    moved = places - answer.landmarks
+    np.testing.assert_allclose(moved, np.broadcast_to(moved[0, 0], moved.shape), atol=1e-9)
+    assert np.linalg.norm(moved[0, 0]) > answer.reach

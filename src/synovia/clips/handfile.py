@@ -15,6 +15,7 @@ from synovia.io.npz import read_arrays, unread_notes
 from synovia.model.anatomy.hands.landmarks import COUNT
 
 HAND_ENDINGS: Final = (".npz", ".npy", ".csv", ".tsv")
+FPS: Final = 30.0  # of a file without a rate
 _NAMES: Final = ("joints", "points", "landmarks", "keypoints", "positions", "hand", "arr_0")
 _BESIDE: Final = ("confidence", "fps", "side")
 

@@ -137,6 +137,11 @@ def fit_keypoints(
     joints = body is not None and preset is None and _are_joints(body, names, places.shape[1])
     if preset == ONE_HAND or (preset is None and names is None and places.shape[1] == COUNT and not joints):
         return _fit_one_hand(needs_body(body), (places, weights), side, fit_fingers, name)
+    if side is not None:
+        raise InputError(
+            "side", value=side, expected="None: it is that of the 21 points of one hand",
+            hint="preset='hand' (--preset hand) takes them",
+        )  # fmt: skip
     found: Landmarks | None = None
     if body is not None and joints:
         marks = _joint_marks(body, names, places, weights)

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "synovia.hand/1"
 _SIDES: Final = ("left", "right")
-_FPS: Final = 30.0
+_NO_CLEARANCE: Final = "none"
 
 
 WRITTEN: Final[Mapping[str, Option]] = {
@@ -34,6 +34,32 @@ VELOCITY: Final = Option(
     Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%", unit="rad/s",
     shown="those of DST's file; 15 for a recorded hand", recorded=ALWAYS,
 )  # fmt: skip
+
+
+def _clearance(text: str) -> float | str:
+    """Return a distance, or the word for none."""
+    if text == _NO_CLEARANCE:
+        return text
+    try:
+        return Number().of(text)
+    except InputError as error:
+        raise InputError("", value=text, expected=f"{error.expected}, or {_NO_CLEARANCE}") from error
+
+
+CLEARANCE: Final = Option(
+    "Least distance between the limbs of DST, and between limbs and trunk, where DST has shapes; none lets limbs pass"
+    " through the body. With recordings of a hand: between fingers, and between them and the palm.",
+    Parsed(_clearance), metavar="DISTANCE|none", shown="0; none for a recorded hand", unit="length units of DST",
+    recorded=ALWAYS,
+)  # fmt: skip
+SHAPES: Final = Option(
+    "Fit capsules to DST if it has no shapes, or where they are missing, so that limbs and fingers keep clear of it."
+)
+
+
+def distance_of(clearance: Any) -> float | None:
+    """Return the distance of the option ``clearance``."""
+    return None if clearance == _NO_CLEARANCE else clearance
 
 
 def velocity_limits(given: Any, skeleton: Skeleton) -> float | dict[str, float] | None:
@@ -87,6 +113,8 @@ class RetargetHand(Verified, Roles, Job):
         metavar="N", shown="those of the file, else 30", recorded=ALWAYS,
     )  # fmt: skip
     velocity: Any = option(default=None, like=VELOCITY)
+    clearance: Any = option(default=None, like=CLEARANCE)
+    shapes: bool = option(default=False, like=SHAPES)
 
     name: ClassVar[str] = "retarget"
     doing: ClassVar[str] = "retargeting"
@@ -95,7 +123,10 @@ class RetargetHand(Verified, Roles, Job):
     @cached_property
     def _skeleton(self) -> Skeleton:
         """The model."""
-        return body_of(self.target, Host(), self.roles, self.loops)
+        from synovia.covers import with_shapes
+
+        body = body_of(self.target, Host(), self.roles, self.loops)
+        return with_shapes(body) if self.shapes else body
 
     def open(self, host: Host) -> None:
         """Load the model, and tell its notes."""
@@ -113,7 +144,7 @@ class RetargetHand(Verified, Roles, Job):
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Carry a recording over."""
-        from synovia.clips.handfile import read_hand
+        from synovia.clips.handfile import FPS, read_hand
         from synovia.io.save import check_target
         from synovia.retargeting.hands import retarget_hand
 
@@ -124,14 +155,13 @@ class RetargetHand(Verified, Roles, Job):
         host.note(found.notes)
         fps = self.fps or found.fps
         if fps is None:
-            host.say(
-                f"the file has no rate: {_FPS:g} frames per second are assumed; --fps sets another", str(item.path)
-            )
+            host.say(f"the file has no rate: {FPS:g} frames per second are assumed; --fps sets another", str(item.path))
         answer = retarget_hand(
-            found.points, self._skeleton, fps=fps or _FPS, side=self.side, source_side=self.source_side or found.side,
+            found.points, self._skeleton, fps=fps or FPS, side=self.side, source_side=self.source_side or found.side,
             scale=self.scale, frame="palm" if self.origin is None else "given", origin=self.origin,
             confidence=found.confidence,
-            velocity=velocity_limits(self.velocity, self._skeleton), name=Path(item.path).stem,
+            velocity=velocity_limits(self.velocity, self._skeleton),
+            clearance=distance_of(self.clearance), name=Path(item.path).stem,
         )  # fmt: skip
         check = None if output is None else self.save(answer.motion, output, file_of(self.target), host)
         figures = _figures(answer)
@@ -180,6 +210,12 @@ def _object(answer: RetargetedHand) -> dict[str, Any]:
         "pinches": [
             {"finger": one.finger, "first": one.first, "end": one.end, "distance": one.distance}
             for one in answer.pinches
+        ],
+        "clearance": answer.clearance,
+        "too_near": []
+        if answer.clearance is None
+        else [
+            {"pair": list(one.pair), "distance": one.distance, "frames": list(one.frames)} for one in answer.too_near
         ],
         "verdict": answer.verdict,
         "findings": [

@@ -13,8 +13,8 @@ from typing import Final, Literal
 import numpy as np
 
 from synovia.clips.hands.bones import HandBones, hands_of_roles
-from synovia.clips.hands.carrying import carried, relaxed
-from synovia.clips.hands.turning import can_turn, turn_fingers
+from synovia.clips.hands.carrying import Carrier, partner, relaxed
+from synovia.clips.hands.pursuing import FingerPursuit, can_pursue, turn
 from synovia.errors import InputError
 from synovia.model.anatomy.names import SIDES, is_finger
 from synovia.model.geometry import Array
@@ -54,7 +54,7 @@ class Hands:
     def turn(self, body: Body, frames: Array, q: Array, fps: float) -> None:
         """Turn the fingers of the target as those of the source; change q (T, nq) in place.
 
-        Fingers with other joints than balls and hinges, or with hinges that follow others, stay as they are.
+        Fingers with other joints than balls and hinges stay as they are.
 
         Args:
             body: The target.
@@ -63,15 +63,58 @@ class Hands:
             fps: Frames per second.
         """
         for source, target in self.pairs.values():
-            wanted = carried(source, target, frames)
-            turn_fingers(body.skeleton, target, _possible(body, target, wanted), q, fps)
+            turn(body.skeleton, target, Carrier(source, target).directions(frames), q, fps)
+
+    def live(self, body: Body) -> LiveFingers | None:
+        """Return what turns the fingers of the target pose by pose; None if no finger can be turned."""
+        found = LiveFingers(self, body)
+        return found if found.moves else None
 
     def relax(self, body: Body, frames: Array, q: Array, fps: float) -> None:
         """Relax the hands of the target whose source has no fingers, or fingers that stay flat; change q in place."""
         for side, target in self.target.items():
             if side not in self.pairs or _is_idle(self.pairs[side][0], frames):
                 wanted = {name: np.repeat(ways, len(q), axis=0) for name, ways in relaxed(target).items()}
-                turn_fingers(body.skeleton, target, _possible(body, target, wanted), q, fps)
+                turn(body.skeleton, target, wanted, q, fps)
+
+
+class LiveFingers:
+    """Turns the fingers of a body pose by pose.
+
+    Args:
+        hands: The hands that the body takes over.
+        body: The body.
+
+    Attributes:
+        moves: Whether any finger can be turned.
+    """
+
+    def __init__(self, hands: Hands, body: Body) -> None:
+        """Pack the problem."""
+        pairs = hands.pairs.values()
+        self._carriers = [Carrier(source, target) for source, target in pairs]
+        found = [
+            (target, [name for name in target.fingers
+                      if partner(name, source.fingers) and can_pursue(body.skeleton, target, name)])
+            for source, target in pairs
+        ]  # fmt: skip
+        self.moves = any(names for _, names in found)
+        self._pursuit = FingerPursuit(body.skeleton, found) if self.moves else None
+        self.reset()
+
+    def reset(self) -> None:
+        """Begin anew."""
+        self._before: Array | None = None
+
+    def turn(self, frames: Array, q: Array) -> None:
+        """Turn the fingers as those of the source; change q (1, nq) in place.
+
+        Args:
+            frames: World frames of the source, (1, n, 12).
+            q: Joint values of the body.
+        """
+        if self._pursuit is not None:
+            self._before = self._pursuit.turn([one.directions(frames) for one in self._carriers], q, self._before)
 
 
 def checked_idle(value: str) -> str:
@@ -83,11 +126,6 @@ def checked_idle(value: str) -> str:
     if value not in _IDLE:
         raise InputError("idle_hands", value=value, expected="'rest' or 'relaxed'")
     return value
-
-
-def _possible(body: Body, hand: HandBones, wanted: dict[str, Array]) -> dict[str, Array]:
-    """Return the directions of the fingers that can be turned."""
-    return {name: ways for name, ways in wanted.items() if can_turn(body.skeleton, hand.fingers[name])}
 
 
 def _is_idle(hand: HandBones, frames: Array) -> bool:

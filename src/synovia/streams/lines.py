@@ -1,7 +1,8 @@
 """Poses as lines of JSON: over UDP, one to a datagram, or over standard streams.
 
     {"t": 1.25, "q": [0.1, ...]}             joint values in the order of q
-    {"t": 1.25, "points": [[x, y, z], ...]}  places of all joints, or of 33 landmarks of MediaPipe
+    {"t": 1.25, "points": [[x, y, z], ...]}  places of all joints, or of 33 landmarks of MediaPipe,
+                                             or of these and 21 of each hand
 
 ``t`` is the time stamp in seconds; without one, a line counts at once. Written lines have ``q``, ``status`` if the pose
 has one, and ``columns``, the names of its numbers, in the first line.
@@ -24,8 +25,8 @@ import numpy as np
 from synovia.io.csvfile import columns
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
+from synovia.retargeting.live.landmarks import COUNT, WITH_HANDS, LandmarkBody
 from synovia.streams.base import LARGEST, Datagrams, Sample, Sender
-from synovia.streams.landmarks import COUNT, LandmarkBody
 
 _LINES: Final = 256  # of standard input: no more are read while so many wait
 _OFF: Final = 5.0  # seconds: a time stamp that is farther off is that of another clock
@@ -35,7 +36,7 @@ class JsonSource:
     """Receives poses as lines of JSON.
 
     Args:
-        skeleton: The body that moves; None for 33 landmarks, whose body is found from them.
+        skeleton: The body that moves; None for landmarks, 33 or 33 + 21 + 21, whose body is found from them.
         host: The address to listen on; None for standard input.
         port: The port; 0 for any, see ``address``.
         remote: Whether the address may be one that other machines reach.
@@ -140,7 +141,10 @@ class JsonSource:
 
     def _sample(self, values: Array, time: float | None) -> Sample | None:
         """Return the sample of some numbers; None if they are not those of the body."""
-        if self._landmarks is not None and values.shape == (COUNT, 3):
+        if self._landmarks is not None and values.shape in ((COUNT, 3), (WITH_HANDS, 3)):
+            if self._landmarks.count not in (None, len(values)):
+                self.dropped["of another size"] += 1
+                return None
             q = self._landmarks.pose(values)
             self.skeleton = self._landmarks.skeleton
             return None if q is None else Sample(q, time)

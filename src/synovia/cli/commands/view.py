@@ -20,6 +20,7 @@ from synovia.jobs.shared import JSON, MODEL, ROOT, SOLVER, WORLD
 from synovia.text import printable
 
 if TYPE_CHECKING:
+    from synovia.model.motion import Motion
     from synovia.viewer import View as LivePage
 
 
@@ -32,8 +33,8 @@ class View(Roles):
     model: str | None = option(default=None, like=said_of(ClipReader, "model"), rank=-1)
     trim: bool = option(default=False, like=said_of(ClipReader, "trim"), rank=-1)
     onto: str | None = option(
-        default=None, help="Show the clip beside its transfer to this model, and edit the transfer.", metavar="MODEL",
-        completes="models",
+        default=None, help="Show the clip, or a recording of a hand, beside its transfer to this model.",
+        metavar="MODEL", completes="models",
     )  # fmt: skip
     joint_map: Path | None = option(
         default=None, help="Joint map for --onto.", kind=File(), names=("--map",), metavar="MAP.toml",
@@ -71,17 +72,26 @@ def view(given: View) -> None:
     """Open a live page: drag a hand, and the body follows.
 
     With --onto, the page shows the clip and its transfer to another body side by side; there you edit the joint map and
-    the rest pose. The command needs the extra [view].
+    the rest pose. A recording of a hand, 21 points over time, plays beside the hand that follows it. The command needs
+    the extra [view].
 
     For example: synovia view character.glb
     """
     from synovia import viewer
+    from synovia.clips.handfile import holds_hand
     from synovia.io.load import has_shapes, is_bundled, load_clips
 
     file, clip, model, trim = given.file, given.clip, given.model, given.trim
     page_options = {name: getattr(given, name) for name in ("host", "port", "token", "dark", "shadows", "browser")}
     if given.onto is not None:
         refuse("expected no --onto with this option.", "goals", "roles", "solver", "root", "world", "clearance")
+        if holds_hand(Path(file)):
+            refuse(
+                "expected a clip of a body with this option, not a recording of a hand.", "joint_map", "model", "trim"
+            )
+            page = viewer.view(_hand_beside(Path(file), given.onto, given.loops), **page_options)
+            _serve(page, "Open this address in a browser and play the clip. Ctrl+C ends it.", as_json=given.as_json)
+            return
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
             file, clip, model = clip, None, file
         motion = ClipReader(clip=clip, model=model, trim=trim).read(file, Terminal())[0]
@@ -124,6 +134,21 @@ def view(given: View) -> None:
     _serve(
         page, "Open this address in a browser and drag a target, or any joint. Ctrl+C ends it.", as_json=given.as_json
     )
+
+
+def _hand_beside(path: Path, onto: str, loops: Path | None) -> Motion:
+    """Return a recording of a hand on a model, with its points beside it, and tell what is wrong."""
+    from synovia.clips.handfile import FPS, read_hand
+    from synovia.retargeting.hands import retarget_hand
+
+    host, found = Terminal(), read_hand(path)
+    host.note(found.notes)
+    answer = retarget_hand(
+        found.points, body_of(onto, host, loops=loops), fps=found.fps or FPS, source_side=found.side,
+        confidence=found.confidence, name=path.stem,
+    )  # fmt: skip
+    host.note([*answer.notes, *(str(one) for one in answer.findings)])
+    return answer.beside()
 
 
 def _serve(page: LivePage, what: str, *, as_json: bool) -> None:

@@ -32,21 +32,44 @@ def partner(name: str, fingers: Mapping[str, object]) -> str | None:
     return min(others, key=lambda other: abs(FINGERS.index(other) - FINGERS.index(name)), default=None)
 
 
-def carried(source: HandBones, target: HandBones, frames: Array) -> dict[str, Array]:
-    """Return the directions (T, n, 3) in the frame of the palm that the segments of the target's fingers should have.
+class Carrier:
+    """Carries directions of fingers from one hand to another one.
 
     Args:
         source: The hand that moves.
         target: The hand that follows.
-        frames: World frames of the source's body, (T, joints, 12).
     """
-    out: dict[str, Array] = {}
-    for name, finger in target.fingers.items():
-        other = partner(name, source.fingers)
-        if other is not None:
-            bones = source.fingers[other]
-            out[name] = matched(source.directions(bones, frames), bones, finger)
-    return out
+
+    def __init__(self, source: HandBones, target: HandBones) -> None:
+        """Pair the fingers, and list the places between which their segments are."""
+        self._source = source
+        self._pairs = [
+            (name, source.fingers[other], finger)
+            for name, finger in target.fingers.items()
+            if (other := partner(name, source.fingers)) is not None
+        ]
+        bones = [one for _, one, _ in self._pairs]
+        self._begin = [row for one in bones for row in one.rows]
+        self._after = [row for one in bones for row in (*one.rows[1:], one.end)]
+        self._cuts = np.cumsum([0, *(len(one.rows) for one in bones)]).tolist()
+        self._tips, self._ends = [cut - 1 for cut in self._cuts[1:]], [one.end for one in bones]
+        self._offsets = np.array([one.offset for one in bones]).reshape(-1, 3)
+
+    def directions(self, frames: Array) -> dict[str, Array]:
+        """Return the directions (T, n, 3) in the frame of the palm that the segments of the target should have.
+
+        Args:
+            frames: World frames of the source's body, (T, joints, 12).
+        """
+        count = len(frames)
+        steps = frames[:, self._after, 9:] - frames[:, self._begin, 9:]
+        turns = frames[:, self._ends, :9].reshape(count, -1, 3, 3)
+        steps[:, self._tips] += (turns @ self._offsets[:, :, None])[..., 0]
+        ways = unit(steps) @ (frames[:, self._source.palm, :9].reshape(-1, 3, 3) @ self._source.axes)
+        return {
+            name: matched(ways[:, begin:end], bones, finger)
+            for (name, bones, finger), begin, end in zip(self._pairs, self._cuts, self._cuts[1:], strict=False)
+        }
 
 
 def matched(ways: Array, source: FingerBones, target: FingerBones) -> Array:

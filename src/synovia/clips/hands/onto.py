@@ -9,7 +9,7 @@ import numpy as np
 from synovia.clips.hands.bones import FingerBones, HandBones, hands_of_body
 from synovia.clips.hands.carrying import matched, partner
 from synovia.clips.hands.measured import HandFit
-from synovia.clips.hands.turning import can_turn, turn_fingers
+from synovia.clips.hands.pursuing import turn
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat
@@ -37,8 +37,8 @@ def turned_hands(skeleton: Skeleton, q: Array, fits: Mapping[str, HandFit], fps:
         hand = own[side]
         if skeleton.joints[hand.palm].kind is Kind.BALL:
             above = skeleton.parents[hand.palm]
-            turn = np.eye(3) if above < 0 else world_frames(skeleton, q)[:, above, :9].reshape(-1, 3, 3)
-            before = turn @ skeleton.joints[hand.palm].rest[:3, :3]
+            over = np.eye(3) if above < 0 else world_frames(skeleton, q)[:, above, :9].reshape(-1, 3, 3)
+            before = over @ skeleton.joints[hand.palm].rest[:3, :3]
             where = skeleton.q_slice(hand.palm)
             q[:, where] = matrix_to_quat(np.swapaxes(before, -1, -2) @ (fit.palm @ hand.axes.T))
             q[:, where] = clamped(skeleton, q)[:, where]
@@ -49,17 +49,12 @@ def turned_hands(skeleton: Skeleton, q: Array, fits: Mapping[str, HandFit], fps:
 def turned_fingers(skeleton: Skeleton, q: Array, hand: HandBones, fit: HandFit, fps: float) -> list[str]:
     """Turn the fingers of a hand as a fit; change q (T, nq) in place. Return notes on fingers that cannot be turned."""
     wanted: dict[str, Array] = {}
-    left: list[str] = []
     for name, finger in hand.fingers.items():
         other = partner(name, fit.ways)
-        if other is None:
-            continue
-        if not can_turn(skeleton, finger):
-            left.append(name)
-            continue
-        wanted[name] = matched(fit.ways[other], _as_bones(fit, other), finger)
-    turn_fingers(skeleton, hand, wanted, q, fps)
-    return [f"{listed(left)} of the {hand.side} hand stay at rest: their joints follow others"] if left else []
+        if other is not None:
+            wanted[name] = matched(fit.ways[other], _as_bones(fit, other), finger)
+    left = turn(skeleton, hand, wanted, q, fps)
+    return [f"{listed(left)} of the {hand.side} hand stay at rest: their joints do not turn"] if left else []
 
 
 def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, Array, HandBones, list[str]]:

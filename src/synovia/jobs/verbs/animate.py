@@ -427,6 +427,10 @@ class Fit(_Animate):
         shown="by names or number",
         recorded=ALWAYS,
     )  # fmt: skip
+    side: str | None = option(
+        default=None, help="Side of the hand that the points of --preset hand are of.", kind=Word(("left", "right")),
+        metavar="SIDE", shown="by how the fingers bend", recorded=ALWAYS,
+    )  # fmt: skip
     mirror: str | None = option(
         default=None, help="Undo a mirror image of the points: negate an axis, or exchange left and right.",
         kind=Word(("x", "y", "z", "names", "none")), shown="where the cause is clear", recorded=ALWAYS,
@@ -496,8 +500,9 @@ class Fit(_Animate):
         with host.bar(self.doing, len(points.positions)) as progress:
             fitted = fit_keypoints(
                 points.positions, points.joints, body=skeleton, offsets=points.offsets, confidence=points.confidence,
-                meters_per_unit=points.meters_per_unit, name=item.path.stem, preset=self.preset, mirror=self.mirror,
-                up=self.up, fps=self.fps or points.fps or 30.0, threads=host.threads, progress=progress,
+                meters_per_unit=points.meters_per_unit, name=item.path.stem, preset=self.preset, side=self.side,
+                mirror=self.mirror, up=self.up, fps=self.fps or points.fps or 30.0, threads=host.threads,
+                progress=progress,
             )  # fmt: skip
         fitted = Fitted.made(fitted, fitted.errors, fitted.smoothness, points.notes, fitted.flips)
         locked = self._held(fitted, None, host) if self.foot_lock else None

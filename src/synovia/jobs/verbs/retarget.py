@@ -24,7 +24,7 @@ from synovia.jobs.clips import (
     warm_clip,
     with_roles,
 )  # fmt: skip
-from synovia.jobs.hand import VELOCITY, WRITTEN, RetargetHand, velocity_limits
+from synovia.jobs.hand import CLEARANCE, SHAPES, VELOCITY, WRITTEN, RetargetHand, distance_of, velocity_limits
 from synovia.jobs.job import Job, Verb, clips_argument
 from synovia.jobs.options import (
     ALWAYS,
@@ -32,7 +32,6 @@ from synovia.jobs.options import (
     NUMBER,
     File,
     Model,
-    Number,
     Option,
     Parsed,
     Word,
@@ -54,7 +53,6 @@ if TYPE_CHECKING:
     from synovia.retargeting import Retargeted
 
 SCHEMA: Final = "synovia.retarget/1"
-_NO_CLEARANCE: Final = "none"
 _RESTS: Final = ("file", "bind", "first", "tpose")
 _Map = Mapping[str, tuple[str | int, str | int]]
 
@@ -64,16 +62,6 @@ def _rest(text: str) -> str:
     if text not in _RESTS and not NUMBER.fullmatch(text.removeprefix("-")) and not Path(text).suffix:
         raise InputError("", value=text, expected=f"{', '.join(_RESTS)}, the number of a frame, or a pose file")
     return text
-
-
-def _clearance(text: str) -> float | str:
-    """Return a distance, or the word for none."""
-    if text == _NO_CLEARANCE:
-        return text
-    try:
-        return Number().of(text)
-    except InputError as error:
-        raise InputError("", value=text, expected=f"{error.expected}, or {_NO_CLEARANCE}") from error
 
 
 def _rest_setting(rest: Any) -> Any:
@@ -113,16 +101,8 @@ class Retarget(Verified, Roles, ClipJob):
         shown="found", recorded=ALWAYS,
     )  # fmt: skip
     velocity: Any = option(default=None, like=VELOCITY)
-    clearance: Any = option(
-        default=0.0,
-        help="Least distance between the limbs of DST, and between limbs and trunk, where DST has shapes; none lets"
-        " limbs pass through the body.",
-        kind=Parsed(_clearance), metavar="DISTANCE|none", shown="0", unit="length units of DST",
-    )  # fmt: skip
-    shapes: bool = option(
-        default=False,
-        help="Fit capsules to DST if it has no shapes, or where they are missing, so that limbs keep clear of it.",
-    )
+    clearance: Any = option(default=0.0, like=CLEARANCE)
+    shapes: bool = option(default=False, like=SHAPES)
     world: str | None = option(default=None, like=GROUND)
     loops: Path | None = option(default=None, like=replace(LOOPS, help=LOOPS.help.replace("the model", "DST")))
     plot: Path | None = option(
@@ -274,7 +254,7 @@ class Retarget(Verified, Roles, ClipJob):
             with host.bar("retargeting", len(motion)) as progress:
                 return retarget(
                     motion, body, joints, rest=self.rest, up=self.up, feet=self.feet, velocity=velocity,
-                    clearance=None if self.clearance == _NO_CLEARANCE else self.clearance, world=self._ground,
+                    clearance=distance_of(self.clearance), world=self._ground,
                     idle_hands=self.idle_hands,
                     threads=host.threads, progress=progress,
                 )  # fmt: skip
@@ -369,11 +349,15 @@ class _Verb(Verb):
             UsageError: If an option does not fit the inputs.
         """
         job = RetargetHand if _is_hand(sources) else Retarget
-        own = {name for name, _, _ in options_of(job)}
+        own, given = {name for name, _, _ in options_of(job)}, set(typed)
         for name, said, _ in self.options():
-            if name in typed and name not in own:
+            if name in given and name not in own:
                 what = "clips of a body" if job is RetargetHand else "recordings of a hand, 21 points over time"
                 raise UsageError(f"expected {what} with this option.", flag_of(name, said))
+        if job is RetargetHand:  # whose defaults may be others
+            own &= given | {
+                name for name, _, _ in options_of(job) if name not in {one for one, _, _ in options_of(Retarget)}
+            }
         return job(**{name: value for name, value in values.items() if name in own}), list(sources)
 
 

@@ -67,7 +67,7 @@ _MOTION: Final = frozenset(
 _LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}  # LLEG_HIP_R: left, roll
 _FIRST: Final = re.compile(r"^[A-Za-z]+\d*[ _.\-]")  # the first word of a name, with what separates it from the next
 _COMMON: Final = 0.8  # share of the joints whose first word is the same, and tells nothing
-_FINGER_BONE: Final = re.compile(r"(metacarpal|proximal|intermediate|distal|phalanx)$")
+_FINGER_BONE: Final = re.compile(r"(finger|metacarpal|proximal|intermediate|distal|phalanx)+$")
 _METACARPAL: Final = re.compile(r"^inhand|metacarpal$")
 _NO_JOINT: Final = frozenset(
     {"end", "nub", "site", "twist", "tip", "ik", "pole", "helper", "socket", "contour", "imu", "mocap"}

@@ -35,6 +35,7 @@ class Aims:
         reach: Mean distance of the tips of the straight fingers from the origin, length units of the skeleton.
         wrist: Rows of the joints of the wrist, which move too; none if the palm stays.
         mirrored: Whether the recorded hand is one of the other side.
+        landmarks: The recorded points in the world as they lie on the hand, scaled, (T, 21, 3).
         notes: What does not follow, and what is assumed.
     """
 
@@ -48,6 +49,7 @@ class Aims:
     reach: float
     wrist: tuple[int, ...]
     mirrored: bool
+    landmarks: Array
     notes: tuple[str, ...]
 
 
@@ -111,9 +113,10 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     apart = np.linalg.norm(recording.places[:, ends] - recording.places[:, ends[:1]], axis=-1) / recording.metre
     laid = np.eye(4)
     laid[:3, :3], laid[:3, 3] = turn, place
+    landmarks = place + float(scale) * (local @ turn.T)
     return Aims(
-        fingers, place + float(scale) * (local[:, ends] @ turn.T), ways, recording.trust[:, ends], apart, laid,
-        float(scale), reach, wrist, mirrored, tuple(notes),
+        fingers, landmarks[:, ends], ways, recording.trust[:, ends], apart, laid,
+        float(scale), reach, wrist, mirrored, landmarks, tuple(notes),
     )  # fmt: skip
 
 

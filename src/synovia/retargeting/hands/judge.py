@@ -20,6 +20,7 @@ from synovia.retargeting.judging.findings import LEVELS, Finding
 _OFF: Final = (0.1, 0.3)  # mean distance of the tips from their targets, in lengths of the hand: look, failed
 FINGER_OFF: Final = 0.15  # the same of one finger: look
 TOUCH: Final = 0.002  # metres within which tips touch
+DEEP: Final = 1e-3  # metres by which surfaces may overlap before it is told
 _NEARLY: Final = 0.01  # metres within which tips seem to pinch
 _AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
 _NEAR_LIMIT: Final = 1e-4  # radians
@@ -40,6 +41,7 @@ class HandFigures:
         gaps: Distances of the tips from that of the thumb, (T, F), length units.
         apart: Those of the recording, (T, F), metres.
         pinches: Finger, first frame, frame after the last, and largest distance of the tips, of each pinch.
+        near: Pairs of links that are too near: the pair, by how much (below 0), and the frames; the nearest first.
     """
 
     motion: Motion
@@ -51,12 +53,13 @@ class HandFigures:
     gaps: Array
     apart: Array
     pinches: Sequence[tuple[str, int, int, float]]
+    near: Sequence[tuple[tuple[str | int, str | int], float, tuple[int, ...]]] = ()
 
 
 def findings_of(figures: HandFigures) -> tuple[Finding, ...]:
     """Return the findings about a hand, the worst first."""
     found = [*_tips(figures), *_pinches(figures), *_false_pinches(figures), *_unseen(figures), *_limits(figures),
-             *_velocities(figures)]  # fmt: skip
+             *_velocities(figures), *_overlaps(figures)]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
 
 
@@ -140,6 +143,19 @@ def _limits(figures: HandFigures) -> list[Finding]:
                     text = f"{key} is at a limit in {100.0 * share:.0f} % of the frames"
                     out.append(Finding(name, "limits", "note", (), text))
     return out
+
+
+def _overlaps(figures: HandFigures) -> list[Finding]:
+    """Return a finding about surfaces that could not be kept apart."""
+    deep = [one for one in figures.near if -one[1] > DEEP / (_unit(figures) or 1.0)]
+    if not deep:
+        return []
+    (a, b), gap, _ = deep[0]
+    frames = tuple(sorted({frame for one in deep for frame in one[2]}))
+    text = f"{a} and {b} could not be kept apart: they are {length_text(-gap, _unit(figures))} too near"
+    if len(deep) > 1:
+        text += f", and {len(deep) - 1} other pairs less"
+    return [Finding("body", "overlap", "look", frames, text)]
 
 
 def _velocities(figures: HandFigures) -> list[Finding]:

@@ -13,10 +13,11 @@ from synovia.errors import InputError
 from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hand_of
-from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_of
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_frame, palm_of
 from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.retargeting.hands.aims import Aims, aims_of
+from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance
 from synovia.retargeting.hands.follower import STEPS, HandFollower
 from synovia.retargeting.hands.judge import FINGER_OFF, TOUCH
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, CLOSED, ONSET, OPEN
@@ -75,6 +76,7 @@ class LiveHand(ChecksArguments):
         frame: As in ``retarget_hand``.
         origin: As in ``retarget_hand``.
         velocity: As in ``retarget_hand``.
+        clearance: As in ``retarget_hand``. A frame in which surfaces would overlap takes some milliseconds.
 
     Attributes:
         skeleton: The skeleton.
@@ -104,6 +106,7 @@ class LiveHand(ChecksArguments):
         frame: Literal["palm", "given"] = "palm",
         origin: str | int | None = None,
         velocity: Any = None,
+        clearance: float | None = None,
     ) -> None:
         """Find the hand."""
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
@@ -113,7 +116,7 @@ class LiveHand(ChecksArguments):
         self.skeleton, self.hand = skeleton, hand_of(skeleton, side)
         self._rate, self._source_side = float(rate), source_side
         self._how: dict[str, Any] = {"scale": scale, "frame": frame, "origin": origin}
-        self._velocity = velocity
+        self._velocity, self._distance = velocity, checked_clearance(clearance, skeleton)
         self._clear = CLEAR / (skeleton.meters_per_unit or 1.0)
         self._touch = TOUCH / (skeleton.meters_per_unit or 1.0)
         self._follower: HandFollower | None = None
@@ -176,6 +179,8 @@ class LiveHand(ChecksArguments):
         self._aims: Aims = aims_of(self._recording, self.skeleton, self.hand, **self._how)
         fingers = self._aims.fingers
         self._follower = HandFollower(self.skeleton, fingers, self._rate, self._velocity, self._aims.wrist, 2 * STEPS)
+        self._apart = None if self._distance is None else Apart(self._follower, self.hand, self._distance)
+        self._pads = Pads(self.skeleton, fingers)
         self._ends = np.array([FINGER_POINTS[one.name][-1] for one in fingers])
         self._before = np.array([FINGER_POINTS[one.name][-2] for one in fingers])
         self._closed = np.zeros(len(fingers), bool)
@@ -186,6 +191,7 @@ class LiveHand(ChecksArguments):
         if not self._began:
             self._aim(self._local(places), np.ones(COUNT, bool))
             self._q = self._follower.first(self._table, self._weights, self._q)
+            self._keep_apart(self._q, first=True)
             self._began = True
         self._free = self._q
 
@@ -193,7 +199,7 @@ class LiveHand(ChecksArguments):
         """Return points (21, 3) in the frame that lies on the hand."""
         if self._how["frame"] == "given":
             return places - places[WRIST]
-        palm = palm_of(places[None], self._recording.side)[0]
+        palm = palm_frame(places, self._recording.side)
         local = (places - palm[:3, 3]) @ palm[:3, :3]
         return local * (-1.0, 1.0, 1.0) if self._aims.mirrored else local
 
@@ -232,7 +238,7 @@ class LiveHand(ChecksArguments):
         away = (apart > AWAY) & np.isfinite(apart)
         if together and not self._shares.any() and not (away & (far < self._clear))[1:].any():
             before, self._q = self._q, self._free
-            return self._judged(before, tips[0])
+            return self._judged(before, tips[0] if not self._keep_apart(before) else None)
         shares = np.where(away, np.minimum(self._shares, np.maximum(1.0 - self._clear / far, 0.0)), self._shares)
         pushed = away & (far < self._clear)
         vectors = np.where(pushed[:, None], self._clear / far[:, None], 1.0 - shares[:, None]) * free
@@ -241,9 +247,16 @@ class LiveHand(ChecksArguments):
         before = self._q
         follower.pinch(self._table, self._weights, vectors[None], on[None])
         self._q = follower.follow(self._table, self._weights, self._q)[0]
-        if not on.any() and np.abs(self._q - self._free).max() <= _SAME:
+        if not self._keep_apart(before) and not on.any() and np.abs(self._q - self._free).max() <= _SAME:
             self._free = self._q
-        return self._judged(before, follower.tips_at(self._q[None])[0][0])
+        return self._judged(before)
+
+    def _keep_apart(self, before: Array, *, first: bool = False) -> bool:
+        """Keep surfaces apart in the pose of this frame, after another one (nq,); return whether this changes it."""
+        if self._apart is None or not self._apart.overlaps(self._q[None])[0]:
+            return False
+        self._q = self._apart.solve(self._table[0], self._weights[0], before, first=first)
+        return True
 
     def _close(self, apart: Array) -> None:
         """Take up how far each pinch is closed, for distances (F,) of the tracked tips from the thumb's, metres."""
@@ -252,9 +265,10 @@ class LiveHand(ChecksArguments):
         wanted = np.where(self._closed, 1.0, u * u * (3.0 - 2.0 * u))
         self._shares = np.maximum(wanted, self._shares - 1.0 / max(1.0, ONSET * self._rate))
 
-    def _judged(self, before: Array, tips: Array) -> HandPose:
-        """Return the pose of this frame, after another one (nq,), with its tips (F, 3) judged."""
+    def _judged(self, before: Array, known: Array | None = None) -> HandPose:
+        """Return the pose of this frame, after another one (nq,), with its tips (F, 3), if known, judged."""
         follower, names = cast("HandFollower", self._follower), self.fingers
+        tips = follower.tips_at(self._q[None])[0][0] if known is None else known
         off = tips - self._targets
         errors = np.sqrt(np.einsum("ij,ij->i", off, off))
         errors[~self._trust] = 0.0
@@ -262,8 +276,11 @@ class LiveHand(ChecksArguments):
         if follower.is_held_back(before, self._q):
             status = Status.LATE
         elif pinches:  # these fingers leave their targets
-            gaps = np.linalg.norm(tips - tips[0], axis=-1)[self._closed]
-            status = Status.STALLED if float(gaps.max()) > self._touch else status
+            gaps = np.linalg.norm(tips - tips[0], axis=-1)
+            if self._apart is not None:
+                for k in np.flatnonzero(self._closed).tolist():
+                    gaps[k] = self._pads.gaps(self._q[None], k, gaps[k : k + 1])[0]
+            status = Status.STALLED if float(gaps[self._closed].max()) > self._touch else status
         elif float(errors.max()) > FINGER_OFF * self._aims.reach:
             status = Status.STALLED
         pose = self._pose(status)

@@ -20,17 +20,21 @@ from synovia.model.anatomy.hands.hand import Hand
 from synovia.model.geometry import Array, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
+from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.hands.aims import Aims, aims_of
+from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance, overlaps_of
 from synovia.retargeting.hands.follower import HandFollower
 from synovia.retargeting.hands.judge import HandFigures, findings_of, verdict_of
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, closed_frames, closing_shares, windows
 from synovia.retargeting.hands.recording import read_recording
+from synovia.retargeting.hands.shown import with_points
 from synovia.retargeting.judging import Finding, aligned
 from synovia.text import counted
 
 _SAME: Final = 1e-3  # radians, length units: poses this near go on as one
 _STARTS: Final = 6  # starts of a first frame that pinches
 _CLOSED: Final = 1e-5  # of the reach: a gap of tips that touch
+_ASIDE: Final = 1.4  # lengths of the hand between it and the points that are shown beside it
 _ON: Final = 8  # frames that are solved again after a pinch before they are compared
 
 
@@ -42,7 +46,8 @@ class HandPinch:
         finger: The finger that touches the thumb.
         first: Its first frame.
         end: The frame after its last.
-        distance: Largest distance of the two tips of the hand that follows, length units.
+        distance: Largest distance of the two tips of the hand that follows, or of the surfaces of their links if these
+            are kept apart (``clearance``), length units.
 
     Example:
         >>> import synovia as sy
@@ -72,6 +77,8 @@ class RetargetedHand:
         pinches: Pinches of the recording, in the order of time.
         reach: Mean distance of the tips of the straight fingers from the origin, by which errors are judged.
         notes: What was filled, guessed or left out.
+        landmarks: The recorded points in the world as they lie on the hand, scaled, (T, 21, 3).
+        clearance: Distance that the surfaces of fingers keep, length units; None where nothing was kept apart.
 
     Example:
         >>> import numpy as np
@@ -96,6 +103,36 @@ class RetargetedHand:
     notes: tuple[str, ...]
     apart: Array
     trust: Array
+    landmarks: Array
+    clearance: float | None = None
+
+    def beside(self) -> Motion:
+        """Return the motion with the 21 recorded points beside the hand, for films and pages.
+
+        They are more joints of its skeleton, in the size and attitude of the hand.
+
+        Example:
+            >>> import numpy as np
+            >>> import synovia as sy
+            >>> hand = sy.bundled("humanoid_hands")
+            >>> points = sy.hand_landmarks(hand.rest_pose(), "left")
+            >>> answer = sy.retarget_hand(np.repeat(points[None], 10, axis=0), hand, fps=30, side="left")
+            >>> len(answer.beside().skeleton) - len(hand)
+            21
+        """
+        frame = self.motion.skeleton.rest_pose().transform(self.hand.palm) @ self.hand.frame
+        return with_points(self.motion, self.landmarks + _ASIDE * self.reach * frame[:3, 0])
+
+    @cached_property
+    def too_near(self) -> tuple[TooNear, ...]:
+        """Pairs of links that are nearer than ``clearance``, or overlap without one, the nearest first.
+
+        Empty for a skeleton without shapes.
+        """
+        skeleton = self.motion.skeleton
+        if not any(joint.shapes for joint in skeleton.joints):
+            return ()
+        return tuple(overlaps_of(skeleton, self.hand, np.array(self.motion.q), self.clearance or 0.0))
 
     @cached_property
     def errors(self) -> Array:
@@ -106,11 +143,14 @@ class RetargetedHand:
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong or notable, the worst first.
 
-        Their causes are ``"tips"``, ``"pinch"``, ``"false pinch"``, ``"gap"``, ``"limits"`` and ``"velocity"``.
+        Their causes are ``"tips"``, ``"pinch"``, ``"false pinch"``, ``"gap"``, ``"limits"``, ``"velocity"`` and, with
+        a clearance, ``"overlap"``.
         """
+        near = self.too_near if self.clearance is not None else ()
         figures = HandFigures(
             self.motion, self.hand, self.fingers, self.errors, self.trust, self.reach, self._gaps, self.apart,
             [(one.finger, one.first, one.end, one.distance) for one in self.pinches],
+            [(one.pair, one.distance - (self.clearance or 0.0), one.frames) for one in near],
         )  # fmt: skip
         return findings_of(figures)
 
@@ -169,6 +209,7 @@ def retarget_hand(
     origin: str | int | None = None,
     confidence: Any = None,
     velocity: Any = None,
+    clearance: float | None = None,
     name: str = "hand",
 ) -> RetargetedHand:
     """Carry a recorded hand of 21 points over to any hand, within its limits.
@@ -197,6 +238,9 @@ def retarget_hand(
         confidence: Confidence of the points, (T, 21), (T,) or (21,), 0 for not seen; None if all count alike.
         velocity: Highest velocity of the joints, radians per second: a number, by joint, or ``"file"`` for those of the
             file. None for 15 rad/s, which joints without another one have too; a slide then has no limit.
+        clearance: Least distance between the surfaces of fingers, and between them and the palm, length units; 0 lets
+            them touch. It comes before pinches, whose pads then meet. The skeleton needs shapes. None to let fingers
+            pass through each other, so that a pinch brings the tips together.
         name: Name of the motion.
 
     Raises:
@@ -224,14 +268,22 @@ def retarget_hand(
     hand = hand_of(skeleton, side)
     recording = read_recording(points, confidence, source_side, float(fps))
     rest = skeleton.rest_pose()
+    distance = checked_clearance(clearance, skeleton)
     aims = aims_of(recording, skeleton, hand, frame, origin, scale)
     follower = HandFollower(skeleton, aims.fingers, float(fps), velocity, aims.wrist)
     metre = 1.0 / (skeleton.meters_per_unit or 1.0)
     closed = closed_frames(aims.apart)
-    q = _followed(follower, aims, closed, np.array(rest.q), float(fps), CLEAR * metre)
+    q, table, weights = _followed(follower, aims, closed, np.array(rest.q), float(fps), CLEAR * metre)
+    if distance is not None:
+        q = Apart(follower, hand, distance).cleared(table, weights, q)
     motion = Motion(skeleton, q, float(fps), name=name)
     tips, _ = follower.tips_at(motion.q)
     gaps = np.linalg.norm(tips - tips[:, :1], axis=-1)
+    if distance is not None:
+        pads = Pads(skeleton, aims.fingers)
+        for k in range(1, len(aims.fingers)):
+            at = closed[:, k]
+            gaps[at, k] = pads.gaps(q[at], k, gaps[at, k])
     pinches = [
         HandPinch(finger.name, int(first), int(end), float(gaps[first:end, k].max()))
         for k, finger in enumerate(aims.fingers)
@@ -241,7 +293,7 @@ def retarget_hand(
     return RetargetedHand(
         motion, hand, tuple(finger.name for finger in aims.fingers), aims.scale, recording.side, aims.mirrored,
         aims.tips, tips, tuple(sorted(pinches, key=lambda one: one.first)), aims.reach,
-        (*recording.notes, *hand.notes, *aims.notes), aims.apart, aims.trust,
+        (*recording.notes, *hand.notes, *aims.notes), aims.apart, aims.trust, aims.landmarks, distance,
     )  # fmt: skip
 
 
@@ -267,8 +319,11 @@ def _begun(follower: HandFollower, table: Array, weights: Array, closed: NDArray
 
 def _followed(
     follower: HandFollower, aims: Aims, closed: NDArray[np.bool_], start: Array, fps: float, clear: float
-) -> Array:
-    """Return the poses of all frames, (T, nq): first without pinches, then again where these are at work."""
+) -> tuple[Array, Array, Array]:
+    """Return the poses of all frames, (T, nq): first without pinches, then again where these are at work.
+
+    Also the targets (T, goals, 17) and weights (T, goals) that they follow.
+    """
     table, weights = follower.table(aims.tips, aims.directions, aims.trust)
     q = follower.follow(table, weights, follower.first(table, weights, start))
     tips, thumb = follower.tips_at(q)
@@ -283,7 +338,7 @@ def _followed(
     on = (shares > 0.0) | pushed
     on[:, 0] = False
     if not on.any():
-        return q
+        return q, table, weights
     follower.pinch(table, weights, vectors, on)
     end = 0
     for first, last in windows(on):
@@ -298,4 +353,4 @@ def _followed(
             q[begin:until] = again
             before, begin = again[-1], until
         end = begin
-    return q
+    return q, table, weights

@@ -11,6 +11,7 @@ from synovia.model.pose import world_frames
 from synovia.model.tables import Ints
 from synovia.retargeting.body import LEGS
 from synovia.retargeting.bones import steadied
+from synovia.retargeting.fingers import Hands
 from synovia.retargeting.limbs import SURE, Plane, limbs_of, planes_of
 from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.partial import still_rows
@@ -38,7 +39,7 @@ def sides_of_bends(pairing: Pairing, frames: Array) -> dict[str, bool]:
 class PoseFollower:
     """What follows the source pose by pose: orientations, swing planes, path and height, as ``retarget`` does.
 
-    Hinges continue from the pose before.
+    Hinges and fingers continue from the pose before. Fingers follow directions in the frames of the palms.
 
     Args:
         pairing: The two bodies.
@@ -67,6 +68,7 @@ class PoseFollower:
             if plane is not None:
                 planes.append(plane.turned() if bends.get(limb.roles[1], False) else plane)
         self._limbs, self._numbers = self._tables(planes, number)
+        self._fingers = Hands.of(source, target, pairing.roles).live(target)
         self._wanted, self._ends = np.empty((len(parts), 9)), np.empty((1, len(orienter.ends), 9))
         self._path = None
         if pairing.moves:
@@ -109,6 +111,8 @@ class PoseFollower:
         self._state = np.zeros((len(self._limbs), STATE_WIDTH))
         self._q = self._orienter.start()
         self._start = self._q[0].copy()
+        if self._fingers is not None:
+            self._fingers.reset()
 
     def follow(self, frames: Array) -> Array:
         """Return joint values (nq,) of the target for world frames (n, 12) of the source.
@@ -130,6 +134,8 @@ class PoseFollower:
         self._orienter.turn(self._ends, q)
         self._q = q
         out = self._orienter.values(q)
+        if self._fingers is not None:
+            self._fingers.turn(frames[None], out)
         self.frames = found = world_frames(target.skeleton, out)[0]
         if self._path is not None and (row := target.carrier) is not None:
             slope, shift, rows, own_rows = self._path

@@ -10,18 +10,20 @@ from typing import Any, Final, Literal, cast
 import numpy as np
 
 from synovia.arguments import ChecksArguments, check_kind
-from synovia.errors import InputError
+from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik import Status
 from synovia.kernels.layout import REASON
 from synovia.model import Pose, Skeleton
-from synovia.model.geometry import Array, is_number
+from synovia.model.anatomy.hands.find import hands_of
+from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
 from synovia.retargeting.live.follower import PoseFollower
+from synovia.retargeting.live.landmarks import COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
 from synovia.retargeting.live.limited import LimitedBody
 from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import LiveReport, Meter
@@ -31,6 +33,13 @@ from synovia.servo.limits import Axes
 from synovia.solver import FullBody
 
 _LEARN: Final = 1.0  # seconds
+_TRUNK: Final = ("hips", "spine", "chest", "neck", "left_upper_arm", "right_upper_arm")
+_MANY: Final = "LiveRetarget(None, target, rate=...) takes landmarks: 33, or 33 + 21 + 21 with both hands"
+_HINTS: Final = {  # by shape of points
+    (ONE_HAND, 3): "LiveHand(skeleton, rate=...) follows 21 points of one hand; with the body, 33 + 21 + 21 are taken",
+    (COUNT, 3): _MANY,
+    (WITH_HANDS, 3): _MANY,
+}
 
 
 class LivePose(Pose):
@@ -83,11 +92,12 @@ class LiveRetarget(ChecksArguments):
     with a value that is not finite counts as none. Samples with time stamps are played one frame late from a buffer of
     at most 16, so that packets may come late or exchanged; joint values between two samples are interpolated.
 
-    Fingers turn as those of the source since its rest pose; ``retarget`` carries their directions.
+    Fingers point as those of the source do in the frames of the palms, as in ``retarget``.
     Limbs are not kept apart from the body, and there is no world to stand on; ``retarget`` has both.
 
     Args:
-        source_skeleton: The body that moves.
+        source_skeleton: The body that moves; None for landmarks of MediaPipe: 33, or 33, 21 of the left hand and 21 of
+            the right one. Their body is built from the first 15 frames.
         target: The body that follows; a free joint is added above its root if it has none and its base moves.
         rate: Ticks per second.
         joint_map: As in ``retarget``.
@@ -104,7 +114,7 @@ class LiveRetarget(ChecksArguments):
         timeout: Seconds without a sample after which the source is lost.
 
     Attributes:
-        source: The skeleton that moves.
+        source: The skeleton that moves; that of the target until landmarks have shown their body.
         skeleton: The skeleton that follows, with the joint that may have been added.
         rate: Ticks per second.
 
@@ -124,7 +134,7 @@ class LiveRetarget(ChecksArguments):
 
     def __init__(
         self,
-        source_skeleton: Skeleton,
+        source_skeleton: Skeleton | None,
         target: Skeleton,
         *,
         rate: float,
@@ -141,13 +151,16 @@ class LiveRetarget(ChecksArguments):
         timeout: float = 0.5,
     ) -> None:
         """Check the arguments; the bodies are prepared with the calibration."""
-        check_kind("source_skeleton", source_skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         check_kind("target", target, Skeleton, "sy.load_skeleton(path) reads one")
-        for body in (source_skeleton, target):
-            refuse_loops(body, "LiveRetarget")
+        if source_skeleton is not None:
+            check_kind("source_skeleton", source_skeleton, Skeleton, "sy.load_skeleton(path) reads one")
+            refuse_loops(source_skeleton, "LiveRetarget")
+        refuse_loops(target, "LiveRetarget")
+        _refuse_hand(target)
         if root not in ("free", "fixed"):
             raise InputError("root", value=root, expected="'free' or 'fixed'")
-        self.source, self._target = source_skeleton, target
+        self._target = target
+        self._landmarks = LandmarkBody() if source_skeleton is None else None
         self.rate = _seconds("rate", rate, "ticks per second")
         self.timeout = _seconds("timeout", timeout, "seconds")
         if not is_number(learn) or not 0.0 <= learn < math.inf:
@@ -156,21 +169,30 @@ class LiveRetarget(ChecksArguments):
         self._how: dict[str, Any] = {"joint_map": joint_map, "rest": rest, "up": up, "root": root}
         self._limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
         self._feet, self._root = feet, root
-        self._playout = Playout(source_skeleton, self.rate)
-        self._fit: IK | None = None
+        self._set_source(target if source_skeleton is None else source_skeleton)
         self._stand: Stand | None = None
         self.skeleton = target.with_root("free") if root == "free" else target
         self._body = LimitedBody(self.skeleton, self.skeleton.size, self.rate, self._limits)
         self._calibration: LiveCalibration | None = None
-        self._known: set[int] = {id(source_skeleton)}
-        self._inside = np.empty(source_skeleton.nq)
+        if calibration is not None and source_skeleton is None:
+            raise InputError(
+                "calibration", value=calibration, expected="none for landmarks, whose body is built anew each time"
+            )
         if isinstance(calibration, str | os.PathLike):
-            calibration = LiveCalibration.load(calibration, source_skeleton, target)
+            calibration = LiveCalibration.load(calibration, self.source, target)
         if calibration is not None:
             check_kind("calibration", calibration, LiveCalibration, "LiveCalibration.load(path, ...) reads one")
             self._check_bodies(calibration)
             self._take(calibration)
         self.reset()
+
+    def _set_source(self, source: Skeleton) -> None:
+        """Take up the body that moves."""
+        self.source = source
+        self._playout = Playout(source, self.rate)
+        self._fit: IK | None = None
+        self._known: set[int] = {id(source)}
+        self._inside = np.empty(source.nq)
 
     def _check_bodies(self, calibration: LiveCalibration) -> None:
         """Check that a calibration is one of these bodies.
@@ -271,7 +293,8 @@ class LiveRetarget(ChecksArguments):
 
         Args:
             pose: The source: a pose, its joint values (nq,), or the places of all its joints, (n, 3), length units of
-                its skeleton. None if there is none.
+                its skeleton; without a source skeleton, landmarks (33, 3) or (75, 3) in the axes of MediaPipe, metres.
+                None if there is none.
             time: Time stamp of this sample on the clock of the source, seconds; None for a sample that counts at once.
 
         Raises:
@@ -408,6 +431,8 @@ class LiveRetarget(ChecksArguments):
         """
         if pose is None:
             return None
+        if self._landmarks is not None:
+            return self._seen(self._landmarks, pose)
         if isinstance(pose, Pose):
             other = pose.skeleton
             if id(other) not in self._known and other is not self.source:
@@ -436,7 +461,24 @@ class LiveRetarget(ChecksArguments):
         raise InputError(
             "shape of the pose", value=values.shape,
             expected=f"({self.source.nq},) joint values or ({len(self.source)}, 3) places of {self.source.name}",
+            hint=_HINTS.get(values.shape),
         )  # fmt: skip
+
+    def _seen(self, body: LandmarkBody, points: Any) -> Array | None:
+        """Return the joint values (nq,) of the body of landmarks; None until it is known, or if they show no pose.
+
+        Raises:
+            InputError: If they are no landmarks.
+        """
+        values = as_numbers(points, (-1, 3), "points", finite=False)
+        if values.shape == (ONE_HAND, 3):
+            raise InputError("points", value=values.shape, expected="landmarks of a body", hint=_HINTS[values.shape])
+        q = body.pose(values)
+        if q is None:
+            self._invalid += body.skeleton is not None
+        elif body.skeleton is not None and self.source is not body.skeleton:
+            self._set_source(body.skeleton)
+        return q
 
     def _fitted(self, points: Array) -> Array:
         """Return joint values (nq,) of the source whose joints are at places (n, 3), as near as its bones allow."""
@@ -448,6 +490,19 @@ class LiveRetarget(ChecksArguments):
         found = self._fit.solve(dict(enumerate(points)), start=self._before, follow=self._before is not None)
         self._before = found.pose
         return found.pose.values
+
+
+def _refuse_hand(target: Skeleton) -> None:
+    """Refuse a hand alone.
+
+    Raises:
+        UnsupportedError: If the target is one.
+    """
+    if not any(role in target.role_rows for role in _TRUNK) and hands_of(target):
+        raise UnsupportedError(
+            "LiveRetarget moves bodies", where=target.name, value="a hand alone", expected="a body",
+            hint="LiveHand(skeleton, rate=...) follows 21 points of a hand",
+        )  # fmt: skip
 
 
 def _seconds(name: str, value: Any, unit: str) -> float:

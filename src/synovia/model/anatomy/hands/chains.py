@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -10,13 +10,14 @@ import numpy as np
 from synovia.model.anatomy.names import split_name
 from synovia.model.geometry import Array
 from synovia.model.joint import Kind
+from synovia.model.loops.loop import Loop
 from synovia.model.skeleton import Skeleton
 from synovia.model.tree import ancestors
 
 MOST: Final = 8  # chains of a palm, at most
 _PER_BRANCH: Final = 2  # chains that share their first joints, as two fingers on one bone of the palm
 _TIP_WORDS: Final = frozenset({"tip", "end", "nub", "site", "head"})
-_NEAR: Final = 0.5  # distance of two bases, relative to that of others, below which they carry one finger
+_NEAR: Final = 0.65  # distance of two bases, relative to that of others, below which they carry one finger
 _LAST: Final = 0.8  # length of the last segment of a finger, relative to the one before, if no frame marks its tip
 _PARALLEL: Final = 0.95  # cosine between axes of a linkage
 
@@ -103,6 +104,35 @@ class Chains:
         """Return the chains below a palm, in the order of the file."""
         return [self.chain(row, palm) for row in range(palm + 1, len(self.skeleton)) if self._ends_at(row, palm)]
 
+    def fingers(self, palm: int) -> list[Chain]:
+        """Return the chains below a palm that may be fingers, without bars of linkages and drives."""
+        return self.without_linkages(self.below(palm))[0]
+
+    def are_hinges(self, palm: int) -> bool:
+        """Return whether all joints of the chains below a palm have an axis, as those of robots do."""
+        return all(self.axis(row) is not None for chain in self.below(palm) for row in chain.rows)
+
+    def whole(self, rows: Sequence[int], palm: int, all_rows: Iterable[Sequence[int]]) -> list[int]:
+        """Return all joints of a finger of which names tell some: hinges between these and the palm, and beyond.
+
+        Args:
+            rows: The joints that names tell, base to tip.
+            palm: The palm.
+            all_rows: Those of all fingers; what is above each of them is no part of a finger.
+        """
+        if any(self.axis(row) is None for row in rows if self.moves[row]):
+            return list(rows)
+        parents = self.skeleton.parents
+        lines = [ancestors(parents, other[0])[1:] for other in all_rows]
+        shared = {row for row in lines[0] if all(row in line for line in lines)}
+        last = rows[-1]
+        while len(inner := self.branches(last)) == 1:
+            last = inner[0]
+        line = ancestors(parents, last)[::-1]
+        inside = line[line.index(palm) + 1 :] if palm in line else line
+        found = [row for row in inside if row not in shared and self.moves[row] and self.axis(row) is not None]
+        return found or list(rows)
+
     def _ends_at(self, row: int, palm: int) -> bool:
         """Return whether a chain below the palm ends at a row."""
         last = self.moves[row] and not self.branches(row)
@@ -158,28 +188,70 @@ class Chains:
         return self.frames[row, :3, :3] @ joint.axis if joint.kind in (Kind.HINGE, Kind.SLIDE) else None
 
     def without_linkages(self, chains: list[Chain]) -> tuple[list[Chain], list[Chain]]:
-        """Return the chains without bars of linkages, and those bars.
+        """Return the chains without bars of linkages and drives of fingers, and those.
 
-        A gripper has a bar beside each finger: a chain that begins near a longer one, with parallel axes.
+        A gripper has a bar beside each finger: a chain that begins near a longer one, with parallel axes, or that a
+        loop ties to a longer one. Some hands have a joint that stands for a motor and moves no finger by itself.
         """
-        bars = [
-            k
-            for k, chain in enumerate(chains)
-            for other in chains
-            if len(chain.rows) < len(other.rows) and self._is_bar(chain, other, chains)
-        ]
-        kept = [chain for k, chain in enumerate(chains) if k not in bars]
-        return (kept, [chains[k] for k in dict.fromkeys(bars)]) if len(kept) > 1 else (chains, [])
+        others = [k for k, chain in enumerate(chains) if not self._is_drive(chain, chains)]
+        kept = [
+            k for k in others
+            if not any(
+                self._is_bar(chains[k], chains[j], chains) or self._is_tied(chains[k], chains[j])
+                for j in others if j != k
+            )
+        ]  # fmt: skip
+        if len(kept) < 2:
+            return chains, []
+        return [chains[k] for k in kept], [chain for k, chain in enumerate(chains) if k not in kept]
+
+    def _is_drive(self, chain: Chain, chains: Sequence[Chain]) -> bool:
+        """Return whether the one joint of a chain carries no finger: it leads joints of others, or follows as a bar.
+
+        No frame marks its tip, and two other chains or more have more joints. A joint at the origin of the palm that
+        carries nothing is one too.
+        """
+        longer = [other for other in chains if len(other.rows) > len(chain.rows)]
+        if len(chain.rows) > 1 or not chain.estimated or len(longer) < 2:
+            return False
+        row, leaders = max(chain.rows), self.skeleton.leader_rows
+        if not np.linalg.norm(chain.end - chain.base) > 0.0:
+            return True
+        if any(leaders.get(other) == row for finger in longer for other in finger.rows):
+            return True
+        axes = [self.axis(row), *(self.axis(finger.rows[-1]) for finger in longer)]
+        return row in leaders and _are_parallel(axes)
+
+    def _is_tied(self, chain: Chain, other: Chain) -> bool:
+        """Return whether a loop ties a chain to another one that reaches farther."""
+        far = [float(np.linalg.norm(one.end - self.frames[self.skeleton.parents[one.rows[0]], :3, 3]))
+               for one in (chain, other)]  # fmt: skip
+        if far[0] >= far[1]:
+            return False
+        for tie in self.skeleton.loops:
+            if isinstance(tie, Loop) and tie.second is not None:
+                rows = {self._carrier(frame) for frame in (tie.first, tie.second)}
+                if rows & set(chain.rows) and rows & set(other.rows):
+                    return True
+        return False
+
+    def _carrier(self, frame: str) -> int:
+        """Return the moving joint that carries a frame; the first row of the skeleton if none does."""
+        line = ancestors(self.skeleton.parents, self.skeleton.locate(frame)[0])
+        return next((row for row in line if self.moves[row]), line[-1])
 
     def _is_bar(self, chain: Chain, other: Chain, chains: Sequence[Chain]) -> bool:
         """Return whether a chain is a bar beside another one."""
         gap = float(np.linalg.norm(chain.base - other.base))
         spread = max(float(np.linalg.norm(a.base - other.base)) for a in chains)
-        axes = [self.axis(row) for row in (*chain.rows, *other.rows)]
-        if gap > _NEAR * spread or any(axis is None for axis in axes):
-            return False
-        first = axes[0]
-        return all(abs(float(np.dot(first, axis))) > _PARALLEL for axis in axes)  # pyright: ignore[reportArgumentType]
+        near = len(chain.rows) < len(other.rows) and gap <= _NEAR * spread
+        return near and _are_parallel([self.axis(row) for row in (*chain.rows, *other.rows)])
+
+
+def _are_parallel(axes: list[Array | None]) -> bool:
+    """Return whether all joints have an axis, and these are parallel."""
+    known = [axis for axis in axes if axis is not None]
+    return len(known) == len(axes) and all(abs(float(known[0] @ axis)) > _PARALLEL for axis in known)
 
 
 def _is_tip(name: str) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import re
 from collections.abc import Sequence
 from types import MappingProxyType
 from typing import Final
@@ -24,6 +25,12 @@ from synovia.model.tree import ancestors
 from synovia.text import listed
 
 _SHORT: Final = {"th": "thumb", "ff": "index", "mf": "middle", "rf": "ring", "lf": "little", "pf": "little"}
+_SHORT_NAME: Final = re.compile(  # THJ4, ffproximal, rh_LFtip: not thigh
+    r"(?:^|[_:/.])(th|ff|mf|rf|lf|pf)(?=j\d|knuckle|hub|base|meta|prox|mid|inter|dist|tip)", re.IGNORECASE
+)
+_OTHER_WORDS: Final = {"pinky": "little", "pinkie": "little", "medium": "middle"}
+_LEGS: Final = frozenset({"thigh", "femur", "shin", "shank", "calf", "tibia", "foot"})
+_CURLED: Final = 1.0  # radians by which fingers are bent at rest from which their directions tell no palm
 _ALONG: Final = 0.7  # cosine from which an axis is along another one
 _LOPSIDED: Final = 0.2  # share of its range by which a joint must turn farther to one side to tell how a finger bends
 _CLEAR: Final = (
@@ -93,12 +100,16 @@ def hands_of(skeleton: Skeleton) -> list[Hand]:
     for side in SIDES:
         row = roles.get(f"{side}_hand")
         fingers = _of_roles(chains, side)
-        if len(fingers) > 1:
+        inner = chains.palms(row)[:1] if row is not None else []
+        if inner and chains.are_hinges(inner[0]) and len(chains.fingers(inner[0])) > len(fingers):
+            hands.append(_found(chains, inner[0], side))  # names tell only some of the fingers
+        elif len(fingers) > 1:
             palm = row if row is not None else _meeting(skeleton, [rows[0] for rows in fingers.values()])
-            named = [(name, chains.of_rows(rows)) for name, rows in fingers.items()]
+            whole = {name: chains.whole(rows, palm, fingers.values()) for name, rows in fingers.items()}
+            named = [(name, chains.of_rows(rows)) for name, rows in whole.items()]
             hands.append(_hand(chains, palm, side, named, []))
-        elif row is not None:
-            hands += [_found(chains, palm, side) for palm in chains.palms(row)[:1]]
+        else:
+            hands += [_found(chains, palm, side) for palm in inner]
     if hands:
         return hands
     palms = chains.palms()
@@ -115,6 +126,9 @@ def hands_of(skeleton: Skeleton) -> list[Hand]:
 def _is_body(skeleton: Skeleton) -> bool:
     """Return whether a skeleton moves through the world, or names of joints tell parts of a body."""
     if any(joint.kind is Kind.FREE for joint in skeleton.joints):
+        return True
+    parts = {word.lower() for joint in skeleton.joints for word in split_name(f"{joint.name} {joint.body or ''}")}
+    if parts & _LEGS:
         return True
     words = {word for words in LIMBS.values() for word in words} - {"hand", "wrist", "palm"}
     read = [read_name(skeleton.joint_names[row]) for row in skeleton.role_rows.values()]
@@ -155,8 +169,7 @@ def _found(chains: Chains, palm: int, side: str | None) -> Hand:
     """Return the hand of a palm, with its fingers in order."""
     fingers, bars = chains.without_linkages(chains.below(palm))
     notes = [
-        f"{_key(chains, bar.rows[0])!r} is taken for a bar of a linkage beside a finger, not for a finger"
-        for bar in bars
+        f"{_key(chains, bar.rows[0])!r} is taken for a bar of a linkage or a drive, not for a finger" for bar in bars
     ]
     words = [_name_of(chains, chain) for chain in fingers]
     thumb, clear = _thumb(fingers)
@@ -198,9 +211,9 @@ def _name_of(chains: Chains, chain: Chain) -> str | None:
             finger = finger_of(read.word) if read is not None else None
             for word in words:
                 finger = finger or next((full for full in FINGERS if full in word), None)
-                finger = finger or ("little" if "pinky" in word or "pinkie" in word else None)
-            start = name.split("_")[-1][:2].lower() if name else ""
-            finger = finger or (_SHORT.get(start) if len(name.split("_")[-1]) > 2 else None)
+                finger = finger or next((full for other, full in _OTHER_WORDS.items() if other in word), None)
+            short = _SHORT_NAME.search(name or "")
+            finger = finger or (_SHORT[short[1].lower()] if short else None)
             if finger is not None:
                 votes.append(finger)
     return max(set(votes), key=votes.count) if votes else None
@@ -267,8 +280,9 @@ def _hand(chains: Chains, palm: int, side: str | None, named: Sequence[tuple[str
         along, out = _of_wrist(chains, palm, side, knuckles, (along, out))
     across = np.cross(thumb_side, along) @ out
     sure = bends and len(fingers) > 2 and abs(across) > _FLAT * max(float(np.linalg.norm(thumb_side)), 1e-12)
+    curled = float(np.mean([_curl(chains, chain) for chain in knuckles])) > _CURLED
     by_shape = ("right" if across > 0.0 else "left") if sure else None
-    if told is not None and by_shape is not None and told != by_shape:
+    if told is not None and by_shape is not None and told != by_shape and not curled:
         notes.append(f"by its shape, this would be a {by_shape} hand; names decide")
     frame = np.eye(4)
     frame[:3, 0], frame[:3, 1], frame[:3, 2], frame[:3, 3] = np.cross(along, out), along, out, origin
@@ -311,6 +325,7 @@ def _of_wrist(
     along, out = palm_axes(wrist, bases)
     out = out if side == "right" else -out
     hinged = any(chains.axis(row) is not None for chain in knuckles for row in chain.rows)
+    hinged &= float(np.mean([_curl(chains, chain) for chain in knuckles])) <= _CURLED  # a fist at rest
     if not np.isfinite(out).all() or (hinged and min(along @ found[0], out @ found[1]) < _NEAR):
         return found
     return along, out
@@ -332,6 +347,17 @@ def _bends_to(chains: Chains, chain: Chain) -> Array:
         if np.linalg.norm(arm) > 0.0:
             total += np.sign(upper + lower) * np.cross(axis, unit(arm))
     return total / max(len(chain.rows), 1)
+
+
+def _curl(chains: Chains, chain: Chain) -> float:
+    """Return by how much a finger is bent at rest about the axis of its last joint, radians."""
+    axis = next((axis for row in reversed(chain.rows) if (axis := chains.axis(row)) is not None), None)
+    if axis is None:
+        return 0.0
+    points = [chains.frames[row, :3, 3] for row in chain.rows] + [chain.end]
+    ways = [way - axis * (axis @ way) for way in np.diff(points, axis=0) if np.linalg.norm(way) > 0.0]
+    turns = (math.atan2(float(axis @ np.cross(a, b)), float(a @ b)) for a, b in itertools.pairwise(ways))
+    return abs(sum(turns))
 
 
 def _flexion(chains: Chains, chain: Chain) -> list[int]:

@@ -1,0 +1,133 @@
+"""Goals that are followed frame by frame by some joints of a skeleton: the packed problem, and calls of its kernel."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Final
+
+import numpy as np
+
+from synovia.facade import IK
+from synovia.goals import Goal
+from synovia.ik.interrupts import new_scratch
+from synovia.kernels.layout import (
+    GIVEN,
+    N_COLUMNS,
+    N_GOALS,
+    N_RESIDUALS,
+    N_VARIABLES,
+    POSITION,
+    PURSUED,
+    PURSUIT_DAMPING,
+    PURSUIT_SETTINGS,
+    PURSUIT_SETTLED,
+    PURSUIT_STAY,
+    PURSUIT_STEPS,
+    TARGET_WIDTH,
+    TRANSFORM_WIDTH,
+    size_of_all,
+)
+from synovia.model import Skeleton
+from synovia.model.geometry import Array
+from synovia.problem import Reduced, hold_all_but
+from synovia.problem.pack import table_of
+from synovia.solver import FullBody
+
+SETTLED: Final = 1e-3  # radians
+STAY: Final = 0.01  # pull to the frame before
+_DAMPING: Final = 0.02
+_FIRST_STEPS: Final = 200
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Some(FullBody):
+    """The settings of a problem in which only some joints move."""
+
+    others: ClassVar[frozenset[str]] = frozenset({"largest_move", "rows"})
+
+    rows: tuple[int, ...] = ()
+
+    def restrict(
+        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
+    ) -> Reduced:
+        """Return the problem with all other joints held."""
+        moved = [row for row, joint in enumerate(reduced.joints.tolist()) if joint in self.rows]
+        return hold_all_but(skeleton, reduced, moved)
+
+
+class Pursuit:
+    """Goals that some joints follow frame by frame, see ``kernels.pursuit``.
+
+    Args:
+        skeleton: The skeleton.
+        goals: The goals; those of priority 0 come first.
+        rows: Rows of the joints that move.
+        moves: Largest move of a frame, as of ``FullBody``; None without one.
+
+    Attributes:
+        ik: The packed problem.
+    """
+
+    def __init__(self, skeleton: Skeleton, goals: Sequence[Goal], rows: Sequence[int], moves: Any = None) -> None:
+        """Pack the problem and load its kernel."""
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.pursuit.follow import pursue
+
+        self.skeleton = skeleton
+        largest = math.pi if moves is None else moves
+        self.ik = IK(skeleton, goals, Some(attempts=1, largest_move=largest, rows=tuple(rows)))
+        ints, floats = self.ik.ints, self.ik.floats
+        self._floats, self._unbound = floats.copy(), floats.copy()
+        table_of(ints, self._unbound, "moves")[...] = math.inf
+        if moves is None:
+            self._floats = self._unbound
+        sizes = {
+            "residuals": int(ints[N_RESIDUALS]), "columns": int(ints[N_COLUMNS]), "variables": int(ints[N_VARIABLES]),
+            "goals": int(ints[N_GOALS]),
+        }  # fmt: skip
+        self._memory = np.zeros(size_of_all(PURSUED, sizes))
+        self._scratch = new_scratch(self.ik.scratch_size)
+        self._first = pursuit_settings(_FIRST_STEPS, 0.1 * SETTLED, 1e-3 * STAY)
+        table, weights = self.table(0)
+        none = np.zeros((1, skeleton.nq))
+        self._call = ready(pursue, ints, floats, table, weights, self._first, self._memory, self._scratch, none)
+
+    def table(self, count: int) -> tuple[Array, Array]:
+        """Return targets (T, goals, 17) and weights (T, goals) of goals that are all off."""
+        goals = int(self.ik.ints[N_GOALS])
+        table = np.zeros((count, goals, TARGET_WIDTH))
+        transforms(table)[...] = np.eye(4)
+        table[:, :, GIVEN] = POSITION
+        return table, np.zeros((count, goals))
+
+    def first(self, table: Array, weights: Array, start: Array) -> Array:
+        """Return the pose (nq,) of the first frame, from a start that may be far."""
+        return self._run(self._unbound, self._first, table[:1], weights[:1], start)[0]
+
+    def follow(self, table: Array, weights: Array, start: Array, settings: Array) -> Array:
+        """Return the poses (T, nq) of frames in turn, from the pose (nq,) of the frame before them."""
+        return self._run(self._floats, settings, table, weights, start)
+
+    def _run(self, floats: Array, settings: Array, table: Array, weights: Array, start: Array) -> Array:
+        """Return what the kernel answers, (T, nq)."""
+        out = np.zeros((len(table) + 1, self.skeleton.nq))
+        out[0] = start
+        self._call(self.ik.ints, floats, table, weights, settings, self._memory, self._scratch, out)
+        return out[1:]
+
+
+def pursuit_settings(steps: int, settled: float = SETTLED, stay: float = STAY) -> Array:
+    """Return the settings of a pursuit: most steps of a frame, radians at which it ends, and pull to the frame before.
+
+    The pull is relative to goals of weight 1, for a reach or a radian.
+    """
+    out = np.zeros(PURSUIT_SETTINGS)
+    out[PURSUIT_STEPS], out[PURSUIT_SETTLED], out[PURSUIT_STAY], out[PURSUIT_DAMPING] = steps, settled, stay, _DAMPING
+    return out
+
+
+def transforms(table: Array) -> Array:
+    """Return a view of the transforms (T, goals, 4, 4) of a table of targets."""
+    return table[..., :TRANSFORM_WIDTH].reshape(*table.shape[:-1], 4, 4)

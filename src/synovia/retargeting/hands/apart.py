@@ -1,0 +1,190 @@
+"""Fingers that touch with their surfaces: they do not pass through each other or the palm, and pads meet in a pinch."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.clips.pursuit import Some, transforms
+from synovia.errors import InputError
+from synovia.facade import IK
+from synovia.goals import ClearanceGoal, Goal
+from synovia.kernels import layout
+from synovia.model import Skeleton
+from synovia.model.anatomy.hands.hand import Finger, Hand
+from synovia.model.geometry import LONGEST, Array, is_number
+from synovia.model.pose import world_frames
+from synovia.model.shapes.body import Ints
+from synovia.model.shapes.over_time import are_near, near_shapes
+from synovia.model.shapes.pairs import self_pairs
+from synovia.model.tree import ancestors
+from synovia.retargeting.clearance import TooNear
+from synovia.retargeting.hands.follower import HandFollower
+
+_STEPS: Final = 12  # most steps of a frame
+_FIRST_STEPS: Final = 60
+_CHUNK: Final = (8, 128)  # frames that are followed before they are measured: after a contact, and at most
+_ANY: Final = 3.0  # radians, length units: a largest move of the first frame
+
+
+def checked_clearance(clearance: Any, skeleton: Skeleton) -> float | None:
+    """Return a distance that shapes keep, None for none.
+
+    Raises:
+        InputError: If it is none, or the skeleton has no shapes.
+    """
+    if clearance is None:
+        return None
+    if not is_number(clearance) or not abs(clearance) <= LONGEST:
+        raise InputError("clearance", value=clearance, expected=f"a number of at most {LONGEST:g}, or None")
+    if not any(joint.shapes for joint in skeleton.joints):
+        raise InputError(
+            "clearance", where=skeleton.name, value=clearance, expected="a skeleton with shapes",
+            hint="sy.with_shapes(skeleton) makes them from the bones",
+        )  # fmt: skip
+    return float(clearance)
+
+
+def finger_pairs(skeleton: Skeleton, hand: Hand) -> Ints:
+    """Return rows of the pairs of links of a hand that can collide, at least one of them of a finger, (p, 2)."""
+    palm = skeleton.value_index(hand.palm)
+    roots = {skeleton.value_index(finger.joints[0]) for finger in hand.fingers}
+    lines = [set(ancestors(skeleton.parents, row)) for row in range(len(skeleton))]
+    inside = [row for row, line in enumerate(lines) if palm in line]
+    first = next((row for row in ancestors(skeleton.parents, palm) if skeleton.joints[row].shapes), palm)
+    known = {*inside, first}
+    found: list[list[int]] = self_pairs(skeleton).rows.tolist()
+    pairs = [
+        pair for pair in found
+        if set(pair) <= known and any(roots & lines[row] for row in pair)
+    ]  # fmt: skip
+    return np.array(pairs, np.int32).reshape(-1, 2)
+
+
+def overlaps_of(skeleton: Skeleton, hand: Hand, q: Array, distance: float = 0.0) -> list[TooNear]:
+    """Return the pairs of links of a hand that are nearer than a distance in poses (T, nq), the nearest first."""
+    pairs, out = finger_pairs(skeleton, hand), list[TooNear]()
+    near = near_shapes(skeleton, world_frames(skeleton, q), pairs, distance)
+    gaps = near.contacts[:, layout.GAP_SIZE]
+    for k in np.unique(near.pairs).tolist():
+        own = near.pairs == k
+        a, b = pairs[k].tolist()
+        frames = tuple(np.unique(near.poses[own]).tolist())
+        out.append(TooNear((skeleton.link_key(a), skeleton.link_key(b)), float(gaps[own].min()), frames))
+    return sorted(out, key=lambda one: one.distance)
+
+
+class Pads:
+    """The last links of fingers, with which they touch.
+
+    Args:
+        skeleton: The skeleton.
+        fingers: The fingers, thumb first.
+    """
+
+    def __init__(self, skeleton: Skeleton, fingers: Sequence[Finger]) -> None:
+        """Find the links that have shapes."""
+        self._skeleton = skeleton
+        self._links = [
+            [row for row in range(len(skeleton)) if skeleton.joints[row].shapes
+             and skeleton.value_index(finger.joints[-1]) in ancestors(skeleton.parents, row)]
+            for finger in fingers
+        ]  # fmt: skip
+
+    def gaps(self, q: Array, finger: int, tips: Array) -> Array:
+        """Return the distances (T,) of a pad from that of the thumb at poses (T, nq).
+
+        Args:
+            q: Joint values.
+            finger: Its number.
+            tips: Distances of the tips, (T,), which count where a link has no shapes, and are an upper bound.
+        """
+        pairs = [(a, b) for a in self._links[0] for b in self._links[finger]]
+        if not pairs or not len(q):
+            return tips
+        far = float(tips.max()) + 1e-9
+        found = near_shapes(self._skeleton, world_frames(self._skeleton, q), np.array(pairs, np.int32), far)
+        out = np.array(tips)
+        np.minimum.at(out, found.poses, found.contacts[:, layout.GAP_SIZE])
+        return np.maximum(out, 0.0)
+
+
+class Apart:
+    """Keeps the fingers of a hand that follows apart from each other and from the palm.
+
+    A frame in which shapes overlap is solved once more: clearance before pinches, and these before all else, from the
+    pose of the frame before, within the same largest moves.
+
+    Args:
+        follower: The hand that follows.
+        hand: The hand.
+        distance: Least distance between shapes, length units.
+    """
+
+    def __init__(self, follower: HandFollower, hand: Hand, distance: float) -> None:
+        """Find which pairs of links can collide."""
+        self._follower, self._distance = follower, distance
+        self._pairs = finger_pairs(follower.skeleton, hand)
+        self._problems: dict[tuple[bool, tuple[int, ...]], IK] = {}
+
+    def overlaps(self, q: Array) -> NDArray[np.bool_]:
+        """Return in which poses (T, nq) shapes are too near, (T,)."""
+        frames = world_frames(self._follower.skeleton, q)
+        return are_near(self._follower.skeleton, frames, self._pairs, self._distance)
+
+    def solve(self, table: Array, weights: Array, start: Array, *, first: bool = False) -> Array:
+        """Return the pose (nq,) of a frame without overlaps.
+
+        Args:
+            table: Its targets, (goals, 17).
+            weights: Weights, (goals,); goals of weight 0 are left out.
+            start: The pose of the frame before, (nq,); of this frame if it is the first.
+            first: Whether it is the first frame.
+        """
+        goals = self._follower.goals
+        on = tuple(k for k in range(len(goals) - 1) if weights[k] > 0.0)
+        ik = self._problems.get((first, on))
+        if ik is None:
+            ik = self._problems[first, on] = self._problem([goals[k] for k in on], first=first)
+        places = transforms(table)[:, :3, 3]
+        targets: dict[Any, Any] = {goals[k].name: places[k] for k in on}
+        return np.array(ik.solve(targets, start=start, follow=True).q)
+
+    def _problem(self, goals: Sequence[Goal], *, first: bool) -> IK:
+        """Return the packed problem of some goals."""
+        follower = self._follower
+        apart = ClearanceGoal(self._distance, pairs=[(a, b) for a, b in self._pairs.tolist()])
+        settings = Some(
+            attempts=1, max_steps=_FIRST_STEPS if first else _STEPS,
+            largest_move=_ANY if first else follower.moves, rows=tuple(follower.rows),
+        )  # fmt: skip
+        return IK(follower.skeleton, [*goals, follower.goals[-1], apart], settings)
+
+    def cleared(self, table: Array, weights: Array, q: Array) -> Array:
+        """Return the poses of a clip (T, nq) without overlaps.
+
+        Args:
+            table: Targets, (T, goals, 17).
+            weights: Weights, (T, goals).
+            q: The poses as they follow without shapes, which stay until the first overlap.
+        """
+        out, t, size = q.copy(), 0, _CHUNK[1]
+        before: Array | None = None
+        while t < len(q):
+            part = slice(t, min(t + size, len(q)))
+            found = q[part] if before is None else self._follower.follow(table[part], weights[part], before)
+            touched = np.flatnonzero(self.overlaps(found))
+            clear = int(touched[0]) if len(touched) else len(found)
+            out[t : t + clear] = found[:clear]
+            t += clear
+            size = _CHUNK[0] if len(touched) else min(2 * size, _CHUNK[1])
+            if len(touched):
+                out[t] = self.solve(table[t], weights[t], out[t - 1] if t > 0 else q[0], first=t == 0)
+                before = out[t]
+                t += 1
+            elif before is not None:
+                before = out[t - 1]
+        return out
