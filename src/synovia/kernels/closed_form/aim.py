@@ -51,7 +51,7 @@ from synovia.kernels.math.rotations import (
 from synovia.kernels.math.subproblems import turn_to, turned
 from synovia.kernels.math.two_segments import FLAT, nearest_turn, turn_about, turn_onto
 from synovia.kernels.math.vectors import cross, dot, norm, perpendicular, reject, scale, sub
-from synovia.kernels.search.multistart import Search
+from synovia.kernels.search.multistart import Begins, Search
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import ball_rest_rotation, nearest_allowed_swivel, no_wrist, rotate_ball, turned_ball
 from synovia.kernels.tree.branches import moving_row
@@ -178,4 +178,4 @@ SEARCH = Search(attempt, random_start, prove)
 def aim_joint(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems, one after the other; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_in_order(SEARCH, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_in_order(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)

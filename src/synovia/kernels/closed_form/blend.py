@@ -97,12 +97,12 @@ def motion_of(targets, b):
 
 
 @inline
-def solve_in_order(search, ints, floats, problem, work, targets, starts, out, warm, first):
+def solve_in_order(search, problem, work, targets, begins, out, warm, first):
     """Solve one problem after the other, and write the motion of the targets for each; as ``multistart.solve_rows``."""
     missed = 0
     for b in range(first, out.shape[0]):
         open_values(problem, work).motion[0] = motion_of(targets, b) if warm and b > 0 else F(np.inf)
-        code = solve_rows(search, ints, floats, problem, work, targets, starts, out[: b + 1], warm, b)
+        code = solve_rows(search, problem, work, targets, begins, out[: b + 1], warm, b)
         if code < 0 or (warm and code & MISSED and not interrupted(work.watch)):
             return code
         missed |= code & MISSED

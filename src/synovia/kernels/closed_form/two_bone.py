@@ -33,7 +33,7 @@ from synovia.kernels.math.two_segments import (
     turn_to_distance,
 )
 from synovia.kernels.math.vectors import add, norm, normalize, scale, sub
-from synovia.kernels.search.multistart import Search
+from synovia.kernels.search.multistart import Begins, Search
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import nearest_allowed_swivel, no_wrist, rotate_ball
 from synovia.kernels.tree.forward import forward
@@ -100,4 +100,4 @@ SEARCH = Search(attempt, random_start, prove_limbs)
 def two_bone(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems, one after the other; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_in_order(SEARCH, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_in_order(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)

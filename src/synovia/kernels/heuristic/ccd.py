@@ -35,6 +35,7 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import apply, column, frame_of, matmul, matmul_t, origin_of, store_frame
 from synovia.kernels.math.vectors import add, axpy, dot, store, sub
+from synovia.kernels.search.multistart import Begins
 from synovia.kernels.tree.forward import forward, translation_axes
 from synovia.kernels.tree.problem import open_general, open_problem, open_work
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
@@ -176,7 +177,7 @@ def attempt(problem, work, targets, q):
 def ccd(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of positions and rotations; see ``search.multistart``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_and_finish(attempt, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
 
 
 @algorithm
@@ -189,4 +190,4 @@ def attempt_general(problem, work, targets, q):
 def ccd_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with poles; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt_general, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_and_finish(attempt_general, problem, work, targets, Begins(starts, ints, floats), out, warm, first)

@@ -22,6 +22,7 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.vectors import TINY, axpy, dot, sub
+from synovia.kernels.search.multistart import Begins
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 
@@ -63,4 +64,4 @@ def attempt(problem, work, targets, q):
 def ccd_chain(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of one chain; see ``search.multistart``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_and_finish(attempt, problem, work, targets, Begins(starts, ints, floats), out, warm, first)

@@ -40,6 +40,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, matmul, origin_of, rotation_of
 from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, scale, store, sub
+from synovia.kernels.search.multistart import Begins
 from synovia.kernels.tree.branches import parent_of_point
 from synovia.kernels.tree.problem import open_general, open_problem, open_work
 from synovia.kernels.tree.variables import is_limited
@@ -182,7 +183,7 @@ def attempt(problem, work, targets, q):
 def fabrik(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of positions and rotations; see ``search.multistart``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_and_finish(attempt, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
 
 
 @algorithm
@@ -195,4 +196,4 @@ def attempt_general(problem, work, targets, q):
 def fabrik_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with poles; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt_general, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_and_finish(attempt_general, problem, work, targets, Begins(starts, ints, floats), out, warm, first)

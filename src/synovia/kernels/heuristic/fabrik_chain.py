@@ -32,6 +32,7 @@ from synovia.kernels.math.spheres import bend_at_rest, nearest_on_circle
 from synovia.kernels.math.vectors import TINY, add, axpy, dot, load, norm, store, sub
 from synovia.kernels.search.descent import INSIDE, STILL, falls_slowly
 from synovia.kernels.search.finish import CLEARLY_LOWER
+from synovia.kernels.search.multistart import Begins
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 
@@ -172,4 +173,4 @@ def attempt(problem, work, targets, q):
 def fabrik_chain(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of one chain; see ``search.multistart``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_and_finish(attempt, problem, work, targets, Begins(starts, ints, floats), out, warm, first)

@@ -33,17 +33,17 @@ def iterate_from(iterate, problem, work, targets, q):
 
 
 @inline
-def solve_and_finish(attempt, ints, floats, problem, work, targets, starts, out, warm, first):
+def solve_and_finish(attempt, problem, work, targets, begins, out, warm, first):
     """Solve rows by attempts that converge slowly, and finish the missed ones.
 
     It takes an attempt in place of a ``Search``, then what ``solve_rows`` takes, and returns the same code. With WARM
     the loop of ``solve_rows`` ended at the first miss, which then stays near its start.
     """
     search = Search(attempt, random_start, prove_unreachable)
-    code = solve_rows(search, ints, floats, problem, work, targets, starts, out, warm, first)
+    code = solve_rows(search, problem, work, targets, begins, out, warm, first)
     if code >= 0 and code & MISSED:
         last = code >> ROWS_AT
         elsewhere = not warm or last == 1
         refinement = Refinement(attempt, None, None, None, COARSE_STEPS, SAME_MINIMUM)
-        finish_rows(refinement, problem, work, starts, out, first, last, elsewhere)
+        finish_rows(refinement, problem, work, begins.starts, out, first, last, elsewhere)
     return code

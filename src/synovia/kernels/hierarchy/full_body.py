@@ -24,7 +24,7 @@ from synovia.kernels.hierarchy.finish import (
 from synovia.kernels.hierarchy.near_starts import begin_restarts, restart
 from synovia.kernels.search.classify import classify_rows
 from synovia.kernels.search.finish import Refinement, finish_rows
-from synovia.kernels.search.multistart import Search, solve_rows
+from synovia.kernels.search.multistart import Begins, Search, solve_rows
 from synovia.kernels.tree.problem import open_clear, open_general, open_problem, open_tied, open_work
 
 
@@ -68,28 +68,28 @@ def finish_misses(problem, work, starts, out, warm):
 def full_body(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of positions and rotations in the world; see ``search.multistart``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
 
 
 @entry
 def full_body_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with any goals but clearance; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
 
 
 @entry
 def full_body_clear(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with clearance goals; see ``search.multistart``."""
     problem, work = open_clear(ints, floats, scratch), open_work(ints, scratch)
-    return solve_rows(SEARCH, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
 
 
 @entry
 def full_body_tied(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems of a body with loops; see ``search.multistart``."""
     problem, work = open_tied(ints, floats, scratch), open_work(ints, scratch)
-    return solve_rows(SEARCH, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
 
 
 @entry

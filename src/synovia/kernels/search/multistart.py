@@ -74,6 +74,18 @@ class Search(NamedTuple):
     prove: Any
 
 
+class Begins(NamedTuple):
+    """Where attempts may begin.
+
+    ``starts``: (B, nq) or (1, nq) start poses, within the limits.
+    ``ints``, ``floats``: the packed problem, which may have learned starts (``proposals``).
+    """
+
+    starts: Any
+    ints: Any
+    floats: Any
+
+
 BETTER = F(0.999)  # factor by which a restart must lower the cost: repeated calls then return the same minimum
 
 
@@ -105,18 +117,18 @@ def meets_goals(problem, work, targets, q, errors):
 def multistart(search, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems of positions and rotations alone; see ``solve_rows``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_rows(search, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_rows(search, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
 
 
 @inline
 def multistart_general(search, ints, floats, targets, starts, out, scratch, warm, first):
     """Solve problems with any goals; see ``solve_rows``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_rows(search, ints, floats, problem, work, targets, starts, out, warm, first)
+    return solve_rows(search, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
 
 
 @device
-def solve_rows(search, ints, floats, problem, work, targets, starts, out, warm, first):
+def solve_rows(search, problem, work, targets, begins, out, warm, first):
     """Solve one problem a row of ``out``, from row ``first`` on; starts are inside the limits.
 
     Where the problem has learned starts (``proposals``), attempts begin at those that fit the target: the first ones,
@@ -127,12 +139,10 @@ def solve_rows(search, ints, floats, problem, work, targets, starts, out, warm, 
 
     Args:
         search: The ``Search`` of the solver.
-        ints: The packed problem, integers.
-        floats: The packed problem, numbers.
-        problem: The problem, opened.
+        problem: The problem.
         work: Scratch memory.
         targets: (B, goals, 17), as they were given.
-        starts: (B, nq) or (1, nq).
+        begins: The ``Begins`` of the problems.
         out: (B, ...) gets the answers; with ``first`` above 0, the rows before are read.
         warm: COLD or WARM.
         first: The first row.
@@ -148,7 +158,9 @@ def solve_rows(search, ints, floats, problem, work, targets, starts, out, warm, 
         if refused >= 0:
             return REFUSED - refused - problem.goals.shape[0] * b
         continues = warm and b > 0
-        start = vector(out[b - 1], OUT_HEAD, problem.nq) if continues else starts[min(b, starts.shape[0] - 1)]
+        start = (
+            vector(out[b - 1], OUT_HEAD, problem.nq) if continues else begins.starts[min(b, begins.starts.shape[0] - 1)]
+        )
         copy(start, q)
         forget_contacts(problem.clear)
         if continues:  # a goal without a target keeps the pose of the first start, so that it does not drift
@@ -168,15 +180,16 @@ def solve_rows(search, ints, floats, problem, work, targets, starts, out, warm, 
         winner = 0
         tries = 0
         proposed = 0
-        given = 1 if continues or ints[PROPOSED_FIRST] == 0 else 0  # attempts before the first proposal
+        before_them = 1 if continues or begins.ints[PROPOSED_FIRST] == 0 else 0  # attempts before the first proposal
         begin_work(work.watch, problem.most_work)
         while tries < problem.attempts and not halted(work.watch):
             if (
-                ints[N_LEAVES] > 0
-                and tries == given + proposed
-                and propose(ints, floats, problem, completed, proposed, q)
+                begins.ints[N_LEAVES] > 0
+                and tries == before_them + proposed
+                and propose(begins.ints, begins.floats, problem, completed, proposed, q)
             ):
                 proposed += 1
+                set_followers(problem, q)
             elif tries > 0:
                 copy(start, q)
                 if tries > proposed:
