@@ -3,7 +3,7 @@
     python benchmarks/hands_recognised.py FOLDER [--add]
 
 FOLDER holds one folder for each collection of models, as ``hands_recognised.toml`` names them: that file has the hands
-of each model, written down by hand from the names of its links and from pictures of it. ``--add`` prints entries for
+of each model, which were checked against the names of its links. ``--add`` prints entries for
 models below FOLDER that the file lacks, as they are recognised, to be checked and added.
 
 A hand is right if its side, its fingers, their order and the joints of each are those of the file; doubtful if so, but
