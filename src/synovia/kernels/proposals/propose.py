@@ -23,6 +23,7 @@ from synovia.kernels.layout import (
     FIRST_PROPOSAL,
     FREE_TURN,
     FREE_TWIST,
+    GIVEN,
     LOWER,
     MOST_FEATURES,
     PARTS,
@@ -195,7 +196,7 @@ def describe_poses(ints, floats, starts, targets, out, scratch):
         for g in range(problem.goals.shape[0]):
             R, p = goal_frame(problem, work.frames, g)
             set_target(targets[b], g, R, p)
-            targets[b, g, 16] = problem.goals[g, PARTS]
+            targets[b, g, GIVEN] = problem.goals[g, PARTS]
         n, azimuth, T = write_features(problem, targets[b], form, features)
         if form & FREE_TWIST:
             s, c = sincos(q[problem.variables[last, BLOCK_Q]])
