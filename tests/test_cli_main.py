@@ -191,7 +191,7 @@ def test_options_for_many_inputs_are_refused_for_one_and_a_missing_one_is_named_
     assert_refused(run(*words), f"'{option}': expected a folder or several inputs with this option.", code=2)
 
 
-@pytest.mark.parametrize(("name", "cure"), [("a.dae", "with Blender"), ("a.blend", "Blender"), ("a.dat", "Blender")])
+@pytest.mark.parametrize(("name", "cure"), [("a.dae", "with Blender"), ("a.blend", "Blender")])
 def test_formats_that_others_read_are_named_with_a_cure(name: str, cure: str, tmp_path: Path) -> None:
     path = tmp_path / name
     path.write_bytes(b"BLENDER")

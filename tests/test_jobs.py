@@ -255,6 +255,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "preset": Case("--preset coco", "coco.npy", rest="animate --points {} --format {format}"),
         "mirror": Case("--preset coco --mirror none", "coco.npy", rest="animate --points {} --format {format}"),
         "fps": Case("--fps 24"),
+        "side": Case("--preset hand --side left", "hand.npy", rest="animate --points {} --format {format}"),
         "joints": Case("--joints left_hand,right_hand,left_foot,right_foot,head,hips"),
         "foot_lock": Case("--foot-lock"),
         "verify": Case("--verify"),
@@ -264,6 +265,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "solver": Case("--solver dls"),
         "tolerance": Case("--tol 1e-3,2"),
         "root": Case("--root x"),
+        "starts": Case("--starts starts.npz"),
         "attempts": Case("--attempts 2"),
         "seed": Case("--seed 5"),
         "simd": Case("--no-simd"),
@@ -299,6 +301,17 @@ GIVEN = [
 ]
 
 
+def hand_points():
+    """Return landmarks of a left hand that closes, (FRAMES, 21, 3)."""
+    body = sy.bundled("humanoid_hands")
+    q = np.repeat(body.rest_q[None], FRAMES, axis=0)
+    bend = np.linspace(0.0, 1.0, FRAMES)[:, None]
+    for finger in sy.hand_of(body, "left").fingers[1:]:
+        rows = [body.q_slice(body.index(name)).start for name in finger.flexion]
+        q[:, rows] = bend * body.limits[1][rows]
+    return sy.hand_landmarks(sy.Motion(body, q, 30.0), "left")
+
+
 def rows_of(folder):
     with (folder / "ledger.csv").open(newline="") as file:
         return list(csv.DictReader(file))
@@ -319,6 +332,10 @@ def test_one_input_and_a_folder_of_one_have_the_same_answer(job, option, desk, m
     (desk / "loops.toml").write_text(LOOPS)
     (desk / "rod.toml").write_text(ROD)
     np.save("coco.npy", coco())
+    if option == "side":
+        np.save("hand.npy", hand_points())
+    if option == "starts":
+        sy.learn_starts(sy.bundled("arm7"), sy.PositionGoal("tool"), samples=64).save("starts.npz")
     if option == "joint_map":
         run("retarget", "walk.bvh", "humanoid", "--save-map", "map.toml")
     (desk / "in").mkdir()

@@ -86,7 +86,7 @@ def test_damaged_archives(tmp_path):
 def test_what_cannot_be_written(tmp_path):
     motion = clip_of(sy.bundled("arm7"))
     with pytest.raises(FormatError, match="extension"):
-        sy.save_motion(motion, tmp_path / "a.fbx")
+        sy.save_motion(motion, tmp_path / "a.dae")
     (tmp_path / "a.npz").write_text("mine", encoding="utf-8")
     with pytest.raises(FileError, match="exists"):
         sy.save_motion(motion, tmp_path / "a.npz")

@@ -11,7 +11,7 @@ from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome
 from synovia.jobs.clips import NO_FILE, Roles, Verified, body_of, drawn, file_of, output_motion, written_endings
 from synovia.jobs.job import Job, format_option, output_option
-from synovia.jobs.options import ALWAYS, Model, Number, Option, Parsed, Word, argument, described, option
+from synovia.jobs.options import ALWAYS, Flag, Model, Number, Option, Parsed, Word, argument, described, option
 from synovia.jobs.shared import velocities
 
 if TYPE_CHECKING:
@@ -50,10 +50,10 @@ CLEARANCE: Final = Option(
     "Least distance between the limbs of DST, and between limbs and trunk, where DST has shapes; none lets limbs pass"
     " through the body. With recordings of a hand: between fingers, and between them and the palm.",
     Parsed(_clearance), metavar="DISTANCE|none", shown="0; none for a recorded hand", unit="length units of DST",
-    recorded=ALWAYS,
 )  # fmt: skip
 SHAPES: Final = Option(
-    "Fit capsules to DST if it has no shapes, or where they are missing, so that limbs and fingers keep clear of it."
+    "Fit capsules to DST if it has no shapes, or where they are missing, so that limbs and fingers keep clear of it.",
+    Flag(),
 )
 
 

@@ -429,7 +429,7 @@ class Fit(_Animate):
     )  # fmt: skip
     side: str | None = option(
         default=None, help="Side of the hand that the points of --preset hand are of.", kind=Word(("left", "right")),
-        metavar="SIDE", shown="by how the fingers bend", recorded=ALWAYS,
+        metavar="SIDE", shown="by how the fingers bend",
     )  # fmt: skip
     mirror: str | None = option(
         default=None, help="Undo a mirror image of the points: negate an axis, or exchange left and right.",

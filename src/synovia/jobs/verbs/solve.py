@@ -125,7 +125,7 @@ class _Solves(Looped, Clear, Job):
     root: Any = option(default="fixed", like=ROOT, recorded=ALWAYS)
     starts: Path | None = option(
         default=None, help="Learned starts of this model with these goals; 'synovia learn' writes them.", kind=File(),
-        metavar="NPZ", shown="rest", recorded=ALWAYS,
+        metavar="NPZ", shown="rest",
     )  # fmt: skip
     attempts: int | None = option(
         default=None,
