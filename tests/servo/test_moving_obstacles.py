@@ -72,7 +72,8 @@ def judged_by_coal():
 def test_ticks_only_come_nearer_where_they_have_to_brake(speed, ticks):
     """A pair that is clear among the obstacles of a tick stays clear, and one that is not comes no nearer.
 
-    A body that moves, and finds an obstacle where it would brake, brakes: that alone may take it nearer.
+    A body that moves, and finds an obstacle where it would brake, brakes: that may take it nearer. So may the way out of
+    another pair that is deeper, where it is squeezed.
     """
     judge, servo, rng = judged_by_coal(), arm_servo(), np.random.default_rng(int(10 * speed))
     near = servo.ik.tolerance[0]
@@ -98,10 +99,13 @@ def test_ticks_only_come_nearer_where_they_have_to_brake(speed, ticks):
             assert min(gaps.values()) == pytest.approx(min(told.values()), abs=2e-5)  # coal's own tolerance
             assert command.reached <= (min(gaps.values()) >= DISTANCE - 2e-5)
             first = judge(before.pose, places)
-            worse = min(gaps[pair] - min(first[pair], DISTANCE) for pair in gaps)
+            nearer = {pair: gaps[pair] - min(first[pair], DISTANCE) for pair in gaps}
+            pair = min(nearer, key=nearer.get)
+            worse = nearer[pair]
+            squeezed = any(first[other] < gaps[pair] and gaps[other] > first[other] for other in gaps)
             slows = (np.abs(command.velocity) <= np.abs(before.velocity) + 1e-9).all()
             checked, braked = checked + 1, braked + (worse < -2.0 * near)
-            assert worse >= -2.0 * near or (speed > 0.0 and slows)
+            assert worse >= -2.0 * near or (speed > 0.0 and (slows or squeezed))
         before = command
     assert braked <= 0.2 * checked
 
