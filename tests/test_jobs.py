@@ -142,6 +142,7 @@ USUAL = {
     "Solve": ("table.csv", ".npz", "solve arm7 --targets {} --format {format}"),
     "Render": ("brief.bvh", ".png", "render {} --size 160x90 --format {format}"),
 }
+ON_A_HAND = "animate --points {} --preset hand --body humanoid_hands --format {format}"
 SAMPLES: dict[str, dict[str, Case]] = {
     "Convert": {
         "loops": Case("--loops rod.toml"),
@@ -255,7 +256,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "preset": Case("--preset coco", "coco.npy", rest="animate --points {} --format {format}"),
         "mirror": Case("--preset coco --mirror none", "coco.npy", rest="animate --points {} --format {format}"),
         "fps": Case("--fps 24"),
-        "side": Case("--preset hand --side left", "hand.npy", rest="animate --points {} --format {format}"),
+        "side": Case("--side left", "hand.npy", rest=ON_A_HAND),
         "joints": Case("--joints left_hand,right_hand,left_foot,right_foot,head,hips"),
         "foot_lock": Case("--foot-lock"),
         "verify": Case("--verify"),

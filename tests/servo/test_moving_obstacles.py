@@ -72,8 +72,8 @@ def judged_by_coal():
 def test_ticks_only_come_nearer_where_they_have_to_brake(speed, ticks):
     """A pair that is clear among the obstacles of a tick stays clear, and one that is not comes no nearer.
 
-    A body that moves, and finds an obstacle where it would brake, brakes: that may take it nearer. So may the way out of
-    another pair that is deeper, where it is squeezed.
+    A body that moves, and finds an obstacle where it would brake, brakes: that may take it nearer. So may the way out
+    of another pair that is deeper, where it is squeezed.
     """
     judge, servo, rng = judged_by_coal(), arm_servo(), np.random.default_rng(int(10 * speed))
     near = servo.ik.tolerance[0]
