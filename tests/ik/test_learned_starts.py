@@ -12,6 +12,9 @@ from cli_runs import assert_refused, run
 from synovia.errors import FileError, FormatError, InputError, SynoviaError, UnsupportedError
 from synovia.learning import LEAF, divide
 
+pytestmark = (
+    pytest.mark.compiled
+)  # learning tries thousands of solves; ``test_propose`` has the kernels as plain Python
 ARM, GOAL = sy.bundled("arm7"), sy.PoseGoal("tool")
 BODY = sy.bundled("humanoid")
 HANDS = [sy.PositionGoal("left_hand"), sy.PositionGoal("right_hand")]
@@ -35,7 +38,6 @@ def problems(starts, solver="lm"):
     return [sy.IK(ARM, GOAL, solver, tolerance=FINE, starts=one) for one in (starts, None)]
 
 
-@pytest.mark.compiled
 def test_solves_take_fewer_steps_and_attempts(starts, targets):
     with_starts, without = (ik.solve_many(targets) for ik in problems(starts))
     assert with_starts.reached.all()
@@ -76,7 +78,6 @@ def test_a_miss_has_the_same_status(starts, place):
     assert abs(a.errors[0].position - b.errors[0].position) < 0.01
 
 
-@pytest.mark.compiled
 def test_simd_lanes_begin_there_too(starts, targets):
     learned, plain = (ik.solve_many(targets, simd=True) for ik in problems(starts))
     assert learned.reached.all()
@@ -222,7 +223,6 @@ def test_files_that_do_not_fit_together(starts, tmp_path, name, change, said):
         sy.load_starts(tmp_path / "other.npz")
 
 
-@pytest.mark.compiled
 def test_two_hands_of_a_body():
     starts = sy.learn_starts(BODY, HANDS, samples=4096)
     learned, plain = (sy.IK(BODY, HANDS, "full-body", starts=one) for one in (starts, None))
