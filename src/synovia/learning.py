@@ -1,7 +1,7 @@
 """``learn_starts``: poses near many targets of a problem, so that solves without a start take few steps.
 
 Random poses are divided into the leaves of a tree by the targets that they meet, so that each leaf has as many of them
-as any other. Every pose of a leaf is then tried as a start for the targets of the others. The leaf keeps the few from
+as any other. Some poses of a leaf are then tried as starts for the targets of the others. The leaf keeps the few from
 which most of these are reached in few steps.
 """
 
@@ -70,16 +70,16 @@ def learn_starts(
     """Learn starts for a skeleton with goals, so that solves without a start take a fraction of their steps.
 
     ``sy.IK(skeleton, goals, starts=starts)`` then begins where the targets of a solve are near. Nothing else changes:
-    status, limits and tolerance are as without them, and a target far from all that was learned costs one attempt more.
+    status, limits, tolerance and the most attempts are as without them.
 
     Args:
         skeleton: The skeleton.
         goals: One to four goals: ``PositionGoal``, ``RotationGoal`` or ``PoseGoal``. Their targets are not used.
         samples: Number of random poses, rounded down to a power of two; more of them need more memory and leave fewer
-            steps. By default 524,288 for an arm (4 MB, about twenty seconds), and 32,768 for other bodies.
+            steps. By default 524,288 for an arm (1 to 3 MB, ten to twenty seconds), and 32,768 for other bodies.
         seed: Seed of the random poses; the same seed gives the same starts.
         threads: Number of threads; all cores by default.
-        progress: Called with (steps done, all).
+        progress: Called with (leaves done, all).
 
     Raises:
         UnsupportedError: If starts cannot be learned for such goals or a body with loops.

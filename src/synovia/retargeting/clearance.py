@@ -98,9 +98,14 @@ def pairs_too_near(target: Body, q: Array, distance: float) -> list[TooNear]:
         q: Joint values of the clip, (T, nq).
         distance: The distance that they should have, length units.
     """
-    skeleton, out = target.skeleton, list[TooNear]()
-    pairs = limb_pairs(skeleton, target.roles)
-    near = near_shapes(skeleton, world_frames(skeleton, q), pairs, distance - _SHORT * target.leg)
+    pairs = limb_pairs(target.skeleton, target.roles)
+    return links_too_near(target.skeleton, q, pairs, distance - _SHORT * target.leg)
+
+
+def links_too_near(skeleton: Skeleton, q: Array, pairs: Ints, distance: float) -> list[TooNear]:
+    """Return the pairs of links (n, 2) that are nearer than a distance in poses (T, nq), the nearest first."""
+    out: list[TooNear] = []
+    near = near_shapes(skeleton, world_frames(skeleton, q), pairs, distance)
     gaps = near.contacts[:, layout.GAP_SIZE]
     for k in np.unique(near.pairs).tolist():
         own = near.pairs == k

@@ -21,7 +21,7 @@ from synovia.model.shapes.body import Ints
 from synovia.model.shapes.over_time import are_near, near_shapes
 from synovia.model.shapes.pairs import self_pairs
 from synovia.model.tree import ancestors
-from synovia.retargeting.clearance import TooNear
+from synovia.retargeting.clearance import TooNear, links_too_near
 from synovia.retargeting.hands.follower import HandFollower
 
 _STEPS: Final = 12  # most steps of a frame
@@ -66,15 +66,7 @@ def finger_pairs(skeleton: Skeleton, hand: Hand) -> Ints:
 
 def overlaps_of(skeleton: Skeleton, hand: Hand, q: Array, distance: float = 0.0) -> list[TooNear]:
     """Return the pairs of links of a hand that are nearer than a distance in poses (T, nq), the nearest first."""
-    pairs, out = finger_pairs(skeleton, hand), list[TooNear]()
-    near = near_shapes(skeleton, world_frames(skeleton, q), pairs, distance)
-    gaps = near.contacts[:, layout.GAP_SIZE]
-    for k in np.unique(near.pairs).tolist():
-        own = near.pairs == k
-        a, b = pairs[k].tolist()
-        frames = tuple(np.unique(near.poses[own]).tolist())
-        out.append(TooNear((skeleton.link_key(a), skeleton.link_key(b)), float(gaps[own].min()), frames))
-    return sorted(out, key=lambda one: one.distance)
+    return links_too_near(skeleton, q, finger_pairs(skeleton, hand), distance)
 
 
 class Pads:
