@@ -288,3 +288,32 @@ def test_points_are_shown_beside_the_hand(body: sy.Skeleton) -> None:
     moved = places - answer.landmarks
     np.testing.assert_allclose(moved, np.broadcast_to(moved[0, 0], moved.shape), atol=1e-9)
     assert np.linalg.norm(moved[0, 0]) > answer.reach
+
+
+@pytest.mark.shared_data
+@pytest.mark.compiled
+@pytest.mark.parametrize("velocity", [None, 1000.0])
+def test_a_pinch_closes_where_some_pose_closes_it(shared_data: Path, velocity: float | None) -> None:
+    points = np.load(shared_data / "hands" / "human_right_hand.npz")["joints"]
+    skeleton = sy.load_skeleton(shared_data / "hands" / "ability_hand_right.urdf")
+    answer = sy.retarget_hand(points, skeleton, fps=30, velocity=velocity)
+    pinch = answer.pinches[0]
+    assert (pinch.finger, pinch.first) == ("index", 280)
+    assert pinch.distance < 1e-6
+    assert np.abs(np.diff(answer.motion.q, axis=0)).max() * 30 <= (velocity or 15.0) * (1 + 1e-12)
+    for one in answer.pinches:
+        assert one.closable or one.distance > 2e-3
+    told = [one.text for one in answer.findings if one.cause == "pinch"]
+    assert all("did not close" in text for text in told)
+
+
+@pytest.mark.shared_data
+@pytest.mark.compiled
+def test_velocities_of_the_file_hold_exactly(shared_data: Path) -> None:
+    points = np.load(shared_data / "hands" / "human_right_hand.npz")["joints"]
+    skeleton = sy.load_skeleton(shared_data / "hands" / "leap_hand_right.urdf")
+    answer = sy.retarget_hand(points, skeleton, fps=30, velocity="file")
+    for row, joint in enumerate(skeleton.joints):
+        if joint.velocity is not None:
+            speeds = np.abs(np.diff(answer.motion.q[:, skeleton.q_slice(row)], axis=0)) * 30
+            assert speeds.max() <= joint.velocity * (1 + 1e-12), skeleton.joint_names[row]

@@ -102,9 +102,10 @@ class Pursuit:
         table[:, :, GIVEN] = POSITION
         return table, np.zeros((count, goals))
 
-    def first(self, table: Array, weights: Array, start: Array) -> Array:
+    def first(self, table: Array, weights: Array, start: Array, settings: Array | None = None) -> Array:
         """Return the pose (nq,) of the first frame, from a start that may be far."""
-        return self._run(self._unbound, self._first, table[:1], weights[:1], start)[0]
+        chosen = self._first if settings is None else settings
+        return self._run(self._unbound, chosen, table[:1], weights[:1], start)[0]
 
     def follow(self, table: Array, weights: Array, start: Array, settings: Array) -> Array:
         """Return the poses (T, nq) of frames in turn, from the pose (nq,) of the frame before them."""

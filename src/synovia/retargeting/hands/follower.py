@@ -7,8 +7,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
-from synovia.clips.pursuit import Pursuit, pursuit_settings, transforms
+from synovia.clips.pursuit import STAY, Pursuit, pursuit_settings, transforms
 from synovia.errors import InputError
 from synovia.goals import DirectionGoal, Goal, PositionGoal, RelativeGoal, RestGoal
 from synovia.kernels.layout import BLOCK, BLOCK_Q, SCALAR
@@ -21,6 +22,8 @@ VELOCITY: Final = 15.0  # radians per second: fast for a finger of a person
 _ALONG: Final = 0.002  # weight of the direction of a last segment, relative to the place of a tip
 _REST: Final = 3e-4  # pull to the rest pose
 STEPS, _PINCH_STEPS = 4, 12  # most steps of a frame, and of one that pinches
+_SEEKING_STEPS: Final = 20  # of a pose that is sought
+_ALL: Final = 1.0 - 1e-12  # of a way, but for rounding
 _AS_FAR: Final = 0.999  # of its largest move: a joint is held back
 
 
@@ -39,6 +42,7 @@ class HandFollower:
         rows: Rows of the joints that move.
         tips: Row of each tip, (F,), and ``offsets``, the tip there, (F, 3).
         goals: The goals, the last one for rest; and ``moves``, the largest moves of a frame.
+        only_numbers: Whether no joint is a ball.
     """
 
     def __init__(
@@ -80,9 +84,16 @@ class HandFollower:
         self.pursuit = Pursuit(skeleton, goals, self.rows, self.moves)
         self.ik = self.pursuit.ik
         moved = cast("Array", self.ik.moves)  # of each variable, radians or length units
-        numbers = (skeleton.tables.variables[:, BLOCK] == SCALAR) & np.isin(skeleton.tables.owner, self.rows)
-        self._numbers, self._largest = skeleton.tables.variables[numbers, BLOCK_Q], moved[numbers]
+        variables, mine = skeleton.tables.variables, np.isin(skeleton.tables.owner, self.rows)
+        numbers = (variables[:, BLOCK] == SCALAR) & mine
+        self._numbers, self._largest = variables[numbers, BLOCK_Q], moved[numbers]
+        self._balls = [
+            (slice(int(variables[k, BLOCK_Q]), int(variables[k, BLOCK_Q]) + 4), float(moved[k]))
+            for k in np.flatnonzero((variables[:, BLOCK] != SCALAR) & mine)
+        ]
+        self.only_numbers = not self._balls
         self._settings, self._pinching = pursuit_settings(steps), pursuit_settings(_PINCH_STEPS)
+        self._seeking = pursuit_settings(_SEEKING_STEPS, stay=1e-3 * STAY)
 
     def _last_segments(self, fingers: Sequence[Finger], frames: Array) -> list[tuple[int, Array]]:
         """Return the last joint of each finger, and the direction from it to the tip in its frame."""
@@ -113,9 +124,17 @@ class HandFollower:
         transforms(table)[:, self._pinches, :3, 3] = vectors[:, 1:]
         weights[:, self._pinches] = on[:, 1:]
 
+    def unpinch(self, weights: Array, off: NDArray[np.bool_]) -> None:
+        """Switch pinches (T, F) off in the weights (T, goals)."""
+        weights[:, self._pinches][off[:, 1:]] = 0.0
+
     def first(self, table: Array, weights: Array, start: Array) -> Array:
         """Return the pose (nq,) of the first frame, from a start that may be far."""
         return self.pursuit.first(table, weights, start)
+
+    def sought(self, table: Array, weights: Array, start: Array) -> Array:
+        """Return about the same pose as ``first`` in a few steps, to see whether a start leads to a pinch."""
+        return self.pursuit.first(table, weights, start, self._seeking)
 
     def follow(self, table: Array, weights: Array, start: Array) -> Array:
         """Return the poses (T, nq) of frames in turn, from the pose (nq,) of the frame before them."""
@@ -125,6 +144,19 @@ class HandFollower:
     def is_held_back(self, before: Array, after: Array) -> bool:
         """Return whether a hinge or slide goes as far between two poses (nq,) as it may in a frame."""
         return bool((np.abs(after - before)[self._numbers] >= _AS_FAR * self._largest).any())
+
+    def may_go(self, before: Array, after: Array) -> bool:
+        """Return whether the hand may go between two poses (nq,) in a frame."""
+        return self.share(before, after) >= _ALL
+
+    def share(self, before: Array, after: Array) -> float:
+        """Return which share of the way between two poses (nq,) the hand may go in a frame, at most 1."""
+        way = np.abs(after - before)[self._numbers]
+        share = float((self._largest / np.maximum(way, self._largest)).min(initial=1.0))
+        for part, largest in self._balls:
+            turn = 2.0 * math.acos(min(abs(float(before[part] @ after[part])), 1.0))
+            share = min(share, largest / max(turn, largest))
+        return share
 
     def tips_at(self, q: Array) -> tuple[Array, Array]:
         """Return the tips in the world, (T, F, 3), and the orientations of the thumb's tip, (T, 3, 3), at poses."""

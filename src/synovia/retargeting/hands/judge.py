@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.ik.solution import length_text
 from synovia.model.anatomy.feet import frames_text
@@ -40,7 +41,8 @@ class HandFigures:
         reach: Length of the hand.
         gaps: Distances of the tips from that of the thumb, (T, F), length units.
         apart: Those of the recording, (T, F), metres.
-        pinches: Finger, first frame, frame after the last, and largest distance of the tips, of each pinch.
+        pinches: Finger, first frame, frame after the last, largest distance of the tips, and whether a pose is known
+            that closes it, of each pinch.
         near: Pairs of links that are too near: the pair, by how much (below 0), and the frames; the nearest first.
     """
 
@@ -52,7 +54,7 @@ class HandFigures:
     reach: float
     gaps: Array
     apart: Array
-    pinches: Sequence[tuple[str, int, int, float]]
+    pinches: Sequence[tuple[str, int, int, float, bool]]
     near: Sequence[tuple[tuple[str | int, str | int], float, tuple[int, ...]]] = ()
 
 
@@ -101,16 +103,31 @@ def _pinches(figures: HandFigures) -> list[Finding]:
         if missed:
             frames = tuple(k for one in missed for k in range(one[1], one[2]))
             far = length_text(max(one[3] for one in missed), _unit(figures))
-            text = f"{len(missed)} of {len(mine)} pinches with the thumb do not close: tips stay up to {far} apart"
+            text = f"{len(missed)} of {len(mine)} pinches with the thumb did not close: tips stay up to {far} apart"
+            if not any(one[4] for one in missed):
+                text += "; no other pose that closes them was found"
+            else:
+                text += "; poses close them, but they do not fit in with the frames around them"
             out.append(Finding(name, "pinch", "look", frames, text))
     return out
 
 
+def false_pinches(gaps: Array, apart: Array, metre: float) -> NDArray[np.bool_]:
+    """Return where tips seem to touch while the recorded ones are away, (T, F).
+
+    Args:
+        gaps: Distances of the tips from that of the thumb, (T, F), length units; ``metre`` is a metre in these.
+        apart: Those of the recording, (T, F), metres.
+        metre: Length units of a metre.
+    """
+    return (gaps < _NEARLY * metre) & (apart > AWAY)
+
+
 def _false_pinches(figures: HandFigures) -> list[Finding]:
     """Return a finding for each finger that touches the thumb while the recorded one is away."""
-    out, metre = list[Finding](), 1.0 / (_unit(figures) or 1.0)
+    out, wrongs = list[Finding](), false_pinches(figures.gaps, figures.apart, 1.0 / (_unit(figures) or 1.0))
     for k, name in enumerate(figures.fingers):
-        wrong = np.flatnonzero((figures.gaps[:, k] < _NEARLY * metre) & (figures.apart[:, k] > AWAY))
+        wrong = np.flatnonzero(wrongs[:, k])
         if k > 0 and len(wrong):
             text = "its tip touches the thumb while the recorded one is away"
             out.append(Finding(name, "false pinch", "look", tuple(wrong.tolist()), text))

@@ -23,15 +23,15 @@ from synovia.model.motion import Motion
 from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance, overlaps_of
+from synovia.retargeting.hands.closing import SAME, Clip, close_open
 from synovia.retargeting.hands.follower import HandFollower
-from synovia.retargeting.hands.judge import HandFigures, findings_of, verdict_of
+from synovia.retargeting.hands.judge import TOUCH, HandFigures, findings_of, verdict_of
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, closed_frames, closing_shares, windows
 from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.shown import with_points
 from synovia.retargeting.judging import Finding, aligned
 from synovia.text import counted
 
-_SAME: Final = 1e-3  # radians, length units: poses this near go on as one
 _STARTS: Final = 6  # starts of a first frame that pinches
 _CLOSED: Final = 1e-5  # of the reach: a gap of tips that touch
 _ASIDE: Final = 1.4  # lengths of the hand between it and the points that are shown beside it
@@ -48,6 +48,7 @@ class HandPinch:
         end: The frame after its last.
         distance: Largest distance of the two tips of the hand that follows, or of the surfaces of their links if these
             are kept apart (``clearance``), length units.
+        closable: Whether a pose is known that closes it.
 
     Example:
         >>> import synovia as sy
@@ -59,6 +60,7 @@ class HandPinch:
     first: int
     end: int
     distance: float
+    closable: bool = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +151,7 @@ class RetargetedHand:
         near = self.too_near if self.clearance is not None else ()
         figures = HandFigures(
             self.motion, self.hand, self.fingers, self.errors, self.trust, self.reach, self._gaps, self.apart,
-            [(one.finger, one.first, one.end, one.distance) for one in self.pinches],
+            [(one.finger, one.first, one.end, one.distance, one.closable) for one in self.pinches],
             [(one.pair, one.distance - (self.clearance or 0.0), one.frames) for one in near],
         )  # fmt: skip
         return findings_of(figures)
@@ -273,7 +275,7 @@ def retarget_hand(
     follower = HandFollower(skeleton, aims.fingers, float(fps), velocity, aims.wrist)
     metre = 1.0 / (skeleton.meters_per_unit or 1.0)
     closed = closed_frames(aims.apart)
-    q, table, weights = _followed(follower, aims, closed, np.array(rest.q), float(fps), CLEAR * metre)
+    q, table, weights, held = _followed(follower, aims, closed, np.array(rest.q), float(fps), metre)
     if distance is not None:
         q = Apart(follower, hand, distance).cleared(table, weights, q)
     motion = Motion(skeleton, q, float(fps), name=name)
@@ -285,10 +287,11 @@ def retarget_hand(
             at = closed[:, k]
             gaps[at, k] = pads.gaps(q[at], k, gaps[at, k])
     pinches = [
-        HandPinch(finger.name, int(first), int(end), float(gaps[first:end, k].max()))
+        HandPinch(finger.name, int(first), int(end), far, far <= TOUCH * metre or (k, first) in held)
         for k, finger in enumerate(aims.fingers)
         if k > 0
         for first, end in runs(closed[:, k])
+        for far in [float(gaps[first:end, k].max())]
     ]
     return RetargetedHand(
         motion, hand, tuple(finger.name for finger in aims.fingers), aims.scale, recording.side, aims.mirrored,
@@ -318,12 +321,13 @@ def _begun(follower: HandFollower, table: Array, weights: Array, closed: NDArray
 
 
 def _followed(
-    follower: HandFollower, aims: Aims, closed: NDArray[np.bool_], start: Array, fps: float, clear: float
-) -> tuple[Array, Array, Array]:
+    follower: HandFollower, aims: Aims, closed: NDArray[np.bool_], start: Array, fps: float, metre: float
+) -> tuple[Array, Array, Array, frozenset[tuple[int, int]]]:
     """Return the poses of all frames, (T, nq): first without pinches, then again where these are at work.
 
-    Also the targets (T, goals, 17) and weights (T, goals) that they follow.
+    Also the targets (T, goals, 17) and weights (T, goals) that they follow, and what ``close_open`` returns.
     """
+    clear = CLEAR * metre
     table, weights = follower.table(aims.tips, aims.directions, aims.trust)
     q = follower.follow(table, weights, follower.first(table, weights, start))
     tips, thumb = follower.tips_at(q)
@@ -338,7 +342,7 @@ def _followed(
     on = (shares > 0.0) | pushed
     on[:, 0] = False
     if not on.any():
-        return q, table, weights
+        return q, table, weights, frozenset()
     follower.pinch(table, weights, vectors, on)
     end = 0
     for first, last in windows(on):
@@ -349,8 +353,14 @@ def _followed(
         while not done:
             until = min(max(last, begin) + _ON, len(q))
             again = follower.follow(table[begin:until], weights[begin:until], before)
-            done = until == len(q) or (not on[until - 1].any() and np.abs(again[-1] - q[until - 1]).max() <= _SAME)
+            done = until == len(q) or (
+                not on[until - 1].any()
+                and np.abs(again[-1] - q[until - 1]).max() <= SAME
+                and follower.may_go(again[-1], q[until])
+            )
             q[begin:until] = again
             before, begin = again[-1], until
         end = begin
-    return q, table, weights
+    partial = on & (shares < 1.0)
+    q, held = close_open(Clip(follower, table, weights, closed, partial, aims.apart, metre, fps), q, start)
+    return q, table, weights, held

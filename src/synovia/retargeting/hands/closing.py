@@ -1,0 +1,208 @@
+"""Pinches that stay open although the hand can close them: other poses are sought, and joined to the clip.
+
+A frame starts from the pose of the frame before, so that a hand may reach a pinch in a pose from which no small step
+closes it. Then the pinch is solved anew from the rest pose and from drawn poses. A pose that closes it is followed
+backwards and forwards in time until it meets the clip again, within the same largest moves.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.clips.pursuit import transforms
+from synovia.model.anatomy.feet import runs
+from synovia.model.geometry import Array
+from synovia.retargeting.hands.follower import HandFollower
+from synovia.retargeting.hands.judge import TOUCH, false_pinches
+
+SAME: Final = 1e-3  # radians, length units: poses this near go on as one
+STARTS: Final = 8  # poses from which a pinch is sought: the rest pose, and drawn ones
+_TRIED: Final = 3  # of the poses that close it
+_FARTHER: Final = 0.03  # of the reach by which tips may be farther from their targets, on average
+_BETTER: Final = 0.5  # of its gap: a pinch that does not close counts as better
+_CHUNK: Final = 8  # frames that are followed before they are compared
+_LONGEST: Final = 1.0  # seconds in which a pose meets the clip again by its targets; then it goes straight
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clip:
+    """A clip of a hand that is followed.
+
+    Attributes:
+        follower: The hand.
+        table: Targets, (T, goals, 17).
+        weights: Weights, (T, goals); pinches that yield to others are switched off there.
+        closed: When the recorded tips touch, (T, F).
+        partial: Pinches that are on without being closed, (T, F): they yield to those that are.
+        apart: Distances of the recorded tips, (T, F), metres.
+        metre: Length units of a metre.
+        fps: Frames per second.
+    """
+
+    follower: HandFollower
+    table: Array
+    weights: Array
+    closed: NDArray[np.bool_]
+    partial: NDArray[np.bool_]
+    apart: Array
+    metre: float
+    fps: float
+
+    def gaps(self, q: Array) -> Array:
+        """Return the distances of the tips from that of the thumb, (T, F), at poses (T, nq)."""
+        tips, _ = self.follower.tips_at(q)
+        return np.linalg.norm(tips - tips[:, :1], axis=-1)
+
+    def errors(self, q: Array, frames: slice) -> Array:
+        """Return the distances of the tips from their targets, (t, F), at poses (t, nq) of some frames."""
+        tips, _ = self.follower.tips_at(q)
+        aims = transforms(self.table[frames])[:, : self.follower.count, :3, 3]
+        return np.linalg.norm(tips - aims, axis=-1)
+
+
+def close_open(clip: Clip, q: Array, rest: Array) -> tuple[Array, frozenset[tuple[int, int]]]:
+    """Return poses (T, nq) in which pinches close that stayed open, where the hand can close them.
+
+    Args:
+        clip: The clip.
+        q: Its poses.
+        rest: The rest pose, (nq,).
+
+    Returns:
+        The poses, and the finger and the first frame of each pinch that stays open although a pose closes it.
+    """
+    touch, held = TOUCH * clip.metre, set[tuple[int, int]]()
+    gaps = clip.gaps(q)
+    pinches = [(first, end, k) for k in range(1, clip.follower.count) for first, end in runs(clip.closed[:, k])]
+    starts = list[Array]()
+    for first, end, k in sorted(pinches):
+        worst = float(gaps[first:end, k].max())
+        if worst <= touch:
+            continue
+        closes, starts = False, starts or _starts(clip.follower, rest)
+        for at, pose, weights, gap in _poses(clip, q, gaps, (first, end), k, starts):
+            found = _joined(clip, q, at, pose, weights)
+            closes |= gap <= touch
+            if found is not None and _is_better(clip, q, found, (first, end), k):
+                q, gaps = found, clip.gaps(found)
+                clip.weights[...] = weights
+                break
+        if closes and float(gaps[first:end, k].max()) > touch:
+            held.add((k, first))
+    return q, frozenset(held)
+
+
+def _starts(follower: HandFollower, rest: Array) -> list[Array]:
+    """Return poses (nq,) from which a pinch is sought: the rest pose, and drawn ones."""
+    out = [rest]
+    for seed in range(1, STARTS):
+        drawn, start = follower.skeleton.random_pose(seed).q, rest.copy()
+        for row in follower.rows:
+            part = follower.skeleton.q_slice(row)
+            start[part] = drawn[part]
+        out.append(start)
+    return out
+
+
+def _poses(
+    clip: Clip, q: Array, gaps: Array, pinch: tuple[int, int], k: int, starts: Sequence[Array]
+) -> Iterator[tuple[int, Array, Array, float]]:
+    """Yield the frame, poses (nq,) that close a pinch of a finger better there, weights (T, goals), and the gap.
+
+    The frame is the one with the largest gap. Poses that close it come first, and those whose tips are near their targets. Pinches of other fingers that only begin or end there are left out where
+    this helps.
+    """
+    first, end = pinch
+    at = first + int(np.argmax(gaps[first:end, k]))
+    follower, touch = clip.follower, TOUCH * clip.metre
+    both = clip.closed[at]
+    worst = float(gaps[at, both].max())
+    choices = [clip.weights]
+    if clip.partial[first:end].any():
+        alone = clip.weights.copy()
+        follower.unpinch(alone[first:end], clip.partial[first:end])
+        choices.insert(0, alone)
+    found = list[tuple[tuple[bool, float], Array, Array, float]]()
+    for begin in starts:
+        for weights in choices:
+            pose = follower.sought(clip.table[at:], weights[at:], begin)
+            gap = float(clip.gaps(pose[None])[0, both].max())
+            if gap > max(2.0 * touch, _BETTER * worst):
+                continue
+            pose = follower.first(clip.table[at:], weights[at:], pose)
+            gap = float(clip.gaps(pose[None])[0, both].max())
+            known = any(np.abs(pose - other).max() <= SAME and weights is own for _, other, own, _ in found)
+            if gap <= max(touch, _BETTER * worst) and not known:
+                far = float(clip.errors(pose[None], slice(at, at + 1)).mean())
+                found.append(((gap > touch, far), pose, weights, gap))
+                if gap <= touch:
+                    break
+        if len(found) >= _TRIED:
+            break
+    for _, pose, weights, gap in sorted(found, key=lambda one: one[0])[:_TRIED]:
+        yield at, pose, weights, gap
+
+
+def _joined(clip: Clip, q: Array, at: int, pose: Array, weights: Array) -> Array | None:
+    """Return a clip (T, nq) that has a pose (nq,) in a frame; None if it cannot get there and back."""
+    out = q.copy()
+    out[at] = pose
+    back = _followed(clip, out[at::-1], weights[at::-1], clip.table[at::-1])
+    on = _followed(clip, out[at:], weights[at:], clip.table[at:])
+    return out if back and on else None
+
+
+def _followed(clip: Clip, q: Array, weights: Array, table: Array) -> bool:
+    """Write poses that go from the first one of a clip (T, nq) to the others; return whether they join."""
+    follower, most = clip.follower, max(_CHUNK, round(_LONGEST * clip.fps))
+    own, begin = q.copy(), 1
+    while begin < min(len(q), most):
+        until = min(begin + _CHUNK, len(q))
+        part = slice(begin, until)
+        q[part] = follower.follow(np.ascontiguousarray(table[part]), weights[part].copy(), q[begin - 1].copy())
+        for t in range(begin, until):
+            near = np.abs(q[t] - own[t]).max() <= SAME
+            if near and t + 1 < len(q) and follower.may_go(q[t], own[t + 1]):
+                q[t + 1 :] = own[t + 1 :]
+                return True
+        begin = until
+    return begin >= len(q) or _returned(follower, q, own, begin)
+
+
+def _returned(follower: HandFollower, q: Array, own: Array, begin: int) -> bool:
+    """Go straight from a pose to those of a clip, in the joint values, as fast as they may."""
+    if not follower.only_numbers:
+        return False
+    for t in range(begin, len(q)):
+        q[t] = q[t - 1] + follower.share(q[t - 1], own[t]) * (own[t] - q[t - 1])
+        if np.array_equal(q[t], own[t]):
+            return True
+    return True
+
+
+def _is_better(clip: Clip, before: Array, after: Array, pinch: tuple[int, int], k: int) -> bool:
+    """Return whether a clip (T, nq) closes a pinch better than another one, and nothing else is worse."""
+    follower, touch = clip.follower, TOUCH * clip.metre
+    changed = np.flatnonzero((before != after).any(1))
+    lo, hi = max(int(changed[0]) - 1, 0), min(int(changed[-1]) + 2, len(before))
+    if not all(follower.may_go(after[t], after[t + 1]) for t in range(lo, hi - 1)):
+        return False
+    was, now = (clip.gaps(q[lo:hi]) for q in (before, after))
+    false = [int(false_pinches(gaps, clip.apart[lo:hi], clip.metre)[:, 1:].sum()) for gaps in (was, now)]
+    if false[1] > false[0]:
+        return False
+    own, others = (float(clip.errors(q[lo:hi], slice(lo, hi)).mean()) for q in (before, after))
+    if others > own + _FARTHER * follower.ik.reach:
+        return False
+    for f in range(1, follower.count):
+        for first, end in runs(clip.closed[lo:hi, f]):
+            old, new = float(was[first:end, f].max()), float(now[first:end, f].max())
+            mine = f == k and lo + first < pinch[1] and pinch[0] < lo + end
+            if new > (max(touch, _BETTER * old) if mine else max(touch, old)):
+                return False
+    return True
