@@ -143,3 +143,40 @@ def test_the_recorded_hand_live(shared_data: Path, name: str) -> None:
     errors = np.linalg.norm(landmarks[:, ends] - whole.targets, axis=-1)
     assert errors.mean() <= 1.15 * whole.errors.mean() + 1e-3
     assert speeds(q).max() <= 15.0 + 1e-6
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_no_joint_is_faster_than_allowed_whatever_is_seen(body: sy.Skeleton, seed: int) -> None:
+    rng, points = np.random.default_rng(seed), closing(body)
+    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right", velocity=3.0)
+    begun = None
+    if seed % 2:
+        begun = body.rest_pose()
+        live.reset(begun)
+    poses = [] if begun is None else [begun.q]
+    for _ in range(60):
+        frame, confidence = points[rng.integers(len(points))].copy(), np.ones(21)
+        kind = rng.integers(5)
+        if kind == 1:
+            frame[rng.integers(21, size=rng.integers(1, 21))] = np.nan
+        elif kind == 2:
+            confidence[rng.integers(21, size=rng.integers(1, 21))] = 0.0
+        elif kind == 3:
+            frame = np.full((21, 3), (np.nan, 0.0)[rng.integers(2)])
+        pose = live.step(None if kind == 4 else frame, confidence if kind == 2 else None)
+        assert np.isfinite(pose.q).all()
+        poses.append(pose.q)
+    assert speeds(np.array(poses)).max() <= 3.0 * (1.0 + 1e-6)
+
+
+def test_a_first_frame_without_points_counts_as_a_pose(body: sy.Skeleton) -> None:
+    live = sy.LiveHand(body, rate=RATE, side="right")
+    held = live.step(None)
+    after = live.step(closing(body)[25])
+    assert speeds(np.array([held.q, after.q])).max() <= 15.0 + 1e-6
+
+
+def test_a_reset_takes_poses_alone(body: sy.Skeleton) -> None:
+    live = sy.LiveHand(body, rate=RATE, side="right")
+    with pytest.raises(sy.InputError, match=r"sy\.Pose\(skeleton, q\)"):
+        live.reset(np.zeros(body.nq))

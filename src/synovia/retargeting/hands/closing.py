@@ -114,8 +114,8 @@ def _poses(
 ) -> Iterator[tuple[int, Array, Array, float]]:
     """Yield the frame, poses (nq,) that close a pinch of a finger better there, weights (T, goals), and the gap.
 
-    The frame is the one with the largest gap. Poses that close it come first, and those whose tips are near their targets. Pinches of other fingers that only begin or end there are left out where
-    this helps.
+    The frame is the one with the largest gap. Poses that close it come first, and those whose tips are near their
+    targets. Pinches of other fingers that only begin or end there are left out where this helps.
     """
     first, end = pinch
     at = first + int(np.argmax(gaps[first:end, k]))

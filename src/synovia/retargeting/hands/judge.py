@@ -18,8 +18,8 @@ from synovia.model.motion import Motion
 from synovia.retargeting.hands.pinches import AWAY
 from synovia.retargeting.judging.findings import LEVELS, Finding
 
-_OFF: Final = (0.1, 0.3)  # mean distance of the tips from their targets, in lengths of the hand: look, failed
-FINGER_OFF: Final = 0.15  # the same of one finger: look
+OFF: Final = (0.1, 0.3)  # mean distance of the tips from their targets, in lengths of the hand: look, failed
+_FINGER_OFF: Final = 0.15  # the same of one finger: look
 TOUCH: Final = 0.002  # metres within which tips touch
 DEEP: Final = 1e-3  # metres by which surfaces may overlap before it is told
 _NEARLY: Final = 0.01  # metres within which tips seem to pinch
@@ -80,7 +80,7 @@ def _tips(figures: HandFigures) -> list[Finding]:
     """Return findings about tips that are far from their targets."""
     seen = figures.trust > 0.0
     mean = float(figures.errors[seen].mean()) if seen.any() else 0.0
-    level = "failed" if mean > _OFF[1] * figures.reach else "look" if mean > _OFF[0] * figures.reach else ""
+    level = "failed" if mean > OFF[1] * figures.reach else "look" if mean > OFF[0] * figures.reach else ""
     if level:
         share = 100.0 * mean / figures.reach
         text = f"tips are {length_text(mean, _unit(figures))} from their targets on average, {share:.0f} % of the hand"
@@ -88,7 +88,7 @@ def _tips(figures: HandFigures) -> list[Finding]:
     out = list[Finding]()
     for k, name in enumerate(figures.fingers):
         own = figures.errors[seen[:, k], k]
-        if len(own) and float(own.mean()) > FINGER_OFF * figures.reach:
+        if len(own) and float(own.mean()) > _FINGER_OFF * figures.reach:
             text = f"its tip is {length_text(float(own.mean()), _unit(figures))} from its target on average"
             out.append(Finding(name, "tips", "look", (), text))
     return out

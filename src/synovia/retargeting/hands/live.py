@@ -19,7 +19,7 @@ from synovia.model.loops.closing import refuse_loops
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance
 from synovia.retargeting.hands.follower import STEPS, HandFollower
-from synovia.retargeting.hands.judge import FINGER_OFF, TOUCH
+from synovia.retargeting.hands.judge import OFF, TOUCH
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, CLOSED, ONSET, OPEN
 from synovia.retargeting.hands.recording import Recording, read_recording
 
@@ -33,8 +33,9 @@ class HandPose(Pose):
     """A pose of a live hand.
 
     Attributes:
-        status: ``REACHED``; ``LATE`` if ``velocity`` holds a joint back; ``STALLED`` if a pinch does not close, or a
-            tip is more than 15 % of the length of the hand from its target; ``HOLDING`` without a palm.
+        status: ``REACHED`` if the hand follows as near as its joints permit, so that ``errors`` need not be 0; ``LATE``
+            if ``velocity`` holds a joint back; ``STALLED`` if a pinch does not close, or the tips that are seen are
+            more than 30 % of the length of the hand from their targets on average; ``HOLDING`` without a palm.
         pinching: Names of the fingers whose recorded tip touches that of the thumb.
         unseen: Names of the fingers that hold because their points were not seen.
         errors: Distance of each tip from its target, (F,), length units; 0 for fingers that are not seen. Empty while
@@ -63,8 +64,9 @@ class LiveHand(ChecksArguments):
     until then, and without points, the hand holds. Nothing is known of later frames: a pinch begins to close where the
     tracked tips are 30 mm apart, and opens within 0.15 s.
 
-    The first pose is where the tracked hand is; after ``reset(pose)``, the hand goes there from that pose. From then on
-    no joint moves faster than ``velocity``, also when points return. A frame without a palm (wrist and knuckles that
+    If the first frame has all points, the first pose is where the tracked hand is. After ``reset(pose)``, or after
+    frames in which the hand held, it goes there from where it is. From the first pose on no joint moves faster than
+    ``velocity``, also when points return. A frame without a palm (wrist and knuckles that
     are not seen, or in line) counts as none.
 
     Args:
@@ -126,10 +128,12 @@ class LiveHand(ChecksArguments):
         """Begin anew, from a pose or the rest pose; what was learned of the tracked hand is forgotten.
 
         Raises:
-            InputError: If it is a pose of another skeleton.
+            InputError: If it is no pose, or one of another skeleton.
         """
-        if pose is not None and pose.skeleton is not self.skeleton:
-            raise InputError("pose", value=pose.skeleton.name, expected=f"a pose of {self.skeleton.name}")
+        if pose is not None:
+            check_kind("pose", pose, Pose, "sy.Pose(skeleton, q) makes one of joint values")
+            if pose.skeleton is not self.skeleton:
+                raise InputError("pose", value=pose.skeleton.name, expected=f"a pose of {self.skeleton.name}")
         self._q = np.array(self.skeleton.rest_pose().q if pose is None else pose.q)
         self._began = pose is not None
         self._follower = None
@@ -281,7 +285,7 @@ class LiveHand(ChecksArguments):
                 for k in np.flatnonzero(self._closed).tolist():
                     gaps[k] = self._pads.gaps(self._q[None], k, gaps[k : k + 1])[0]
             status = Status.STALLED if float(gaps[self._closed].max()) > self._touch else status
-        elif float(errors.max()) > FINGER_OFF * self._aims.reach:
+        elif float(errors.sum()) > OFF[1] * self._aims.reach * max(int(self._trust.sum()), 1):
             status = Status.STALLED
         pose = self._pose(status)
         pose.errors = errors
@@ -293,6 +297,7 @@ class LiveHand(ChecksArguments):
 
     def _pose(self, status: Status) -> HandPose:
         """Return the pose of this frame."""
+        self._began = True
         pose = cast("HandPose", HandPose.trusted(self.skeleton, self._q.copy()))
         pose.status, pose.pinching, pose.unseen, pose.errors = status, (), (), np.zeros(0)
         return pose
