@@ -317,3 +317,32 @@ def test_velocities_of_the_file_hold_exactly(shared_data: Path) -> None:
         if joint.velocity is not None:
             speeds = np.abs(np.diff(answer.motion.q[:, skeleton.q_slice(row)], axis=0)) * 30
             assert speeds.max() <= joint.velocity * (1 + 1e-12), skeleton.joint_names[row]
+
+
+@pytest.mark.shared_data
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", PEER)
+def test_the_landmarks_of_a_hand_come_back_as_itself(shared_data: Path, name: str) -> None:
+    skeleton = sy.load_skeleton(shared_data / "hands" / f"{name}_hand_right.urdf")
+    poses = [skeleton.rest_pose()]
+    if name not in ("shadow", "leap"):  # whose knuckles move with the fingers
+        poses += [skeleton.random_pose(seed) for seed in range(5)]
+    for pose in poses:
+        points = sy.hand_landmarks(pose)  # a hand of four fingers has no little one
+        answer = sy.retarget_hand(points, skeleton, fps=30, scale=1.0, source_side="right")
+        assert answer.errors.max() < 1e-3
+    turn = sy.Rotation.from_euler("xyz", (0.4, -1.1, 2.0)).as_matrix()
+    answer = sy.retarget_hand(300.0 * points @ turn + 7.0, skeleton, fps=30, source_side="right")
+    assert answer.scale == pytest.approx(1 / 300, rel=1e-6)
+    assert answer.errors.max() < 1e-3
+
+
+def test_a_palm_takes_a_wrist_and_two_knuckles(body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(curling(body, "right"), "right")
+    points[:, 13:] = np.nan
+    answer = sy.retarget_hand(points, body, fps=30, side="right")
+    assert answer.fingers == ("thumb", "index", "middle")
+    assert answer.verdict != "failed", answer.report()
+    points[:, 9:] = np.nan
+    with pytest.raises(sy.InputError, match="knuckles of two fingers"):
+        sy.retarget_hand(points, body, fps=30, side="right")

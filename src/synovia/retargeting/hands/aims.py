@@ -6,17 +6,21 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.hands.hand import Finger, Hand
-from synovia.model.anatomy.hands.landmarks import FINGER_POINTS, WRIST
+from synovia.model.anatomy.hands.landmarks import FINGER_POINTS, KNUCKLES, WRIST
+from synovia.model.anatomy.hands.pointed import landmarks_in
 from synovia.model.geometry import Array, is_number
 from synovia.model.tree import ancestors
 from synovia.retargeting.hands.recording import Recording
 from synovia.text import listed
 
 FRAMES: Final = ("palm", "given")
+_PALM_POINTS: Final = 4  # of wrist and knuckles that tell the shape of a palm
+_SAME_SHAPE: Final = 0.03  # of its size: points of a palm that lie so near on those of a hand are its own
 _WRIST_JOINTS: Final = 2  # moving joints between the base of a hand and its palm, at most
 
 
@@ -72,7 +76,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
         raise InputError("frame", value=frame, expected="'palm' or 'given'")
     if origin is not None and frame != "given":
         raise InputError("origin", value=origin, expected="none with frame='palm', which has the palm as its origin")
-    world = _world(skeleton)
+    world, itself = _world(skeleton), None
     mirrored = hand.side is not None and hand.side != recording.side
     notes = list[str]()
     if hand.side is None:
@@ -88,11 +92,12 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     if left := [name for name in FINGER_POINTS if name not in [one.name for one in fingers] and recording.known(name)]:
         notes.append(f"recorded, but the hand has no such finger: {listed(left)}")
     if frame == "palm":
-        axes = world[skeleton.value_index(hand.palm)] @ hand.frame
-        place, turn = axes[:3, 3], axes[:3, :3]
         local, wrist = recording.local(), ()
         if mirrored:
             local = local * (-1.0, 1.0, 1.0)
+        axes, itself = _as_itself(skeleton, hand, local, recording.trust.any(0))
+        axes = world[skeleton.value_index(hand.palm)] @ hand.frame if itself is None else axes
+        place, turn = axes[:3, 3], axes[:3, :3]
     else:
         if mirrored:
             raise InputError(
@@ -103,7 +108,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
         local = recording.places - recording.places[:, [WRIST]]
     reach, human = _lengths(skeleton, fingers, world, place, local)
     if scale is None:
-        scale = reach / human
+        scale = reach / human if itself is None else itself
     elif not is_number(scale) or not 0.0 < scale < np.inf:
         raise InputError("scale", value=scale, expected="a number above 0, or None to take it from the hands")
     ends = [FINGER_POINTS[one.name][-1] for one in fingers]
@@ -118,6 +123,35 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
         fingers, landmarks[:, ends], ways, recording.trust[:, ends], apart, laid,
         float(scale), reach, wrist, mirrored, landmarks, tuple(notes),
     )  # fmt: skip
+
+
+def _as_itself(skeleton: Skeleton, hand: Hand, local: Array, seen: NDArray[np.bool_]) -> tuple[Array, float | None]:
+    """Return the frame (4, 4) in the world, and the scale, in which points (T, 21, 3) lie on the hand's own landmarks.
+
+    The wrist of a model is where its file has the joint of the palm, which may be anywhere, so that wrist and knuckles
+    tell another palm than its fingers. Points of a palm of this very shape are those of the hand itself. The scale is
+    None for all others.
+    """
+    own = landmarks_in(skeleton, hand, np.array(skeleton.rest_pose().frames)[None])[0]
+    middle = np.median(local, axis=0)
+    known = [k for k in (WRIST, *KNUCKLES) if np.isfinite(own[k]).all() and seen[k]]
+    if len(known) < _PALM_POINTS:
+        return np.eye(4), None
+    a, b = middle[known], own[known]
+    from_a, from_b = a - a.mean(0), b - b.mean(0)
+    u, lengths, v = np.linalg.svd(from_a.T @ from_b)
+    lengths[2] *= np.sign(np.linalg.det(u @ v))
+    R = (u * (1.0, 1.0, np.sign(np.linalg.det(u @ v)))) @ v  # of rows: a @ R lies on b (Kabsch 1976)
+    size = float(np.sum(from_a * from_a))
+    if size <= 0.0:
+        return np.eye(4), None
+    scale = float(lengths.sum()) / size
+    off = np.linalg.norm(scale * from_a @ R - from_b, axis=1)
+    if not off.max() < _SAME_SHAPE * np.linalg.norm(from_b, axis=1).max():
+        return np.eye(4), None
+    axes = np.eye(4)
+    axes[:3, :3], axes[:3, 3] = R.T, b.mean(0) - scale * a.mean(0) @ R
+    return axes, scale
 
 
 def _world(skeleton: Skeleton) -> Array:

@@ -15,6 +15,7 @@ from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, dimensions
 
+_TWO: Final = 2  # knuckles that tell a palm
 _SHORT: Final = 0.3  # seconds of a gap that is filled as if the point had been seen
 _FILLED: Final = 0.5  # trust in such a point
 _PALM: Final = 0.09  # metres from the wrist to the knuckle of the middle finger of an adult
@@ -78,17 +79,23 @@ def read_recording(points: Any, confidence: Any, side: str | None, fps: float) -
     seen = np.isfinite(places[:, :, 0]) & (weights > 0.0)
     notes = list[str]()
     trust = np.where(seen, weights / max(float(weights.max()), 1e-300), 0.0)
-    if not seen[:, [WRIST, *KNUCKLES]].any(0).all():
-        raise InputError("points", value="wrist or knuckles never seen", expected="the wrist and four knuckles")
+    if not seen[:, WRIST].any() or int(seen[:, KNUCKLES].any(0).sum()) < _TWO:
+        raise InputError(
+            "points",
+            value="wrist or knuckles never seen",
+            expected="the wrist, and the knuckles of two fingers or more",
+        )
     places, trust = _filled(places, seen, trust, _SHORT * fps, notes)
-    found = side_of(places)
+    known = np.where(seen.any(0)[:, None], places, np.nan)  # points that are never seen tell neither side nor palm
+    found = side_of(known)
     if side is not None and side != found and len(places) > 1:
         notes.append(f"by its shape, the recorded hand would be a {found} one")
-    palms = palm_of(places, side or found)
+    palms = palm_of(known, side or found)
     if np.isnan(palms).any():
         frame = int(np.flatnonzero(np.isnan(palms).any((1, 2)))[0])
         raise InputError("points", where=f"frame {frame}", value="wrist and knuckles in line", expected="a palm")
-    length = float(np.median(np.linalg.norm(places[:, _MIDDLE] - places[:, WRIST], axis=1)))
+    middle = next(k for k in (_MIDDLE, *KNUCKLES) if seen[:, k].any())
+    length = float(np.median(np.linalg.norm(places[:, middle] - places[:, WRIST], axis=1)))
     metre = 1.0 if _METRES[0] <= length <= _METRES[1] else length / _PALM
     return Recording(places, trust, side or found, palms, metre, tuple(notes))
 

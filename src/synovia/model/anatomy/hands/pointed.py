@@ -8,7 +8,7 @@ import numpy as np
 
 from synovia.arguments import check_kind
 from synovia.model.anatomy.hands.find import hand_of
-from synovia.model.anatomy.hands.hand import Finger
+from synovia.model.anatomy.hands.hand import Finger, Hand
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -45,14 +45,19 @@ def hand_landmarks(pose: Pose | Motion, side: str | None = None) -> Array:
     skeleton = pose.skeleton
     hand = hand_of(skeleton, side)
     q = pose.q if isinstance(pose, Motion) else np.array(pose.q)[None]
-    frames = world_frames(skeleton, np.ascontiguousarray(q))
-    out = np.full((len(q), COUNT, 3), np.nan)
+    out = landmarks_in(skeleton, hand, world_frames(skeleton, np.ascontiguousarray(q)))
+    return out if isinstance(pose, Motion) else out[0]
+
+
+def landmarks_in(skeleton: Skeleton, hand: Hand, frames: Array) -> Array:
+    """Return the landmarks of a hand, (T, 21, 3), where the joints have world frames (T, n, 12)."""
+    out = np.full((len(frames), COUNT, 3), np.nan)
     out[:, WRIST] = frames[:, skeleton.value_index(hand.palm), 9:]
     for name, points in FINGER_POINTS.items():
         finger = hand.finger(name)
         if finger is not None:
             out[:, points] = _along(_places(skeleton, finger, frames), len(points))
-    return out if isinstance(pose, Motion) else out[0]
+    return out
 
 
 def _places(skeleton: Skeleton, finger: Finger, frames: Array) -> Array:
