@@ -346,3 +346,30 @@ def test_a_palm_takes_a_wrist_and_two_knuckles(body: sy.Skeleton) -> None:
     points[:, 9:] = np.nan
     with pytest.raises(sy.InputError, match="knuckles of two fingers"):
         sy.retarget_hand(points, body, fps=30, side="right")
+
+
+@pytest.mark.shared_data
+@pytest.mark.compiled
+def test_mimic_joints_beyond_their_own_limits_are_told(shared_data: Path) -> None:
+    points = np.load(shared_data / "hands" / "human_right_hand.npz")["joints"]
+    skeleton = sy.load_skeleton(shared_data / "hands" / "ability_hand_right.urdf")
+    told = [one for one in sy.retarget_hand(points, skeleton, fps=30).findings if "mimic" in one.text]
+    assert [(one.cause, one.level) for one in told] == [("limits", "note")]
+    assert "ring_q2 at 2.8" in told[0].text
+    own = {}
+    for row in skeleton.leader_rows:
+        limit = skeleton.joints[row].limit
+        assert isinstance(limit, sy.Interval)
+        own[skeleton.joint_names[row]] = (limit.lower, limit.upper)
+    bound = sy.retarget_hand(points, skeleton.with_limits(own), fps=30)
+    assert not [one for one in bound.findings if "mimic" in one.text]
+
+
+@pytest.mark.shared_data
+@pytest.mark.compiled
+def test_points_move_a_robot_hand_whose_names_tell_no_fingers(shared_data: Path) -> None:
+    points = np.load(shared_data / "hands" / "human_right_hand.npz")["joints"][:20]
+    skeleton = sy.load_skeleton(shared_data / "hands" / "allegro_hand_right.urdf")
+    fitted = sy.fit_keypoints(points, body=skeleton, preset="hand", fps=30)
+    moved = np.ptp(np.array(fitted.q), axis=0) > 1e-6
+    assert moved.sum() > 10  # the root and the fingers

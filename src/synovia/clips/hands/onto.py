@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, 
     alone = all(palm in ancestors(skeleton.parents, row) or row in ancestors(skeleton.parents, palm)
                 for row in range(len(skeleton)))  # fmt: skip
     body = skeleton.with_root("free") if alone else skeleton
-    hand = hands_of_body(body)[fit.side]
+    hand = _below_root(own[fit.side], len(body) - len(skeleton))
     q = np.repeat(body.rest_q[None], len(fit.palm), axis=0)
     notes: list[str] = []
     root = free_root(body.joints, body.parents) if alone else None
@@ -97,6 +98,20 @@ def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, 
         q[:, at + 3 : at + 7] = matrix_to_quat(own_turn.T @ turn @ own_turn)
     notes += turned_fingers(body, q, hand, fit, fps)
     return body, q, hand, notes
+
+
+def _below_root(hand: HandBones, added: int) -> HandBones:
+    """Return a hand after joints were added above its skeleton.
+
+    It is not sought anew: what moves through the world is more likely a body, whose feet are no hands.
+    """
+    fingers = {
+        name: replace(
+            one, rows=tuple(row + added for row in one.rows), end=one.end + added,
+            groups=tuple(tuple(row + added for row in group) for group in one.groups),
+        ) for name, one in hand.fingers.items()
+    }  # fmt: skip
+    return replace(hand, palm=hand.palm + added, fingers=fingers)
 
 
 def _as_bones(fit: HandFit, name: str) -> FingerBones:

@@ -25,6 +25,7 @@ DEEP: Final = 1e-3  # metres by which surfaces may overlap before it is told
 _NEARLY: Final = 0.01  # metres within which tips seem to pinch
 _AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
 _NEAR_LIMIT: Final = 1e-4  # radians
+_TOLD: Final = 3  # joints that a note names
 _FASTER: Final = 1.001  # times the velocity of the file
 
 
@@ -61,7 +62,7 @@ class HandFigures:
 def findings_of(figures: HandFigures) -> tuple[Finding, ...]:
     """Return the findings about a hand, the worst first."""
     found = [*_tips(figures), *_pinches(figures), *_false_pinches(figures), *_unseen(figures), *_limits(figures),
-             *_velocities(figures), *_overlaps(figures)]  # fmt: skip
+             *_followers(figures), *_velocities(figures), *_overlaps(figures)]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
 
 
@@ -160,6 +161,32 @@ def _limits(figures: HandFigures) -> list[Finding]:
                     text = f"{key} is at a limit in {100.0 * share:.0f} % of the frames"
                     out.append(Finding(name, "limits", "note", (), text))
     return out
+
+
+def _followers(figures: HandFigures) -> list[Finding]:
+    """Return a note on joints that follow others beyond their own limits, which do not bind them."""
+    skeleton, q = figures.motion.skeleton, figures.motion.q
+    beyond, frames = list[tuple[float, str, str]](), set[int]()
+    for row in skeleton.leader_rows:
+        limit = skeleton.joints[row].limit
+        if isinstance(limit, Interval):
+            values = q[:, skeleton.q_slice(row).start]
+            over = np.maximum(values - limit.upper, limit.lower - values)
+            if float(over.max()) > _NEAR_LIMIT:
+                worst, key = float(values[int(np.argmax(over))]), str(skeleton.joint_keys[row])
+                beyond.append(
+                    (float(over.max()), key, f"{key} at {worst:.4g}, limits {limit.lower:g} to {limit.upper:g}")
+                )
+                frames |= set(np.flatnonzero(over > _NEAR_LIMIT).tolist())
+    if not beyond:
+        return []
+    beyond.sort(reverse=True)
+    told = "; ".join(one[2] for one in beyond[:_TOLD]) + (" and others" if len(beyond) > _TOLD else "")
+    text = (
+        f"joints that follow others leave the limits of their own, which do not bind in a mimic joint: {told};"
+        f" skeleton.with_limits({{{beyond[0][1]!r}: (low, high)}}) makes them bind"
+    )
+    return [Finding("body", "limits", "note", tuple(sorted(frames)), text)]
 
 
 def _overlaps(figures: HandFigures) -> list[Finding]:
