@@ -274,12 +274,7 @@ for finger, place, axis in rows:
     joints.append(sy.Joint(f"{finger}_tip", above, kind=sy.Kind.FIXED, rest=rest))
 sy.write_skeleton(sy.Skeleton(joints, name="right_robot_hand", meters_per_unit=1.0), "robot_hand.toml", force=True)
 own = sy.hand_landmarks(sy.bundled("humanoid_hands").rest_pose(), "right")
-recorded = np.repeat(own[None], 60, axis=0)
-share = np.interp(np.arange(60), [10, 20, 39, 49], [0.0, 1.0, 1.0, 0.0])
-middle = 0.5 * (recorded[:, 8] + recorded[:, 4])
-for k in (4, 8):
-    recorded[:, k] += share[:, None] * (middle - recorded[:, k])
-np.savez("hand.npz", joints=recorded)
+np.savez("hand.npz", joints=np.repeat(own[None], 60, axis=0))  # for the commands: the page makes its own
 """,
     "guides/fingers.md": """
 import dataclasses

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -9,6 +10,7 @@ import pytest
 from numpy.typing import NDArray
 
 import synovia as sy
+from synovia.clips.handfile import holds_hand, read_hand
 
 Array = NDArray[np.float64]
 TIPS = {"thumb": 4, "index": 8, "middle": 12, "ring": 16, "little": 20}
@@ -373,3 +375,49 @@ def test_points_move_a_robot_hand_whose_names_tell_no_fingers(shared_data: Path)
     fitted = sy.fit_keypoints(points, body=skeleton, preset="hand", fps=30)
     moved = np.ptp(np.array(fitted.q), axis=0) > 1e-6
     assert moved.sum() > 10  # the root and the fingers
+
+
+def test_files_of_points_in_other_shapes(tmp_path: Path, body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(curling(body, "right", 5), "right")
+    np.savez(tmp_path / "flat.npz", joints=points.reshape(5, 63))
+    np.savez(tmp_path / "named.npz", wrist_and_fingers=points, other=np.zeros(3))
+    np.save(tmp_path / "flat.npy", points.reshape(5, 63))
+    for name in ("flat.npz", "named.npz", "flat.npy"):
+        assert holds_hand(tmp_path / name)
+        np.testing.assert_array_equal(read_hand(tmp_path / name).points, points)
+    more = np.concatenate([points, points[:, :1]], axis=1)
+    np.savez(tmp_path / "more.npz", joints=more)
+    np.save(tmp_path / "more.npy", more)
+    np.savez(tmp_path / "two.npz", a=points, b=points)
+    for name, text in (
+        ("more.npz", "'joints': \\(5, 22, 3\\)"),
+        ("more.npy", "5, 22, 3"),
+        ("two.npz", "several arrays"),
+    ):
+        assert holds_hand(tmp_path / name)
+        with pytest.raises(sy.FormatError, match=text):
+            read_hand(tmp_path / name)
+    sy.save_motion(curling(body, "right", 5), tmp_path / "clip.npz")
+    assert not holds_hand(tmp_path / "clip.npz")
+
+
+def test_velocities_are_shares_of_those_of_the_file(body: sy.Skeleton) -> None:
+    points = pinching(body)
+    with pytest.raises(sy.InputError, match="no velocity limits"):
+        sy.retarget_hand(points, body, fps=30, side="right", velocity="50%")
+    for wrong in ("half", "-3%", "x%"):
+        with pytest.raises(sy.InputError, match="'50%'"):
+            sy.retarget_hand(points, body, fps=30, side="right", velocity=wrong)
+    joints = [dataclasses.replace(one, velocity=4.0) if one.kind is sy.Kind.HINGE else one for one in body.joints]
+    answer = sy.retarget_hand(points, body.with_joints(joints), fps=30, side="right", velocity="50%")
+    hinges = [body.q_slice(row).start for row, one in enumerate(body.joints) if one.kind is sy.Kind.HINGE]
+    assert np.abs(np.diff(answer.motion.q[:, hinges], axis=0)).max() * 30 <= 2.0 + 1e-9
+
+
+def test_what_was_not_recorded_is_told(body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(body.rest_pose(), "right")
+    points[1:5] = np.nan
+    with pytest.raises(sy.InputError, match="all four points of 'index', 'middle', 'ring', 'little'"):
+        sy.retarget_hand(points, body, fps=30, side="right")
+    with pytest.raises(sy.InputError, match="clearance"):
+        sy.retarget_hand(pinching(body), sy.with_shapes(body), fps=30, side="right", clearance=-1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import zipfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -13,10 +14,16 @@ from synovia.clips.pointfile import POINT_ENDINGS, read_points
 from synovia.errors import FormatError, SynoviaError
 from synovia.io.npz import read_arrays, unread_notes
 from synovia.model.anatomy.hands.landmarks import COUNT
+from synovia.text import listed
 
 HAND_ENDINGS: Final = (".npz", ".npy", ".csv", ".tsv")
 FPS: Final = 30.0  # of a file without a rate
 _NAMES: Final = ("joints", "points", "landmarks", "keypoints", "positions", "hand", "arr_0")
+_SHAPE: Final = f"(T, {COUNT}, 3) or (T, {3 * COUNT})"
+_OTHERS: Final = "for other points, synovia animate --points fits a body"
+_CLIP: Final = frozenset({"schema", "q", "skeleton"})  # names of the arrays of a clip
+_MOST: Final = 16  # arrays of an archive that are looked at
+_DIMENSIONS: Final = 3  # of an array (T, K, 3), and of space
 _BESIDE: Final = ("confidence", "fps", "side")
 
 
@@ -40,7 +47,7 @@ class HandFile:
 
 
 def holds_hand(path: Path) -> bool:
-    """Return whether a file holds 21 points of a hand."""
+    """Return whether a file holds 21 points of a hand, or others that no reader of clips takes."""
     if path.suffix.lower() not in HAND_ENDINGS:
         return False
     try:
@@ -48,15 +55,28 @@ def holds_hand(path: Path) -> bool:
             return False
         read_hand(path)
     except (SynoviaError, OSError):  # such as a name that is too long; who reads the file reports it
-        return False
+        return _has_points(path)
     return True
+
+
+def _has_points(path: Path) -> bool:
+    """Return whether a file that is no hand holds points over time all the same, so that ``read_hand`` tells why."""
+    if path.suffix.lower() == ".npy":
+        return True
+    try:
+        names = _names_in(path) if path.suffix.lower() == ".npz" else []
+        content = {} if _CLIP & set(names) else read_arrays(path, names[:_MOST], "")
+    except (SynoviaError, OSError):
+        return False
+    return any(one.ndim == _DIMENSIONS and one.shape[-1] == _DIMENSIONS for one in content.values())
 
 
 def read_hand(path: Path) -> HandFile:
     """Read the points of a hand: an archive with an array (T, 21, 3), or what ``read_points`` reads, of 21 points.
 
-    In an archive, the array is called ``joints``, ``points``, ``landmarks``, ``keypoints`` or ``positions``, and
-    ``confidence``, ``fps`` and ``side`` may be beside it.
+    In an archive, the array is called ``joints``, ``points``, ``landmarks``, ``keypoints`` or ``positions``, or it is
+    the only one of this shape; ``confidence``, ``fps`` and ``side`` may be beside it. Points may also be in one row for
+    each frame, (T, 63).
 
     Raises:
         FileError: If the file cannot be read.
@@ -66,10 +86,15 @@ def read_hand(path: Path) -> HandFile:
         content = read_arrays(path, (*_NAMES, *_BESIDE), ".npz with an array (T, 21, 3)")
         fitting = [name for name in _NAMES if name in content and _fits(content[name])]
         if not fitting:
-            shapes = {name: content[name].shape for name in _NAMES if name in content}
+            others = [name for name in _names_in(path) if name not in content][:_MOST]
+            content |= read_arrays(path, others, ".npz with an array (T, 21, 3)")
+            fitting = [name for name in others if _fits(content[name])]
+        if len(fitting) != 1 and not set(fitting) & set(_NAMES):
+            shapes = {name: one.shape for name, one in content.items() if name not in _BESIDE}
+            problem = "archive has several arrays that may be a hand" if fitting else "archive has no points of a hand"
             raise FormatError(
-                "archive has no points of a hand", where=str(path), value=shapes or None,
-                expected=f"an array of shape (T, {COUNT}, 3), such as 'joints'",
+                problem, where=str(path), value=shapes or None, hint=_OTHERS,
+                expected=f"an array {_SHAPE}, called {listed([*_NAMES[:-2]])}, or the only one of this shape",
             )  # fmt: skip
         rate = content.get("fps")
         fps = None if rate is None else float(np.asarray(rate).reshape(-1)[0])
@@ -78,20 +103,46 @@ def read_hand(path: Path) -> HandFile:
         side = content.get("side")
         notes = unread_notes(path, (fitting[0], *_BESIDE))
         return HandFile(
-            content[fitting[0]], content.get("confidence"), fps, None if side is None else str(np.asarray(side).item()),
-            tuple(notes),
+            _points(content[fitting[0]]), content.get("confidence"), fps,
+            None if side is None else str(np.asarray(side).item()), tuple(notes),
         )  # fmt: skip
     if path.suffix.lower() not in POINT_ENDINGS:
         raise FormatError("is no file of points", where=str(path), expected=", ".join(HAND_ENDINGS))
+    if path.suffix.lower() == ".npy" and _fits(flat := _array_in(path)):
+        return HandFile(_points(flat))
     found = read_points(path)
     if not _fits(found.positions):
         raise FormatError(
-            "does not hold a hand", where=str(path), value=np.shape(found.positions), expected=f"(T, {COUNT}, 3) points"
-        )
-    return HandFile(found.positions, found.confidence, found.fps, notes=found.notes)
+            "does not hold a hand", where=str(path), value=np.shape(found.positions), expected=f"points {_SHAPE}",
+            hint=_OTHERS,
+        )  # fmt: skip
+    return HandFile(_points(found.positions), found.confidence, found.fps, notes=found.notes)
+
+
+def _names_in(path: Path) -> list[str]:
+    """Return the names of the arrays of an archive; none if it is damaged."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return [entry.removesuffix(".npy") for entry in archive.namelist() if entry.endswith(".npy")]
+    except (zipfile.BadZipFile, ValueError):
+        return []
+
+
+def _array_in(path: Path) -> Any:
+    """Return the array of a file of one array; None if it cannot be read, which another reader reports."""
+    try:
+        return np.load(path, allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return None
+
+
+def _points(array: Any) -> Any:
+    """Return points as numbers, (T, 21, 3)."""
+    return np.asarray(array, np.float64).reshape(-1, COUNT, 3)
 
 
 def _fits(array: Any) -> bool:
-    """Return whether an array holds 21 points over time."""
+    """Return whether an array holds 21 points over time, one row a point or a frame."""
     found = np.asarray(array)
-    return found.ndim == 3 and found.shape[1:] == (COUNT, 3) and found.dtype.kind == "f"
+    shapes = found.shape[1:] in ((COUNT, 3), (3 * COUNT,))
+    return shapes and found.ndim > 1 and found.dtype.kind in "fiu"

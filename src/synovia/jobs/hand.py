@@ -30,8 +30,8 @@ WRITTEN: Final[Mapping[str, Option]] = {
     "format": format_option(written_endings),
 }
 VELOCITY: Final = Option(
-    "Largest speed of DST's hinges, radians per second, for all or by joint; N%: of those in its file.",
-    Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%", unit="rad/s",
+    "Largest speed of DST's hinges, radians per second, for all or by joint; N%: of those in its file; file: these.",
+    Parsed(partial(velocities, shares=True)), metavar="V|A=V,B=V|N%|file", unit="rad/s",
     shown="those of DST's file; 15 for a recorded hand", recorded=ALWAYS,
 )  # fmt: skip
 
@@ -63,14 +63,14 @@ def distance_of(clearance: Any) -> float | None:
 
 
 def velocity_limits(given: Any, skeleton: Skeleton) -> float | dict[str, float] | None:
-    """Return velocity limits: one for all hinges, by joint, or, of a text, a share of those of the file.
+    """Return velocity limits: one for all hinges, by joint, or, of a text, those of the file or a share of them.
 
     Raises:
         InputError: If a share is asked for, and the file has no velocity limits.
     """
     if not isinstance(given, str):
         return given
-    share = float(given[:-1]) / 100.0
+    share = 1.0 if given == "file" else float(given[:-1]) / 100.0
     own = {joint.name: share * joint.velocity for joint in skeleton.joints if joint.velocity is not None}
     if not own:
         raise InputError(
@@ -160,7 +160,7 @@ class RetargetHand(Verified, Roles, Job):
             found.points, self._skeleton, fps=fps or FPS, side=self.side, source_side=self.source_side or found.side,
             scale=self.scale, frame="palm" if self.origin is None else "given", origin=self.origin,
             confidence=found.confidence,
-            velocity=velocity_limits(self.velocity, self._skeleton),
+            velocity=self.velocity,
             clearance=distance_of(self.clearance), name=Path(item.path).stem,
         )  # fmt: skip
         check = None if output is None else self.save(answer.motion, output, file_of(self.target), host)

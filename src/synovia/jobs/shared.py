@@ -36,17 +36,23 @@ def _tolerance(text: str) -> tuple[float, float]:
 
 
 def velocities(text: str, *, shares: bool = False) -> float | dict[str, float] | str:
-    """Return one speed, speeds by joint, or, with ``shares``, a share of the limits such as ``50%``.
+    """Return one speed, speeds by joint, or, with ``shares``, a text: a share of the limits, ``50%``, or ``file``.
 
     Raises:
         InputError: If it is none of these.
     """
     positive = Number(0, above=True)
+    if shares and text == "file":
+        return text
     if shares and text.endswith("%"):
         positive.of(text[:-1])
         return text
     if "," not in text and "=" not in text:
-        return positive.of(text)
+        try:
+            return positive.of(text)
+        except InputError as error:
+            more = ", JOINT=SPEED,..., N% or file" if shares else ", or JOINT=SPEED,..."
+            raise InputError("", value=text, expected=f"{error.expected}{more}") from error
     parts = [part.rpartition("=") for part in text.split(",")]
     found = {joint.strip(): positive.of(speed) for joint, _, speed in parts}
     if "" in found or len(found) < len(parts):

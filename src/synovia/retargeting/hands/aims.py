@@ -83,9 +83,11 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
         notes.append(f"nothing tells the side of the hand: taken for a {recording.side} one; side= sets it")
     fingers = tuple(one for one in hand.fingers if one.name in FINGER_POINTS and recording.known(one.name))
     if len(fingers) < 2 or fingers[0].name != "thumb":
+        known = [name for name in FINGER_POINTS if recording.known(name)]
         raise InputError(
-            "fingers", where=skeleton.name, value=[one.name for one in hand.fingers],
-            expected="a thumb and another finger that were recorded",
+            "points", value=f"all four points of {listed(known) if known else 'no finger'}",
+            expected=f"those of the thumb and another finger of {skeleton.name}",
+            hint=f"it has {listed([one.name for one in hand.fingers])}; each needs its four points in some frame",
         )  # fmt: skip
     if left := [one.name for one in hand.fingers if one not in fingers]:
         notes.append(f"not recorded, so at rest: {listed(left)}")

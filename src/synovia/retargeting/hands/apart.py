@@ -38,8 +38,8 @@ def checked_clearance(clearance: Any, skeleton: Skeleton) -> float | None:
     """
     if clearance is None:
         return None
-    if not is_number(clearance) or not abs(clearance) <= LONGEST:
-        raise InputError("clearance", value=clearance, expected=f"a number of at most {LONGEST:g}, or None")
+    if not is_number(clearance) or not 0.0 <= clearance <= LONGEST:
+        raise InputError("clearance", value=clearance, expected=f"a distance from 0 to {LONGEST:g}, or None")
     if not any(joint.shapes for joint in skeleton.joints):
         raise InputError(
             "clearance", where=skeleton.name, value=clearance, expected="a skeleton with shapes",

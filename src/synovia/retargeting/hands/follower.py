@@ -24,6 +24,9 @@ _REST: Final = 3e-4  # pull to the rest pose
 STEPS, _PINCH_STEPS = 4, 12  # most steps of a frame, and of one that pinches
 _SEEKING_STEPS: Final = 20  # of a pose that is sought
 _ALL: Final = 1.0 - 1e-12  # of a way, but for rounding
+_VELOCITIES: Final = (
+    "radians per second above 0, one or by joint, 'file', or a share of those of the file, such as '50%'"
+)
 _AS_FAR: Final = 0.999  # of its largest move: a joint is held back
 
 
@@ -174,8 +177,14 @@ def _moves(skeleton: Skeleton, rows: Sequence[int], velocity: Any, fps: float) -
     """
     if velocity is None:
         return VELOCITY / fps
-    if velocity == "file":
-        given = {row: joint.velocity for row, joint in enumerate(skeleton.joints) if joint.velocity is not None}
+    if isinstance(velocity, str):
+        share = _share(velocity)
+        given = {row: share * joint.velocity for row, joint in enumerate(skeleton.joints) if joint.velocity is not None}
+        if not given and velocity != "file":
+            raise InputError(
+                f"{skeleton.name} has no velocity limits", where="velocity", value=velocity,
+                expected="a file with velocity limits, or radians per second",
+            )  # fmt: skip
     elif isinstance(velocity, Mapping):
         given = skeleton.by_row(cast("Mapping[Any, Any]", velocity), "velocity")
     else:
@@ -187,6 +196,21 @@ def _moves(skeleton: Skeleton, rows: Sequence[int], velocity: Any, fps: float) -
     return own | others
 
 
+def _share(text: str) -> float:
+    """Return the share of the velocities of the file that a text gives: ``"file"``, or one such as ``"50%"``.
+
+    Raises:
+        InputError: If it is neither.
+    """
+    try:
+        share = 1.0 if text == "file" else float(text.removesuffix("%")) / 100.0 if text.endswith("%") else math.nan
+    except ValueError:
+        share = math.nan
+    if not 0.0 < share < math.inf:
+        raise InputError("velocity", value=text, expected=_VELOCITIES)
+    return share
+
+
 def _speed(value: Any, what: str) -> float:
     """Return a velocity.
 
@@ -194,5 +218,5 @@ def _speed(value: Any, what: str) -> float:
         InputError: If it is none.
     """
     if not is_number(value) or not 0.0 < value < math.inf:
-        raise InputError(what, value=value, expected="radians per second above 0, by joint, or 'file'")
+        raise InputError(what, value=value, expected=_VELOCITIES)
     return float(value)
