@@ -242,6 +242,30 @@ def test_fingers_are_fitted_to_21_points(grasp: sy.Motion, side: str) -> None:
 
 
 @pytest.mark.slow
+def test_short_clips_and_points_that_come_and_go(grasp: sy.Motion) -> None:
+    """Six frames are enough; no frame has to show the whole palm, and no bone has to show both ends at once."""
+    clip = sy.retarget(grasp, character()).motion
+    short = sy.Motion(clip.skeleton, clip.q[20:26], 30.0)
+    fitted = sy.fit_keypoints(landmarks(short, "right", 0.002), body=character(), preset="hand", side="right", fps=30.0)
+    errors, steps = finger_errors(short, fitted, "right")
+    assert np.median(errors) < 5.5
+    assert steps.max() < 20.0
+    part = sy.Motion(clip.skeleton, clip.q[:20], 30.0)
+    points = landmarks(part, "right", 0.0005)
+    hidden = np.random.default_rng(2).random(points.shape[:2]) < 0.4
+    hidden[np.arange(20), np.array([0, 5, 9, 13, 17])[np.arange(20) % 5]] = True
+    hidden[::2, 7] = hidden[1::2, 8] = True  # the last bone of the index finger
+    points[hidden] = np.nan
+    fitted = sy.fit_keypoints(points, body=character(), preset="hand", side="right", fps=30.0)
+    errors, steps = finger_errors(part, fitted, "right")
+    assert np.median(errors) < 5.0
+    assert steps.max() < 20.0
+    points[:, 0] = np.nan
+    with pytest.raises(sy.InputError, match="the palm of a hand is never seen"):
+        sy.fit_keypoints(points, body=character(), preset="hand", side="right", fps=30.0)
+
+
+@pytest.mark.slow
 def test_a_file_of_a_hand_alone_moves_with_its_points(grasp: sy.Motion) -> None:
     """Its palm follows the points, in the unit of its own file."""
     body = sy.bundled("humanoid_hands")
