@@ -111,6 +111,15 @@ def test_gaps_are_filled_and_told(body: sy.Skeleton) -> None:
     assert np.isfinite(long.motion.q).all()
 
 
+def test_a_hidden_finger_goes_along_with_a_hand_that_turns(body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(curling(body, "right"), "right")
+    turns = sy.Rotation.from_rotvec(np.linspace(0.0, 12.0, len(points))[:, None] * (0.6, 0.0, 0.8)).as_matrix()
+    moved = np.einsum("tij,tkj->tki", turns, points) + np.linspace(0.0, 2.0, len(points))[:, None, None]
+    points[10:18, 5:9] = moved[10:18, 5:9] = np.nan
+    still, turning = (sy.retarget_hand(given, body, fps=30, side="right") for given in (points, moved))
+    np.testing.assert_allclose(turning.tips, still.tips, atol=1e-6 * still.reach)
+
+
 def test_confidence_of_zero_counts_as_not_seen(body: sy.Skeleton) -> None:
     points = sy.hand_landmarks(curling(body, "right"), "right")
     wild, confidence = points.copy(), np.ones(points.shape[:2])

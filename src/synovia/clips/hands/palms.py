@@ -1,4 +1,4 @@
-"""The palm of 21 landmarks over time: its shape, and where it is in each frame, also where some of its points are hidden.
+"""The palm of 21 landmarks over time: its shape, and where it is in each frame, also where points are hidden.
 
 A palm is rigid. The frames that show most of its points give its shape. Other frames are laid on it by the points that
 they show, and add those that were hidden.
@@ -40,6 +40,17 @@ class Palms:
         """Return landmarks (T, K, 3) of the known frames in the axes of the palm from the wrist, (N, K, 3)."""
         return (points[self.known] - self.origins[:, None]) @ self.turns
 
+    def everywhere(self, count: int) -> tuple[Array, Array]:
+        """Return axes (T, 3, 3) and origins (T, 3) of all frames: interpolated between known ones, held beyond them."""
+        from scipy.spatial.transform import Rotation, Slerp
+
+        times, known = np.clip(np.arange(count), self.known[0], self.known[-1]), self.known
+        origins = np.stack([np.interp(times, known, self.origins[:, i]) for i in range(3)], axis=1)
+        if len(known) < 2:
+            return np.repeat(self.turns, count, axis=0), origins
+        turns: Array = Slerp(known, Rotation.from_matrix(self.turns))(times).as_matrix()
+        return turns, origins
+
 
 def palms_of(points: Array, palm: list[int], side: str) -> Palms | None:
     """Return the palm of landmarks over time; None if no frame shows three of its points that are not in line.
@@ -57,7 +68,7 @@ def palms_of(points: Array, palm: list[int], side: str) -> Palms | None:
     for _ in range(_ROUNDS):
         frames, turns, shifts = _laid(shape, own, seen)
         laid = (own[frames] - shifts[:, None]) @ turns
-        there = seen[frames].any(0)
+        there = np.asarray(seen[frames].any(0))
         shape = np.where(there[:, None], np.nanmedian(np.where(there[:, None], laid, 0.0), axis=0), shape)
     frames, turns, shifts = _laid(shape, own, seen)
     found = np.flatnonzero(np.isfinite(shape[:, 0]))
@@ -71,7 +82,7 @@ def palms_of(points: Array, palm: list[int], side: str) -> Palms | None:
 
 
 def _first(own: Array, seen: NDArray[np.bool_]) -> Array | None:
-    """Return the points of a palm as the frame shows them that shows most, (P, 3), NaN where hidden; None without any."""
+    """Return the points of a palm in the frame that shows most, (P, 3), NaN where hidden; None if all are in line."""
     for frame in np.argsort(-seen.sum(1), kind="stable").tolist():
         if seen[frame].sum() < _FEWEST:
             return None

@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.clips.hands.palms import palms_of
 from synovia.clips.points import confidence_of
 from synovia.errors import InputError
 from synovia.model.anatomy.feet import frames_text
@@ -103,8 +104,16 @@ def _confidence(confidence: Any, count: int) -> Array:
 def _filled(
     places: Array, seen: NDArray[np.bool_], trust: Array, short: float, notes: list[str]
 ) -> tuple[Array, Array]:
-    """Return the points with gaps filled by interpolation, and how far each counts; add what was filled to notes."""
-    places, trust = places.copy(), trust.copy()
+    """Return the points with gaps filled by interpolation, and how far each counts; add what was filled to notes.
+
+    A point is filled in the axes of the palm, so that a finger that is hidden goes along with a hand that moves.
+    """
+    if seen.all():
+        return places, trust
+    places, trust = np.where(seen[:, :, None], places, np.nan), trust.copy()
+    palms = palms_of(places, [WRIST, *KNUCKLES], SIDES[0])
+    turns, origins = (np.eye(3)[None], np.zeros((1, 3))) if palms is None else palms.everywhere(len(places))
+    local = (places - origins[:, None]) @ turns
     times = np.arange(len(places))
     unseen = list[int]()
     for k in range(COUNT):
@@ -115,11 +124,12 @@ def _filled(
             unseen.append(k)
             continue
         for axis in range(3):
-            places[~there, k, axis] = np.interp(times[~there], times[there], places[there, k, axis])
+            local[~there, k, axis] = np.interp(times[~there], times[there], local[there, k, axis])
         edges = np.flatnonzero(np.diff(np.concatenate([[True], there, [True]]).astype(np.int8)))
         for first, end in edges.reshape(-1, 2).tolist():
             inner = first > 0 and end < len(places)
             trust[first:end, k] = _FILLED if inner and end - first <= short else 0.0
+    places = np.where(seen[:, :, None], places, local @ np.swapaxes(turns, 1, 2) + origins[:, None])
     gone = np.flatnonzero(~seen.any(1))
     if len(gone):
         notes.append(f"the hand is not seen in {frames_text(tuple(gone.tolist()))}")
