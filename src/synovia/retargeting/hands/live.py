@@ -15,7 +15,6 @@ from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_frame, palm_of
 from synovia.model.geometry import Array, as_numbers, is_number
-from synovia.model.loops.closing import refuse_loops
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance
 from synovia.retargeting.hands.follower import STEPS, HandFollower
@@ -84,7 +83,8 @@ class LiveHand(ChecksArguments):
 
     Raises:
         InputError: If a value cannot be used.
-        UnsupportedError: If no hand is found, or several and ``side`` does not choose, or the hand has loops.
+        UnsupportedError: If no hand is found, or several and ``side`` does not choose, or a loop cannot be kept
+            closed.
 
     Example:
         >>> import synovia as sy
@@ -112,7 +112,6 @@ class LiveHand(ChecksArguments):
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         if not is_number(rate) or not 0.0 < rate < math.inf:
             raise InputError("rate", value=rate, expected="frames per second above 0")
-        refuse_loops(skeleton, "LiveHand")
         self.skeleton, self.hand = skeleton, hand_of(skeleton, side)
         self._rate, self._source_side = float(rate), source_side
         self._how: dict[str, Any] = {"scale": scale, "frame": frame, "origin": origin}
@@ -192,6 +191,7 @@ class LiveHand(ChecksArguments):
             self._aim(self._local(places), np.ones(COUNT, bool))
             self._q = self._follower.first(self._table, self._weights, self._q)
             self._keep_apart(self._q, first=True)
+            self._q = self._follower.closed(self._q[None])[0]
             self._began = True
         self._free = self._q
 
@@ -215,7 +215,7 @@ class LiveHand(ChecksArguments):
         follower.aim(self._table, tips[None], ways[None])
         self._targets, self._trust = tips, trust
         self._weights[0, :F] = self._weights[0, F : 2 * F] = trust
-        self._weights[0, 2 * F :] = 0.0
+        follower.no_pinch(self._weights)
 
     def _follow(self, local: Array, seen: Bools) -> HandPose:
         """Take a frame towards points (21, 3) in the frame that lies on the hand."""
@@ -268,6 +268,10 @@ class LiveHand(ChecksArguments):
     def _judged(self, before: Array, known: Array | None = None) -> HandPose:
         """Return the pose of this frame, after another one (nq,), with its tips (F, 3), if known, judged."""
         follower, names = cast("HandFollower", self._follower), self.fingers
+        if follower.has_ties:
+            together, known = self._free is self._q, None
+            self._q = follower.closed(self._q[None], before)[0]
+            self._free = self._q if together else self._free
         tips = follower.tips_at(self._q[None])[0][0] if known is None else known
         off = tips - self._targets
         errors = np.sqrt(np.einsum("ij,ij->i", off, off))

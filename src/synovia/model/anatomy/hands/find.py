@@ -168,8 +168,11 @@ def _meeting(skeleton: Skeleton, rows: Sequence[int]) -> int:
 def _found(chains: Chains, palm: int, side: str | None) -> Hand:
     """Return the hand of a palm, with its fingers in order."""
     fingers, bars = chains.without_linkages(chains.below(palm))
+    inside = {row for chain in fingers for row in chain.rows}
     notes = [
-        f"{_key(chains, bar.rows[0])!r} is taken for a bar of a linkage or a drive, not for a finger" for bar in bars
+        f"{_key(chains, next((row for row in bar.rows if row not in inside), bar.rows[0]))!r} is taken for a bar of a"
+        " linkage or a drive, not for a finger"
+        for bar in bars
     ]
     words = [_name_of(chains, chain) for chain in fingers]
     thumb, clear = _thumb(fingers)
