@@ -152,11 +152,13 @@ class HandFollower:
             out = np.concatenate([before[None], mechanism.shut_clip(q, beside=before[None])])
         tied: NDArray[np.bool_] = np.asarray(mechanism.groups.any(axis=0), np.bool_)
         for t in range(1, len(out)):
-            last, wanted, share = out[t - 1], out[t].copy(), 1.0
+            last: Array = out[t - 1]
+            wanted: Array = out[t].copy()
+            share = 1.0
             while share > _LEAST_SHARE and (far := self._excess(last, out[t])) > _ROUNDED:
                 share /= far
-                part: Array = np.where(tied, last + share * (wanted - last), wanted)
-                out[t] = mechanism.shut_clip(part[None], beside=last[None])[0]
+                way: Array = np.where(tied, share * (wanted - last), wanted - last)
+                out[t] = mechanism.shut_clip((last + way)[None], beside=last[None])[0]
             if share <= _LEAST_SHARE:
                 out[t] = np.where(tied, last, wanted)
         return out if before is None else out[1:]
