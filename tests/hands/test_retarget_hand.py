@@ -165,6 +165,43 @@ def test_velocities_by_joint_leave_the_usual_one_to_others(body: sy.Skeleton) ->
     assert steps.max() <= 15.0 + 1e-6
 
 
+def gripper(*, narrow: float = 0.0) -> sy.Skeleton:
+    """Return two fingers on slides, whose tips are from ``narrow`` to 80 mm + ``narrow`` apart."""
+    joints = [sy.Joint("base")]
+    for name, side in (("a", 1.0), ("b", -1.0)):
+        rest, tip = np.eye(4), np.eye(4)
+        rest[:3, 3], tip[:3, 3] = (side * (0.04 + 0.5 * narrow), 0.06, 0.0), (0.0, 0.05, 0.0)
+        limit, axis = sy.Interval(0.0, 0.04), np.array((-side, 0.0, 0.0))
+        joints += [
+            sy.Joint(name, "base", kind=sy.Kind.SLIDE, rest=rest, axis=axis, limit=limit),
+            sy.Joint(f"{name}_tip", name, rest=tip),
+        ]
+    return sy.Skeleton(joints, name="gripper", meters_per_unit=1.0)
+
+
+@pytest.mark.parametrize("narrow", [0.0, 0.01])
+def test_a_gripper_opens_as_far_as_the_fingers(body: sy.Skeleton, narrow: float) -> None:
+    """Its width is that of thumb and index finger, also where its tips stay apart when it is closed."""
+    points, hand = pinching(body), gripper(narrow=narrow)
+    apart = np.linalg.norm(points[:, 8] - points[:, 4], axis=1)
+    answer = sy.retarget_hand(points, hand, fps=30)
+    live = sy.LiveHand(hand, rate=30)
+    poses = [live.step(frame) for frame in points]
+    for q in (answer.motion.q, np.array([pose.q for pose in poses])):
+        places = sy.Motion(hand, q, 30.0).positions()
+        widths = np.linalg.norm(places[:, hand.index("a_tip")] - places[:, hand.index("b_tip")], axis=1)
+        want = np.clip(answer.scale * apart, narrow, 0.08 + narrow)
+        np.testing.assert_allclose(widths[[0, -1]], want[[0, -1]], atol=2e-3)
+        assert widths[30] < narrow + 1e-4
+    assert answer.verdict == "good", answer.report()
+    assert answer.pinches[0].distance < 1e-4
+    assert poses[30].status.name == "REACHED"
+    half = sy.retarget_hand(points, hand, fps=30, scale=0.5 * answer.scale)
+    assert np.linalg.norm(half.tips[0, 1] - half.tips[0, 0]) < 0.6 * np.linalg.norm(
+        answer.tips[0, 1] - answer.tips[0, 0]
+    )
+
+
 def test_one_frame_is_a_clip(body: sy.Skeleton) -> None:
     answer = sy.retarget_hand(sy.hand_landmarks(body.rest_pose(), "right"), body, fps=30, side="right")
     assert len(answer.motion) == 1

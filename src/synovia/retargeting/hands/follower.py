@@ -113,10 +113,9 @@ class HandFollower:
 
     def table(self, tips: Array, directions: Array, trust: Array) -> tuple[Array, Array]:
         """Return targets (T, goals, 17) and weights (T, goals) of aims; pinches are off."""
-        F = self.count
         table, weights = self.pursuit.table(len(tips))
         self.aim(table, tips, directions)
-        weights[:, :F] = weights[:, F : 2 * F] = trust
+        self.trust(weights, trust)
         table[:, self.ties], weights[:, self.ties] = self.ik.writer.own[0, self.ties], 1.0
         return table, weights
 
@@ -129,6 +128,11 @@ class HandFollower:
         """Set pinches in the tables: vectors (T, F, 3) from the tip of the thumb, in its frame; and which are on."""
         transforms(table)[:, self._pinches, :3, 3] = vectors[:, 1:]
         weights[:, self._pinches] = _BELOW_TIES * on[:, 1:] if self.has_ties else on[:, 1:]
+
+    def trust(self, weights: Array, trust: Array, *, ways: bool = True) -> None:
+        """Set in weights (T, goals) how far each finger counts, (T, F), and whether the directions of segments do."""
+        F = self.count
+        weights[:, :F], weights[:, F : 2 * F] = trust, trust if ways else 0.0
 
     def no_pinch(self, weights: Array) -> None:
         """Switch pinches off in weights (T, goals)."""

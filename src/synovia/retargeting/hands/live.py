@@ -205,16 +205,19 @@ class LiveHand(ChecksArguments):
 
     def _aim(self, local: Array, seen: Bools) -> None:
         """Write the targets of a frame; a finger that is not seen has none, so that it holds."""
-        aims, F = self._aims, len(self._ends)
+        aims, _F = self._aims, len(self._ends)
         follower = cast("HandFollower", self._follower)
         R, p = aims.place[:3, :3], aims.place[:3, 3]
         tips = p + aims.scale * (local[self._ends] @ R.T)
+        if aims.gripper is not None:
+            apart = np.linalg.norm(local[self._ends] - local[self._ends[0]], axis=1)
+            tips = aims.gripper.at(aims.scale * np.nan_to_num(apart)[None])[0]
         ways = (local[self._ends] - local[self._before]) @ R.T
         trust = seen[self._ends] & seen[self._before]
         tips[~trust], ways[~trust] = 0.0, (0.0, 0.0, 1.0)
         follower.aim(self._table, tips[None], ways[None])
         self._targets, self._trust = tips, trust
-        self._weights[0, :F] = self._weights[0, F : 2 * F] = trust
+        follower.trust(self._weights, np.asarray(trust[None], np.float64), ways=aims.gripper is None)
         follower.no_pinch(self._weights)
 
     def _follow(self, local: Array, seen: Bools) -> HandPose:
@@ -280,7 +283,7 @@ class LiveHand(ChecksArguments):
         if follower.is_held_back(before, self._q):
             status = Status.LATE
         elif pinches:  # these fingers leave their targets
-            gaps = np.linalg.norm(tips - tips[0], axis=-1)
+            gaps = np.maximum(np.linalg.norm(tips - tips[0], axis=-1) - self._aims.narrow, 0.0)
             if self._apart is not None:
                 for k in np.flatnonzero(self._closed).tolist():
                     gaps[k] = self._pads.gaps(self._q[None], k, gaps[k : k + 1])[0]

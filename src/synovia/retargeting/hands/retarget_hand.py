@@ -46,7 +46,8 @@ class HandPinch:
         first: Its first frame.
         end: The frame after its last.
         distance: Largest distance of the two tips of the hand that follows, or of the surfaces of their links if these
-            are kept apart (``clearance``), length units.
+            are kept apart (``clearance``), length units. Of a gripper, how much farther they are than when it is
+            closed.
 
     Example:
         >>> import synovia as sy
@@ -218,9 +219,11 @@ def retarget_hand(
     and lengths do not permit this, the squared distances are least. While recorded tips of thumb and finger are within
     20 mm of each other, those of the hand touch: this comes before everything else. A pinch closes and opens within
     0.15 s, and ends where the recorded tips are 25 mm apart. Tips of the hand that would nearly touch while those of
-    the recording are more than 40 mm apart keep 12 mm. Where nothing else decides, joints stay where they were in the
-    frame before, and near the rest pose. Joints that follow others, and limits, hold exactly. Loops, such as four-bars
-    in fingers, stay closed; a frame then takes a millisecond or two.
+    the recording are more than 40 mm apart keep 12 mm. A gripper, of two fingers or of three around a middle, takes
+    over how far the fingers are from the thumb: it is open at 100 mm of an adult (``scale`` changes this). Where
+    nothing else decides, joints stay where they were in the frame before, and near the rest pose. Joints that follow
+    others, and limits, hold exactly. Loops, such as four-bars in fingers, stay closed; a frame then takes a millisecond
+    or two.
 
     Args:
         points: The points in the order of MediaPipe and MANO, (T, 21, 3): wrist, then four of each finger from the
@@ -278,7 +281,7 @@ def retarget_hand(
         q = Apart(follower, hand, distance).cleared(table, weights, q)
     motion = Motion(skeleton, follower.closed(q), float(fps), name=name)
     tips, _ = follower.tips_at(motion.q)
-    gaps = np.linalg.norm(tips - tips[:, :1], axis=-1)
+    gaps = np.maximum(np.linalg.norm(tips - tips[:, :1], axis=-1) - aims.narrow, 0.0)
     if distance is not None:
         pads = Pads(skeleton, aims.fingers)
         for k in range(1, len(aims.fingers)):
@@ -325,6 +328,7 @@ def _followed(
     Also the targets (T, goals, 17) and weights (T, goals) that they follow.
     """
     table, weights = follower.table(aims.tips, aims.directions, aims.trust)
+    follower.trust(weights, aims.trust, ways=aims.gripper is None)
     q = follower.follow(table, weights, follower.first(table, weights, start))
     tips, thumb = follower.tips_at(q)
     free = np.einsum("tji,tkj->tki", thumb, tips - tips[:, :1])  # from the tip of the thumb, in its frame
