@@ -205,7 +205,7 @@ class LiveHand(ChecksArguments):
 
     def _aim(self, local: Array, seen: Bools) -> None:
         """Write the targets of a frame; a finger that is not seen has none, so that it holds."""
-        aims, _F = self._aims, len(self._ends)
+        aims = self._aims
         follower = cast("HandFollower", self._follower)
         R, p = aims.place[:3, :3], aims.place[:3, 3]
         tips = p + aims.scale * (local[self._ends] @ R.T)
