@@ -137,6 +137,40 @@ def test_other_numbers_of_fingers_and_segments(grasp: sy.Motion) -> None:
     assert not [one for one in fewer.findings if one.cause == "fingers"]
 
 
+@pytest.mark.parametrize("name", ["index", "mitten"])
+def test_mittens_follow_the_middle_of_the_fingers(grasp: sy.Motion, name: str) -> None:
+    """One chain beside a thumb stands for four fingers, whatever its name; back again, all four follow it."""
+
+    def renamed(joint: str | None) -> str | None:
+        return None if joint is None else joint.replace("_middle_", f"_{name}_")
+
+    full = character(without=("_index_", "_ring_", "_little_"))
+    joints = [
+        dataclasses.replace(joint, name=renamed(joint.name), parent=renamed(joint.parent), role=None)
+        for joint in full.joints
+    ]
+    body = sy.Skeleton(joints, name="mittens", meters_per_unit=1.0, up="y", forward="z")
+    hand = sy.hand_of(body, "right")
+    assert [finger.joints[0] for finger in hand.fingers] == ["right_thumb_1", f"right_{name}_1"]
+    assert any("a mitten" in note for note in hand.notes)
+    q = np.array(grasp.q)
+    for finger in ("ring", "little"):  # these stay open
+        for k in (1, 2, 3):
+            at = grasp.skeleton.q_slice(f"right_{finger}_{k}")
+            q[:, at] = grasp.q[0, at]
+    half = sy.Motion(grasp.skeleton, q, 30.0)
+    fitted = sy.fit_keypoints(landmarks(half, "right"), body=body, preset="hand", side="right", fps=30.0)
+    fist, *halves = (
+        np.degrees(sy.Rotation.from_quat(clip.q[30, clip.skeleton.q_slice(f"right_{name}_2")]).magnitude())
+        for clip in (sy.retarget(grasp, body).motion, sy.retarget(half, body).motion, fitted)
+    )
+    assert fist > 70.0
+    for one in halves:
+        assert 0.4 * fist < one < 0.65 * fist
+    back = sy.retarget(sy.retarget(grasp, body).motion, character())
+    assert off(directions(grasp, "right")["ring"], directions(back.motion, "right")["ring"]) < 15.0
+
+
 def test_bones_in_the_palm_and_ends_without_marks(grasp: sy.Motion) -> None:
     """Metacarpals stay, and fingers without a mark of their tips follow with the bones that they show."""
     joints = []

@@ -197,8 +197,10 @@ def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = 
     words = [_name_of(chains, chain) for chain in fingers]
     thumb, clear = _thumb(fingers)
     if len(fingers) == 2:
-        ordered = fingers
-        notes.append("with two fingers, the first counts as the thumb")
+        named = words.index("thumb") if words.count("thumb") == 1 else 0
+        ordered = [fingers[named], fingers[1 - named]]
+        if words.count("thumb") != 1:
+            notes.append("with two fingers, the first counts as the thumb")
     else:
         if "thumb" in words:
             named = words.index("thumb")
@@ -297,11 +299,14 @@ def _hand(
     side, otherwise = sides
     skeleton = chains.skeleton
     fingers = [chain for _, chain in named]
-    knuckles = fingers[1:] if len(fingers) > 2 else fingers
+    gripper = len(fingers) == 2 and _name_of(chains, fingers[0]) != "thumb"  # else a mitten
+    if len(fingers) == 2 and not gripper:
+        notes.append(f"a mitten: beside the thumb is one finger, at {_key(chains, fingers[1].rows[0])!r}")
+    knuckles = fingers if gripper else fingers[1:]
     along = unit(np.mean([chain.along for chain in knuckles], axis=0))
     origin = np.mean([chain.base for chain in knuckles], axis=0)
     towards = fingers[0].middle - np.mean([chain.middle for chain in knuckles], axis=0)
-    if len(fingers) == 2:
+    if gripper:
         towards = fingers[0].base - origin
     thumb_side = towards - along * (towards @ along)
     out = sum((_bends_to(chains, chain) for chain in knuckles), np.zeros(3))
