@@ -120,6 +120,17 @@ def test_a_hidden_finger_goes_along_with_a_hand_that_turns(body: sy.Skeleton) ->
     np.testing.assert_allclose(turning.tips, still.tips, atol=1e-6 * still.reach)
 
 
+def test_a_finger_that_was_never_recorded_stays_at_rest(body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(curling(body, "right"), "right")
+    whole = sy.retarget_hand(points, body, fps=30, side="right")
+    points[:, 17:] = np.nan
+    answer = sy.retarget_hand(points, body, fps=30, side="right")
+    assert answer.fingers == ("thumb", "index", "middle", "ring")
+    assert any("not recorded, so at rest: 'little'" in note for note in answer.notes)
+    assert np.abs(answer.tips - whole.tips[:, :4]).max() < 0.1 * whole.reach
+    assert np.isfinite(answer.beside().positions()).all()
+
+
 def test_confidence_of_zero_counts_as_not_seen(body: sy.Skeleton) -> None:
     points = sy.hand_landmarks(curling(body, "right"), "right")
     wild, confidence = points.copy(), np.ones(points.shape[:2])
@@ -148,6 +159,7 @@ def test_what_cannot_be_used_is_told(body: sy.Skeleton) -> None:
         ({"velocity": {"right_index_9": 1.0}}, "right_index_9"),
         ({"frame": "given", "side": "left"}, "source_side="),
         ({"points": np.full((3, 21, 3), np.nan)}, "points"),
+        ({"points": [["thumb"]]}, "points"),
     ]
     for given, text in wrong:
         arguments = {"points": points, "fps": 30, "side": "right"} | given
