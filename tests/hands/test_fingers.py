@@ -137,6 +137,7 @@ def test_other_numbers_of_fingers_and_segments(grasp: sy.Motion) -> None:
     assert not [one for one in fewer.findings if one.cause == "fingers"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["index", "mitten"])
 def test_mittens_follow_the_middle_of_the_fingers(grasp: sy.Motion, name: str) -> None:
     """One chain beside a thumb stands for four fingers, whatever its name; back again, all four follow it."""
