@@ -272,7 +272,7 @@ class _Learning:
         inputs = np.concatenate([features - middle[:, None], np.ones((*features.shape[:2], 1))], axis=2)
         square: Array = np.einsum("nta,nct,ntb->ncab", inputs, used, inputs) + _RIDGE * np.eye(inputs.shape[2])
         right: Array = np.einsum("nta,nctk->ncak", inputs, np.nan_to_num(corrections))
-        fitted: Array = np.linalg.solve(square, right)
+        fitted = np.asarray(np.linalg.solve(square, right), np.float64)
         slopes = np.swapaxes(fitted[:, :, :-1], 2, 3).astype(SLOPE).astype(np.float64)
         out = proposals.copy()
         values = slice(layout.PROPOSED_Q, self._problem.width)
