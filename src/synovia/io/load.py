@@ -299,7 +299,7 @@ def load_motion(
         raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected=f"one of {others}")
     clips = load_clips(where, skeleton)
     if not clips.motions:
-        raise FormatError("file has no motion", where=str(where))
+        raise FormatError("file has a model, but no motion", where=str(where))
     return clips.motions[clip_number(clips.motions, (clips.shown or 0) if clip is None else clip, str(where))]
 
 

@@ -144,7 +144,7 @@ def read_fbx(path: Path) -> Contents:
             raise FormatError(found.content["long"][0], where=str(path))
         return clips.motions()
 
-    return Contents(clips.skeleton, motions)
+    return Contents(clips.skeleton, motions, shown=0 if takes else None)  # the last that was written comes first
 
 
 def node_tree(found: Unpacked) -> Scene:

@@ -33,8 +33,8 @@ class Convert(Verified, Roles, ClipJob):
     """
 
     into: str | None = option(
-        default=None, help="The glTF whose copy gets the clip.", kind=Model(), metavar="GLB", shown="--model, else IN",
-        recorded=ALWAYS,
+        default=None, help="The glTF or FBX whose copy gets the clip.", kind=Model(), metavar="FILE",
+        shown="--model, else IN", recorded=ALWAYS,
     )  # fmt: skip
 
     name: ClassVar[str] = "convert"
@@ -59,7 +59,7 @@ class Convert(Verified, Roles, ClipJob):
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Write a clip or a skeleton."""
-        from synovia.io.load import endings, format_of, formats, is_bundled
+        from synovia.io.load import endings, format_of, formats, is_bundled, load_clips
 
         source = item.path
         if output is None:
@@ -75,7 +75,9 @@ class Convert(Verified, Roles, ClipJob):
         if self.roles is not None:
             raise UsageError("expected a .toml file as output with this option: it holds the roles.", "--roles")
         alone = is_bundled(str(source))
-        if fmt.write_pose is not None and (alone or not format_of(source).holds_motions):
+        kind = None if alone else format_of(source)
+        still = kind is None or not kind.holds_motions or (kind.copies and not load_clips(source).motions)
+        if fmt.write_pose is not None and still:
             return self._resting(str(source), output, host)
         if alone:
             expected = "a .toml or .glb file to write its skeleton"
