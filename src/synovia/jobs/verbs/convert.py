@@ -59,7 +59,7 @@ class Convert(Verified, Roles, ClipJob):
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Write a clip or a skeleton."""
-        from synovia.io.load import endings, format_of, formats, is_bundled, load_clips
+        from synovia.io.load import NO_MOTION, endings, format_of, formats, is_bundled
 
         source = item.path
         if output is None:
@@ -75,9 +75,7 @@ class Convert(Verified, Roles, ClipJob):
         if self.roles is not None:
             raise UsageError("expected a .toml file as output with this option: it holds the roles.", "--roles")
         alone = is_bundled(str(source))
-        kind = None if alone else format_of(source)
-        still = kind is None or not kind.holds_motions or (kind.copies and not load_clips(source).motions)
-        if fmt.write_pose is not None and still:
+        if fmt.write_pose is not None and (alone or not format_of(source).holds_motions):
             return self._resting(str(source), output, host)
         if alone:
             expected = "a .toml or .glb file to write its skeleton"
@@ -88,7 +86,12 @@ class Convert(Verified, Roles, ClipJob):
                 f"a clip in {fmt.name} needs a file of this format to copy", where=str(output), value=str(copied),
                 expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",
             )  # fmt: skip
-        motion, _ = self.read(source, host)
+        try:
+            motion, _ = self.read(source, host)
+        except FormatError as error:
+            if fmt.write_pose is None or error.what != NO_MOTION:
+                raise
+            return self._resting(str(source), output, host)
         check = self.save(motion, output, copied if fmt.copies else None, host)
         said = f"{output}: {motion.name}, {counted(len(motion), 'frame')} at {motion.fps:g} fps"
         figures = {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
