@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import synovia as sy
+from synovia.draw.scene import bones_of
 
 Array = NDArray[np.float64]
 TIPS = {"thumb": 4, "index": 8, "middle": 12, "ring": 16, "little": 20}
@@ -346,3 +347,5 @@ def test_points_are_shown_beside_the_hand(body: sy.Skeleton) -> None:
     moved = places - answer.landmarks
     np.testing.assert_allclose(moved, np.broadcast_to(moved[0, 0], moved.shape), atol=1e-9)
     assert np.linalg.norm(moved[0, 0]) > answer.reach
+    lines = set(bones_of(shown.skeleton))  # drawn are those with a length
+    assert all(row in lines and shown.skeleton.lengths[row] > 0 for row in range(len(body) + 1, len(shown.skeleton)))
