@@ -28,7 +28,7 @@ from synovia.jobs.options import (
 )
 from synovia.jobs.shared import FORCE, FORMAT
 
-_CLIPS: Final = "The clip: a BVH, glTF/GLB, npz or CSV file. Or many: files, folders, patterns."
+_CLIPS: Final = "The clip: a BVH, glTF/GLB, FBX, npz or CSV file. Or many: files, folders, patterns."
 
 if TYPE_CHECKING:
     from synovia.batch.folder import Event, Run
@@ -268,7 +268,7 @@ def clips_argument(metavar: str, text: str = _CLIPS, *, required: bool = True) -
 
 
 def format_option(
-    known: Callable[[], Sequence[str]], metavar: str = "bvh|glb|npz|csv", shown: str = "that of each input"
+    known: Callable[[], Sequence[str]], metavar: str = "bvh|glb|fbx|npz|csv", shown: str = "that of each input"
 ) -> Option:
     """Return a job's description of ``--format``.
 

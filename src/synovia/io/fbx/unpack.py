@@ -280,7 +280,8 @@ def _takes(
         if not begin < end or (end - begin) * rate > MOST_FRAMES:
             begin, end = (first, last) if first <= last else (0.0, 0.0)
         if (end - begin) * rate > MOST_FRAMES:
-            long.append(f"{stack.name!r} lasts {end - begin:.4g} s, {(end - begin) * rate:.3g} frames")
+            frames = (end - begin) * rate
+            long.append(f"{stack.name!r} lasts {end - begin:,.0f} s, {frames:,.0f} frames, more than {MOST_FRAMES:,}")
             continue
         if not animated:
             continue

@@ -88,7 +88,7 @@ class Page:
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
         self.unit = unit_of(session.body.given.meters_per_unit)
-        self.message = Message(self.wake)
+        self.message = Message(self.wake, host.folder)
         self._updates: list[float] = []  # times at which the text is updated without a change
         self._last = 0.0  # time of the last update of the text
         self._status_text = ""
