@@ -128,5 +128,5 @@ def test_what_is_missing_is_told(tmp_path):
     part = sy.Skeleton([*kept, tail], name="part", up="z")
     notes = write_motion(sy.Motion(part, [part.rest_pose().q, part.random_pose(2).q], 30.0), tmp_path / "a.vrma")
     assert notes[0] == "Bones that every VRM character has are missing: 'rightFoot'."
-    assert notes[1] == "The unit of the body is unknown, so its numbers count as metres."
-    assert notes[2] == "Joints without a role are not in the file: 'tail'."
+    assert notes[1] == "Joints without a role are not in the file: 'tail'."
+    assert "length unit: taken as " in notes[2]

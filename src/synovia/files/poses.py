@@ -97,8 +97,9 @@ def write_pose(
         content = {"schema": SCHEMA, "model": pose.skeleton.name, "q": values_of(pose)}
         write_text(where, json.dumps(content, indent=2, allow_nan=False) + "\n", force=force)
     else:
-        fmt.write_pose(pose, where, into=source_of(pose.skeleton, into, fmt, where), force=force)
-        doubtful, notes = verify or bool(pose.skeleton.notes) or into is not None, lost_loops(pose.skeleton, fmt)
+        said = fmt.write_pose(pose, where, into=source_of(pose.skeleton, into, fmt, where), force=force)
+        notes = [*lost_loops(pose.skeleton, fmt), *(said or ())]
+        doubtful = verify or bool(pose.skeleton.notes) or into is not None
     check = verify_pose(pose, where) if doubtful else None
     if check is None or check.holds:
         return notes

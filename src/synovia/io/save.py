@@ -11,6 +11,7 @@ from typing import Any
 from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, SynoviaError
 from synovia.io.base import Format, as_path, check_writable, read_bytes
+from synovia.io.lengths import in_unit
 from synovia.io.load import endings, format_of, formats, guarded
 from synovia.io.verify import FileCheck, check_motion
 from synovia.model import Skeleton
@@ -23,6 +24,7 @@ def save_motion(
     path: str | os.PathLike[str],
     *,
     into: str | os.PathLike[str] | None = None,
+    unit: str | float | None = None,
     force: bool = False,
     verify: bool = False,
 ) -> None:
@@ -40,6 +42,9 @@ def save_motion(
             everything else in it stays as it is. Any other skeleton gives a new file, an FBX with the skin of a body in
             glTF, a glTF with the shapes of the body. None for ``motion.skeleton.source``, and for the body of a bundled
             model.
+        unit: Length unit of a skeleton whose file does not say it, as BVH does not: ``"m"``, ``"cm"``, ``"mm"``,
+            ``"in"``, ``"ft"``, or metres. New files in glTF, FBX and VRMA need one. None for one in which a humanoid is
+            as tall as a person, and the format's own for other bodies; the warning says which.
         force: Whether an existing file may be replaced.
         verify: Whether to read the file back in any case, and raise an error if it does not show what is in memory.
             ``sy.verify_file`` returns the figures.
@@ -47,7 +52,7 @@ def save_motion(
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         FormatError: If no format has this extension; with ``verify``, also if the file was written and differs.
-        InputError: If the motion belongs to another skeleton than ``into``.
+        InputError: If the motion belongs to another skeleton than ``into``, or its skeleton has another unit.
 
     Example:
         >>> import synovia as sy
@@ -55,7 +60,7 @@ def save_motion(
         >>> carried = sy.retarget(walk, sy.load_skeleton("character.glb"))  # doctest: +SKIP
         >>> sy.save_motion(carried.motion, "walking.glb", into="character.glb")  # doctest: +SKIP
     """
-    notes = write_motion(motion, path, into=into, force=force, verify=verify)
+    notes = write_motion(motion, path, into=into, unit=unit, force=force, verify=verify)
     if notes:
         warnings.warn(f"{path}: {' '.join(notes)}", UserWarning, stacklevel=2)
 
@@ -65,11 +70,15 @@ def write_motion(
     path: str | os.PathLike[str],
     *,
     into: str | os.PathLike[str] | None = None,
+    unit: str | float | None = None,
     force: bool = False,
     verify: bool = False,
 ) -> list[str]:
     """Write a motion and return sentences about what the file does not show; see ``save_motion``."""
     check_kind("motion", motion, Motion, "sy.write_skeleton(skeleton, path) writes a skeleton")
+    if unit is not None:
+        body = in_unit(motion.skeleton, unit)
+        motion = Motion(body, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     where = as_path(path)
     fmt, write = _writer(where)
     notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]

@@ -22,6 +22,7 @@ from synovia.errors import SynoviaError
 from synovia.io.base import as_utf8
 from synovia.io.gltf.animation import WRITER
 from synovia.io.gltf.container import Document
+from synovia.io.lengths import unit_of
 from synovia.io.nodes.tree import Scene
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, axis_vector, matrix_to_quat
@@ -51,7 +52,6 @@ class Fresh:
         as_utf8(json.dumps([name, *skeleton.joint_names], ensure_ascii=False), name)
         self.skeleton = skeleton
         self.data = bytearray()
-        self.notes: tuple[str, ...] = ()
         own = np.array([joint.rest for joint in skeleton.joints])
         self.scene = Scene(
             names=skeleton.joint_names,
@@ -65,7 +65,7 @@ class Fresh:
         )
         roots = [row for row, parent in enumerate(skeleton.parents) if parent < 0]
         nodes = [self._node(row) for row in range(len(skeleton))]
-        frame = file_frame(skeleton)
+        frame, self.notes = file_frame(skeleton)
         if len(roots) > 1 or np.any(frame != np.eye(4)):
             nodes.append(self._frame(frame, roots))
             roots = [len(nodes) - 1]
@@ -132,7 +132,7 @@ class Fresh:
                     faces.append(turned + count)
                     rows.append(np.full(len(corners), row))
                     count += len(corners)
-        self.notes = tuple(f"Shapes were not written ({why}) of {listed([*links])}." for why, links in lost.items())
+        self.notes += tuple(f"Shapes were not written ({why}) of {listed([*links])}." for why, links in lost.items())
         if not count:
             return
         joints = np.zeros((count, 4), "<u2")
@@ -181,31 +181,32 @@ class Fresh:
         return len(accessors) - 1
 
 
-def file_frame(skeleton: Skeleton) -> Array:
+def file_frame(skeleton: Skeleton) -> tuple[Array, tuple[str, ...]]:
     """Return the transform from the world of a skeleton to that of a file: metres, y up, z ahead, (4, 4).
 
-    A body with y up is not turned. A body whose unit is unknown keeps its numbers, and one whose upward axis is unknown
-    its axes.
+    A body with y up is not turned, nor is one whose upward axis is unknown. The second result is a sentence about the
+    unit, if it is unknown: a humanoid becomes as tall as a person, and other bodies keep their numbers.
     """
     up, ahead = skeleton.up, skeleton.forward
     if up is None or up == _UP:
         up, ahead = "y", "z"
     elif ahead is None or ahead[-1] == up[-1]:
         ahead = _AHEAD[up[-1]]
-    return axes_frame(up, ahead, skeleton.meters_per_unit)
+    meters, notes = unit_of(skeleton, 1.0)
+    return axes_frame(up, ahead, meters), notes
 
 
-def axes_frame(up: str, ahead: str, unit: float | None) -> Array:
+def axes_frame(up: str, ahead: str, unit: float) -> Array:
     """Return the transform to a world in metres with y up and z ahead, (4, 4).
 
     Args:
         up: The axis that is up.
         ahead: The axis that is ahead.
-        unit: Metres of a length unit; None if it is unknown, and stays.
+        unit: Metres of a length unit.
     """
     out = np.eye(4)
     y, z = axis_vector(up), axis_vector(ahead)
-    out[:3, :3] = np.stack([np.cross(y, z), y, z]) * (unit or 1.0)
+    out[:3, :3] = np.stack([np.cross(y, z), y, z]) * unit
     return out
 
 

@@ -55,7 +55,7 @@ def write_gltf(
         force: Whether an existing file may be replaced.
 
     Returns:
-        Sentences about what was not written.
+        Sentences about what was not written, and about a unit that was not known.
 
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
@@ -118,7 +118,7 @@ def write_new(content: dict[str, Any], chunk: bytes, target: Path, *, force: boo
 
 def write_gltf_pose(
     pose: Pose, path: str | os.PathLike[str], *, into: str | os.PathLike[str] | None = None, force: bool = False
-) -> None:
+) -> tuple[str, ...]:
     """Write a copy of a glTF or GLB file whose nodes have a pose of its skeleton, or a new file (``fresh.py``).
 
     Its clips stay as they are; programs that play none show the pose.
@@ -129,6 +129,9 @@ def write_gltf_pose(
         into: The file to copy; None, or a file of another format, for a new file with the skeleton and the shapes of
             the body.
         force: Whether an existing file may be replaced.
+
+    Returns:
+        Sentences about what was not written, and about a unit that was not known.
 
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
@@ -142,7 +145,7 @@ def write_gltf_pose(
         for (row, what), values in node_tracks(motion, new.scene, what="pose").items():
             new.content["nodes"][row][what] = values[0].tolist()
         write_new(new.content, bytes(new.data), target, force=force)
-        return
+        return new.notes
     document = read_document(source)
     scene = below_frame(read_scene(document), document, pose.skeleton)
     tracks = node_tracks(motion, scene, what="pose")
@@ -153,6 +156,7 @@ def write_gltf_pose(
         _as_parts(node, scene, row)
         node[what] = values[0].tolist()
     _write(content, chunk, source, target, force=force)
+    return ()
 
 
 def read_gltf_pose(path: Path, skeleton: Skeleton) -> Pose:
