@@ -99,8 +99,8 @@ class Format:
         lacks: Returns sentences about what of a motion a file cannot hold.
         shown: Returns where a file shows the joints of the motion that was written to it: ``shown(path, motion)``. None
             if its reader tells it, by the names of joints.
-        write_pose: Writes a pose: ``write_pose(pose, path, into=..., force=...)``, and may return sentences as
-            ``write`` does. None if the format has no poses.
+        write_pose: Writes a pose: ``write_pose(pose, path, into=..., skin=..., force=...)``; like ``write``, it may
+            return sentences. None if the format has no poses.
         read_pose: Reads a pose of a skeleton: ``read_pose(path, skeleton)``.
         keeps: What of a body and its motion a file keeps, for the table of formats; Markdown.
         extra: The extra that the format needs; empty for none.

@@ -83,12 +83,12 @@ def write_motion(
     fmt, write = _writer(where)
     notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
     source = source_of(motion.skeleton, into, fmt, where) if fmt.copies else None
-    if source is not None and (not fmt.anew or _is_of(fmt, as_path(source))):
+    if source is not None and (not fmt.anew or is_of(fmt, as_path(source))):
         said = write(motion, where, into=source, force=force)
     elif fmt.anew:
         if into is not None and not as_path(into).is_file():
             read_bytes(as_path(into))  # it says what is wrong with the file
-        skin, why = _skin_of(motion.skeleton, None if source is None else as_path(source))
+        skin, why = skin_of(motion.skeleton, None if source is None else as_path(source))
         said = write(motion, where, skin=skin, force=force)
         notes += why
     else:
@@ -105,7 +105,7 @@ def write_motion(
     return [*notes, check.report()]
 
 
-def _is_of(fmt: Format, path: Path) -> bool:
+def is_of(fmt: Format, path: Path) -> bool:
     """Return whether a file is of a format, so that it can be copied.
 
     Raises:
@@ -115,7 +115,7 @@ def _is_of(fmt: Format, path: Path) -> bool:
     return fmt.names(path) or format_of(path) is fmt
 
 
-def _skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
+def skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
     """Return the skin in the file of a body, and a sentence if the file has one that cannot be written.
 
     The bundled models, and others in Synovia TOML, have it in a GLB of the same name beside them.
@@ -132,7 +132,9 @@ def _skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
         skin = guarded(file, lambda: read_skin(file))
     except SynoviaError as error:
         return None, [f"The skin of {path.name} was left out: {error}"]
-    if set(skin.names) <= set(skeleton.joint_names):
+    if not skin.meshes and not skin.lost:
+        return None, []
+    if skin.rows_in(skeleton.joint_names) is not None:
         return skin, []
     return None, [f"The skin of {path.name} was left out: it has other joints than the motion."]
 

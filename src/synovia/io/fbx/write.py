@@ -82,7 +82,7 @@ def write_fbx(
         force: Whether an existing file may be replaced.
 
     Returns:
-        A sentence if the unit was not known.
+        Sentences about a unit that was not known, and about what of the skin was left out.
 
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
@@ -112,6 +112,7 @@ def write_fbx(
         tracks = _tracks(motion, nodes, _Rows(body.rows, {}), scale, _turn(document, motion.skeleton))
         travels = {body.rows[node] for node, what in tracks if what == TRANSLATION and node in body.rows}
         _add_surface(document, motion.skeleton, body, skin, travels, scale)
+        notes += () if skin is None else tuple(skin.notes(morphs=False))
     document.set_rate(motion.fps)
     add_take(document, motion.name, motion.times, {(nodes[row].number, what): v for (row, what), v in tracks.items()})
     write_bytes(target, document.pack(), force=force)

@@ -59,7 +59,7 @@ class Convert(Saved, Roles, ClipJob):
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Write a clip or a skeleton."""
-        from synovia.io.load import endings, format_of, formats, is_bundled
+        from synovia.io.load import NO_MOTION, endings, format_of, formats, is_bundled
 
         source = item.path
         if output is None:
@@ -86,7 +86,12 @@ class Convert(Saved, Roles, ClipJob):
                 f"a clip in {fmt.name} needs a file of this format to copy", where=str(output), value=str(copied),
                 expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",
             )  # fmt: skip
-        motion, _ = self.read(source, host)
+        try:
+            motion, _ = self.read(source, host)
+        except FormatError as error:
+            if fmt.write_pose is None or error.what != NO_MOTION:
+                raise
+            return self._resting(str(source), output, host)
         check = self.save(motion, output, copied if fmt.copies else None, host)
         said = f"{output}: {motion.name}, {counted(len(motion), 'frame')} at {motion.fps:g} fps"
         figures = {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}
