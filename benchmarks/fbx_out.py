@@ -143,8 +143,9 @@ def compared(motion, path, name, blender, folder):
     if arrays is None:
         return row | {"ufbx": said}
     found = {joint: at for at, joint in enumerate(said["names"])}
-    shared = [at for at, joint in enumerate(names) if joint in found]
-    row["names"] = len(shared) == len(names) - (names[0] not in found)
+    row["names"] = set(names[1:]) <= found.keys()
+    twice = {joint for joint in names if names.count(joint) > 1 or said["names"].count(joint) > 1}
+    shared = [at for at, joint in enumerate(names) if joint in found and joint not in twice]
     row["rate"] = abs(said["rate"] / motion.fps - 1.0) < 1e-6
     row["takes"] = said["takes"]
     there = arrays["places"][:, [found[names[at]] for at in shared]] @ document.axes.T * document.meters_per_unit
