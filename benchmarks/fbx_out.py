@@ -143,7 +143,7 @@ def compared(motion, path, name, blender, folder):
     if arrays is None:
         return row | {"ufbx": said}
     found = {joint: at for at, joint in enumerate(said["names"])}
-    row["names"] = set(names[1:]) <= found.keys()
+    row["names"] = {name for name in names[1:] if not name.endswith(" scale")} <= found.keys()
     twice = {joint for joint in names if names.count(joint) > 1 or said["names"].count(joint) > 1}
     shared = [at for at, joint in enumerate(names) if joint in found and joint not in twice]
     row["rate"] = abs(said["rate"] / motion.fps - 1.0) < 1e-6

@@ -96,6 +96,7 @@ class Format:
             files of this format cannot have one.
         companions: Returns the other files that a file refers to, such as included models, buffers, images and meshes:
             where each is, or where it would be looked for first if it is missing. None if files stand alone.
+        stands: Whether the rest pose of a body has to stand.
         lacks: Returns sentences about what of a motion a file cannot hold.
         shown: Returns where a file shows the joints of the motion that was written to it: ``shown(path, motion)``. None
             if its reader tells it, by the names of joints.
@@ -121,6 +122,7 @@ class Format:
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
     read_with: Callable[[Path, Path], Contents] | None = None
     companions: Callable[[Path], Iterable[Path]] | None = None
+    stands: bool = False
     lacks: Callable[[Motion], Sequence[str]] = _nothing
     shown: Callable[[Path, Motion], Shown] | None = None
     write_pose: Callable[..., Iterable[str] | None] | None = None

@@ -80,7 +80,7 @@ def write_motion(
         body = in_unit(motion.skeleton, unit)
         motion = Motion(body, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     where = as_path(path)
-    fmt, write = _writer(where)
+    fmt, write = writer_of(where)
     notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
     source = source_of(motion.skeleton, into, fmt, where) if fmt.copies else None
     if source is not None and (not fmt.anew or is_of(fmt, as_path(source))):
@@ -149,7 +149,7 @@ def lost_loops(skeleton: Skeleton, fmt: Format) -> list[str]:
 
 def verify_motion(motion: Motion, path: str | os.PathLike[str]) -> FileCheck:
     """Compare a motion with a file that it was written to."""
-    return check_motion(motion, path, _writer(as_path(path))[0])
+    return check_motion(motion, path, writer_of(as_path(path))[0])
 
 
 def source_of(
@@ -178,7 +178,7 @@ def _body_of(skeleton: Skeleton, fmt: Format) -> Path | None:
     return next((path for path in beside if source.suffix.lower() == ".toml" and path.is_file()), None)
 
 
-def _writer(path: Path) -> tuple[Format, Callable[..., Iterable[str] | None]]:
+def writer_of(path: Path) -> tuple[Format, Callable[..., Iterable[str] | None]]:
     """Return the format of a motion file by its extension, and its writer.
 
     Raises:
@@ -203,5 +203,5 @@ def check_target(path: Path, *, force: bool) -> None:
         FileError: As ``check_writable`` does.
         FormatError: If no format has its extension.
     """
-    _writer(path)
+    writer_of(path)
     check_writable(path, force=force)

@@ -233,9 +233,19 @@ class Saved(Verified):
 
     def save(self, motion: Motion, path: Path, into: str | Path | None, host: Host) -> FileCheck | None:
         """Write a clip, tell what the file does not show, and return how it compares; None without ``verify``."""
-        from synovia.io.save import verify_motion, write_motion
+        from synovia.io.save import verify_motion, write_motion, writer_of
 
-        host.wrote(path, write_motion(motion, path, into=into, unit=self.unit, force=host.force))
+        try:
+            notes = write_motion(motion, path, into=into, unit=self.unit, force=host.force)
+        except InputError:
+            if not writer_of(path)[0].stands:
+                raise
+            from synovia.retargeting import stand_at_rest
+
+            motion = stand_at_rest(motion)
+            notes = ["The body does not stand at rest, so the rest pose is that of 'synovia retarget'."]
+            notes += write_motion(motion, path, into=into, unit=self.unit, force=host.force)
+        host.wrote(path, notes)
         return self.compare(verify_motion, motion, path, host)
 
 

@@ -41,6 +41,7 @@ from synovia.model.motion import Motion
 from synovia.text import listed
 
 _CARRY: Final = "carry the clip over to a humanoid that stands at rest: synovia retarget clip.bvh humanoid -o clip.vrma"
+_STAND: Final = "sy.stand_at_rest(motion) finds a rest pose that stands, and so does synovia convert"
 _UPRIGHT: Final = 45.0  # degrees by which trunk and legs may be from vertical at rest
 _SHORT: Final = 1e-6  # of the size: a shorter bone has no direction
 _NEXT: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot"}
@@ -191,7 +192,7 @@ def _standing(body: Skeleton, rows: dict[str, int], where: str) -> Array:
         up = ("-" if along[best] < 0.0 else "") + "xyz"[best]
     ahead = body.forward if up is None or up == body.up else faced_axis(places, axis_vector(up))
     if up is None or ahead is None:
-        hint = f"its rest pose does not show them; {_CARRY}"
+        hint = f"its rest pose does not show them; {_STAND}"
         raise InputError("a VRM animation needs a body whose axes up and ahead are known", where=where, hint=hint)
     return axes_frame(up, ahead, 1.0)[:3, :3]
 
@@ -247,7 +248,7 @@ def _check_upright(what: str, along: Array, sign: float, size: float, where: str
     if angle > _UPRIGHT:
         raise InputError(
             f"a VRM animation needs a body that stands at rest, and its {what} is {angle:.0f}° from vertical",
-            where=where, hint=_CARRY,
+            where=where, hint=_STAND,
         )  # fmt: skip
 
 
@@ -301,6 +302,7 @@ FORMAT: Final = Format(
     read=_read,
     write=write_vrma,
     holds_motions=True,
+    stands=True,
     companions=linked_files,
     lacks=_lacks,
     shown=_shown,
