@@ -130,7 +130,7 @@ def compared(motion, path, name, blender, folder):
     import numpy as np
 
     from synovia.io.fbx.document import axes_for, read_document
-    from synovia.io.lengths import unit_of
+    from synovia.io.nodes.lengths import unit_of
 
     skeleton = motion.skeleton
     names, told = skeleton.joint_names, folder / "told.json"

@@ -11,8 +11,8 @@ from typing import Any
 from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, SynoviaError
 from synovia.io.base import Format, as_path, check_writable, read_bytes
-from synovia.io.lengths import in_unit
 from synovia.io.load import endings, format_of, formats, guarded
+from synovia.io.nodes.lengths import in_unit
 from synovia.io.verify import FileCheck, check_motion
 from synovia.model import Skeleton
 from synovia.model.motion import Motion

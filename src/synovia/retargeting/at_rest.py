@@ -7,6 +7,7 @@ from typing import Final
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import frames_to_transforms, matrix_to_quat, quat_to_matrix, same_side
@@ -35,6 +36,7 @@ def stand_at_rest(motion: Motion) -> Motion:
         >>> walk = sy.load_motion("lafan1.bvh")  # doctest: +SKIP
         >>> sy.save_motion(sy.stand_at_rest(walk), "walk.vrma")  # doctest: +SKIP
     """
+    check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     skeleton = motion.skeleton
     body = Body.of(skeleton)
     if not body.whole:

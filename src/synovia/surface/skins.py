@@ -71,7 +71,7 @@ class _Dresser:
         """Count numbers, and refuse more than a file of this size may describe."""
         self.left -= numbers
         if self.left < 0:
-            raise FormatError("images and skins need too much memory")
+            raise FormatError("needs too much memory", where="images and skins")
 
     def parts(self) -> Iterator[Part]:
         """Yield a part for each material of each mesh."""
@@ -80,7 +80,7 @@ class _Dresser:
             frames = self.rest[rows]
             each = np.linalg.inv(frames) @ self.skin.worlds[rows] @ mesh.binds
             if not np.isfinite(each).all():
-                raise FormatError("inverse bind matrices or scales of joints are too large", where=mesh.name)
+                raise FormatError("matrices of joints are not finite, or too large", where=f"mesh {mesh.name!r}")
             missing = max(_FOUR - mesh.bones.shape[1], 0)
             pad = ((0, 0), (0, missing))
             bones, weights = strongest(np.pad(mesh.bones, pad), np.pad(np.maximum(mesh.weights, 0.0), pad))

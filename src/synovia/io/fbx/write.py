@@ -24,7 +24,7 @@ from synovia.io.fbx.document import Document, axes_for, new_document, read_docum
 from synovia.io.fbx.nodes import COMPONENTS, NORMAL, Chain, Course, Node, angles_near, angles_over_time, read_nodes
 from synovia.io.fbx.skin import add_skin, bound
 from synovia.io.fbx.takes import ROTATION, SCALING, TRANSLATION, add_take, read_written_take
-from synovia.io.lengths import unit_of
+from synovia.io.nodes.lengths import unit_of
 from synovia.io.nodes.skins import Skin
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array

@@ -25,7 +25,7 @@ from synovia.io.base import as_utf8
 from synovia.io.gltf.animation import WRITER
 from synovia.io.gltf.container import Document
 from synovia.io.gltf.fresh_skin import SkinWriter
-from synovia.io.lengths import unit_of
+from synovia.io.nodes.lengths import unit_of
 from synovia.io.nodes.skins import Skin
 from synovia.io.nodes.tree import Scene
 from synovia.model import Skeleton

@@ -31,7 +31,7 @@ from synovia.io.gltf.fresh import axes_frame
 from synovia.io.gltf.scene import read_scene
 from synovia.io.gltf.vrm import ANIMATION, bone_of
 from synovia.io.gltf.write import NewClip, write_new
-from synovia.io.lengths import unit_of
+from synovia.io.nodes.lengths import unit_of
 from synovia.io.nodes.tree import Scene, node_places
 from synovia.model import Skeleton
 from synovia.model.anatomy.axes import faced_axis
