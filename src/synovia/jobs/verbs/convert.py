@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from synovia.errors import FormatError
 from synovia.jobs.base import Host, Outcome, UsageError
-from synovia.jobs.clips import ClipJob, Roles, Verified, warm_clip, written_endings
+from synovia.jobs.clips import ClipJob, Roles, Saved, warm_clip, written_endings
 from synovia.jobs.job import Verb, clips_argument, format_option, output_option
 from synovia.jobs.options import ALWAYS, Model, Option, described, option
 from synovia.text import counted
@@ -23,7 +23,7 @@ def _endings() -> list[str]:
 
 
 @described
-class Convert(Verified, Roles, ClipJob):
+class Convert(Saved, Roles, ClipJob):
     """Write clips or skeletons in another format.
 
     >>> import synovia as sy
