@@ -387,7 +387,7 @@ def test_velocities_of_the_file_hold_exactly(shared_data: Path) -> None:
 @pytest.mark.parametrize("name", PEER)
 def test_the_landmarks_of_a_hand_come_back_as_itself(shared_data: Path, name: str) -> None:
     skeleton = sy.load_skeleton(shared_data / "hands" / f"{name}_hand_right.urdf")
-    poses = [skeleton.rest_pose()]
+    poses, points = [skeleton.rest_pose()], np.zeros((21, 3))
     if name not in ("shadow", "leap"):  # whose knuckles move with the fingers
         poses += [skeleton.random_pose(seed) for seed in range(5)]
     for pose in poses:
@@ -419,7 +419,7 @@ def test_mimic_joints_beyond_their_own_limits_are_told(shared_data: Path) -> Non
     told = [one for one in sy.retarget_hand(points, skeleton, fps=30).findings if "mimic" in one.text]
     assert [(one.cause, one.level) for one in told] == [("limits", "note")]
     assert "ring_q2 at 2.8" in told[0].text
-    own = {}
+    own: dict[str, tuple[float, float]] = {}
     for row in skeleton.leader_rows:
         limit = skeleton.joints[row].limit
         assert isinstance(limit, sy.Interval)

@@ -105,7 +105,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
         local, wrist = recording.local(), ()
         if mirrored:
             local = local * (-1.0, 1.0, 1.0)
-        axes, itself = _as_itself(skeleton, hand, local, recording.trust.any(0))
+        axes, itself = _as_itself(skeleton, hand, local, np.atleast_1d(recording.trust.any(0)))
         axes = world[skeleton.value_index(hand.palm)] @ hand.frame if itself is None else axes
         place, turn = axes[:3, 3], axes[:3, :3]
     else:
