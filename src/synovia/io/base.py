@@ -89,6 +89,8 @@ class Format:
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
         anew: Whether a motion can be written without such a file too. ``into`` is then None, and ``skin=`` is the skin
             of the body, or None.
+        check: Checks, before any work, whether a file of a name can be made as a copy: ``check(path, into)``, with None
+            for a new file. None if every name can.
         read_skin: Reads the skin of a character, for formats that write it ``anew``.
         read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
             the files hold their skeletons.
@@ -116,6 +118,7 @@ class Format:
     holds_loops: bool = False
     copies: bool = False
     anew: bool = False
+    check: Callable[[Path, Path | None], None] | None = None
     read_skin: Callable[[Path], Any] | None = None
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
     read_with: Callable[[Path, Path], Contents] | None = None

@@ -149,7 +149,7 @@ class RetargetHand(Verified, Roles, Job):
         from synovia.retargeting.hands import retarget_hand
 
         if output is not None:
-            check_target(output, force=host.force)
+            check_target(output, file_of(self.target), force=host.force)
         self.open(host)
         found = read_hand(Path(item.path))
         host.note(found.notes)

@@ -20,6 +20,7 @@ from synovia.io.gltf.animation import mark_written, read_animations
 from synovia.io.gltf.container import BIN_CHUNK, EXTENSIONS, JSON_CHUNK, MAGIC, Document, looks_like, read_document
 from synovia.io.gltf.fresh import Fresh, below_frame
 from synovia.io.gltf.scene import read_scene
+from synovia.io.gltf.vrm import ENDING, check_name
 from synovia.io.nodes.skins import Skin
 from synovia.io.nodes.tree import Rest, Scene, node_places, over_time
 from synovia.model import Joint, Kind, Pose, Skeleton
@@ -96,6 +97,20 @@ def write_gltf(
         content.setdefault("buffers", []).append({"byteLength": len(clip.data), "uri": _data_uri(clip.data)})
     _write(content, chunk, source, target, force=force)
     return ()
+
+
+def check_gltf(target: Path, into: Path | None) -> None:
+    """Check, before any work, that a copy of a file may have a name, as ``write_gltf`` does in the end.
+
+    Raises:
+        FileError: If the file to copy cannot be read.
+        FormatError: If the name says that it is a VRM, and it would be none.
+    """
+    if target.suffix.lower() != ENDING:
+        return
+    source = _copied(into)
+    extensions = None if source is None else read_document(source).root.child("extensions")
+    check_name(target, () if extensions is None else extensions.data)
 
 
 def _copied(into: str | os.PathLike[str] | None) -> Path | None:
@@ -231,7 +246,8 @@ def _parts(document: Document) -> tuple[dict[str, Any], bytes]:
 
 
 def _write(content: dict[str, Any], chunk: bytes, source: Path, target: Path, *, force: bool) -> None:
-    """Write a changed copy of a file: JSON for ``.gltf``, else a GLB."""
+    """Write a changed copy of a file: JSON for ``.gltf``, else a GLB; it is a VRM if its name says so."""
+    check_name(target, content.get("extensions") or ())
     binary = target.suffix.lower() != ".gltf"
     if chunk and not binary:
         content["buffers"][0]["uri"] = _data_uri(chunk)
