@@ -24,6 +24,7 @@ NO_SHAPES: Final = "Shapes were not kept"
 OF_SRDF: Final = "Of the SRDF file"
 OF_LOOPS: Final = ".loops.toml"  # ending of the file of loops of a model
 SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
+SAME_TIME: Final = 1e-6  # relative difference of rates, or of key times in frames, that counts as rounding
 FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
 FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB

@@ -101,6 +101,7 @@ def write_fbx(
         tracks = _tracks(motion, nodes, _Rows(body.rows, {}), document)
         travels = {body.rows[node] for node, what in tracks if what == TRANSLATION and node in body.rows}
         _add_surface(document, motion.skeleton, body, skin, travels)
+    document.check_rate(motion.fps, len(motion), motion.name)
     document.set_rate(motion.fps)
     add_take(document, motion.name, motion.times, {(nodes[row].number, what): v for (row, what), v in tracks.items()})
     write_bytes(target, document.pack(), force=force)

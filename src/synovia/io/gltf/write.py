@@ -217,7 +217,10 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
     """Return where the clip that was written last into a file puts the joints of a motion, at its keys."""
     document = read_document(path)
     scene = below_frame(read_scene(document), document, motion.skeleton)
-    clip = [each for each in read_animations(document, scene.row_of) if each.written][-1]
+    clips = read_animations(document, scene.row_of)
+    if not clips:
+        raise InputError("file has no motion", where=str(path))
+    clip = ([each for each in clips if each.written] or clips)[-1]
     times = np.unique(np.concatenate([track.times for track in clip.tracks.values()]))
     local = {key: track.sample(times) for key, track in clip.tracks.items()}
     rows = _same_joints(motion.skeleton, scene, str(path), what="motion")
@@ -381,6 +384,11 @@ class NewClip:
         self.animation: dict[str, Any] = {"name": name, "channels": [], "samplers": []}
         mark_written(self.animation)
         content.setdefault("animations", []).append(self.animation)
+        if len(np.unique(times.astype(np.float32))) < len(times):
+            raise InputError(
+                "frames are too close together for a glTF, whose times have seven digits", where=name,
+                expected="fewer frames, or a lower rate", hint="NPZ and BVH hold any",
+            )  # fmt: skip
         self._times = self._accessor(times.reshape(-1, 1), "SCALAR", bounds=True)
 
     def add_track(self, node: int, what: str, values: Array) -> None:
