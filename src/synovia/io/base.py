@@ -26,6 +26,11 @@ OF_LOOPS: Final = ".loops.toml"  # ending of the file of loops of a model
 SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
 SAME_TIME: Final = 1e-6  # relative difference of rates, or of key times in frames, that counts as rounding
 FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
+# Where points over time go, for messages about files that hold them and no motion:
+OF_POINTS: Final = (
+    "if it holds points over time, 'synovia retarget' takes those of a hand, an array 'joints' (T, 21, 3), and"
+    " 'synovia animate --points' others, 'positions' (T, K, 3), and tables and marker files"
+)
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
 FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB
 NUMBERS_A_BYTE: Final = 4  # further numbers that a file may describe, for each of its bytes
@@ -144,6 +149,7 @@ class Format:
         what: str,
         hint: str,
         lacks: Callable[[Motion], Sequence[str]] | None = None,
+        check: Callable[[Path], None] | None = None,
         keeps: str = "",
     ) -> Format:
         """Return a format whose files have a motion, and not its skeleton.
@@ -157,10 +163,13 @@ class Format:
             what: Such a file, with its article, for the message that refuses to read one without a skeleton.
             hint: How to give the skeleton, for that message.
             lacks: Returns sentences about what of a motion a file cannot hold, beside its animated scale.
+            check: Refuses a file that is none of the format, with a skeleton or without.
             keeps: What a file keeps, for the table of formats.
         """
 
         def read(path: Path) -> NoReturn:
+            if check is not None:
+                check(path)
             raise FormatError(f"{what} does not hold its skeleton", where=str(path), hint=hint)
 
         def all_lacks(motion: Motion) -> list[str]:
