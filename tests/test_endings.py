@@ -7,6 +7,12 @@ import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
+from synovia.jobs.clips import written_endings
+from synovia.jobs.hand import RetargetHand
+from synovia.jobs.verbs.animate import HoldFeet
+from synovia.jobs.verbs.convert import Convert
+from synovia.jobs.verbs.edit import Edit
+from synovia.jobs.verbs.retarget import Retarget
 
 WALK = Path(__file__).parents[1] / "examples" / "walk.bvh"
 ARM = Path(__file__).parents[1] / "examples" / "arm.urdf"
@@ -59,3 +65,15 @@ def test_a_skeleton_is_not_written_as_a_file_of_loops(tmp_path):
     out = tmp_path / "arm.loops.toml"
     assert_refused(run("convert", ARM, out), "loops of a model", "the ending .toml alone")
     assert not out.exists()
+
+
+def test_the_help_of_formats_names_all_that_are_written():
+    for verb, more in ((Convert, {"toml"}), (Retarget, set()), (RetargetHand, set()), (HoldFeet, set()), (Edit, set())):
+        said = verb.how["format"]
+        assert set(said.metavar.split("|")) == {ending[1:] for ending in written_endings()} | more
+
+
+def test_a_rate_of_zero_is_refused(tmp_path):
+    ran = run("retarget", tmp_path / "hand.npz", "humanoid_hands", "--fps", "0")
+    assert ran.code == 2
+    assert "expected a number above 0" in ran.err
