@@ -21,6 +21,7 @@ from collections import Counter
 from pathlib import Path
 
 import numpy as np
+from common import machine, save, table, verdicts
 
 import synovia as sy
 from synovia.io.fbx import read
@@ -30,6 +31,7 @@ read.unpacked = functools.lru_cache(maxsize=1)(read.unpacked)  # once for a file
 CLOSE = 1e-5
 TIMES = 20
 LONGEST = 120.0  # seconds for a file
+ENOUGH = 0.99  # share of the files
 AXES = "+x", "-x", "+y", "-y", "+z", "-z"
 
 
@@ -147,7 +149,7 @@ def judged(path):
 
 
 def main():
-    """Print a line for each file that is not right, and the counts."""
+    """Compare all files, and save what came of them."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("folders", nargs="*", type=Path)
     parser.add_argument("--oracle", type=Path, help=argparse.SUPPRESS)
@@ -158,7 +160,8 @@ def main():
         return 0
     warnings.simplefilter("ignore")
     paths = sorted(path for folder in options.folders for path in folder.rglob("*.[fF][bB][xX]"))[:: options.every]
-    counts, slowest, worst = Counter(), (0.0, ""), 0.0
+    where = machine()
+    counts, slowest, worst, trouble = Counter(), (0.0, ""), 0.0, []
     for path in paths:
         begun = time.perf_counter()
         try:
@@ -170,12 +173,21 @@ def main():
         if outcome == "right":
             worst = max(worst, off)
         elif outcome != "refused, as by ufbx":
-            print(f"{outcome} {off:.2g} {path.name}: {why}", flush=True)
+            trouble.append([path.name, outcome, f"{off:.1e}", str(why).replace(str(path), path.name)])
+            print(*trouble[-1], file=sys.stderr, flush=True)
     with_nodes = sum(counts.values()) - counts["refused, as by ufbx"]
-    print(dict(counts))
-    print(f"{counts['right']} of {with_nodes} files with nodes are right ({counts['right'] / max(with_nodes, 1):.2%})")
-    print(f"largest difference of those {worst:.1e}; slowest {slowest[0]:.1f} s, {slowest[1]}")
-    return 0 if counts["right"] >= 0.99 * with_nodes else 1
+    share = counts["right"] / max(with_nodes, 1)
+    bars = [
+        (f"{counts['right']} of {with_nodes} files with nodes are right ({share:.2%})", share >= ENOUGH),
+        (f"largest difference of those {worst:.1e} of the size", worst <= CLOSE),
+        (f"slowest file {slowest[0]:.1f} s, {slowest[1]}", slowest[0] <= LONGEST),
+    ]
+    lines, held = verdicts(bars)
+    others = f"{counts['refused, as by ufbx']} more are refused by ufbx too."
+    text = "\n\n".join([table(["file", "outcome", "off", "why"], trouble), others, lines])
+    result = {"counts": dict(counts), "share": share, "worst": worst, "slowest": slowest, "trouble": trouble}
+    save("fbx_files", "FBX files as found", result, text, where)
+    return 0 if held else 1
 
 
 if __name__ == "__main__":

@@ -35,10 +35,12 @@ def in_blender(source: str, target: str) -> None:
     bpy.ops.import_scene.fbx(filepath=source)
     scene = bpy.context.scene
     armatures = [one for one in bpy.data.objects if one.type == "ARMATURE"]
-    rig = max(armatures, key=lambda one: len(one.data.bones))
-    action = rig.animation_data.action
-    keys = sorted({round(float(key.co[0]), 4) for curve in action.fcurves for key in curve.keyframe_points})
-    names = [bone.name for bone in rig.data.bones]
+    rig = max(armatures, key=lambda one: len(one.data.bones), default=None)  # None: all nodes are objects
+    actors = list(bpy.data.objects) if rig is None else [rig]
+    actions = [one.animation_data.action for one in actors if one.animation_data is not None]
+    curves = [curve for action in actions for curve in action.fcurves]
+    keys = sorted({round(float(key.co[0]), 4) for curve in curves for key in curve.keyframe_points})
+    names = [bone.name for bone in (actors if rig is None else rig.data.bones)]
     meshes = [
         one for one in bpy.data.objects if one.type == "MESH" and any(m.type == "ARMATURE" for m in one.modifiers)
     ]
@@ -47,9 +49,12 @@ def in_blender(source: str, target: str) -> None:
     arrays = {}
     for number, key in enumerate(keys):
         scene.frame_set(int(key), subframe=key - int(key))
-        world = np.array(rig.matrix_world)
-        heads = np.array([rig.pose.bones[name].head[:] for name in names])
-        places[number] = heads @ world[:3, :3].T + world[:3, 3]
+        if rig is None:
+            places[number] = [np.array(one.matrix_world)[:3, 3] for one in actors]
+        else:
+            world = np.array(rig.matrix_world)
+            heads = np.array([rig.pose.bones[name].head[:] for name in names])
+            places[number] = heads @ world[:3, :3].T + world[:3, 3]
         if number in chosen:
             graph = bpy.context.evaluated_depsgraph_get()
             for which, mesh in enumerate(meshes):
@@ -68,7 +73,8 @@ def in_blender(source: str, target: str) -> None:
     said = {
         "rate": scene.render.fps / scene.render.fps_base, "names": names,
         "takes": [one.name for one in bpy.data.actions],
-        "take": action.name, "armature": rig.name, "roots": sum(bone.parent is None for bone in rig.data.bones),
+        "take": actions[0].name if actions else "",
+        "roots": sum(bone.parent is None for bone in (actors if rig is None else rig.data.bones)),
         "meshes": [[mesh.name, [group.name for group in mesh.vertex_groups]] for mesh in meshes],
         "textures": len(bpy.data.images), "materials": [
             [one.name, list(one.diffuse_color)] for one in bpy.data.materials
@@ -124,20 +130,22 @@ def compared(motion, path, name, blender, folder):
     import numpy as np
 
     from synovia.io.fbx.document import axes_for, read_document
+    from synovia.io.nodes.lengths import unit_of
 
     skeleton = motion.skeleton
     names, told = skeleton.joint_names, folder / "told.json"
     row = {"file": name, "frames": len(motion), "joints": len(skeleton), "bytes": path.stat().st_size}
     document = read_document(path)
-    unit = skeleton.meters_per_unit or document.meters_per_unit
-    size = (skeleton.size or 1.0) * unit
+    unit = unit_of(skeleton, 0.01).meters
     own = motion.positions() @ axes_for(skeleton.up or "y").T * unit  # metres, y up
+    size = max((skeleton.size or 1.0) * unit, float(np.ptp(own, axis=(0, 1)).max()))  # a body may be one point
     said, arrays = shown(sys.executable, "--in-ufbx", path, told)
     if arrays is None:
         return row | {"ufbx": said}
     found = {joint: at for at, joint in enumerate(said["names"])}
-    shared = [at for at, joint in enumerate(names) if joint in found]
-    row["names"] = len(shared) == len(names) - (names[0] not in found)
+    row["names"] = {name for name in names[1:] if not name.endswith(" scale")} <= found.keys()
+    twice = {joint for joint in names if names.count(joint) > 1 or said["names"].count(joint) > 1}
+    shared = [at for at, joint in enumerate(names) if joint in found and joint not in twice]
     row["rate"] = abs(said["rate"] / motion.fps - 1.0) < 1e-6
     row["takes"] = said["takes"]
     there = arrays["places"][:, [found[names[at]] for at in shared]] @ document.axes.T * document.meters_per_unit
@@ -246,7 +254,11 @@ def main() -> int:
             for number, motion in enumerate(load_motions(path)):
                 target = folder / f"{path.stem}_{number}.fbx"
                 began = time.perf_counter()
-                sy.save_motion(motion, target, force=True)
+                try:
+                    sy.save_motion(motion, target, force=True)
+                except SynoviaError as error:
+                    print(f"{path.name} {motion.name} cannot be written: {str(error)[-150:]}")
+                    continue
                 wrote = time.perf_counter() - began
                 line = compared(motion, target, f"{path.name} {motion.name}", args.blender, folder)
                 bad += tell(line | {"write": round(wrote, 2)})
@@ -256,7 +268,12 @@ def main() -> int:
             except SynoviaError as error:
                 print(f"{path.name} cannot be read: {str(error)[-150:]}")
                 continue
-            for motion in (wild(body), *load_motions(path)):
+            motions = [wild(body)]
+            try:
+                motions += load_motions(path)
+            except SynoviaError as error:
+                print(f"takes of {path.name} cannot be read: {str(error)[-150:]}")
+            for motion in motions:
                 target = folder / path.name
                 try:
                     sy.save_motion(motion, target, force=True)

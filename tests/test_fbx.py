@@ -16,7 +16,7 @@ from fbx_made import Record, ascii_of, binary_of, file_of, prop, worlds
 from rigs import roles_of, skeleton_of
 from synovia.errors import FileError, FormatError, MissingExtraError
 from synovia.io.fbx import read, unpack
-from synovia.io.load import load_motions
+from synovia.io.load import load_clips, load_motions
 from synovia.model import Kind
 from synovia.surface import surface_of
 
@@ -196,6 +196,29 @@ def test_what_is_left_out_is_said(tmp_path):
     assert any("lamp" in note for note in sy.load_motion(skeleton.source).notes)
 
 
+def test_a_mesh_that_an_animated_joint_carries_has_no_animation_of_its_own(tmp_path):
+    nodes, takes, _ = fbx_made.sample()
+    nodes |= {"hide": {"kind": "Mesh", "parent": "upper", "InheritType": 2}}
+    assert not sy.load_motion(written(tmp_path, file_of(nodes, takes))).notes
+
+
+def test_the_first_take_is_what_a_file_is_about(tmp_path):
+    nodes, takes, _ = fbx_made.sample()
+    assert load_clips(written(tmp_path, file_of(nodes, takes))).shown == 0
+    assert load_clips(written(tmp_path, file_of(nodes))).shown is None
+
+
+def test_a_model_without_takes_is_converted_at_rest(tmp_path):
+    nodes, _, _ = fbx_made.sample()
+    path = written(tmp_path, file_of(nodes))
+    ran = run("convert", path, tmp_path / "out.glb")
+    assert ran.code == 0, ran.err
+    skeleton, copy = sy.load_skeleton(path), sy.load_skeleton(tmp_path / "out.glb")
+    rows = [copy.index(name) for name in skeleton.joint_names]
+    np.testing.assert_allclose(copy.rest_pose().positions[rows], skeleton.rest_pose().positions, atol=1e-6)
+    assert "no motion" in run("convert", path, tmp_path / "out.bvh").err
+
+
 def test_without_bones_all_nodes_are_joints(tmp_path):
     nodes = {"base": {"kind": "Null"}, "box": {"kind": "Mesh", "parent": "base", "Lcl Translation": (1.0, 2.0, 3.0)}}
     keys = {("box", "Lcl Rotation", "Y"): ((0.0, 1.0), (0.0, 90.0))}
@@ -207,7 +230,7 @@ def test_a_take_that_would_fill_the_memory_is_left_out(tmp_path):
     nodes, _, _ = fbx_made.sample()
     keys = {("upper", "Lcl Rotation", "X"): ((0.0, 1e6), (0.0, 1.0))}
     path = written(tmp_path, file_of(nodes, {"long": [keys]}, span=(0.0, 1e6)))
-    with pytest.warns(UserWarning, match="'long' lasts 1e\\+06 s"):
+    with pytest.warns(UserWarning, match="'long' lasts 1,000,000 s"):
         sy.load_skeleton(path)
     with pytest.raises(FormatError, match="'long' lasts"):
         sy.load_motion(path)

@@ -1,6 +1,7 @@
 """FBX out: records, transforms of nodes, new files, and copies of files; read back by ufbx where it is installed."""
 
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +20,7 @@ from synovia.io.fbx.records import Record, Tree, read_tree, write_tree
 from synovia.io.fbx.takes import read_written_take
 from synovia.io.fbx.text import read_text_tree
 from synovia.io.fbx.write import _solved, _Target, write_fbx
+from synovia.model.anatomy.stature import stature_of
 
 # --- records --------------------------------------------------------------------------------------------------------
 
@@ -211,7 +213,7 @@ def body_with(**options):
         sy.Joint("knee", "slide", kind=sy.Kind.HINGE, rest=turned, axis=(1.0, 0.0, 0.0)),
         sy.Joint("tip", "knee", kind=sy.Kind.FIXED, rest=ahead, tip=True),
     ]
-    return sy.Skeleton(joints, name="body", **options)
+    return sy.Skeleton(joints, name="body", **{"meters_per_unit": 0.01, **options})
 
 
 def assert_shown(motion, path, *, unit, axes=None):
@@ -255,7 +257,7 @@ def test_new_file_keeps_axes_and_real_size(tmp_path, up):
 def test_new_file_has_one_root_rest_and_no_jumps(tmp_path):
     joints = [sy.Joint("a", kind=sy.Kind.BALL), sy.Joint("b", "a", kind=sy.Kind.BALL, rest=_at(0, 1, 0))]
     joints += [sy.Joint("root", kind=sy.Kind.BALL, rest=_at(3, 0, 0)), sy.Joint("c", "root", rest=_at(0, 1, 0))]
-    body = sy.Skeleton(joints, name="two")
+    body = sy.Skeleton(joints, name="two", meters_per_unit=0.01)
     turn = Rotation.from_euler("y", np.linspace(0, 400, 81)[:, None], degrees=True).as_quat()
     q = np.tile(body.rest_pose().q, (81, 1))
     q[:, body.q_slice("a")] = turn
@@ -291,6 +293,7 @@ def test_animated_scale_is_kept(tmp_path):
 
 def test_one_frame_and_long_names(tmp_path):
     body = sy.Skeleton([sy.Joint("Hüfte|ns:root", kind=sy.Kind.FREE), sy.Joint("x" * 200, 0, rest=_at(0, 1, 0))])
+    body = body.with_unit("cm")
     motion = sy.Motion(body, [body.rest_pose().q], 30.0, name="Ein Schritt/ä")
     sy.save_motion(motion, tmp_path / "one.fbx", verify=True)
     assert [node.name for node in read_nodes(read_document(tmp_path / "one.fbx"))] == list(body.joint_names)
@@ -298,7 +301,7 @@ def test_one_frame_and_long_names(tmp_path):
 
 
 def test_body_that_does_not_move_has_a_take_too(tmp_path):
-    body = sy.Skeleton([sy.Joint("post"), sy.Joint("top", "post", rest=_at(0, 1, 0))])
+    body = sy.Skeleton([sy.Joint("post"), sy.Joint("top", "post", rest=_at(0, 1, 0))], meters_per_unit=1.0)
     motion = sy.Motion(body, np.zeros((4, 0)), 30.0)
     sy.save_motion(motion, tmp_path / "still.fbx", verify=True)
     assert sy.verify_file(motion, tmp_path / "still.fbx").holds
@@ -319,12 +322,57 @@ def test_nothing_is_written_over_or_by_halves(tmp_path):
 @pytest.mark.parametrize("name", ["mixamo", "unreal"])
 def test_known_rigs_keep_names_and_roles(tmp_path, name):
     pytest.importorskip("ufbx")
-    body = rigs.skeleton_of(name)
+    body = rigs.skeleton_of(name).with_unit("cm")
     motion = moving(body)
     sy.save_motion(motion, tmp_path / "rig.fbx")
     back = sy.load_motion(tmp_path / "rig.fbx")
     assert sorted(back.skeleton.joint_names) == sorted(motion.skeleton.joint_names)
     assert back.skeleton.roles == motion.skeleton.roles
+
+
+def _humanoid(scale):
+    """Return the bundled humanoid in a file of a unit that it does not say."""
+    body = sy.bundled("humanoid")
+    joints = []
+    for joint in body.joints:
+        rest = joint.rest.copy()
+        rest[:3, 3] *= scale
+        joints.append(replace(joint, rest=rest))
+    return sy.Skeleton(joints, name="unknown", up="y")
+
+
+@pytest.mark.parametrize(
+    ("scale", "named"),
+    [(1.0, "m"), (95.0, "cm"), (1.0 / 0.0254, "in"), (0.45 / 0.0254, "5.64 cm"), (0.02, "")],
+)
+def test_humanoid_of_unknown_unit_becomes_as_tall_as_a_person(tmp_path, scale, named):
+    motion = moving(_humanoid(scale), frames=2)
+    for ending in (".fbx", ".glb"):
+        path = tmp_path / f"new{ending}"
+        with pytest.warns(UserWarning, match=f"taken as {named}.*so that the body is 1\\.[5-9]. m tall; unit="):
+            sy.save_motion(motion, path)
+        assert sy.verify_file(motion, path).holds
+    pytest.importorskip("ufbx")
+    tall = [stature_of(sy.load_skeleton(tmp_path / name)) for name in ("new.fbx", "new.glb")]
+    assert 1.5 < tall[0] < 2.0
+    assert tall[0] == pytest.approx(tall[1], rel=1e-6)
+
+
+def test_unit_can_be_given_and_other_bodies_keep_their_numbers(tmp_path):
+    motion = moving(_humanoid(1.0), frames=2)
+    sy.save_motion(motion, tmp_path / "given.fbx", unit="ft", verify=True)
+    assert sy.verify_file(motion, tmp_path / "given.fbx").holds
+    height = [node.translation for node in read_nodes(read_document(tmp_path / "given.fbx")) if node.name == "head"]
+    head = motion.skeleton.joints[motion.skeleton.index("head")].rest[:3, 3]
+    assert np.allclose(height[0], 30.48 * head)
+    body = sy.Skeleton([sy.Joint("post"), sy.Joint("top", "post", rest=_at(0, 1, 0))])
+    with pytest.warns(UserWarning, match=r"counts as cm; unit= \(--unit\)"):
+        sy.save_motion(sy.Motion(body, np.zeros((2, 0)), 30.0), tmp_path / "post.fbx")
+    with pytest.raises(InputError, match=r"unit is not that of the skeleton: expected cm, got 'in'"):
+        sy.save_motion(moving(body_with()), tmp_path / "no.fbx", unit="in")
+    with pytest.raises(InputError, match="one of m, cm, mm, in, ft"):
+        sy.save_motion(motion, tmp_path / "no.fbx", unit="yard")
+    assert not (tmp_path / "no.fbx").exists()
 
 
 # --- copies ---------------------------------------------------------------------------------------------------------
@@ -484,7 +532,7 @@ def test_retarget_writes_into_the_character(tmp_path, monkeypatch):
     from synovia.cli import main
 
     monkeypatch.chdir(tmp_path)
-    sy.save_motion(moving(rigs.skeleton_of("mixamo"), name="rest"), "hero.fbx")
+    sy.save_motion(moving(rigs.skeleton_of("mixamo"), name="rest"), "hero.fbx", unit="cm")
     walk = sy.bundled("humanoid").with_root("free")
     q = np.tile(walk.rest_pose().q, (20, 1))
     q[:, 2] = np.linspace(0.0, 0.3, 20)

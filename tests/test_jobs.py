@@ -152,6 +152,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "into": Case("--into character.glb", "character.glb", ".glb"),
         "roles": Case("--roles roles.toml", ending=".toml"),
         "verify": Case("--verify"),
+        "unit": Case("--unit m"),
     },
     "Retarget": {
         "loops": Case("--loops rod.toml"),
@@ -170,6 +171,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "feet": Case("--no-feet"),
         "idle_hands": Case("--idle-hands relaxed"),
         "verify": Case("--verify"),
+        "unit": Case("--unit m"),
         "world": Case("--world world.toml"),
     },
     "Edit": {
@@ -206,6 +208,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "clearance": Case("--clearance 0.01 --shapes"),
         "shapes": Case("--world world.toml --shapes", rest="edit {} --format {format}"),
         "verify": Case("--verify"),
+        "unit": Case("--unit m"),
     },
     "HoldFeet": {
         "loops": Case("--loops rod.toml"),
@@ -217,6 +220,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "up": Case("--up y"),
         "blend": Case("--blend 0.2"),
         "verify": Case("--verify"),
+        "unit": Case("--unit m"),
         "world": Case("--foot-lock --world world.toml"),
     },
     "Follow": {
@@ -242,6 +246,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "clearance": Case("--clearance 0.01", "track.toml", rest="animate arm7 --goals {} --format {format}"),
         "shapes": Case("--clearance 0.01 --shapes", "track.toml", rest="animate arm.urdf --goals {} --format {format}"),
         "verify": Case("--verify"),
+        "unit": Case("--unit m"),
     },
     "Fit": {
         "loops": Case("--loops rod.toml"),
@@ -260,6 +265,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "joints": Case("--joints left_hand,right_hand,left_foot,right_foot,head,hips"),
         "foot_lock": Case("--foot-lock"),
         "verify": Case("--verify"),
+        "unit": Case("--unit m"),
     },
     "Solve": {
         "goals": Case("--goals goals.toml"),

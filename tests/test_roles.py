@@ -628,3 +628,17 @@ def test_a_role_file_may_have_a_header(tmp_path, schema):
     path = tmp_path / "roles.toml"
     path.write_text(f'{schema}[roles]\nleft_hand = "joint7"\n', encoding="utf-8")
     assert with_roles_of(sy.bundled("arm7"), path).roles["left_hand"] == "joint7"
+
+
+def test_limbs_of_several_trees_are_no_body():
+    """Arms of one tree and legs of another, such as a robot's fingers beside those of a recording, have no roles."""
+    body = sy.bundled("humanoid")
+    names = {joint.name: f"j{row}" for row, joint in enumerate(body.joints)}
+    joints = [
+        dataclasses.replace(one, name=names[one.name], parent=names.get(one.parent), role=None) for one in body.joints
+    ]
+    assert "left_hand" in sy.Skeleton(joints, up="y").roles
+    legs = {names["left_upper_leg"], names["right_upper_leg"]}
+    parted = [dataclasses.replace(joint, parent="other") if joint.name in legs else joint for joint in joints]
+    other = sy.Joint("other", None, joints[0].kind, joints[0].rest)
+    assert not sy.Skeleton([other, *parted], up="y").roles

@@ -2,6 +2,8 @@
 
 import json
 import struct
+from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +14,9 @@ from synovia.io.gltf.vrm import bone_of
 from synovia.io.save import write_motion
 from synovia.model import Joint, Kind
 from synovia.model.anatomy.names import PERSON
-from synovia.model.geometry import quat_to_matrix, rigid
+from synovia.model.geometry import matrix_to_quat, quat_to_matrix, rigid
+
+WALK = Path(__file__).parent.parent / "examples" / "walk.bvh"
 
 
 def humanoid_clip(frames=5):
@@ -128,5 +132,42 @@ def test_what_is_missing_is_told(tmp_path):
     part = sy.Skeleton([*kept, tail], name="part", up="z")
     notes = write_motion(sy.Motion(part, [part.rest_pose().q, part.random_pose(2).q], 30.0), tmp_path / "a.vrma")
     assert notes[0] == "Bones that every VRM character has are missing: 'rightFoot'."
-    assert notes[1] == "The unit of the body is unknown, so its numbers count as metres."
-    assert notes[2] == "Joints without a role are not in the file: 'tail'."
+    assert notes[1] == "Joints without a role are not in the file: 'tail'."
+    assert "length unit: taken as " in notes[2]
+
+
+def test_a_body_that_lies_at_rest_stands_up(tmp_path, monkeypatch):
+    """Rest rotations say nothing: the pose is found from the clip, and joints stay where they are."""
+    from synovia.cli import main
+
+    walk = sy.load_motion(WALK)
+    rng = np.random.default_rng(3)
+    body, q, joints = walk.skeleton, np.array(walk.q), []
+    for row, joint in enumerate(body.joints):
+        at, rest = body.q_slice(row), joint.rest.copy()
+        if joint.kind is Kind.BALL:
+            turn = rng.normal(size=4)
+            rest[:3, :3] = quat_to_matrix(turn / np.linalg.norm(turn))
+            q[:, at] = matrix_to_quat(rest[:3, :3].T @ joint.rest[:3, :3] @ quat_to_matrix(q[:, at]))
+        joints.append(replace(joint, rest=rest, limit=None))
+    lying = sy.Motion(sy.Skeleton(joints, name="lying"), q, walk.fps, name="walk")
+    assert np.abs(lying.positions() - walk.positions()).max() < 1e-9
+    with pytest.raises(InputError, match="stand_at_rest"):
+        sy.save_motion(lying, tmp_path / "lying.vrma")
+    standing = sy.stand_at_rest(lying)
+    assert np.abs(standing.positions() - walk.positions()).max() < 1e-9
+    rest = standing.skeleton.rest_pose()
+    assert rest.position("head")[1] - rest.position("hips")[1] > 0.4
+    monkeypatch.chdir(tmp_path)
+    sy.save_motion(lying, "lying.npz")
+    assert main(["convert", "lying.npz", "lying.vrma", "--verify"]) == 0
+    seen = sy.load_motion("lying.vrma")
+    for one, other in (("hips", "left_foot"), ("left_hand", "right_hand"), ("head", "right_foot")):
+        own, there = (_apart(motion, one, other) for motion in (walk, seen))
+        np.testing.assert_allclose(own, there, atol=1e-5)
+
+
+def _apart(motion, one, other):
+    """Return the distance of two parts of the body over time."""
+    rows = [motion.skeleton.index(motion.skeleton.roles[role]) for role in (one, other)]
+    return np.linalg.norm(np.diff(motion.positions()[:, rows], axis=1)[:, 0], axis=-1)

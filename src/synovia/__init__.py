@@ -109,6 +109,7 @@ if TYPE_CHECKING:
         judge,
         read_map,
         retarget,
+        stand_at_rest,
         write_map,
     )
     from synovia.retargeting.hands import HandPinch, HandPose, LiveHand, RetargetedHand, retarget_hand
@@ -219,6 +220,7 @@ _HOMES = {
         "read_map",
         "retarget",
         "retarget_hand",
+        "stand_at_rest",
         "write_map",
     ),
     "synovia.retargeting.hands": ("HandPinch", "HandPose", "LiveHand", "RetargetedHand", "retarget_hand"),
@@ -396,6 +398,7 @@ __all__ = [
     "shape_fit",
     "solve",
     "solvers",
+    "stand_at_rest",
     "standing_goals",
     "targets_from",
     "to_qpos",

@@ -1,8 +1,9 @@
 """``learn_starts``: poses near many targets of a problem, so that solves without a start take few steps.
 
 Random poses are divided into the leaves of a tree by the targets that they meet, so that each leaf has as many of them
-as any other. Some poses of a leaf are then tried as starts for the targets of the others. The leaf keeps the few from
-which most of these are reached in few steps.
+as any other. Some poses of a leaf are then tried as starts for the targets of the others. Of an arm, a linear function
+of the target is fitted to the corrections that these solves make, and what it gives is tried again. The leaf keeps the
+few from which most targets are reached in few steps.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from synovia.facade import IK
 from synovia.goals import Goal
 from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.parallel import Batch, Packed, Progress, Workers, checked_threads, run_rows
-from synovia.ik.starts import Learnable, LearnedStarts
+from synovia.ik.starts import SLOPE, Learnable, LearnedStarts
 from synovia.ik.status import Status
 from synovia.kernels import layout
 from synovia.model import Skeleton
@@ -30,7 +31,7 @@ from synovia.solver import LevenbergMarquardt
 LEAF: Final = 32  # samples of a leaf
 CANDIDATES: Final = 12  # poses of a leaf that are tried on its targets
 KEPT: Final = 8  # most poses that a leaf keeps
-SAMPLES: Final = 2**19  # by default for an arm
+SAMPLES: Final = 2**18  # by default for an arm
 FEW_SAMPLES: Final = 2**15  # and for other bodies, whose solves take longer
 _LEAST: Final = 2 * LEAF
 _MOST: Final = 2**22
@@ -42,6 +43,8 @@ _UNTRIED: Final = 0.3  # worth of a pose that was not tried, and only fits where
 _STEPS: Final = 16  # most steps of a try
 _FAILURE: Final = 3.0  # cost of a target that is missed, which costs an attempt
 _AT_ONCE: Final = 2**17  # tries
+_SHORT: Final = 5  # most steps of the tries whose corrections are fitted; longer ones end elsewhere
+_RIDGE: Final = 1e-6  # keeps the fit of few targets, or of targets along a line, from growing
 
 
 class _Samples(NamedTuple):
@@ -76,7 +79,7 @@ def learn_starts(
         skeleton: The skeleton.
         goals: One to four goals: ``PositionGoal``, ``RotationGoal`` or ``PoseGoal``. Their targets are not used.
         samples: Number of random poses, rounded down to a power of two; more of them need more memory and leave fewer
-            steps. By default 524,288 for an arm (1 to 3 MB, ten to twenty seconds), and 32,768 for other bodies.
+            steps. By default 262,144 for an arm (1 to 4 MB, ten to twenty seconds), and 32,768 for other bodies.
         seed: Seed of the random poses; the same seed gives the same starts.
         threads: Number of threads; all cores by default.
         progress: Called with (leaves done, all).
@@ -106,7 +109,8 @@ def learn_starts(
     drawn = learning.sample(count, seed)
     order, features, borders = divide(drawn.features, count // LEAF)
     counts, rows = learning.choose(drawn, order, progress)
-    return LearnedStarts(problem, features, borders, counts, rows)
+    poses, slopes = np.split(rows, [problem.width], axis=1)
+    return LearnedStarts(problem, features, borders, counts, poses.astype(np.float32), slopes.astype(SLOPE))
 
 
 def divide(features: Array, leaves: int) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float32]]:
@@ -191,32 +195,43 @@ class _Learning:
 
     def choose(
         self, drawn: _Samples, order: NDArray[np.intp], progress: Progress | None
-    ) -> tuple[NDArray[np.uint8], NDArray[np.float32]]:
-        """Return the number of proposals of each leaf, and those of all leaves, as float32."""
+    ) -> tuple[NDArray[np.uint8], Array]:
+        """Return the number of proposals of each leaf, and those of all leaves."""
         leaves = len(order)
         counts, rows = np.zeros(leaves, np.uint8), list[Array]()
         chunk = max(1, _AT_ONCE // (CANDIDATES * LEAF))
         for first in range(0, leaves, chunk):
             part = order[first : first + chunk]
-            fits = self._fits(drawn.proposals[part])
-            kept = best_of(self._worth(drawn, part), fits)
+            proposals = np.zeros((*part.shape, self._problem.width + self._problem.slopes))
+            proposals[..., : self._problem.width] = drawn.proposals[part]
+            fits = self._fits(proposals)
+            worth, corrections = self._try(drawn, part, proposals)
+            if self._problem.slopes:
+                proposals = self._followed(drawn.features[part], proposals, corrections)
+                again, _ = self._try(drawn, part, proposals)
+                lost = np.isnan(again) & np.isfinite(worth)  # the correction leads out of the limits
+                worth = np.where(lost, 0.0, np.where(np.isnan(worth), np.nan, again))
+            kept = best_of(worth, fits)
             leaf, k = np.nonzero(kept >= 0)
             counts[first : first + chunk] = (kept >= 0).sum(axis=1)
-            rows.append(drawn.proposals[part[leaf, kept[leaf, k]]])
+            rows.append(proposals[leaf, kept[leaf, k]])
             if progress is not None:
                 progress(min(first + chunk, leaves), leaves)
-        return counts, np.concatenate(rows).astype(np.float32)
+        return counts, np.concatenate(rows)
 
-    def _worth(self, drawn: _Samples, part: NDArray[np.intp]) -> Array:
-        """Return what each pose of a leaf is worth as a start for the target of each other one.
+    def _try(self, drawn: _Samples, part: NDArray[np.intp], proposals: Array) -> tuple[Array, Array]:
+        """Solve for the target of each pose of a leaf from each proposal of the leaf.
 
         Args:
             drawn: All samples.
             part: Samples of some leaves, (n, LEAF).
+            proposals: Proposals of these leaves, (n, LEAF, numbers); the first CANDIDATES of each leaf are tried.
 
         Returns:
-            (n, LEAF, LEAF), by pose and target: 1 less the cost of the steps where the target is reached, -FAILURE
-            where it is missed, and NaN where it was not tried, or the pose does not fit or is that of the target.
+            (n, LEAF, LEAF), by proposal and target, what it is worth as a start: 1 less the cost of the steps where the
+            target is reached, -FAILURE where it is missed, and NaN where it was not tried, or the proposal does not fit
+            or is that of the target. And (n, CANDIDATES, LEAF, variables) how the solve changed the values of an arm;
+            NaN where it did not end nearby.
         """
         from synovia.kernels.proposals.propose import place_proposals
 
@@ -224,22 +239,52 @@ class _Learning:
         every = np.arange(n)[:, None, None], np.arange(CANDIDATES)[None, :, None], np.arange(LEAF)[None, None]
         leaf, pose, target = (one.ravel() for one in np.broadcast_arrays(*every))
         starts = np.repeat(self._ik.rest, len(leaf), axis=0)
-        fits = np.empty(len(leaf))
+        rooms = np.empty(len(leaf))
         targets = drawn.targets[part[leaf, target]]
-        place_proposals(self._ints, self._ik.floats, targets, drawn.proposals[part[leaf, pose]], starts, fits)
+        place_proposals(self._ints, self._ik.floats, targets, proposals[leaf, pose], starts, rooms)
         self._ik.skeleton.follow(starts)
-        at = np.flatnonzero((fits > 0.0) & (pose != target))
+        at = np.flatnonzero((rooms >= 0.0) & (pose != target))
         out = self._solve(targets[at], starts[at])
-        reached = out[:, layout.STATUS] == Status.REACHED
+        reached, steps = out[:, layout.STATUS] == Status.REACHED, out[:, layout.STEPS]
         worth = np.full((n, LEAF, LEAF), np.nan)
-        worth[leaf[at], pose[at], target[at]] = np.where(reached, 1.0 - _STEP_COST * out[:, layout.STEPS], -_FAILURE)
-        return worth
+        worth[leaf[at], pose[at], target[at]] = np.where(reached, 1.0 - _STEP_COST * steps, -_FAILURE)
+        columns = self._problem.variables[:, layout.BLOCK_Q] if self._problem.slopes else np.empty(0, np.intp)
+        corrections = np.full((n, CANDIDATES, LEAF, len(columns)), np.nan)
+        near = np.flatnonzero(reached & (steps <= _SHORT))
+        some = at[near]
+        corrections[leaf[some], pose[some], target[some]] = (
+            out[near][:, self._ik.places][:, columns] - starts[some][:, columns]
+        )
+        return worth, corrections
+
+    def _followed(self, features: Array, proposals: Array, corrections: Array) -> Array:
+        """Return the proposals with slopes: the linear functions of the features nearest to these corrections.
+
+        Args:
+            features: Of the targets of some leaves, (n, LEAF, features).
+            proposals: Without slopes, (n, LEAF, numbers); those that were not tried keep their poses.
+            corrections: As ``_try`` returns them.
+        """
+        middle = features.mean(axis=1)
+        own = np.arange(CANDIDATES)
+        corrections[:, own, own] = 0.0  # a pose is right for its own target
+        used = np.isfinite(corrections[..., 0]).astype(np.float64)
+        inputs = np.concatenate([features - middle[:, None], np.ones((*features.shape[:2], 1))], axis=2)
+        square: Array = np.einsum("nta,nct,ntb->ncab", inputs, used, inputs) + _RIDGE * np.eye(inputs.shape[2])
+        right: Array = np.einsum("nta,nctk->ncak", inputs, np.nan_to_num(corrections))
+        fitted = np.asarray(np.linalg.solve(square, right), np.float64)
+        slopes = np.swapaxes(fitted[:, :, :-1], 2, 3).astype(SLOPE).astype(np.float64)
+        out = proposals.copy()
+        values = slice(layout.PROPOSED_Q, self._problem.width)
+        out[:, :CANDIDATES, values] += fitted[:, :, -1] - np.einsum("nckf,nf->nck", slopes, middle)
+        out[:, :CANDIDATES, self._problem.width :] = slopes.reshape(*slopes.shape[:2], -1)
+        return out
 
     def _fits(self, proposals: Array) -> NDArray[np.bool_]:
         """Return which turns of the targets about the first and the last axis each pose fits, (n, poses, turns).
 
         Args:
-            proposals: (n, poses, numbers).
+            proposals: (n, poses, numbers), without slopes.
         """
         from synovia.kernels.proposals.propose import ROOMY
 
@@ -251,7 +296,7 @@ class _Learning:
         u, v = x[:, :1], y[:, :1]  # twists are counted from the first pose
         twist = np.arctan2((y * u - x * v).sum(axis=2), (x * u + y * v).sum(axis=2))
         for bit, k, value, turns in (
-            (layout.FREE_TURN, 0, proposals[..., layout.SEEN_TURN], share),
+            (layout.FREE_TURN, 0, proposals[..., layout.PROPOSED_Q], share),
             (layout.FREE_TWIST, -1, twist, share * _GOLDEN),
         ):
             low, high = (one.limits[k, [layout.LOWER, layout.UPPER]] + (ROOMY, -ROOMY)).tolist()

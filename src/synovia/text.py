@@ -21,7 +21,7 @@ _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART
 _BITS: Final = 10_000  # of a whole number; Python prints up to 4300 digits
 _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
 _LISTED: Final = 4  # names that one note lists
-_UNITS: Final = {1.0: "m", 0.01: "cm", 0.001: "mm", 0.0254: "in"}
+UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}  # metres
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
 
@@ -47,7 +47,7 @@ def unit_name(meters_per_unit: float | None) -> str:
     """Return the name of a length unit, ``unit`` if it is unknown."""
     if meters_per_unit is None:
         return "unit"
-    return _UNITS.get(meters_per_unit, f"{meters_per_unit:g} m")
+    return next((name for name, size in UNITS.items() if size == meters_per_unit), f"{meters_per_unit:g} m")
 
 
 def printable(name: str) -> str:

@@ -137,6 +137,41 @@ def test_other_numbers_of_fingers_and_segments(grasp: sy.Motion) -> None:
     assert not [one for one in fewer.findings if one.cause == "fingers"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["index", "mitten"])
+def test_mittens_follow_the_middle_of_the_fingers(grasp: sy.Motion, name: str) -> None:
+    """One chain beside a thumb stands for four fingers, whatever its name; back again, all four follow it."""
+
+    def renamed(joint: str | None) -> str | None:
+        return None if joint is None else joint.replace("_middle_", f"_{name}_")
+
+    full = character(without=("_index_", "_ring_", "_little_"))
+    joints = [
+        dataclasses.replace(joint, name=renamed(joint.name), parent=renamed(joint.parent), role=None)
+        for joint in full.joints
+    ]
+    body = sy.Skeleton(joints, name="mittens", meters_per_unit=1.0, up="y", forward="z")
+    hand = sy.hand_of(body, "right")
+    assert [finger.joints[0] for finger in hand.fingers] == ["right_thumb_1", f"right_{name}_1"]
+    assert any("a mitten" in note for note in hand.notes)
+    q = np.array(grasp.q)
+    for finger in ("ring", "little"):  # these stay open
+        for k in (1, 2, 3):
+            at = grasp.skeleton.q_slice(f"right_{finger}_{k}")
+            q[:, at] = grasp.q[0, at]
+    half = sy.Motion(grasp.skeleton, q, 30.0)
+    fitted = sy.fit_keypoints(landmarks(half, "right"), body=body, preset="hand", side="right", fps=30.0)
+    fist, *halves = (
+        np.degrees(sy.Rotation.from_quat(clip.q[30, clip.skeleton.q_slice(f"right_{name}_2")]).magnitude())
+        for clip in (sy.retarget(grasp, body).motion, sy.retarget(half, body).motion, fitted)
+    )
+    assert fist > 70.0
+    for one in halves:
+        assert 0.4 * fist < one < 0.65 * fist
+    back = sy.retarget(sy.retarget(grasp, body).motion, character())
+    assert off(directions(grasp, "right")["ring"], directions(back.motion, "right")["ring"]) < 15.0
+
+
 def test_bones_in_the_palm_and_ends_without_marks(grasp: sy.Motion) -> None:
     """Metacarpals stay, and fingers without a mark of their tips follow with the bones that they show."""
     joints = []
@@ -239,6 +274,30 @@ def test_fingers_are_fitted_to_21_points(grasp: sy.Motion, side: str) -> None:
         for finger in FINGERS[1:]:
             bends = np.cross(ways[finger][:, :-1], ways[finger][:, 1:])[..., 0]
             assert np.degrees(np.arcsin(bends.min())) > -8.0
+
+
+@pytest.mark.slow
+def test_short_clips_and_points_that_come_and_go(grasp: sy.Motion) -> None:
+    """Six frames are enough; no frame has to show the whole palm, and no bone has to show both ends at once."""
+    clip = sy.retarget(grasp, character()).motion
+    short = sy.Motion(clip.skeleton, clip.q[20:26], 30.0)
+    fitted = sy.fit_keypoints(landmarks(short, "right", 0.002), body=character(), preset="hand", side="right", fps=30.0)
+    errors, steps = finger_errors(short, fitted, "right")
+    assert np.median(errors) < 5.5
+    assert steps.max() < 20.0
+    part = sy.Motion(clip.skeleton, clip.q[:20], 30.0)
+    points = landmarks(part, "right", 0.0005)
+    hidden = np.random.default_rng(2).random(points.shape[:2]) < 0.4
+    hidden[np.arange(20), np.array([0, 5, 9, 13, 17])[np.arange(20) % 5]] = True
+    hidden[::2, 7] = hidden[1::2, 8] = True  # the last bone of the index finger
+    points[hidden] = np.nan
+    fitted = sy.fit_keypoints(points, body=character(), preset="hand", side="right", fps=30.0)
+    errors, steps = finger_errors(part, fitted, "right")
+    assert np.median(errors) < 5.0
+    assert steps.max() < 20.0
+    points[:, 0] = np.nan
+    with pytest.raises(sy.InputError, match="the palm of a hand is never seen"):
+        sy.fit_keypoints(points, body=character(), preset="hand", side="right", fps=30.0)
 
 
 @pytest.mark.slow

@@ -103,6 +103,23 @@ def test_what_is_no_hand() -> None:
         sy.hand_of(sy.bundled("humanoid_hands"), "middle")
 
 
+def test_a_side_that_nothing_tells_can_be_set() -> None:
+    """Joints that turn as far to both sides tell neither how fingers bend nor the side; ``side`` tells both."""
+    body = robot_hand(left=False, fingers=5, base=np.eye(4), order=[0, 1, 2, 3, 4])
+    joints = [
+        sy.Joint(j.name, j.parent, kind=j.kind, rest=j.rest, axis=j.axis,
+                 limit=None if j.limit is None else sy.Interval(-1.5, 1.5))
+        for j in body.joints
+    ]  # fmt: skip
+    doubtful = sy.Skeleton(joints, name="machine")
+    assert sy.hand_of(doubtful).side is None
+    assert any("side= tells it" in note for note in sy.hand_of(doubtful).notes)
+    for side, way in (("right", 1.0), ("left", -1.0)):
+        hand = sy.hand_of(doubtful, side)
+        assert hand.side == side
+        assert hand.frame[2, 2] * way > 0.9
+
+
 def test_a_gripper_says_what_is_chosen() -> None:
     """Two alike fingers: the first counts as the thumb, and the hand has no side."""
     slides = [sy.Joint("a", rest=np.eye(4))]

@@ -9,6 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import synovia as sy
+from synovia.draw.scene import bones_of
 
 Array = NDArray[np.float64]
 TIPS = {"thumb": 4, "index": 8, "middle": 12, "ring": 16, "little": 20}
@@ -111,6 +112,26 @@ def test_gaps_are_filled_and_told(body: sy.Skeleton) -> None:
     assert np.isfinite(long.motion.q).all()
 
 
+def test_a_hidden_finger_goes_along_with_a_hand_that_turns(body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(curling(body, "right"), "right")
+    turns = sy.Rotation.from_rotvec(np.linspace(0.0, 12.0, len(points))[:, None] * (0.6, 0.0, 0.8)).as_matrix()
+    moved = np.einsum("tij,tkj->tki", turns, points) + np.linspace(0.0, 2.0, len(points))[:, None, None]
+    points[10:18, 5:9] = moved[10:18, 5:9] = np.nan
+    still, turning = (sy.retarget_hand(given, body, fps=30, side="right") for given in (points, moved))
+    np.testing.assert_allclose(turning.tips, still.tips, atol=1e-6 * still.reach)
+
+
+def test_a_finger_that_was_never_recorded_stays_at_rest(body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(curling(body, "right"), "right")
+    whole = sy.retarget_hand(points, body, fps=30, side="right")
+    points[:, 17:] = np.nan
+    answer = sy.retarget_hand(points, body, fps=30, side="right")
+    assert answer.fingers == ("thumb", "index", "middle", "ring")
+    assert any("not recorded, so at rest: 'little'" in note for note in answer.notes)
+    assert np.abs(answer.tips - whole.tips[:, :4]).max() < 0.1 * whole.reach
+    assert np.isfinite(answer.beside().positions()).all()
+
+
 def test_confidence_of_zero_counts_as_not_seen(body: sy.Skeleton) -> None:
     points = sy.hand_landmarks(curling(body, "right"), "right")
     wild, confidence = points.copy(), np.ones(points.shape[:2])
@@ -139,6 +160,7 @@ def test_what_cannot_be_used_is_told(body: sy.Skeleton) -> None:
         ({"velocity": {"right_index_9": 1.0}}, "right_index_9"),
         ({"frame": "given", "side": "left"}, "source_side="),
         ({"points": np.full((3, 21, 3), np.nan)}, "points"),
+        ({"points": [["thumb"]]}, "points"),
     ]
     for given, text in wrong:
         arguments = {"points": points, "fps": 30, "side": "right"} | given
@@ -154,6 +176,43 @@ def test_velocities_by_joint_leave_the_usual_one_to_others(body: sy.Skeleton) ->
     steps = np.abs(np.diff(answer.motion.q, axis=0)) * 30.0
     assert steps[:, body.q_slice("right_index_2")].max() <= 1.0 + 1e-6
     assert steps.max() <= 15.0 + 1e-6
+
+
+def gripper(*, narrow: float = 0.0) -> sy.Skeleton:
+    """Return two fingers on slides, whose tips are from ``narrow`` to 80 mm + ``narrow`` apart."""
+    joints = [sy.Joint("base")]
+    for name, side in (("a", 1.0), ("b", -1.0)):
+        rest, tip = np.eye(4), np.eye(4)
+        rest[:3, 3], tip[:3, 3] = (side * (0.04 + 0.5 * narrow), 0.06, 0.0), (0.0, 0.05, 0.0)
+        limit, axis = sy.Interval(0.0, 0.04), np.array((-side, 0.0, 0.0))
+        joints += [
+            sy.Joint(name, "base", kind=sy.Kind.SLIDE, rest=rest, axis=axis, limit=limit),
+            sy.Joint(f"{name}_tip", name, rest=tip),
+        ]
+    return sy.Skeleton(joints, name="gripper", meters_per_unit=1.0)
+
+
+@pytest.mark.parametrize("narrow", [0.0, 0.01])
+def test_a_gripper_opens_as_far_as_the_fingers(body: sy.Skeleton, narrow: float) -> None:
+    """Its width is that of thumb and index finger, also where its tips stay apart when it is closed."""
+    points, hand = pinching(body), gripper(narrow=narrow)
+    apart = np.linalg.norm(points[:, 8] - points[:, 4], axis=1)
+    answer = sy.retarget_hand(points, hand, fps=30)
+    live = sy.LiveHand(hand, rate=30)
+    poses = [live.step(frame) for frame in points]
+    for q in (answer.motion.q, np.array([pose.q for pose in poses])):
+        places = sy.Motion(hand, q, 30.0).positions()
+        widths = np.linalg.norm(places[:, hand.index("a_tip")] - places[:, hand.index("b_tip")], axis=1)
+        want = np.clip(answer.scale * apart, narrow, 0.08 + narrow)
+        np.testing.assert_allclose(widths[[0, -1]], want[[0, -1]], atol=2e-3)
+        assert widths[30] < narrow + 1e-4
+    assert answer.verdict == "good", answer.report()
+    assert answer.pinches[0].distance < 1e-4
+    assert poses[30].status.name == "REACHED"
+    half = sy.retarget_hand(points, hand, fps=30, scale=0.5 * answer.scale)
+    assert np.linalg.norm(half.tips[0, 1] - half.tips[0, 0]) < 0.6 * np.linalg.norm(
+        answer.tips[0, 1] - answer.tips[0, 0]
+    )
 
 
 def test_one_frame_is_a_clip(body: sy.Skeleton) -> None:
@@ -288,3 +347,5 @@ def test_points_are_shown_beside_the_hand(body: sy.Skeleton) -> None:
     moved = places - answer.landmarks
     np.testing.assert_allclose(moved, np.broadcast_to(moved[0, 0], moved.shape), atol=1e-9)
     assert np.linalg.norm(moved[0, 0]) > answer.reach
+    lines = set(bones_of(shown.skeleton))  # drawn are those with a length
+    assert all(row in lines and shown.skeleton.lengths[row] > 0 for row in range(len(body) + 1, len(shown.skeleton)))

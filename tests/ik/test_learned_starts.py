@@ -126,7 +126,7 @@ def test_saved_starts_are_the_same(starts, targets, tmp_path):
         (ARM, sy.PoseGoal("tool", offset=(0.0, 0.0, 0.1)), "place of 'pose of tool'"),
         (ARM.with_limits({"joint3": (-1.0, 1.0)}), GOAL, "limits of 'joint3'"),
         (BODY, HANDS, "goals differ"),
-        (ARM.with_limits({"joint4": (-1.0, -1.0)}), GOAL, "limits of 'joint4'|joints that may move"),
+        (ARM.with_limits({"joint4": (-1.0, -1.0)}), GOAL, "limits of 'joint4'|'joint4' does not move"),
     ],
 )
 def test_other_problems_are_refused(starts, skeleton, goals, said):

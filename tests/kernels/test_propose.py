@@ -42,11 +42,19 @@ def described(skeleton, goals, q):
     return ik, problem, ints, targets, out
 
 
-def placed(ik, problem, ints, targets, out):
-    """Return the poses of proposals at targets, and which fit."""
-    starts, fits = np.repeat(ik.rest, len(targets), axis=0), np.empty(len(targets))
-    place_proposals(ints, ik.floats, targets, np.ascontiguousarray(out[:, : problem.width]), starts, fits)
-    return starts, fits
+def placed(ik, problem, ints, targets, out, slopes=0.0):
+    """Return the poses of proposals at targets, and how far they are within limits.
+
+    Args:
+        ik, problem, ints, targets, out: As ``described`` returns them.
+        slopes: Of the joints over the features.
+    """
+    rows = np.zeros((len(targets), problem.width + problem.slopes))
+    rows[:, : problem.width] = out[:, : problem.width]
+    rows[:, problem.width :] = slopes
+    starts, rooms = np.repeat(ik.rest, len(targets), axis=0), np.empty(len(targets))
+    place_proposals(ints, ik.floats, targets, rows, starts, rooms)
+    return starts, rooms
 
 
 def turn(axis, angle):
@@ -88,8 +96,8 @@ def test_turned_targets_are_reached_by_the_placed_pose(about_base, about_tip, se
     from_last = np.linalg.inv(last) @ pose.transform("tip")
     moved = moved @ np.linalg.inv(from_last) @ turn(axis[1], about_tip) @ from_last
     targets[0, 0, :16] = moved.ravel()
-    starts, fits = placed(ik, problem, ints, targets, out)
-    assert fits.all()
+    starts, rooms = placed(ik, problem, ints, targets, out)
+    assert (rooms >= 0.0).all()
     reached = sy.Pose(arm, starts[0]).transform("tip")
     assert np.abs(reached - moved).max() < COARSE
     assert np.abs(starts[0][1:3] - pose.q[1:3]).max() < 1e-12
@@ -101,7 +109,8 @@ def test_a_pose_is_placed_at_its_own_target(name):
     goals = sy.PoseGoal("tool") if name == "arm7" else [sy.PositionGoal("left_hand"), sy.PoseGoal("right_hand")]
     q = np.stack([skeleton.random_pose(k).q for k in range(20)])
     ik, problem, ints, targets, out = described(skeleton, goals, q)
-    starts, fits = placed(ik, problem, ints, targets, out)
+    starts, rooms = placed(ik, problem, ints, targets, out)
+    fits = rooms >= 0.0
     moved = ik.reduced.variables[:, layout.BLOCK_Q]
     for b in np.flatnonzero(fits > 0.0).tolist():
         for goal in ik.goals:
@@ -120,12 +129,32 @@ def test_poses_beyond_the_limits_of_the_first_joint_do_not_fit():
     pose = sy.Pose(arm, [0.0, 0.4, 0.5, 0.6])
     ik, problem, ints, targets, out = described(arm, sy.PoseGoal("tip"), pose.q[None].copy())
     base = pose.transform("j0")
-    for angle, fit in ((0.8, 1.0), (2.0, 0.0), (-0.8, 1.0), (3.0, 0.0)):
+    for angle, fits in ((0.8, True), (2.0, False), (-0.8, True), (3.0, False)):
         at_base = np.eye(4)
         at_base[:3, 3] = base[:3, 3]
         turned = at_base @ turn((0.0, 0.6, 0.8), angle) @ np.linalg.inv(at_base) @ pose.transform("tip")
         targets[0, 0, :16] = turned.ravel()
-        assert placed(ik, problem, ints, targets, out)[1][0] == fit
+        assert (placed(ik, problem, ints, targets, out)[1][0] >= 0.0) == fits
+
+
+def test_joints_follow_the_features_and_keep_their_limits():
+    arm = arm_without_limits().with_limits({"j1": (-1.0, 1.0)})
+    pose = sy.Pose(arm, [0.1, 0.4, 0.5, 0.6])
+    ik, problem, ints, targets, out = described(arm, sy.PoseGoal("tip"), pose.q[None].copy())
+    slopes = np.random.default_rng(3).normal(size=(4, problem.features))
+    moves = slopes @ out[0, -problem.features :]
+    share = 0.3 / np.abs(moves).max()
+    starts, rooms = placed(ik, problem, ints, targets, out, share * slopes.ravel())
+    assert np.abs(starts[0] - pose.q - share * moves).max() < COARSE
+    assert abs(rooms[0] - min(1.0 - starts[0][1], 1.0 + starts[0][1])) < 1e-12
+    slopes[0], slopes[2:] = 0.0, 0.0
+    slopes[1] *= 0.7 / (slopes[1] @ out[0, -problem.features :])  # to 1.1, a little beyond the limit
+    starts, rooms = placed(ik, problem, ints, targets, out, slopes.ravel())
+    assert starts[0][1] == 1.0
+    assert abs(rooms[0] + 0.1) < 1e-12
+    starts, rooms = placed(ik, problem, ints, targets, out, 2.0 * slopes.ravel())  # too far: nothing is written
+    assert np.array_equal(starts[0], ik.rest[0])
+    assert rooms[0] < -0.5
 
 
 @pytest.mark.parametrize(("y", "x"), [(0.0, 0.0), (1.0, 0.0), (-1.0, 0.0), (0.0, -2.0), (1.0, 1.0), (-3.0, -3.0)])

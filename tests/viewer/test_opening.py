@@ -25,6 +25,7 @@ from synovia.viewer.editing.first_goals import first_goals
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.standin import limb_of
 from synovia.viewer.editing.worker import Background, Worker
+from synovia.viewer.page.control import Message
 from synovia.viewer.page.page import _compiling_note
 from synovia.viewer.panel.open import Open
 from synovia.viewer.serving.recent import note_recent, recent
@@ -201,3 +202,9 @@ def test_a_clip_of_another_body_is_carried_over_with_a_note() -> None:
     assert len(session.animation.play.motion) == len(sy.load_motion(examples / "walk.bvh"))
     own = live.opening(examples / "walk.bvh", live.Start(clip=examples / "walk.bvh"))
     assert not any("carried over" in note for note in own.notes)
+
+
+def test_messages_call_sent_files_by_their_names(tmp_path: Path) -> None:
+    message = Message(lambda _: None, tmp_path)
+    message.show(f"{tmp_path / 'tmp12' / 'hero.fbx'}: is not an FBX file")
+    assert message.text == "hero.fbx: is not an FBX file"

@@ -254,7 +254,7 @@ def model_text(
         frames = counted(len(motion), "frame")
         line = f"{printable(motion.name)}: {frames} at {motion.fps:.4g} fps, {motion.duration:.4g} s"
         if place == clips.shown and len(clips.motions) > 1:
-            line += style("  written by Synovia, the default", dim=True)
+            line += style("  the default", dim=True)
         lines.append(line + "".join(style(f"  {note}", fg="yellow") for note in find_ends(motion).notes))
         own = [note for note in motion.notes if note not in skeleton.notes]
         lines += [style(f"  {printable(note)}", fg="yellow") for note in own]

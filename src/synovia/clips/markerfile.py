@@ -16,8 +16,9 @@ import numpy as np
 from synovia.errors import FormatError
 from synovia.io.base import most_numbers, optional_package, read_bytes, read_text
 from synovia.model.geometry import Array
+from synovia.text import UNITS
 
-METERS: Final = {"m": 1.0, "meters": 1.0, "metres": 1.0, "dm": 0.1, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
+METERS: Final = {**UNITS, "meters": 1.0, "metres": 1.0, "dm": 0.1}
 DERIVED: Final = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")  # results that C3D files keep among the points
 
 LONGEST_READ: Final = 300.0  # seconds; on POSIX, the processor time is limited by the size of the file before that

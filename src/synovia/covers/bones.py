@@ -4,8 +4,7 @@ A link of another body whose joints are all in one point has no bone, as in many
 there and has the centre of mass in its middle.
 
 Thickness is that of the circle with the mean circumference in the survey, as a part of the stature, the mean of the
-shares of men and women. A body with legs has the stature of an adult whose legs are as long: from hip (trochanterion)
-to ankle (lateral malleolus) they are 0.476 of it.
+shares of men and women.
 
 References:
     C. Gordon et al., *2012 Anthropometric Survey of U.S. Army Personnel: Methods and Summary Statistics*, Natick
@@ -20,10 +19,10 @@ import numpy as np
 
 from synovia.model import Skeleton
 from synovia.model.anatomy.names import FINGERS, SIDES
+from synovia.model.anatomy.stature import stature_of
 from synovia.model.geometry import Array
 from synovia.model.shapes.solids import Capsule, Solid, Sphere
 
-_LEG: Final = 0.476  # from hip to ankle, as a part of the stature
 _RADII: Final = {  # by role, without its side, as a part of the stature, with the circumference that it comes from
     "hips": 0.0961,  # buttock
     "spine": 0.0847,  # waist
@@ -74,18 +73,6 @@ def bone_capsules(skeleton: Skeleton) -> dict[int, list[Solid]]:
         if shapes:
             found[row] = shapes
     return found
-
-
-def stature_of(skeleton: Skeleton) -> float:
-    """Return the height of an adult whose legs are as long as those of a body at rest; 0 if it has none."""
-    rows, lengths = skeleton.role_rows, list[float]()
-    places = skeleton.rest_pose().positions
-    for side in SIDES:
-        parts = [f"{side}_{part}" for part in ("upper_leg", "lower_leg", "foot")]
-        if all(part in rows for part in parts):
-            hip, knee, ankle = (places[rows[part]] for part in parts)
-            lengths.append(float(np.linalg.norm(knee - hip) + np.linalg.norm(ankle - knee)))
-    return sum(lengths) / len(lengths) / _LEG if lengths else 0.0
 
 
 def _onward(skeleton: Skeleton, row: int) -> Array:

@@ -254,10 +254,11 @@ def build_scene(
 def bones_of(skeleton: Skeleton) -> list[int]:
     """Return the rows whose bone (from parent to joint) is drawn.
 
-    A free joint has no bone, unless it is the only child of a ball (such as toes that a clip translates), or most
-    joints are free, as in files that store a position for every joint. A character has bones only below its hips, if
-    the file names them, else below the joint that carries all parts of the body: those above, such as an armature at
-    the origin, place it in the world.
+    A free joint has no bone, unless it is the only child of a ball (such as toes that a clip translates) or the child
+    of a free joint (such as points of a recording), or most joints are free, as in files that store a position for
+    every joint. A character has bones only below its hips, if the file names them, else below the joint that carries
+    all parts of the body: those above, such as an armature at the origin, place it in the world. What hangs on another
+    root, such as an object beside it, has all its bones.
     """
     joints = skeleton.joints
     hips = next((row for row, joint in enumerate(joints) if joint.role == "hips"), None)
@@ -269,12 +270,16 @@ def bones_of(skeleton: Skeleton) -> list[int]:
             hips = skeleton.role_rows["hips"]
         lines = [ancestors(skeleton.parents, row) for row in skeleton.role_rows.values()]
         placing = set(lines[0]).intersection(*lines)
-    inside = [hips in (None, row) for row in range(len(skeleton))]
+    roots: list[int] = []
+    for row, parent in enumerate(skeleton.parents):
+        roots.append(row if parent < 0 else roots[parent])
+    inside = [hips in (None, row) or roots[row] != roots[hips] for row in range(len(skeleton))]
     rows: list[int] = []
     for row, parent in enumerate(skeleton.parents):
         free = joints[row].kind is Kind.FREE and not all_free
-        if free and parent >= 0 and joints[parent].kind is Kind.BALL and len(skeleton.children[parent]) == 1:
-            free = False
+        if free and parent >= 0:
+            above = joints[parent].kind
+            free = above is not Kind.FREE and not (above is Kind.BALL and len(skeleton.children[parent]) == 1)
         if parent >= 0 and inside[parent] and not free:
             inside[row] = True
             if row not in placing:

@@ -23,7 +23,7 @@ from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, UnknownNameError, restated
 from synovia.io.base import Format, as_path, read_text, write_text
 from synovia.io.load import endings, formats
-from synovia.io.save import lost_loops, source_of
+from synovia.io.save import is_of, lost_loops, skin_of, source_of
 from synovia.io.verify import FileCheck, check_places
 from synovia.model import Pose, Skeleton
 from synovia.text import parse_json
@@ -97,8 +97,14 @@ def write_pose(
         content = {"schema": SCHEMA, "model": pose.skeleton.name, "q": values_of(pose)}
         write_text(where, json.dumps(content, indent=2, allow_nan=False) + "\n", force=force)
     else:
-        fmt.write_pose(pose, where, into=source_of(pose.skeleton, into, fmt, where), force=force)
-        doubtful, notes = verify or bool(pose.skeleton.notes) or into is not None, lost_loops(pose.skeleton, fmt)
+        source = source_of(pose.skeleton, into, fmt, where)
+        if source is not None and is_of(fmt, as_path(source)):
+            said, why = fmt.write_pose(pose, where, into=source, force=force), list[str]()
+        else:
+            skin, why = skin_of(pose.skeleton, None if source is None else as_path(source))
+            said = fmt.write_pose(pose, where, skin=skin, force=force)
+        notes = [*lost_loops(pose.skeleton, fmt), *why, *(said or ())]
+        doubtful = verify or bool(pose.skeleton.notes) or into is not None
     check = verify_pose(pose, where) if doubtful else None
     if check is None or check.holds:
         return notes

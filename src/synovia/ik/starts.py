@@ -28,19 +28,21 @@ from synovia.model.tables import Ints
 from synovia.problem import Reduced
 from synovia.text import listed
 
-SCHEMA: Final = "synovia.starts/1"
+SCHEMA: Final = "synovia.starts/2"
 MOST_GOALS: Final = 4
+SLOPE: Final = np.float16  # precise enough: targets of a leaf differ by a few hundredths
 _AGAIN: Final = "learn them again: sy.learn_starts(skeleton, goals)"
 _SAME: Final = 1e-6  # reaches or radians by which a problem may differ from the one that was learned
 _PARTS: Final = {POSITION: "position", ROTATION: "rotation", POSITION | ROTATION: "pose"}
 _KIND: Final = "starts that sy.learn_starts saved"
 _NAMES: Final = ("key", "skeleton", "joints", "owners", "goals")
 _TABLES: Final = ("links", "fixed", "couple", "variables", "limits", "ends", "frames")
-_TREE: Final = ("features", "borders", "counts", "rows")
+_TREE: Final = ("features", "borders", "counts", "rows", "slopes")
 _TYPES: Final = {
     **dict.fromkeys(("links", "variables", "ends"), np.dtype(np.int32)),
     **dict.fromkeys(("fixed", "couple", "limits", "frames", "reach"), np.dtype(np.float64)),
     **dict.fromkeys(("borders", "rows"), np.dtype(np.float32)),
+    "slopes": np.dtype(SLOPE),
     **dict.fromkeys(("features", "counts"), np.dtype(np.uint8)),
 }
 _DIMENSIONS: Final = {"reach": 0, "features": 1, "borders": 1, "counts": 1}  # of the arrays; others have 2
@@ -126,12 +128,18 @@ class Learnable:
     @property
     def features(self) -> int:
         """Number of features of a target."""
+        places = 2 if self.form & layout.FREE_TURN else 3
         turns = 3 if self.form & layout.FREE_TWIST else 6
-        return sum(3 * bool(parts & POSITION) + turns * bool(parts & ROTATION) for parts, _ in self.ends.tolist())
+        return sum(places * bool(parts & POSITION) + turns * bool(parts & ROTATION) for parts, _ in self.ends.tolist())
+
+    @property
+    def slopes(self) -> int:
+        """Number of slopes of a proposal, over each feature for each joint of an arm; other bodies have none."""
+        return len(self.variables) * self.features if self.form & layout.FREE_TURN else 0
 
     @property
     def width(self) -> int:
-        """Numbers of a proposal."""
+        """Numbers of a proposal without its slopes."""
         blocks: list[int] = self.variables[:, layout.BLOCK].tolist()
         return layout.PROPOSED_Q + sum(1 if one == layout.SCALAR else 4 for one in blocks)
 
@@ -159,9 +167,12 @@ class Learnable:
             )  # fmt: skip
 
         if self.goals != other.goals:
-            differs("goals differ", listed(self.goals), listed(other.goals))
-        if self.joints != other.joints or self.owners != other.owners:
-            differs("the joints that may move differ", listed(self.owners), listed(other.owners))
+            differs("goals differ", repr("; ".join(self.goals)), "; ".join(other.goals))
+        for mine, theirs in ((self.owners, other.owners), (self.joints, other.joints)):
+            if mine != theirs:
+                more, fewer = _beyond(theirs, mine), _beyond(mine, theirs)
+                said = [f"{listed(more)} moves too"] * bool(more) + [f"{listed(fewer)} does not move"] * bool(fewer)
+                differs(", ".join(said) or "the order of joints differs", f"{len(set(mine))} joints", len(set(theirs)))
         for mine, theirs in ((self.links, other.links), (self.variables, other.variables), (self.ends, other.ends)):
             if mine.shape != theirs.shape or (mine != theirs).any():
                 differs("the order or kind of joints differs", listed(self.joints), listed(other.joints))
@@ -176,6 +187,11 @@ class Learnable:
                 k = int(np.argmin(same))
                 at = int(np.argmin(np.isclose(mine[k], theirs[k], rtol=_SAME, atol=_SAME * unit)))
                 differs(f"{what} of {names[k]!r}", f"{mine[k, at]:.6g}", float(theirs[k, at]))
+
+
+def _beyond(names: Sequence[str], others: Sequence[str]) -> list[str]:
+    """Return the names that are not among the others, each once."""
+    return [name for name in dict.fromkeys(names) if name not in others]
 
 
 def _named(names: Sequence[str], rows: Ints) -> tuple[str, ...]:
@@ -197,6 +213,7 @@ class LearnedStarts:
         borders: (leaves,) where it divides.
         counts: (leaves,) number of proposals of each leaf.
         rows: (proposals, numbers) the proposals of all leaves; ``kernels.layout`` names the columns.
+        slopes: (proposals, joints * features) how each joint of an arm follows the target; (proposals, 0) for others.
 
     Example:
         >>> import synovia as sy
@@ -210,10 +227,11 @@ class LearnedStarts:
     borders: NDArray[np.float32]
     counts: NDArray[np.uint8]
     rows: NDArray[np.float32]
+    slopes: NDArray[np.float16]
 
     def __post_init__(self) -> None:
         """Lock the arrays."""
-        for array in (self.features, self.borders, self.counts, self.rows):
+        for array in (self.features, self.borders, self.counts, self.rows, self.slopes):
             array.setflags(write=False)
 
     @property
@@ -234,7 +252,7 @@ class LearnedStarts:
     @property
     def nbytes(self) -> int:
         """Memory that they take in a file, bytes."""
-        return self.features.nbytes + self.borders.nbytes + self.counts.nbytes + self.rows.nbytes
+        return sum(array.nbytes for array in (self.features, self.borders, self.counts, self.rows, self.slopes))
 
     def __repr__(self) -> str:
         """Return what they are for, and their number."""
@@ -246,16 +264,20 @@ class LearnedStarts:
         return {
             layout.N_LEAVES: self.leaves,
             layout.N_PROPOSALS: len(self.rows),
-            layout.N_PROPOSAL: self.rows.shape[1],
+            layout.N_PROPOSAL: self.rows.shape[1] + self.slopes.shape[1],
             layout.PROPOSAL_FORM: self.problem.form,
             layout.PROPOSED_FIRST: 1,
         }
 
     def tables(self) -> dict[str, NDArray[Any]]:
-        """Return the tables of a packed problem; rounded poses are moved back within limits."""
-        rows = self.rows.astype(np.float64)
+        """Return the tables of a packed problem; rounded poses are moved back within limits.
+
+        The values of an arm are no pose: the kernel adds to them, and keeps the limits.
+        """
+        rows = np.concatenate([self.rows, self.slopes], axis=1, dtype=np.float64)
         at = layout.PROPOSED_Q
-        for block, limits in zip(self.problem.variables[:, layout.BLOCK].tolist(), self.problem.limits, strict=True):
+        variables = () if self.slopes.size else self.problem.variables[:, layout.BLOCK].tolist()
+        for block, limits in zip(variables, self.problem.limits, strict=False):
             if block == layout.SCALAR:
                 np.clip(rows[:, at], limits[layout.LOWER], limits[layout.UPPER], out=rows[:, at])
                 at += 1
@@ -354,11 +376,16 @@ def load_starts(path: str | os.PathLike[str]) -> LearnedStarts:
     for name, shape in counts.items():
         if found[name].shape != shape or not len(found[name]):
             damaged(f"array {name!r}", found[name].shape, f"{shape}")
+    for name in ("fixed", "couple", "frames", "reach"):
+        if not np.isfinite(found[name]).all():
+            damaged(f"array {name!r}", "nan or inf", "finite numbers")
+    if np.isnan(found["limits"]).any():
+        damaged("array 'limits'", "nan", "numbers")
     problem = Learnable(
         names["skeleton"][0], tuple(names["joints"]), tuple(names["owners"]), tuple(names["goals"]),
         **{name: found[name] for name in _TABLES}, reach=float(found["reach"]),
     )  # fmt: skip
-    features, borders, tally, rows = (found[name] for name in _TREE)
+    features, borders, tally, rows, slopes = (found[name] for name in _TREE)
     leaves = len(borders)
     if leaves == 0 or leaves & (leaves - 1) or features.shape != (leaves,) or tally.shape != (leaves,):
         damaged("the tree", (features.shape, borders.shape, tally.shape), "one length, a power of two")
@@ -366,10 +393,12 @@ def load_starts(path: str | os.PathLike[str]) -> LearnedStarts:
         damaged("the poses", len(rows), f"{int(tally.sum())}")
     if rows.shape[1] != problem.width:
         damaged("the poses", rows.shape[1], f"{problem.width} numbers each")
+    if slopes.shape != (len(rows), problem.slopes):
+        damaged("the slopes", slopes.shape, f"{(len(rows), problem.slopes)}")
     if features.max(initial=0) >= min(problem.features, layout.MOST_FEATURES):
         damaged("a feature", int(features.max()), f"below {problem.features}")
-    if not (np.isfinite(rows).all() and np.isfinite(borders).all()):
+    if not all(np.isfinite(array).all() for array in (rows, borders, slopes)):
         damaged("a number", "nan or inf", "finite numbers")
     if names["key"] != [problem.key]:
         damaged("the key", names["key"][0], problem.key)
-    return LearnedStarts(problem, features, borders, tally, rows)
+    return LearnedStarts(problem, features, borders, tally, rows, slopes)

@@ -89,7 +89,7 @@ class Format:
         read: Reads a file.
         write: Writes a file: ``write(content, path, force=...)``, with ``into=`` if the format ``copies``. The content
             is a motion if the format ``holds_motions``, else a skeleton. It may return sentences about what it left
-            out. None if the format cannot be written.
+            out or took for granted. None if the format cannot be written.
         holds_motions: Whether a file can hold motions.
         holds_loops: Whether a file of motions holds the loops of their skeleton.
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
@@ -104,10 +104,12 @@ class Format:
             files of this format cannot have one.
         companions: Returns the other files that a file refers to, such as included models, buffers, images and meshes:
             where each is, or where it would be looked for first if it is missing. None if files stand alone.
+        stands: Whether the rest pose of a body has to stand.
         lacks: Returns sentences about what of a motion a file cannot hold.
         shown: Returns where a file shows the joints of the motion that was written to it: ``shown(path, motion)``. None
             if its reader tells it, by the names of joints.
-        write_pose: Writes a pose: ``write_pose(pose, path, into=..., force=...)``. None if the format has no poses.
+        write_pose: Writes a pose: ``write_pose(pose, path, into=..., skin=..., force=...)``; like ``write``, it may
+            return sentences. None if the format has no poses.
         read_pose: Reads a pose of a skeleton: ``read_pose(path, skeleton)``.
         keeps: What of a body and its motion a file keeps, for the table of formats; Markdown.
         extra: The extra that the format needs; empty for none.
@@ -129,9 +131,10 @@ class Format:
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
     read_with: Callable[[Path, Path], Contents] | None = None
     companions: Callable[[Path], Iterable[Path]] | None = None
+    stands: bool = False
     lacks: Callable[[Motion], Sequence[str]] = _nothing
     shown: Callable[[Path, Motion], Shown] | None = None
-    write_pose: Callable[..., None] | None = None
+    write_pose: Callable[..., Iterable[str] | None] | None = None
     read_pose: Callable[[Path, Skeleton], Pose] | None = None
     shown_pose: Callable[[Path, Skeleton], tuple[list[int], Array]] | None = None
     keeps: str = ""

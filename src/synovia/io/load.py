@@ -57,6 +57,7 @@ _ELSEWHERE: Final = {  # formats that people have, and what reads them
     ".sdf": ("SDF", "convert it to URDF, or export it as MJCF"),
 }
 _POINTS: Final = (".npy", ".trc", ".c3d", ".tsv")  # endings of files of points alone
+NO_MOTION: Final = "file has no motion"
 _SHOWN: Final = 6  # notes in one warning
 _T = TypeVar("_T")
 
@@ -301,7 +302,7 @@ def load_motion(
         raise UnsupportedError(f"{fmt.name} files hold no motion", where=str(where), expected=f"one of {others}")
     clips = load_clips(where, skeleton)
     if not clips.motions:
-        raise FormatError("file has no motion", where=str(where))
+        raise FormatError(NO_MOTION, where=str(where))
     return clips.motions[clip_number(clips.motions, (clips.shown or 0) if clip is None else clip, str(where))]
 
 

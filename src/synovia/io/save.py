@@ -12,6 +12,7 @@ from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, SynoviaError
 from synovia.io.base import Format, as_path, check_writable, read_bytes
 from synovia.io.load import endings, format_of, formats, guarded
+from synovia.io.nodes.lengths import in_unit
 from synovia.io.verify import FileCheck, check_motion
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
@@ -23,6 +24,7 @@ def save_motion(
     path: str | os.PathLike[str],
     *,
     into: str | os.PathLike[str] | None = None,
+    unit: str | float | None = None,
     force: bool = False,
     verify: bool = False,
 ) -> None:
@@ -40,6 +42,9 @@ def save_motion(
             everything else in it stays as it is. Any other skeleton gives a new file, an FBX with the skin of a body in
             glTF, a glTF with the shapes of the body. None for ``motion.skeleton.source``, and for the body of a bundled
             model.
+        unit: Length unit of a skeleton whose file does not say it, as BVH does not: ``"m"``, ``"cm"``, ``"mm"``,
+            ``"in"``, ``"ft"``, or metres. New files in glTF, FBX and VRMA need one. None for one in which a humanoid is
+            as tall as a person, and the format's own for other bodies; the warning says which.
         force: Whether an existing file may be replaced.
         verify: Whether to read the file back in any case, and raise an error if it does not show what is in memory.
             ``sy.verify_file`` returns the figures.
@@ -47,7 +52,7 @@ def save_motion(
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         FormatError: If no format has this extension; with ``verify``, also if the file was written and differs.
-        InputError: If the motion belongs to another skeleton than ``into``.
+        InputError: If the motion belongs to another skeleton than ``into``, or its skeleton has another unit.
 
     Example:
         >>> import synovia as sy
@@ -55,7 +60,7 @@ def save_motion(
         >>> carried = sy.retarget(walk, sy.load_skeleton("character.glb"))  # doctest: +SKIP
         >>> sy.save_motion(carried.motion, "walking.glb", into="character.glb")  # doctest: +SKIP
     """
-    notes = write_motion(motion, path, into=into, force=force, verify=verify)
+    notes = write_motion(motion, path, into=into, unit=unit, force=force, verify=verify)
     if notes:
         warnings.warn(f"{path}: {' '.join(notes)}", UserWarning, stacklevel=2)
 
@@ -65,21 +70,25 @@ def write_motion(
     path: str | os.PathLike[str],
     *,
     into: str | os.PathLike[str] | None = None,
+    unit: str | float | None = None,
     force: bool = False,
     verify: bool = False,
 ) -> list[str]:
     """Write a motion and return sentences about what the file does not show; see ``save_motion``."""
     check_kind("motion", motion, Motion, "sy.write_skeleton(skeleton, path) writes a skeleton")
+    if unit is not None:
+        body = in_unit(motion.skeleton, unit)
+        motion = Motion(body, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     where = as_path(path)
-    fmt, write = _writer(where)
+    fmt, write = writer_of(where)
     notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
     source = source_of(motion.skeleton, into, fmt, where) if fmt.copies else None
-    if source is not None and (not fmt.anew or _is_of(fmt, as_path(source))):
+    if source is not None and (not fmt.anew or is_of(fmt, as_path(source))):
         said = write(motion, where, into=source, force=force)
     elif fmt.anew:
         if into is not None and not as_path(into).is_file():
             read_bytes(as_path(into))  # it says what is wrong with the file
-        skin, why = _skin_of(motion.skeleton, None if source is None else as_path(source))
+        skin, why = skin_of(motion.skeleton, None if source is None else as_path(source))
         said = write(motion, where, skin=skin, force=force)
         notes += why
     else:
@@ -96,7 +105,7 @@ def write_motion(
     return [*notes, check.report()]
 
 
-def _is_of(fmt: Format, path: Path) -> bool:
+def is_of(fmt: Format, path: Path) -> bool:
     """Return whether a file is of a format, so that it can be copied.
 
     Raises:
@@ -106,7 +115,7 @@ def _is_of(fmt: Format, path: Path) -> bool:
     return fmt.names(path) or format_of(path) is fmt
 
 
-def _skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
+def skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
     """Return the skin in the file of a body, and a sentence if the file has one that cannot be written.
 
     The bundled models, and others in Synovia TOML, have it in a GLB of the same name beside them.
@@ -123,7 +132,9 @@ def _skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
         skin = guarded(file, lambda: read_skin(file))
     except SynoviaError as error:
         return None, [f"The skin of {path.name} was left out: {error}"]
-    if set(skin.names) <= set(skeleton.joint_names):
+    if not skin.meshes and not skin.lost:
+        return None, []
+    if skin.rows_in(skeleton.joint_names) is not None:
         return skin, []
     return None, [f"The skin of {path.name} was left out: it has other joints than the motion."]
 
@@ -138,7 +149,7 @@ def lost_loops(skeleton: Skeleton, fmt: Format) -> list[str]:
 
 def verify_motion(motion: Motion, path: str | os.PathLike[str]) -> FileCheck:
     """Compare a motion with a file that it was written to."""
-    return check_motion(motion, path, _writer(as_path(path))[0])
+    return check_motion(motion, path, writer_of(as_path(path))[0])
 
 
 def source_of(
@@ -167,7 +178,7 @@ def _body_of(skeleton: Skeleton, fmt: Format) -> Path | None:
     return next((path for path in beside if source.suffix.lower() == ".toml" and path.is_file()), None)
 
 
-def _writer(path: Path) -> tuple[Format, Callable[..., Iterable[str] | None]]:
+def writer_of(path: Path) -> tuple[Format, Callable[..., Iterable[str] | None]]:
     """Return the format of a motion file by its extension, and its writer.
 
     Raises:
@@ -197,7 +208,7 @@ def check_target(path: Path, into: str | os.PathLike[str] | None, *, force: bool
         FileError: As ``check_writable`` does.
         FormatError: If no format has its extension, or it would say more than the file has.
     """
-    fmt, _ = _writer(path)
+    fmt, _ = writer_of(path)
     if fmt.check is not None:
         fmt.check(path, None if into is None else as_path(into))
     check_writable(path, force=force)

@@ -7,12 +7,12 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from synovia.errors import FileError, UnsupportedError
+from synovia.errors import FileError, InputError, UnsupportedError
 from synovia.jobs.base import Host
 from synovia.jobs.job import Job
-from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, described, option
+from synovia.jobs.options import ALWAYS, NEVER, NUMBER, File, Model, Number, Parsed, described, option
 from synovia.jobs.shared import LOOPS
-from synovia.text import counted
+from synovia.text import UNITS, counted
 
 if TYPE_CHECKING:
     from synovia.batch.work import Picture
@@ -201,13 +201,6 @@ class Verified:
         recorded=NEVER, rank=1,
     )  # fmt: skip
 
-    def save(self, motion: Motion, path: Path, into: str | Path | None, host: Host) -> FileCheck | None:
-        """Write a clip, tell what the file does not show, and return how it compares; None without ``verify``."""
-        from synovia.io.save import verify_motion, write_motion
-
-        host.wrote(path, write_motion(motion, path, into=into, force=host.force))
-        return self.compare(verify_motion, motion, path, host)
-
     def compare(
         self, check: Callable[[Any, Path], FileCheck], content: Any, path: Path, host: Host
     ) -> FileCheck | None:
@@ -216,6 +209,44 @@ class Verified:
         if found is not None:
             host.compared(found)
         return found
+
+
+def _unit(text: object) -> object:
+    """Return the name of a length unit, or its length in metres."""
+    if text in UNITS:
+        return text
+    try:
+        return Number(0.0, above=True).of(text)
+    except InputError as error:
+        expected = f"{', '.join(UNITS)}, or a length in metres"
+        raise InputError("", value=text, expected=expected) from error
+
+
+@described
+class Saved(Verified):
+    """Clips that are written."""
+
+    unit: str | float | None = option(
+        default=None, help="Length unit of a skeleton whose file does not say it (BVH); GLB, FBX and VRMA need it.",
+        kind=Parsed(_unit), metavar="m|cm|mm|in|ft|METRES", shown="one in which a humanoid is as tall as a person",
+    )  # fmt: skip
+
+    def save(self, motion: Motion, path: Path, into: str | Path | None, host: Host) -> FileCheck | None:
+        """Write a clip, tell what the file does not show, and return how it compares; None without ``verify``."""
+        from synovia.io.save import verify_motion, write_motion, writer_of
+
+        try:
+            notes = write_motion(motion, path, into=into, unit=self.unit, force=host.force)
+        except InputError:
+            if not writer_of(path)[0].stands:
+                raise
+            from synovia.retargeting import stand_at_rest
+
+            motion = stand_at_rest(motion)
+            notes = ["The body does not stand at rest, so the rest pose is that of 'synovia retarget'."]
+            notes += write_motion(motion, path, into=into, unit=self.unit, force=host.force)
+        host.wrote(path, notes)
+        return self.compare(verify_motion, motion, path, host)
 
 
 def tell_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:

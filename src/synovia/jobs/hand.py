@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from synovia.errors import InputError
 from synovia.jobs.base import Host, Outcome
-from synovia.jobs.clips import NO_FILE, Roles, Verified, body_of, drawn, file_of, output_motion, written_endings
+from synovia.jobs.clips import NO_FILE, Roles, Saved, body_of, drawn, file_of, output_motion, written_endings
 from synovia.jobs.job import Job, format_option, output_option
 from synovia.jobs.options import ALWAYS, Flag, Model, Number, Option, Parsed, Word, argument, described, option
 from synovia.jobs.shared import velocities
@@ -81,7 +81,7 @@ def velocity_limits(given: Any, skeleton: Skeleton) -> float | dict[str, float] 
 
 
 @described
-class RetargetHand(Verified, Roles, Job):
+class RetargetHand(Saved, Roles, Job):
     """Carry recordings of a hand, 21 points over time, over to any hand, and judge the results.
 
     >>> import synovia as sy

@@ -77,8 +77,8 @@ OBSTACLE_FILES: Final = "a file of Synovia (TOML), URDF, MJCF, glTF/GLB, or a Mo
 WORLD: Final = Option(f"Obstacles around the body: {OBSTACLE_FILES}.", File(as_text=True), metavar="FILE")
 GROUND: Final = replace(WORLD, help=f"Steps, ramps and stones on which the feet stand: {OBSTACLE_FILES}.")
 MODEL: Final = Option(
-    "A URDF, MJCF, glTF/GLB, BVH or TOML file, or the name of a bundled model: humanoid, humanoid_hands, arm7,"
-    " quadruped.",
+    "A URDF, MJCF, glTF/GLB, FBX, BVH or TOML file, or the name of a bundled model: humanoid, humanoid_hands,"
+    " arm7, quadruped.",
     Model(), metavar="FILE", completes="models",
 )  # fmt: skip
 LOOPS: Final = Option(

@@ -345,8 +345,7 @@ FREE_TURN, FREE_TWIST = 1, 2  # bits of PROPOSAL_FORM: the first joint, the last
 DIVIDES_BY, FIRST_PROPOSAL = 0, 1  # of a node: a feature; of the leaf with this number: its first row
 NODE_NUMBERS = 2
 SEEN_ROTATION = 0  # first two columns of the last row's rotation without its own joint, as they were seen
-SEEN_TURN = 6  # value of the first joint less the azimuth of the target
-PROPOSED_Q = 7  # of all variables
+PROPOSED_Q = 6  # of all variables; of an arm they are followed by the slope of each joint over each feature
 MOST_FEATURES = 36  # of four positions and rotations
 
 # --- Pursuit: settings of ``pursuit.follow`` ------------------------------------------------------------------------

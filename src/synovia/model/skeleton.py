@@ -42,7 +42,7 @@ from synovia.model.root import Root, as_root, free_root, root_joints
 from synovia.model.tables import Tables, pack, validator_of, writable
 from synovia.model.tree import ancestors, topological
 from synovia.notebook import Pictured
-from synovia.text import counted
+from synovia.text import UNITS, counted
 
 if TYPE_CHECKING:
     from scipy.spatial.transform import Rotation
@@ -243,8 +243,30 @@ class Skeleton(Pictured):
         _ = out.rest_q  # closes it
         return out
 
-    def _with(self, joints: Iterable[Joint], loops: tuple[Tie, ...], more: Iterable[str] = ()) -> Skeleton:
-        """Return a skeleton of other joints and loops, with more notes; see ``with_joints``."""
+    def with_unit(self, unit: str | float) -> Skeleton:
+        """Return the skeleton with another length unit; its numbers stay.
+
+        Args:
+            unit: ``"m"``, ``"cm"``, ``"mm"``, ``"in"``, ``"ft"``, or the length of the unit in metres.
+
+        Raises:
+            InputError: If it is none of these.
+
+        Example:
+            >>> leg = Skeleton.chain([(0, 90, 0), (0, 50, 0), (0, 8, 0)])
+            >>> leg.meters_per_unit, leg.with_unit("cm").meters_per_unit
+            (None, 0.01)
+        """
+        meters = UNITS.get(unit, unit) if isinstance(unit, str) else unit
+        if not is_number(meters) or not 0.0 < float(meters) < math.inf:
+            expected = f"one of {', '.join(UNITS)}, or a length in metres above 0"
+            raise InputError("unit", where=self.name, value=unit, expected=expected)
+        return self._with(self.joints, self.loops, unit=float(meters))
+
+    def _with(
+        self, joints: Iterable[Joint], loops: tuple[Tie, ...], more: Iterable[str] = (), unit: float | None = None
+    ) -> Skeleton:
+        """Return a skeleton of other joints, loops and unit, with more notes; see ``with_joints``."""
         joints, pairs, notes = tuple(joints), self.excluded_pairs, (*self.notes, *more)
         if pairs or loops:
             known = {name for joint in joints for name in (joint.name, joint.body)}
@@ -257,7 +279,7 @@ class Skeleton(Pictured):
         return Skeleton(
             joints,
             name=self.name,
-            meters_per_unit=self.meters_per_unit,
+            meters_per_unit=self.meters_per_unit if unit is None else unit,
             up=self.up,
             forward=self._forward,
             notes=notes,

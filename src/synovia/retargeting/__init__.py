@@ -1,5 +1,6 @@
 """Transfer motions to other bodies."""
 
+from synovia.retargeting.at_rest import stand_at_rest
 from synovia.retargeting.body import NEEDED
 from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.joint_map import draft_map, draft_to_save, read_map, write_map
@@ -23,6 +24,7 @@ __all__ = [
     "judge",
     "read_map",
     "retarget",
+    "stand_at_rest",
     "stands",
     "write_map",
 ]

@@ -13,7 +13,7 @@ from typing import Final, Literal
 import numpy as np
 
 from synovia.clips.hands.bones import HandBones, hands_of_roles
-from synovia.clips.hands.carrying import Carrier, partner, relaxed
+from synovia.clips.hands.carrying import Carrier, partners, relaxed
 from synovia.clips.hands.pursuing import FingerPursuit, can_pursue, turn
 from synovia.errors import InputError
 from synovia.model.anatomy.names import SIDES, is_finger
@@ -95,7 +95,8 @@ class LiveFingers:
         self._carriers = [Carrier(source, target) for source, target in pairs]
         found = [
             (target, [name for name in target.fingers
-                      if partner(name, source.fingers) and can_pursue(body.skeleton, target, name)])
+                      if partners(name, target.fingers, source.fingers)
+                      and can_pursue(body.skeleton, target, name)])
             for source, target in pairs
         ]  # fmt: skip
         self.moves = any(names for _, names in found)

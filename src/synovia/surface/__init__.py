@@ -23,7 +23,7 @@ from synovia.surface.base import Part, Surface, joined
 
 __all__ = ["Part", "Surface", "surface_of", "surface_of_skeleton"]
 
-_READERS: Final = {"glTF": "gltf", "FBX": "fbx", "URDF": "urdf", "MJCF": "mjcf"}  # by the name of the format
+_READERS: Final = {"glTF": "skins", "FBX": "skins", "URDF": "urdf", "MJCF": "mjcf"}  # by the name of the format
 _TEXT: Final = "Synovia TOML"
 _CLOSE: Final = 1e-4  # difference of two joints at rest that counts as none, as a part of the body's size
 

@@ -74,16 +74,17 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
     skeleton = motion.skeleton
     pack = _Pack()
     surface = surface_of_skeleton(skeleton)
+    whole = bool(surface.parts) and surface.covers(bone_lengths(skeleton))
     content: dict[str, Any] = {
         "name": motion.name if motion.name == skeleton.name else f"{skeleton.name}: {motion.name}",
         "fps": motion.fps,
         "frames": len(motion),
         "unit": skeleton.meters_per_unit,
-        **_view(motion, surface.parts),
+        **_view(motion, surface.parts, whole=whole),
         "body": _body(skeleton),
         "handles": _handles(skeleton),
         "bones": _bones(skeleton),
-        "whole": bool(surface.parts) and surface.covers(bone_lengths(skeleton)),
+        "whole": whole,
         "surface": _surface(surface.parts, pack),
         "motion": _values(motion, pack),
         "targets": _targets(motion, targets, pack),
@@ -131,8 +132,8 @@ class _Pack:
         return base64.b64encode(zlib.compress(bytes(self._data), 9)).decode()
 
 
-def _view(motion: Motion, parts: Sequence[Part]) -> dict[str, Any]:
-    """Return what the camera needs: axes, floor, and the size of the body."""
+def _view(motion: Motion, parts: Sequence[Part], *, whole: bool) -> dict[str, Any]:
+    """Return what the camera needs: axes, floor, and the size of the body; ``whole``: the surface covers all bones."""
     skeleton = motion.skeleton
     up = direction(up_of(skeleton), "y")
     frames = motion.frames()
@@ -141,7 +142,9 @@ def _view(motion: Motion, parts: Sequence[Part]) -> dict[str, Any]:
     shape = build(skeleton, THEMES["light"], 1.0)
     shown = [positions[frame][shape.joints] for frame in chosen]
     if parts:
-        shown = [np.concatenate([part.placed(frames[frame]) for part in parts]) for frame in chosen]
+        bare = [np.zeros((0, 3))] * len(chosen) if whole else shown  # else bones are drawn too
+        placed = [[part.placed(frames[frame]) for part in parts] for frame in chosen]
+        shown = [np.concatenate([joints, *each]) for joints, each in zip(bare, placed, strict=True)]
     axes = align_z(up)  # two axes of the floor, and up
     extents = np.array([np.ptp(points @ axes, axis=0) for points in shown])
     wide, tall = float(extents[:, :2].max()), float(extents[:, 2].max())

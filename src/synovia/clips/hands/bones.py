@@ -119,14 +119,20 @@ def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, Han
     out: dict[str, HandBones] = {}
     for side, bones in hands_of_body(body).items():
         kept = {name: one for name, one in bones.fingers.items() if fingers & set(one.rows)}
+        if len(bones.fingers) == 2 and "thumb" in kept:
+            kept = dict(bones.fingers)  # no name tells the four fingers of a mitten
         if kept:
             out[side] = HandBones(bones.hand, side, bones.palm, bones.axes, bones.rest, kept)
     return out
 
 
 def _are_fingers(skeleton: Skeleton, hand: Hand) -> bool:
-    """Return whether fingers of a hand are surely fingers: three or more, or known by their roles."""
-    return len(hand.fingers) > 2 or all(f"{hand.side}_{finger.name}_1" in skeleton.role_rows for finger in hand.fingers)
+    """Return whether fingers of a hand are surely fingers: three or more, or known by their roles.
+
+    Beside a thumb that is known, two joints or more are the four fingers of a mitten.
+    """
+    known = [f"{hand.side}_{finger.name}_1" in skeleton.role_rows for finger in hand.fingers]
+    return len(known) > 2 or all(known) or (known[0] and len(hand.fingers[1].joints) > 1)
 
 
 def _bones(skeleton: Skeleton, hand: Hand) -> HandBones:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 import numpy as np
@@ -32,6 +32,25 @@ def partner(name: str, fingers: Mapping[str, object]) -> str | None:
     return min(others, key=lambda other: abs(FINGERS.index(other) - FINGERS.index(name)), default=None)
 
 
+def partners(name: str, own: Mapping[str, object], fingers: Mapping[str, object]) -> tuple[str, ...]:
+    """Return the fingers that a finger follows: ``partner``, but the one finger of a mitten follows all beside a thumb.
+
+    Args:
+        name: The finger.
+        own: All fingers of its hand, by name.
+        fingers: The fingers of the other hand, by name.
+    """
+    if name != "thumb" and is_mitten(own):
+        return tuple(other for other in fingers if other != "thumb")
+    other = partner(name, fingers)
+    return () if other is None else (other,)
+
+
+def is_mitten(fingers: Mapping[str, object]) -> bool:
+    """Return whether a hand has a thumb and one other finger, which stands for four."""
+    return len(fingers) == 2 and "thumb" in fingers
+
+
 class Carrier:
     """Carries directions of fingers from one hand to another one.
 
@@ -46,7 +65,7 @@ class Carrier:
         self._pairs = [
             (name, source.fingers[other], finger)
             for name, finger in target.fingers.items()
-            if (other := partner(name, source.fingers)) is not None
+            for other in partners(name, target.fingers, source.fingers)
         ]
         bones = [one for _, one, _ in self._pairs]
         self._begin = [row for one in bones for row in one.rows]
@@ -66,10 +85,20 @@ class Carrier:
         turns = frames[:, self._ends, :9].reshape(count, -1, 3, 3)
         steps[:, self._tips] += (turns @ self._offsets[:, :, None])[..., 0]
         ways = unit(steps) @ (frames[:, self._source.palm, :9].reshape(-1, 3, 3) @ self._source.axes)
-        return {
-            name: matched(ways[:, begin:end], bones, finger)
-            for (name, bones, finger), begin, end in zip(self._pairs, self._cuts, self._cuts[1:], strict=False)
-        }
+        found: dict[str, list[Array]] = {}
+        for (name, bones, finger), begin, end in zip(self._pairs, self._cuts, self._cuts[1:], strict=False):
+            found.setdefault(name, []).append(matched(ways[:, begin:end], bones, finger))
+        return {name: middle_of(parts) for name, parts in found.items()}
+
+
+def middle_of(ways: Sequence[Array]) -> Array:
+    """Return the middle of directions (T, n, 3) of some fingers: how far they are bent, and aside, on average."""
+    if len(ways) == 1:
+        return ways[0]
+    bent = np.mean([np.unwrap(np.arctan2(way[..., 2], way[..., 1]), axis=1) for way in ways], axis=0)
+    aside = np.mean([way[..., 0] for way in ways], axis=0)
+    left = np.sqrt(1.0 - np.minimum(aside**2, 1.0))
+    return np.stack([aside, left * np.cos(bent), left * np.sin(bent)], axis=-1)
 
 
 def matched(ways: Array, source: FingerBones, target: FingerBones) -> Array:
@@ -120,8 +149,9 @@ def angles_off(source: HandBones, target: HandBones, frames: tuple[Array, Array]
     out: dict[str, Array] = {}
     for name, finger in target.fingers.items():
         if name in source.fingers:
-            bones = source.fingers[name]
-            a, b = matched(source.directions(bones, frames[0]), bones, finger), target.directions(finger, frames[1])
+            others = [source.fingers[other] for other in partners(name, target.fingers, source.fingers)]
+            a = middle_of([matched(source.directions(bones, frames[0]), bones, finger) for bones in others])
+            b = target.directions(finger, frames[1])
             off = np.arctan2(np.linalg.norm(np.cross(a, b), axis=-1), np.sum(a * b, axis=-1))
             out[name] = off.mean(axis=1)
     return out

@@ -14,9 +14,10 @@ from typing import Final
 import numpy as np
 
 from synovia.clips.fit import fit_positions
+from synovia.clips.hands.palms import Palms, palms_of
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Skeleton
-from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_axes
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST
 from synovia.model.geometry import Array, rigid, unit
 from synovia.model.limits.interval import Interval
 from synovia.model.pose import world_frames
@@ -35,6 +36,11 @@ _THUMB_REST: Final = (0.6, 0.75, 0.3)  # direction of a right thumb at rest in t
 _SPREAD: Final = (
     0.5  # part of the angle between a finger's bone in the palm and the middle that it points aside at rest
 )
+# Lengths of the bones of a usual hand, from the knuckle on; of a thumb from the joint at the wrist on
+_USUAL: Final[Mapping[str, tuple[float, float, float]]] = {
+    "thumb": (46.0, 32.0, 25.0), "index": (43.0, 26.0, 21.0), "middle": (47.0, 30.0, 22.0),
+    "ring": (44.0, 29.0, 22.0), "little": (35.0, 21.0, 20.0),
+}  # fmt: skip
 _FREE: Final[_Range] = -180.0, 180.0
 
 
@@ -94,15 +100,13 @@ class FitHand:
         Raises:
             InputError: If wrist and knuckles are never seen together.
         """
-        palm = palm_points(points, weights)
-        seen = np.isfinite(points[:, palm]).all((1, 2)) & (weights[:, palm] > 0.0).all(1)
-        if len(palm) < 3 or not seen.any():
-            raise InputError("the palm of a hand is never seen", expected="wrist and knuckles together in some frames")
-        along, out = palm_axes(points[seen, WRIST], points[seen][:, palm[1:]])
-        out = out if side == "right" else -out
-        axes = np.stack([np.cross(along, out), along, out], axis=2)
-        inside = (points[seen] - points[seen][:, [WRIST]]) @ axes
-        hand, rows = _hand_to_measure(inside, side, limits=self.limits)
+        palm, seen = palm_points(points, weights), np.where((weights > 0.0)[:, :, None], points, np.nan)
+        palms = palms_of(seen, palm, side) if len(palm) > 2 else None
+        if palms is None:
+            raise InputError(
+                "the palm of a hand is never seen", expected="three points of wrist and knuckles together in some frame"
+            )
+        hand, rows = _hand_to_measure(seen, palms, side, limits=self.limits)
         every = [k for k in range(COUNT) if k in rows and (weights[:, k] > 0.0).any()]
         fitted = fit_positions(
             hand,
@@ -126,7 +130,7 @@ class FitHand:
             ways[name], lengths[name] = unit(steps) @ turned, np.linalg.norm(steps[0], axis=1)
         errors = np.full(points.shape[:2], np.nan)
         errors[:, every] = fitted.errors
-        size = float(np.linalg.norm(np.median(inside[:, palm[1:]].mean(1), axis=0)))
+        size = float(np.linalg.norm(np.mean([place for k, place in palms.places.items() if k != WRIST], axis=0)))
         return HandFit(side, ways, lengths, turned, world[:, added, 9:], size, errors)
 
 
@@ -137,24 +141,28 @@ def palm_points(points: Array, weights: Array) -> list[int]:
     return [k for k in (WRIST, *KNUCKLES) if k in seen] if WRIST in seen else []
 
 
-def _hand_to_measure(inside: Array, side: str, *, limits: bool) -> tuple[Skeleton, dict[int, int]]:
+def _hand_to_measure(points: Array, palms: Palms, side: str, *, limits: bool) -> tuple[Skeleton, dict[int, int]]:
     """Return a hand with the median lengths of landmarks, and the joint of each landmark of its fingers.
 
     Args:
-        inside: Landmarks in the axes of the palm from the wrist, (T, 21, 3).
+        points: The landmarks, (T, 21, 3), NaN where one was not seen.
+        palms: The palm.
         side: Its side.
         limits: Whether its joints have the ranges of human fingers.
     """
-    middle = _median(inside)
+    middle = _median(palms.inside(points))
+    for number, place in palms.places.items():
+        middle[number] = place
     joints = [Joint("palm", kind=Kind.FREE)]
     rows = {WRIST: 0}
+    lengths = _lengths(points)
     for name, numbers in FINGER_POINTS.items():
-        steps = _median(np.linalg.norm(np.diff(inside[:, numbers], axis=1), axis=2))
         place = middle[numbers[0]]
-        if not (np.isfinite(steps).all() and np.isfinite(place).all() and steps.min() > 0.0):
+        if name not in lengths or not np.isfinite(place).all():
             if name != "thumb" and np.isfinite(place).all():
                 _fixed(joints, rows, numbers[0], place)  # its knuckle shows the palm
             continue
+        steps = lengths[name]
         thumb = name == "thumb"
         way = unit(np.array(_THUMB_REST) * (1.0 if side == "right" else -1.0, 1.0, 1.0)) if thumb else _rest_way(place)
         aside, plane, bends = (_THUMB_ASIDE, _THUMB_PLANE, _THUMB) if thumb else (_ABDUCTION, _PLANE, _FLEXION)
@@ -171,6 +179,27 @@ def _hand_to_measure(inside: Array, side: str, *, limits: bool) -> tuple[Skeleto
         joints.append(Joint(f"{name}_tip", parent, rest=rigid((0.0, steps[2], 0.0))))
         rows[numbers[3]] = len(joints) - 1
     return Skeleton(joints, name=f"{side} hand"), rows
+
+
+def _lengths(points: Array) -> dict[str, Array]:
+    """Return the median lengths of the bones of each finger whose points were all seen, (3,), by name.
+
+    A bone whose ends were never seen together is as long beside the others as in a usual hand.
+    """
+    found = {
+        name: _median(np.linalg.norm(np.diff(points[:, numbers], axis=1), axis=2))
+        for name, numbers in FINGER_POINTS.items()
+    }
+    sizes = {name: float(np.nanmean([*(steps / _USUAL[name]), np.nan])) if np.isfinite(steps).any() else np.nan
+             for name, steps in found.items()}  # fmt: skip
+    size = float(np.nanmean([*sizes.values()])) if any(np.isfinite(one) for one in sizes.values()) else np.nan
+    out: dict[str, Array] = {}
+    for name, numbers in FINGER_POINTS.items():
+        own = sizes[name] if np.isfinite(sizes[name]) else size
+        steps = np.where(np.isfinite(found[name]), found[name], own * np.array(_USUAL[name]))
+        if np.isfinite(points[:, numbers, 0]).any(0).all() and np.isfinite(steps).all() and steps.min() > 0.0:
+            out[name] = steps
+    return out
 
 
 def _hinged(joints: list[Joint], name: str, parent: str, how: tuple[Array, Array, _Range]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from synovia.clips.hands.bones import FingerBones, HandBones, hands_of_body
-from synovia.clips.hands.carrying import matched, partner
+from synovia.clips.hands.carrying import matched, middle_of, partners
 from synovia.clips.hands.measured import HandFit
 from synovia.clips.hands.pursuing import turn
 from synovia.errors import InputError, UnsupportedError
@@ -50,9 +50,9 @@ def turned_fingers(skeleton: Skeleton, q: Array, hand: HandBones, fit: HandFit, 
     """Turn the fingers of a hand as a fit; change q (T, nq) in place. Return notes on fingers that cannot be turned."""
     wanted: dict[str, Array] = {}
     for name, finger in hand.fingers.items():
-        other = partner(name, fit.ways)
-        if other is not None:
-            wanted[name] = matched(fit.ways[other], _as_bones(fit, other), finger)
+        others = partners(name, hand.fingers, fit.ways)
+        if others:
+            wanted[name] = middle_of([matched(fit.ways[other], _as_bones(fit, other), finger) for other in others])
     left = turn(skeleton, hand, wanted, q, fps)
     return [f"{listed(left)} of the {hand.side} hand stay at rest: their joints do not turn"] if left else []
 

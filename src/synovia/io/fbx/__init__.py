@@ -10,6 +10,7 @@ from __future__ import annotations
 from typing import Final
 
 from synovia.io.base import Format
+from synovia.io.fbx.meshes import read_skin
 from synovia.io.fbx.read import looks_like, read_fbx
 from synovia.io.fbx.write import shown_clip, write_fbx
 
@@ -25,7 +26,8 @@ FORMAT: Final = Format(
     copies=True,
     anew=True,
     shown=shown_clip,
+    read_skin=read_skin,
     keeps="bones with pivots and any order of rotation, bind pose, every take with its layers, animated scale, skins,"
-    " colours; binary and ASCII",
+    " blend shapes, colours, images; binary and ASCII",
     extra="fbx",
 )

@@ -144,7 +144,7 @@ def read_fbx(path: Path) -> Contents:
             raise FormatError(found.content["long"][0], where=str(path))
         return clips.motions()
 
-    return Contents(clips.skeleton, motions)
+    return Contents(clips.skeleton, motions, shown=0 if takes else None)  # the last that was written comes first
 
 
 def node_tree(found: Unpacked) -> Scene:
@@ -269,7 +269,8 @@ def _takes(found: Unpacked, tree: Scene) -> list[_Take]:
         for column, node in enumerate(chosen):
             row = tree.row_of.get(node)
             if row is None:
-                lost.append(found.tree.nodes[node].name)
+                if node in numbers and not np.allclose(values[:, column], found.tree.rest[node], atol=1e-9):
+                    lost.append(found.tree.nodes[node].name)
                 continue
             for path, part, rest in _PARTS:
                 track = _Track(times, values[:, column, part])

@@ -55,11 +55,11 @@ def bound(skin: Skin, skeleton: Skeleton, scale: float) -> list[Bound]:
         skeleton: The skeleton.
         scale: Units of the new file in one of the skeleton.
     """
-    rows = {name: row for row, name in enumerate(skeleton.joint_names)}
+    rows = skin.rows_in(skeleton.joint_names) or {}
     rest = frames_to_transforms(skeleton.rest_pose().frames)
     out: list[Bound] = []
     for mesh in skin.meshes:
-        joints = [rows[skin.names[row]] for row in mesh.rows]
+        joints = [rows[row] for row in mesh.rows]
         each = np.linalg.inv(rest[joints]) @ skin.worlds[mesh.rows] @ mesh.binds
         vertices, frames, turn = _bound(mesh, rest[joints], each)
         frames[:, :3, 3] *= scale

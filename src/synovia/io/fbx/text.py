@@ -18,11 +18,11 @@ from synovia.io.base import most_numbers
 from synovia.io.fbx.records import FILE_ID, Record, Tree
 
 _TOKEN: Final = re.compile(
-    r"""\s+|;[^\n]*|"(?P<text>[^"]*)"|(?P<mark>[{},])|(?P<key>[A-Za-z_][^\s:,{}";]*)[ \t]*:|\*(?P<count>\d+)"""
+    r"""\s+|;[^\n]*|"(?P<text>[^"]*)"|(?P<mark>[{},])|(?P<key>[A-Za-z_][^\s:,{}";]*)[ \t]*:|\*(?P<count>\d{1,18})"""
     r"""|(?P<word>[^\s,{}:";]+)"""
 )
-_WHOLE: Final = re.compile(r"[+-]?\d+")
-_VERSION: Final = re.compile(r";\s*FBX\s+(\d+)\.(\d+)\.(\d+)")
+_WHOLE: Final = re.compile(r"[+-]?\d{1,400}")  # Python reads no more than 4300
+_VERSION: Final = re.compile(r";\s*FBX\s+(\d{1,4})\.(\d{1,4})\.(\d{1,4})")
 _DEEPEST: Final = 64
 # Records whose numbers have 64 bits, and those whose numbers are no whole ones even if they look so:
 _LONG: Final = frozenset({"LocalTime", "ReferenceTime", "Node", "RootNode", "KTime", "C"})

@@ -141,7 +141,7 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
             data,
             ignore_geometry=not meshes,
             ignore_animation=meshes,
-            ignore_embedded=True,
+            ignore_embedded=not meshes,
             space_conversion=ufbx.SpaceConversion.MODIFY_GEOMETRY,
             target_axes=ufbx.axes_right_handed_y_up,
             target_unit_meters=1.0,
@@ -170,7 +170,9 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
         "skins": _skins(scene, blobs),
     }
     if meshes:
-        out["meshes"] = [_mesh(_held(mesh), blobs) for mesh in scene.meshes]
+        images: dict[int, list[Any]] = {}
+        out["meshes"] = [_mesh(_held(mesh), blobs, images) for mesh in scene.meshes]
+        out["images"] = list(images.items())
         places = array("d")
         for node in nodes:
             _matrix(places, node.node_to_world)
@@ -225,12 +227,11 @@ def _skins(scene: Any, blobs: _Blobs) -> list[Any]:
     return out
 
 
-def _mesh(mesh: Any, blobs: _Blobs) -> dict[str, Any]:
-    """Return the polygons of a mesh, its materials, the nodes that show it, and the weights of its skin."""
-    normal = mesh.vertex_normal
+def _mesh(mesh: Any, blobs: _Blobs, images: dict[int, list[Any]]) -> dict[str, Any]:
+    """Return the polygons of a mesh, its materials, the nodes that show it, the weights of its skin, and its shapes."""
     weights: list[Any] = []
     skins = list(mesh.skin_deformers)
-    for skin in skins:
+    for skin in skins[:1]:
         for cluster in _held(skin).clusters:
             bone = _held(_held(cluster).bone_node)
             if bone is not None:
@@ -238,36 +239,71 @@ def _mesh(mesh: Any, blobs: _Blobs) -> dict[str, Any]:
                 _matrix(bind, cluster.geometry_to_bone)
                 parts = array("I", cluster.vertices), array("d", cluster.weights)
                 weights.append([bone.typed_id, blobs.add(bind), *(blobs.add(part) for part in parts)])
-    morphed = any(
-        abs(_held(channel).weight) > 1e-6 for blend in mesh.blend_deformers for channel in _held(blend).channels
-    )
     return {
         "name": mesh.name,
         "nodes": [_held(node).typed_id for node in mesh.instances],
         "vertices": blobs.add(bytes(memoryview(mesh.vertices))),
         "corners": blobs.add(array("I", mesh.vertex_indices)),
         "faces": blobs.add(bytes(memoryview(mesh.faces))),
-        "normals": blobs.add(bytes(memoryview(normal.values)) if normal.exists else b""),
-        "normal_corners": blobs.add(array("I", normal.indices) if normal.exists else b""),
+        "normals": _of_corners(mesh.vertex_normal, blobs),
+        "uvs": _of_corners(mesh.vertex_uv, blobs),
+        "colours": _of_corners(mesh.vertex_color, blobs),
         "materials": blobs.add(array("I", mesh.face_material)),
-        "colours": [_colour(_held(material)) for material in mesh.materials],
+        "paint": [_paint(_held(material), blobs, images) for material in mesh.materials],
         "skins": len(skins),
         "weights": weights,
         "dual": any(skin.skinning_method in _DUAL for skin in skins),
-        "morphed": morphed,
+        "morphs": [
+            _morph(_held(channel), blobs) for blend in mesh.blend_deformers for channel in _held(blend).channels
+        ],
     }
 
 
-def _colour(material: Any) -> list[float] | None:
-    """Return the red, green and blue of a material, 0 to 1; None if an image paints it or it has none."""
+def _of_corners(values: Any, blobs: _Blobs) -> list[list[int]]:
+    """Return values of the corners of a mesh, and which of them each corner has."""
+    if not values.exists:
+        return [blobs.add(b""), blobs.add(b"")]
+    return [blobs.add(bytes(memoryview(values.values))), blobs.add(array("I", values.indices))]
+
+
+def _morph(channel: Any, blobs: _Blobs) -> list[Any]:
+    """Return name and weight of a blend shape, the vertices that it moves, and how far; the last of several in line."""
+    frames = list(channel.keyframes)
+    shape = _held(frames[-1].shape) if frames else None
+    if shape is None:
+        return [channel.name, float(channel.weight), blobs.add(b""), blobs.add(b"")]
+    moved = array("I", shape.offset_vertices), bytes(memoryview(shape.position_offsets))
+    return [channel.name, float(channel.weight), *(blobs.add(part) for part in moved)]
+
+
+def _paint(material: Any, blobs: _Blobs, images: dict[int, list[Any]]) -> list[Any] | None:
+    """Return name, colour (red, green, blue, opacity; None for none) and number of the image of a material."""
     if material is None:
         return None
+    colour: list[float] | None = None
+    image = -1
     for found in (material.pbr.base_color, material.fbx.diffuse_color):
-        if _held(found.texture) is not None:
-            return None
-        if found.has_value:
-            return list(found.value_vec4)[:3]
-    return None
+        texture = _held(found.texture)
+        if texture is not None and image < 0:
+            image = _image(texture, blobs, images)
+        if colour is None and found.has_value:
+            colour = list(found.value_vec4)[:3]
+    factor, through = material.fbx.transparency_factor, material.fbx.transparency_color
+    seen = 1.0
+    if factor.has_value:
+        seen -= factor.value_vec4[0] * (sum(list(through.value_vec4)[:3]) / 3.0 if through.has_value else 1.0)
+    return [material.name, None if colour is None else [*colour, seen], image]
+
+
+def _image(texture: Any, blobs: _Blobs, images: dict[int, list[Any]]) -> int:
+    """Return the number of the image of a texture, after its names and its bytes, if the file has them, were added."""
+    files = list(texture.file_textures)
+    first = _held(files[0]) if files else texture
+    number = int(first.typed_id)
+    if number not in images:
+        names = [first.relative_filename, first.filename, first.absolute_filename]
+        images[number] = [[name for name in names if name], blobs.add(bytes(first.content or b""))]
+    return number
 
 
 def _takes(
@@ -296,7 +332,8 @@ def _takes(
         if not begin < end or (end - begin) * rate > MOST_FRAMES:
             begin, end = (first, last) if first <= last else (0.0, 0.0)
         if (end - begin) * rate > MOST_FRAMES:
-            long.append(f"{stack.name!r} lasts {end - begin:.4g} s, {(end - begin) * rate:.3g} frames")
+            frames = (end - begin) * rate
+            long.append(f"{stack.name!r} lasts {end - begin:,.0f} s, {frames:,.0f} frames, more than {MOST_FRAMES:,}")
             continue
         if not animated:
             continue

@@ -24,6 +24,7 @@ from synovia.io.fbx.document import Document, axes_for, new_document, read_docum
 from synovia.io.fbx.nodes import COMPONENTS, NORMAL, Chain, Course, Node, angles_near, angles_over_time, read_nodes
 from synovia.io.fbx.skin import add_skin, bound
 from synovia.io.fbx.takes import ROTATION, SCALING, TRANSLATION, add_take, read_written_take
+from synovia.io.nodes.lengths import unit_of
 from synovia.io.nodes.skins import Skin
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
@@ -58,15 +59,17 @@ def write_fbx(
     into: str | os.PathLike[str] | None = None,
     skin: Skin | None = None,
     force: bool = False,
-) -> None:
+) -> tuple[str, ...]:
     """Write a motion as an FBX file.
 
-    A new file is in centimetres, as most programs expect; lengths of a skeleton that does not say its unit stay as they
-    are. The upward axis is that of the skeleton, or y. Bones keep their names. Rest rotations are the bones'
-    pre-rotations, so that all angles are 0 at rest. A skeleton with several roots gets one more above them.
+    A new file is in centimetres, as most programs expect. A humanoid that does not say its unit becomes as tall as a
+    person; other lengths without a unit count as centimetres. The upward axis is that of the skeleton, or y. Bones keep
+    their names. Rest rotations are the bones' pre-rotations, so that all angles are 0 at rest. A skeleton with several
+    roots gets one more above them.
 
     A copy keeps its unit and its axes. The motion is a further take, before the others and marked as the current one,
-    and its frame rate becomes that of the file.
+    and its frame rate becomes that of the file. A skeleton that does not say its unit has bones as long as those of the
+    file.
 
     Hinges and slides become bones that turn and travel. Limits, masses and loops are left out.
 
@@ -77,6 +80,9 @@ def write_fbx(
             that came from an FBX file.
         skin: Skin of a new file, whose joints are in the skeleton.
         force: Whether an existing file may be replaced.
+
+    Returns:
+        Sentences about a unit that was not known, and about what of the skin was left out.
 
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
@@ -90,21 +96,28 @@ def write_fbx(
     for name in (motion.name, *motion.skeleton.joint_names):
         as_utf8(name, str(target))
     source = motion.skeleton.source if into is None else as_path(into)
+    notes: tuple[str, ...] = ()
     if source is not None and (into is not None or source.suffix.lower() == ENDING):
         document = read_document(source)
         nodes = read_nodes(document)
-        tracks = _tracks(motion, nodes, _rows_of(motion.skeleton, nodes, str(source)), document)
+        rows = _rows_of(motion.skeleton, nodes, str(source))
+        scale = _scale(document, motion.skeleton, nodes, rows)
+        tracks = _tracks(motion, nodes, rows, scale, _turn(document, motion.skeleton))
     else:
         document = new_document(str(target), motion.skeleton.up or "y")
-        body = add_bones(document, motion.skeleton, _scale(document, motion.skeleton))
+        meters, notes = unit_of(motion.skeleton, document.meters_per_unit)
+        scale = meters / document.meters_per_unit
+        body = add_bones(document, motion.skeleton, scale)
         nodes = body.nodes
-        tracks = _tracks(motion, nodes, _Rows(body.rows, {}), document)
+        tracks = _tracks(motion, nodes, _Rows(body.rows, {}), scale, _turn(document, motion.skeleton))
         travels = {body.rows[node] for node, what in tracks if what == TRANSLATION and node in body.rows}
-        _add_surface(document, motion.skeleton, body, skin, travels)
+        _add_surface(document, motion.skeleton, body, skin, travels, scale)
+        notes += () if skin is None else tuple(skin.notes(morphs=False))
     document.check_rate(motion.fps, len(motion), motion.name)
     document.set_rate(motion.fps)
     add_take(document, motion.name, motion.times, {(nodes[row].number, what): v for (row, what), v in tracks.items()})
     write_bytes(target, document.pack(), force=force)
+    return notes
 
 
 def shown_clip(path: Path, motion: Motion) -> Shown:
@@ -114,13 +127,13 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
     take = read_written_take(document, nodes)
     if take is None:
         raise InputError("file has no take of this motion", where=str(path))
-    rows = _rows_of(motion.skeleton, nodes, str(path)).joints
+    rows = _rows_of(motion.skeleton, nodes, str(path))
     chain = Chain(nodes)
     for row in range(len(nodes)):
         chain.set(row, take.courses[row])
-    places = [np.broadcast_to(chain.place[node], (len(take.times), 3)) for node in rows]
-    scale, turn = _scale(document, motion.skeleton), _turn(document, motion.skeleton)
-    return Shown(list(rows.values()), np.stack(places, axis=1) @ turn / scale, take.times)
+    places = [np.broadcast_to(chain.place[node], (len(take.times), 3)) for node in rows.joints]
+    scale, turn = _scale(document, motion.skeleton, nodes, rows), _turn(document, motion.skeleton)
+    return Shown(list(rows.joints.values()), np.stack(places, axis=1) @ turn / scale, take.times)
 
 
 class _Rows(NamedTuple):
@@ -187,7 +200,7 @@ def _hangs_from(nodes: list[Node], number: int, above: int, joints: set[str]) ->
 
 
 def _tracks(
-    motion: Motion, nodes: list[Node], rows: _Rows, document: Document
+    motion: Motion, nodes: list[Node], rows: _Rows, scale: float, axes: Array
 ) -> dict[tuple[int, str], NDArray[np.float32]]:
     """Return the values of all properties that move, (T, 3), by node and property.
 
@@ -195,10 +208,10 @@ def _tracks(
         motion: The motion.
         nodes: The nodes of the file.
         rows: Which nodes are joints.
-        document: The file.
+        scale: Units of the file in one of the skeleton.
+        axes: Rotation from the axes of the skeleton to those of the file, (3, 3).
     """
     frames = motion.frames()
-    scale, axes = _scale(document, motion.skeleton), _turn(document, motion.skeleton)
     turn, place = axes @ frames[..., :9].reshape(*frames.shape[:2], 3, 3), scale * (frames[..., 9:] @ axes.T)
     stretches = _stretches(motion, nodes, rows)
     targets = {node: _Target(turn[:, row], place[:, row], stretches.get(node)) for node, row in rows.joints.items()}
@@ -297,13 +310,14 @@ def _translation(chain: Chain, row: int, place: Array, turn: Array, scaling: Arr
     return (inverse @ (place - origin)[..., None])[..., 0] - chain.nodes[row].shift(turn, scaling)
 
 
-def _add_surface(document: Document, skeleton: Skeleton, body: Body, skin: Skin | None, travels: set[int]) -> None:
+def _add_surface(
+    document: Document, skeleton: Skeleton, body: Body, skin: Skin | None, travels: set[int], scale: float
+) -> None:
     """Add a skin and the bind pose.
 
     Bones without skin keep their places beside their parents. Blender joins a bone to the end of its parent where both
     are equal to the sixth digit, and then ignores its translations. So bones that travel are off by a rounding there.
     """
-    scale = _scale(document, skeleton)
     meshes = [] if skin is None else bound(skin, skeleton, scale)
     skinned: dict[int, Array] = {}
     for mesh in meshes:
@@ -326,9 +340,27 @@ def _add_surface(document: Document, skeleton: Skeleton, body: Body, skin: Skin 
     add_bind_pose(document, [*bones, *((node, np.eye(4)) for node in nodes)])
 
 
-def _scale(document: Document, skeleton: Skeleton) -> float:
-    """Return the units of a file in one of a skeleton, which has that of the file if it does not say another."""
-    return (skeleton.meters_per_unit or document.meters_per_unit) / document.meters_per_unit
+def _scale(document: Document, skeleton: Skeleton, nodes: list[Node], rows: _Rows) -> float:
+    """Return the units of a file in one of a skeleton; if this does not say its unit, by the lengths of the bones.
+
+    Args:
+        document: The file.
+        skeleton: The skeleton.
+        nodes: The nodes of the file.
+        rows: Which nodes are joints.
+    """
+    if skeleton.meters_per_unit is not None:
+        return skeleton.meters_per_unit / document.meters_per_unit
+    chain = Chain(nodes)
+    for row in range(len(nodes)):
+        chain.set(row, chain.rest(row))
+    place = {row: chain.place[node][0] for node, row in rows.joints.items()}
+    own = skeleton.rest_pose().positions
+    lengths = np.zeros(2)
+    for row, parent in enumerate(skeleton.parents):
+        if row in place and parent in place:
+            lengths += [float(np.linalg.norm(each[row] - each[parent])) for each in (place, own)]
+    return float(lengths[0] / lengths[1]) if lengths.all() else 1.0
 
 
 def _turn(document: Document, skeleton: Skeleton) -> Array:

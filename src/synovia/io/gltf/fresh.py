@@ -2,8 +2,9 @@
 
 The joints are nodes of the same names. They hang from one more node (``frame``) if the body is not in metres with y up,
 as the format has it, or has several roots; this node is marked, so that readers find the body below it. All joints are
-listed in a skin, so that Blender makes an armature of them. A body with shapes has a mesh that is skinned to them, each
-shape to its joint; a body without shapes has no mesh, and programs that show meshes alone show nothing.
+listed in a skin, so that Blender makes an armature of them. A character has the meshes of its skin. Any other body with
+shapes has a mesh that is skinned to them, each shape to its joint; a body without shapes has no mesh, and programs that
+show meshes alone show nothing.
 
 References:
     Khronos Group, *glTF 2.0 Specification* (ISO/IEC 12113:2022), sections 3.4, 3.7 and 3.10.
@@ -13,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+from collections.abc import Mapping
 from typing import Any, Final, cast
 
 import numpy as np
@@ -22,9 +24,12 @@ from synovia.errors import SynoviaError
 from synovia.io.base import as_utf8
 from synovia.io.gltf.animation import WRITER
 from synovia.io.gltf.container import Document
+from synovia.io.gltf.fresh_skin import SkinWriter
+from synovia.io.nodes.lengths import unit_of
+from synovia.io.nodes.skins import Skin
 from synovia.io.nodes.tree import Scene
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, axis_vector, matrix_to_quat
+from synovia.model.geometry import Array, axis_vector, frames_to_transforms, matrix_to_quat
 from synovia.model.shapes.triangles import triangles_of
 from synovia.model.tree import unused_name
 from synovia.text import listed
@@ -44,14 +49,14 @@ class Fresh:
     Args:
         skeleton: The skeleton.
         name: Name of the scene.
+        skin: The skin of the body, whose joints are in the skeleton; None for its shapes.
     """
 
-    def __init__(self, skeleton: Skeleton, name: str) -> None:
-        """Write the nodes, the skin and the mesh."""
+    def __init__(self, skeleton: Skeleton, name: str, skin: Skin | None = None) -> None:
+        """Write the nodes, the skin and the meshes."""
         as_utf8(json.dumps([name, *skeleton.joint_names], ensure_ascii=False), name)
         self.skeleton = skeleton
         self.data = bytearray()
-        self.notes: tuple[str, ...] = ()
         own = np.array([joint.rest for joint in skeleton.joints])
         self.scene = Scene(
             names=skeleton.joint_names,
@@ -65,7 +70,7 @@ class Fresh:
         )
         roots = [row for row, parent in enumerate(skeleton.parents) if parent < 0]
         nodes = [self._node(row) for row in range(len(skeleton))]
-        frame = file_frame(skeleton)
+        frame, self.notes = file_frame(skeleton)
         if len(roots) > 1 or np.any(frame != np.eye(4)):
             nodes.append(self._frame(frame, roots))
             roots = [len(nodes) - 1]
@@ -74,11 +79,14 @@ class Fresh:
             "nodes": nodes,
         }  # fmt: skip
         rests = self._rests(frame)
-        inverse = np.linalg.inv(rests)
-        inverse[:, 3] = (0.0, 0.0, 0.0, 1.0)
-        matrices = self._accessor(np.swapaxes(inverse, 1, 2).reshape(-1, 16), "MAT4", _FLOAT)
-        self.content["skins"] = [{"joints": list(range(len(skeleton))), "inverseBindMatrices": matrices}]
-        self._mesh(rests, name)
+        if skin is not None and (rows := skin.rows_in(skeleton.joint_names)) is not None:
+            self._dress(skin, rows, rests)
+        if "skins" not in self.content:
+            inverse = np.linalg.inv(rests)
+            inverse[:, 3] = (0.0, 0.0, 0.0, 1.0)
+            matrices = self.accessor(np.swapaxes(inverse, 1, 2).reshape(-1, 16), "MAT4", _FLOAT)
+            self.content["skins"] = [{"joints": list(range(len(skeleton))), "inverseBindMatrices": matrices}]
+            self._mesh(rests, name)
 
     def _rests(self, frame: Array) -> Array:
         """Return the world transforms of the nodes when nothing plays, (n, 4, 4)."""
@@ -132,19 +140,19 @@ class Fresh:
                     faces.append(turned + count)
                     rows.append(np.full(len(corners), row))
                     count += len(corners)
-        self.notes = tuple(f"Shapes were not written ({why}) of {listed([*links])}." for why, links in lost.items())
+        self.notes += tuple(f"Shapes were not written ({why}) of {listed([*links])}." for why, links in lost.items())
         if not count:
             return
         joints = np.zeros((count, 4), "<u2")
         joints[:, 0] = np.concatenate(rows)
         weights = np.tile(np.array([255, 0, 0, 0], "<u1"), (count, 1))
         attributes = {
-            "POSITION": self._accessor(np.concatenate(places), "VEC3", _FLOAT, _CORNERS, bounds=True),
-            "NORMAL": self._accessor(np.concatenate(normals), "VEC3", _FLOAT, _CORNERS),
-            "JOINTS_0": self._accessor(joints, "VEC4", _SHORT, _CORNERS),
-            "WEIGHTS_0": self._accessor(weights, "VEC4", _BYTE, _CORNERS, normalized=True),
+            "POSITION": self.accessor(np.concatenate(places), "VEC3", _FLOAT, _CORNERS, bounds=True),
+            "NORMAL": self.accessor(np.concatenate(normals), "VEC3", _FLOAT, _CORNERS),
+            "JOINTS_0": self.accessor(joints, "VEC4", _SHORT, _CORNERS),
+            "WEIGHTS_0": self.accessor(weights, "VEC4", _BYTE, _CORNERS, normalized=True),
         }
-        indices = self._accessor(np.concatenate(faces).reshape(-1, 1), "SCALAR", _INT, _INDICES)
+        indices = self.accessor(np.concatenate(faces).reshape(-1, 1), "SCALAR", _INT, _INDICES)
         paint = {"baseColorFactor": list(_COLOUR), "metallicFactor": 0.0, "roughnessFactor": 0.8}
         self.content["materials"] = [{"name": "body", "pbrMetallicRoughness": paint, "doubleSided": True}]
         self.content["meshes"] = [
@@ -153,24 +161,37 @@ class Fresh:
         self.content["nodes"].append({"name": unused_name("body_mesh", self._names()), "mesh": 0, "skin": 0})
         self.content["scenes"][0]["nodes"].append(len(self.content["nodes"]) - 1)
 
+    def _dress(self, skin: Skin, rows: Mapping[int, int], rests: Array) -> None:
+        """Write the skin of a character."""
+        as_utf8(json.dumps([[mesh.name, *(one.name for one in mesh.materials)] for mesh in skin.meshes]), "skin")
+        frames = frames_to_transforms(self.skeleton.rest_pose().frames)
+        writer = SkinWriter(self.content, self.accessor, self.view, rests, frames)
+        self.content["scenes"][0]["nodes"] += writer.add(skin, rows)
+        self.notes += (*writer.notes, *skin.notes(morphs=True))
+
     def _names(self) -> set[str]:
         """Return the names of all nodes."""
         return {node["name"] for node in self.content["nodes"]}
 
-    def _accessor(
+    def view(self, data: bytes, target: int = 0) -> int:
+        """Append bytes to the buffer and return the index of their view."""
+        self.data += bytes(-len(self.data) % 4)
+        views = self.content.setdefault("bufferViews", [])
+        view = {"buffer": 0, "byteOffset": len(self.data), "byteLength": len(data)}
+        views.append({**view, **({"target": target} if target else {})})
+        self.data += data
+        return len(views) - 1
+
+    def accessor(
         self, values: NDArray[Any], kind: str, component: int, target: int = 0, *, bounds: bool = False,
         normalized: bool = False,
     ) -> int:  # fmt: skip
         """Append numbers to the buffer and return the index of their accessor."""
         dtype = {_FLOAT: "<f4", _BYTE: "<u1", _SHORT: "<u2", _INT: "<u4"}[component]
         numbers = np.ascontiguousarray(values, dtype)
-        self.data += bytes(-len(self.data) % 4)
-        views = self.content.setdefault("bufferViews", [])
-        view = {"buffer": 0, "byteOffset": len(self.data), "byteLength": numbers.nbytes}
-        views.append({**view, **({"target": target} if target else {})})
-        self.data += numbers.tobytes()
         accessor: dict[str, Any] = {
-            "bufferView": len(views) - 1, "componentType": component, "count": len(numbers), "type": kind,
+            "bufferView": self.view(numbers.tobytes(), target), "componentType": component, "count": len(numbers),
+            "type": kind,
         }  # fmt: skip
         if bounds:
             accessor |= {"min": numbers.min(0).tolist(), "max": numbers.max(0).tolist()}
@@ -181,31 +202,32 @@ class Fresh:
         return len(accessors) - 1
 
 
-def file_frame(skeleton: Skeleton) -> Array:
+def file_frame(skeleton: Skeleton) -> tuple[Array, tuple[str, ...]]:
     """Return the transform from the world of a skeleton to that of a file: metres, y up, z ahead, (4, 4).
 
-    A body with y up is not turned. A body whose unit is unknown keeps its numbers, and one whose upward axis is unknown
-    its axes.
+    A body with y up is not turned, nor is one whose upward axis is unknown. The second result is a sentence about the
+    unit, if it is unknown: a humanoid becomes as tall as a person, and other bodies keep their numbers.
     """
     up, ahead = skeleton.up, skeleton.forward
     if up is None or up == _UP:
         up, ahead = "y", "z"
     elif ahead is None or ahead[-1] == up[-1]:
         ahead = _AHEAD[up[-1]]
-    return axes_frame(up, ahead, skeleton.meters_per_unit)
+    meters, notes = unit_of(skeleton, 1.0)
+    return axes_frame(up, ahead, meters), notes
 
 
-def axes_frame(up: str, ahead: str, unit: float | None) -> Array:
+def axes_frame(up: str, ahead: str, unit: float) -> Array:
     """Return the transform to a world in metres with y up and z ahead, (4, 4).
 
     Args:
         up: The axis that is up.
         ahead: The axis that is ahead.
-        unit: Metres of a length unit; None if it is unknown, and stays.
+        unit: Metres of a length unit.
     """
     out = np.eye(4)
     y, z = axis_vector(up), axis_vector(ahead)
-    out[:3, :3] = np.stack([np.cross(y, z), y, z]) * (unit or 1.0)
+    out[:3, :3] = np.stack([np.cross(y, z), y, z]) * unit
     return out
 
 

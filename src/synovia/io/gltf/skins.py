@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 import numpy as np
 
-from synovia.errors import UnsupportedError
+from synovia.errors import SynoviaError
 from synovia.io.gltf.accessors import read_accessor
 from synovia.io.gltf.container import Document, read_document
 from synovia.io.gltf.fields import Element
 from synovia.io.gltf.scene import local_of, parents_of, read_scene
-from synovia.io.nodes.skins import Material, Mesh, Skin
+from synovia.io.nodes.skins import UNMORPHED, Material, Mesh, Skin, Whole
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 
 _TRIANGLES: Final = 4  # mode of a primitive
+_INSTANCES: Final = "EXT_mesh_gpu_instancing"
+_SETS: Final = 4  # of joints and weights of a vertex that are read, four each
 _PACKED: Final = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
 
 
@@ -46,128 +50,219 @@ def node_worlds(document: Document) -> Array:
 
 
 def read_skin(path: Path) -> Skin:
-    """Return the skin of a glTF or GLB file.
+    """Return the meshes of a glTF or GLB file: those that a skin bends, and those that a joint carries.
 
     Raises:
         FileError: If the file cannot be read.
         FormatError: If it is malformed.
-        UnsupportedError: If a mesh is compressed.
+        UnsupportedError: If data of a mesh are compressed.
     """
-    document = read_document(path)
-    scene = read_scene(document)
-    nodes = sorted(scene.row_of, key=scene.row_of.__getitem__)
-    return Skin(scene.names, node_worlds(document)[nodes], list(_meshes(document, scene.row_of)))
+    with np.errstate(over="ignore", invalid="ignore"):
+        return _Reader(read_document(path)).skin()
 
 
-def _meshes(document: Document, row_of: dict[int, int]) -> Iterator[Mesh]:
-    """Yield the meshes of triangles that joints move; others are left out.
+class _Reader:
+    """Reader of the meshes of one file."""
 
-    Args:
-        document: The file.
-        row_of: Row of the scene by node.
+    def __init__(self, document: Document) -> None:
+        self.document = document
+        self.scene = read_scene(document)
+        self.row_of = self.scene.row_of
+        self.nodes = document.root.items("nodes")
+        self.above, self.worlds = parents_of(document.root, self.nodes), node_worlds(document)
+        self.lost, self.changed = Counter[str](), Counter[str]()
+        self._images: dict[int, bytes | None] = {}
 
-    Raises:
-        FormatError: If a mesh is malformed.
-        UnsupportedError: If a mesh is compressed.
-    """
-    nodes = document.root.items("nodes")
-    above, worlds = parents_of(document.root, nodes), node_worlds(document)
-    for number, node in enumerate(nodes):
-        if not node.has("mesh"):
-            continue
-        element = document.referred(node, "mesh", "meshes")
-        carrier = number
-        while carrier >= 0 and carrier not in row_of:
-            carrier = above[carrier]
-        parts = [part for part in element.items("primitives") if part.integer("mode", default=_TRIANGLES) == _TRIANGLES]
-        skinned = node.has("skin")
-        if not parts or (not skinned and carrier < 0):
-            continue
-        if skinned:
-            skin = document.referred(node, "skin", "skins")
-            joints = skin.indices("joints", len(nodes), "node")
-            document.spend(16 * len(joints), skin)
-            binds = identities(len(joints))
-            if skin.has("inverseBindMatrices"):
-                found = read_accessor(document, skin, "inverseBindMatrices", 16)
-                if len(found) < len(joints):
-                    raise skin.error("has too few inverse bind matrices", value=len(found), expected=str(len(joints)))
-                binds[:] = found[: len(joints)].reshape(-1, 4, 4).swapaxes(1, 2)  # column-major in the file
-            rows = [row_of[joint] for joint in joints]
+    def skin(self) -> Skin:
+        """Return all meshes of triangles."""
+        nodes = sorted(self.row_of, key=self.row_of.__getitem__)
+        return Skin(self.scene.names, self.worlds[nodes], list(self.meshes()), self.lost, self.changed)
+
+    def meshes(self) -> Iterator[Mesh]:
+        """Yield a mesh for each node that has one."""
+        for number, node in enumerate(self.nodes):
+            if not node.has("mesh"):
+                continue
+            element = self.document.referred(node, "mesh", "meshes")
+            owner = node if node.has("weights") else element
+            morphed = any(isinstance(weight, int | float) and weight for weight in owner.list("weights"))
+            extensions = node.child("extensions")
+            several = extensions is not None and extensions.has(_INSTANCES)
+            for how, there in ((UNMORPHED, morphed), ("once, without further instances", several)):
+                if there:
+                    self.changed[how] += 1
+            name = node.text("name", "") or element.text("name", "") or f"mesh{number}"
+            parts = [part for part in element.items("primitives") if self.readable(number, part)]
+            for skinned in (True, False):  # parts without weights are carried, even if the node has a skin
+                own = [part for part in parts if self.bends(number, part) == skinned]
+                if own:
+                    rows, binds = self.skin_of(node, len(own)) if skinned else self.carried(number)
+                    yield _joined(name, [self.part(part, rows, skinned=skinned) for part in own], rows, binds)
+
+    def bends(self, number: int, part: Element) -> bool:
+        """Return whether the skin of a node bends a primitive."""
+        attributes = part.child("attributes")
+        return self.nodes[number].has("skin") and attributes is not None and attributes.has("JOINTS_0")
+
+    def readable(self, number: int, part: Element) -> bool:
+        """Return whether a primitive of a node can be read, and count it if not."""
+        attributes, packed = part.child("attributes"), part.child("extensions")
+        why = ""
+        if attributes is None or not attributes.has("POSITION"):
+            why = "without positions"
+        elif part.integer("mode", default=_TRIANGLES) != _TRIANGLES:
+            why = "of points, lines or strips"
+        elif packed is not None and any(packed.has(name) for name in _PACKED):
+            why = "with mesh compression: export the file without it to see them"
+        elif not self.bends(number, part) and self.carrier(number) < 0:
+            why = "that belong to no joint"
+        if why:
+            self.lost[why] += 1
+        return not why
+
+    def carrier(self, number: int) -> int:
+        """Return the node of the joint that carries a node: its own, or the nearest one above; -1 for none."""
+        while number >= 0 and number not in self.row_of:
+            number = self.above[number]
+        return number
+
+    def carried(self, number: int) -> tuple[list[int], Array]:
+        """Return the row of the joint that carries a node, and the matrix from that node to the joint, (1, 4, 4)."""
+        carrier = self.carrier(number)
+        joint: Array = self.worlds[carrier]
+        node: Array = self.worlds[number]
+        return [self.row_of[carrier]], (np.linalg.pinv(joint) @ node)[None]
+
+    def skin_of(self, node: Element, parts: int) -> tuple[list[int], Array]:
+        """Return the rows of the joints of a node's skin, and its inverse bind matrices, (b, 4, 4).
+
+        Args:
+            node: The node.
+            parts: Number of primitives, each of which may copy the matrices.
+        """
+        skin = self.document.referred(node, "skin", "skins")
+        joints = skin.indices("joints", len(self.nodes), "node")
+        self.document.spend(16 * len(joints) * parts, skin)
+        binds = identities(len(joints))
+        if skin.has("inverseBindMatrices"):
+            found = read_accessor(self.document, skin, "inverseBindMatrices", 16)
+            if len(found) < len(joints):
+                raise skin.error("has too few inverse bind matrices", value=len(found), expected=str(len(joints)))
+            binds[:] = found[: len(joints)].reshape(-1, 4, 4).swapaxes(1, 2)  # column-major in the file
+        return [self.row_of[joint] for joint in joints], binds
+
+    def part(self, part: Element, rows: list[int], *, skinned: bool) -> Mesh:
+        """Return a primitive."""
+        attributes = part.child("attributes") or part
+        vertices = read_accessor(self.document, attributes, "POSITION", 3)
+        count = len(vertices)
+        if part.has("indices"):
+            numbers = read_accessor(self.document, part, "indices", 1)[:, 0].astype(np.int64)
         else:
-            rows = [row_of[carrier]]
-            binds = identities(1)
-            binds[0] = np.linalg.inv(worlds[carrier]) @ worlds[number]
-        name = node.text("name", "") or element.text("name", "") or f"mesh{number}"
-        yield _joined(name, [_part(document, part, rows, skinned) for part in parts], rows, binds)
+            numbers = np.arange(count)
+        numbers = numbers[: len(numbers) - len(numbers) % 3]
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
+            raise part.error("no such vertex", "indices", value=int(numbers.max()), expected=f"below {count}")
+        bones, weights = np.zeros((count, 1), np.int64), np.ones((count, 1))
+        if skinned:
+            bones, weights = self.influences(attributes, count, len(rows))
+        material, uv = self.material(part)
+        return Mesh(
+            "", vertices, numbers.reshape(-1, 3), rows, np.zeros((0, 4, 4)), bones, weights,
+            self.of_vertices(attributes, "NORMAL", 3, count) if attributes.has("NORMAL") else None,
+            self.of_vertices(attributes, uv, 2, count) if attributes.has(uv) else None,
+            self.colours(attributes, count), [material], unread=len(part.list("targets")),
+        )  # fmt: skip
 
-
-def _part(document: Document, part: Element, rows: list[int], skinned: bool) -> Mesh:
-    """Return a primitive."""
-    attributes = part.child("attributes")
-    packed = part.child("extensions")
-    if attributes is None or (packed is not None and any(packed.has(name) for name in _PACKED)):
-        raise UnsupportedError(
-            "mesh is compressed or has no vertices",
-            where=f"{part.file}: {part.place}",
-            hint="export the character without mesh compression",
-        )
-    vertices = read_accessor(document, attributes, "POSITION", 3)
-    count = len(vertices)
-
-    def of_vertices(name: str, width: int, *, unit: bool = False) -> Array:
-        values = read_accessor(document, attributes, name, width, unit=unit)
+    def of_vertices(self, attributes: Element, name: str, width: int, count: int, *, unit: bool = False) -> Array:
+        """Return an attribute of all vertices, (count, width)."""
+        values = read_accessor(self.document, attributes, name, width, unit=unit)
         if len(values) != count:
-            expected = str(count)
-            raise attributes.error(
-                "has another number of vertices than POSITION", name, value=len(values), expected=expected
-            )
+            what = "has another number of vertices than POSITION"
+            raise attributes.error(what, name, value=len(values), expected=str(count))
         return values
 
-    if part.has("indices"):
-        numbers = read_accessor(document, part, "indices", 1)[:, 0].astype(np.int64)
-    else:
-        numbers = np.arange(count)
-    numbers = numbers[: len(numbers) - len(numbers) % 3]
-    if len(numbers) and not 0 <= numbers.min() <= numbers.max() < count:
-        raise part.error("no such vertex", "indices", value=int(numbers.max()), expected=f"below {count}")
-    bones, weights = np.zeros((count, 1), np.int64), np.ones((count, 1))
-    sets = 0
-    while skinned and attributes.has(f"JOINTS_{sets}") and attributes.has(f"WEIGHTS_{sets}"):
-        own = of_vertices(f"JOINTS_{sets}", 4).astype(np.int64), of_vertices(f"WEIGHTS_{sets}", 4, unit=True)
-        bones, weights = own if not sets else (np.hstack([bones, own[0]]), np.hstack([weights, own[1]]))
-        sets += 1
-    weights = np.maximum(weights, 0.0)
-    bones = np.where(weights > 0.0, bones, 0)
-    if bones.max(initial=0) >= len(rows):
-        raise attributes.error("no such joint in the skin", value=int(bones.max()), expected=f"below {len(rows)}")
-    return Mesh(
-        "", vertices, numbers.reshape(-1, 3), rows, np.zeros((0, 4, 4)), bones, weights,
-        of_vertices("NORMAL", 3) if attributes.has("NORMAL") else None,
-        of_vertices("TEXCOORD_0", 2) if attributes.has("TEXCOORD_0") else None,
-        _colours(document, attributes, of_vertices),
-        [_material(document, part)],
-    )  # fmt: skip
+    def influences(self, attributes: Element, count: int, joints: int) -> tuple[Whole, Array]:
+        """Return the joints of each vertex, (v, k), numbers in those of the skin, and their weights."""
+        bones, weights = np.zeros((count, 0), np.int64), np.zeros((count, 0))
+        for number in range(_SETS):
+            if not attributes.has(f"JOINTS_{number}"):
+                break
+            own = self.of_vertices(attributes, f"JOINTS_{number}", 4, count).astype(np.int64)
+            bones = np.hstack([bones, own])
+            weights = np.hstack([weights, self.of_vertices(attributes, f"WEIGHTS_{number}", 4, count, unit=True)])
+        weights = np.maximum(weights, 0.0)
+        bones = np.where(weights > 0.0, bones, 0)
+        if bones.max(initial=0) >= joints:
+            raise attributes.error("no such joint in the skin", value=int(bones.max()), expected=f"below {joints}")
+        return bones, weights
 
+    def colours(self, attributes: Element, count: int) -> Array | None:
+        """Return the colours of vertices, (v, 4), None without any."""
+        if not attributes.has("COLOR_0"):
+            return None
+        wide = self.document.referred(attributes, "COLOR_0", "accessors").text("type", "") == "VEC4"
+        colours = np.clip(self.of_vertices(attributes, "COLOR_0", 4 if wide else 3, count, unit=True), 0.0, 1.0)
+        return colours if wide else np.hstack([colours, np.ones((count, 1))])
 
-def _colours(document: Document, attributes: Element, of_vertices: Callable[..., Array]) -> Array | None:
-    """Return the colours of vertices, (v, 4), None without any."""
-    if not attributes.has("COLOR_0"):
-        return None
-    wide = document.referred(attributes, "COLOR_0", "accessors").text("type", "") == "VEC4"
-    colours = np.clip(of_vertices("COLOR_0", 4 if wide else 3, unit=True), 0.0, 1.0)
-    return colours if wide else np.hstack([colours, np.ones((len(colours), 1))])
+    def material(self, part: Element) -> tuple[Material, str]:
+        """Return the material of a primitive, and the attribute that has the texture coordinates of its image."""
+        uv = "TEXCOORD_0"
+        if not part.has("material") or not self.document.root.list("materials"):
+            return Material("material", plain=True), uv
+        element = self.document.referred(part, "material", "materials")
+        surface = element.child("pbrMetallicRoughness")
+        out = Material(element.text("name", "") or f"material{part.integer('material')}", plain=True)
+        if surface is None:
+            return out, uv
+        red, green, blue, opacity = surface.numbers("baseColorFactor", 4, (1.0, 1.0, 1.0, 1.0))
+        out.colour = red, green, blue, opacity
+        link = surface.child("baseColorTexture")
+        out.plain = link is not None or not surface.has("baseColorFactor")
+        if link is None:
+            return out, uv
+        uv = f"TEXCOORD_{link.integer('texCoord', default=0)}"
+        texture = self.document.referred(link, "index", "textures")
+        if texture.has("source"):
+            image, number = self.document.referred(texture, "source", "images"), texture.integer("source")
+            out.image = self.image(image, number)
+            if out.image is not None:
+                ending = ".png" if out.image.startswith(b"\x89PNG") else ".jpg"
+                out.image_name = (image.text("name", "") or f"image{number}") + ending
+        return out, uv
+
+    def image(self, element: Element, number: int) -> bytes | None:
+        """Return the bytes of an image; None if its file is missing."""
+        if number not in self._images:
+            if element.has("bufferView"):
+                view = self.document.referred(element, "bufferView", "bufferViews")
+                start = view.integer("byteOffset", default=0)
+                self._images[number] = bytes(self.document.buffer(view)[start : start + view.integer("byteLength")])
+            else:
+                try:
+                    self._images[number] = self.document.linked(element)
+                except SynoviaError:
+                    self._images[number] = None
+                    self.changed[f"without the image {element.text('uri', '')[:80]!r}, which is not there"] += 1
+        return self._images[number]
 
 
 def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh:
-    """Return the primitives of a mesh as one, with each material once."""
-    kinds = {(each := part.materials[0]).name + each.image_name: each for part in parts}
+    """Return the primitives of a mesh as one, with each material once, and without vertices of other primitives."""
+    parts = [_trimmed(part) for part in parts] if len(parts) > 1 else parts
+    keys = [(each := part.materials[0]).name + repr((each.colour, each.image_name, each.plain)) for part in parts]
+    kinds = {key: part.materials[0] for key, part in zip(keys, parts, strict=True)}
     number = {key: at for at, key in enumerate(kinds)}
     starts = np.cumsum([0, *(len(part.vertices) for part in parts)])[:-1]
     most = max(part.bones.shape[1] for part in parts)
-    normals = [part.normals for part in parts if part.normals is not None]
-    corners = [part.corners for part in parts if part.corners is not None]
-    colours = [part.colours for part in parts if part.colours is not None]
+
+    def every(attribute: str, usual: Callable[[Mesh], Array]) -> Array | None:
+        """Return an attribute of all vertices, None if no primitive has it."""
+        found = [getattr(part, attribute) for part in parts]
+        if all(values is None for values in found):
+            return None
+        return np.concatenate([usual(part) if v is None else v for part, v in zip(parts, found, strict=True)])
+
     return Mesh(
         name,
         np.concatenate([part.vertices for part in parts]),
@@ -176,38 +271,31 @@ def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh
         binds,
         np.concatenate([np.pad(part.bones, ((0, 0), (0, most - part.bones.shape[1]))) for part in parts]),
         np.concatenate([np.pad(part.weights, ((0, 0), (0, most - part.weights.shape[1]))) for part in parts]),
-        np.concatenate(normals) if len(normals) == len(parts) else None,
-        np.concatenate(corners) if len(corners) == len(parts) else None,
-        np.concatenate(colours) if len(colours) == len(parts) else None,
+        every("normals", _normals),
+        every("corners", lambda part: np.zeros((len(part.vertices), 2))),
+        every("colours", lambda part: np.ones((len(part.vertices), 4))),
         list(kinds.values()),
-        np.repeat(
-            [number[part.materials[0].name + part.materials[0].image_name] for part in parts],
-            [len(part.faces) for part in parts],
-        ),
+        np.repeat([number[key] for key in keys], [len(part.faces) for part in parts]),
+        unread=max(part.unread for part in parts),
     )
 
 
-def _material(document: Document, part: Element) -> Material:
-    """Return the material of a primitive."""
-    if not part.has("material") or not document.root.list("materials"):
-        return Material("material")
-    element = document.referred(part, "material", "materials")
-    out = Material(element.text("name", "") or f"material{part.integer('material')}")
-    surface = element.child("pbrMetallicRoughness")
-    if surface is None:
-        return out
-    red, green, blue, opacity = surface.numbers("baseColorFactor", 4, (1.0, 1.0, 1.0, 1.0))
-    out.colour = red, green, blue, opacity
-    link = surface.child("baseColorTexture")
-    texture = None if link is None else document.referred(link, "index", "textures")
-    if texture is not None and texture.has("source"):
-        image = document.referred(texture, "source", "images")
-        if image.has("bufferView"):
-            view = document.referred(image, "bufferView", "bufferViews")
-            start = view.integer("byteOffset", default=0)
-            out.image = bytes(document.buffer(view)[start : start + view.integer("byteLength")])
-        else:
-            out.image = document.linked(image)
-        ending = ".png" if out.image.startswith(b"\x89PNG") else ".jpg"
-        out.image_name = (image.text("name", "") or f"image{texture.integer('source')}") + ending
-    return out
+def _trimmed(part: Mesh) -> Mesh:
+    """Return a primitive with the vertices of its triangles alone: several may share the same ones."""
+    used, faces = np.unique(part.faces, return_inverse=True)
+    cut = {
+        name: None if (values := getattr(part, name)) is None else values[used]
+        for name in ("vertices", "bones", "weights", "normals", "corners", "colours")
+    }
+    return replace(part, faces=faces.reshape(-1, 3), **cut)
+
+
+def _normals(part: Mesh) -> Array:
+    """Return normals of vertices that have none in the file: the mean of those of their triangles, by area."""
+    out = np.zeros_like(part.vertices)
+    corners = part.vertices[part.faces]
+    across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])
+    for k in range(3):
+        np.add.at(out, part.faces[:, k], across)
+    lengths = np.linalg.norm(out, axis=1, keepdims=True)
+    return out / np.where(lengths > 0.0, lengths, 1.0)

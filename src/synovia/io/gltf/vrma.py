@@ -31,7 +31,8 @@ from synovia.io.gltf.fresh import axes_frame
 from synovia.io.gltf.scene import read_scene
 from synovia.io.gltf.vrm import ANIMATION, bone_of
 from synovia.io.gltf.write import NewClip, write_new
-from synovia.io.nodes.tree import node_places
+from synovia.io.nodes.lengths import unit_of
+from synovia.io.nodes.tree import Scene, node_places
 from synovia.model import Skeleton
 from synovia.model.anatomy.axes import faced_axis
 from synovia.model.anatomy.names import PERSON, SIDES
@@ -40,6 +41,7 @@ from synovia.model.motion import Motion
 from synovia.text import listed
 
 _CARRY: Final = "carry the clip over to a humanoid that stands at rest: synovia retarget clip.bvh humanoid -o clip.vrma"
+_STAND: Final = "sy.stand_at_rest(motion) finds a rest pose that stands, and so does synovia convert"
 _UPRIGHT: Final = 45.0  # degrees by which trunk and legs may be from vertical at rest
 _SHORT: Final = 1e-6  # of the size: a shorter bone has no direction
 _NEXT: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot"}
@@ -73,13 +75,16 @@ def _read(path: Path) -> Contents:
     return contents if contents.shown is not None else contents._replace(shown=0)
 
 
-def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
+def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> tuple[str, ...]:
     """Write the clip of a humanoid.
 
     Args:
         motion: The clip; its skeleton has the roles of a humanoid, at least the hips.
         path: The file.
         force: Whether an existing file may be replaced.
+
+    Returns:
+        A sentence about the unit, if it was not known.
 
     Raises:
         FileError: If the file cannot be written, or exists and ``force`` is not set.
@@ -92,10 +97,10 @@ def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fa
     as_utf8(motion.name, str(target))
     body = motion.skeleton
     bones = _bones(body, str(target))
-    frame = _standing(body, {bone.role: bone.row for bone in bones}, str(target))
-    turn = frame[:3, :3] / np.cbrt(np.linalg.det(frame[:3, :3]))
+    meters, notes = unit_of(body, 1.0)
+    turn = _standing(body, {bone.role: bone.row for bone in bones}, str(target))
     rest = np.array(body.rest_pose().frames)
-    places = rest[:, 9:] @ frame[:3, :3].T
+    places = meters * rest[:, 9:] @ turn.T
     standing = _to_t_pose(bones, places, str(target))
     offsets = np.empty((len(bones), 3))
     for number, bone in enumerate(bones):
@@ -124,8 +129,9 @@ def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fa
         worlds.append(turn @ own @ (at_rest.T @ turn.T @ standing[number].T))
         local = worlds[-1] if bone.parent < 0 else np.swapaxes(worlds[bone.parent], 1, 2) @ worlds[-1]
         clip.add_track(number, "rotation", same_side(matrix_to_quat(local)))
-    clip.add_track(0, "translation", frames[:, bones[0].row, 9:] @ frame[:3, :3].T)
+    clip.add_track(0, "translation", meters * frames[:, bones[0].row, 9:] @ turn.T)
     write_new(content, bytes(clip.data), target, force=force)
+    return notes
 
 
 def _bones(body: Skeleton, where: str) -> list[_Bone]:
@@ -170,7 +176,7 @@ def _turning(body: Skeleton, rows: dict[str, int], role: str) -> int:
 
 
 def _standing(body: Skeleton, rows: dict[str, int], where: str) -> Array:
-    """Return the transform from the world of a skeleton to that of the file, (4, 4): metres, y up, z ahead.
+    """Return the rotation from the world of a skeleton to that of the file, (3, 3): y up, z ahead.
 
     Without an axis in the skeleton's file, upwards is the axis along which the trunk is at rest.
 
@@ -186,9 +192,9 @@ def _standing(body: Skeleton, rows: dict[str, int], where: str) -> Array:
         up = ("-" if along[best] < 0.0 else "") + "xyz"[best]
     ahead = body.forward if up is None or up == body.up else faced_axis(places, axis_vector(up))
     if up is None or ahead is None:
-        hint = f"its rest pose does not show them; {_CARRY}"
+        hint = f"its rest pose does not show them; {_STAND}"
         raise InputError("a VRM animation needs a body whose axes up and ahead are known", where=where, hint=hint)
-    return axes_frame(up, ahead, body.meters_per_unit)
+    return axes_frame(up, ahead, 1.0)[:3, :3]
 
 
 def _to_t_pose(bones: list[_Bone], places: Array, where: str) -> list[Array]:
@@ -242,7 +248,7 @@ def _check_upright(what: str, along: Array, sign: float, size: float, where: str
     if angle > _UPRIGHT:
         raise InputError(
             f"a VRM animation needs a body that stands at rest, and its {what} is {angle:.0f}° from vertical",
-            where=where, hint=_CARRY,
+            where=where, hint=_STAND,
         )  # fmt: skip
 
 
@@ -253,8 +259,6 @@ def _lacks(motion: Motion) -> list[str]:
     if missing := [bone_of(role) for role in _NEEDED if role not in roles]:
         out.append(f"Bones that every VRM character has are missing: {listed(missing)}.")
     body = motion.skeleton
-    if body.meters_per_unit is None:
-        out.append("The unit of the body is unknown, so its numbers count as metres.")
     columns = {row: motion.q[:, body.q_slice(row)] for row in range(len(body)) if row not in roles.values()}
     moving = [body.joint_names[row] for row, values in columns.items() if values.size and np.ptp(values, axis=0).any()]
     if moving:
@@ -271,10 +275,24 @@ def _shown(path: Path, motion: Motion) -> Shown:
     local = {key: track.sample(times) for key, track in clip.tracks.items()}
     row_of = {role: row for row, role in scene.roles.items()}
     rows = {role: row for role, row in motion.skeleton.role_rows.items() if role in row_of}
-    bones = {bone.role: bone.row for bone in _bones(motion.skeleton, str(path))}
-    back = np.linalg.inv(_standing(motion.skeleton, bones, str(path))[:3, :3])
-    places = node_places(scene, local, len(times))[:, [row_of[role] for role in rows]] @ back.T
+    bones = _bones(motion.skeleton, str(path))
+    turn = _standing(motion.skeleton, {bone.role: bone.row for bone in bones}, str(path))
+    meters = motion.skeleton.meters_per_unit or _meters(bones, motion.skeleton, scene, row_of)
+    places = node_places(scene, local, len(times))[:, [row_of[role] for role in rows]] @ turn / meters
     return Shown(list(rows.values()), places, times)
+
+
+def _meters(bones: list[_Bone], body: Skeleton, scene: Scene, row_of: dict[str, int]) -> float:
+    """Return the unit of a body in metres, from the lengths of its bones in a file."""
+    own, shown = body.rest_pose().positions, node_places(scene, {}, 1)[0]
+    lengths = np.zeros(2)
+    for bone in bones:
+        if bone.parent >= 0 and bone.role in row_of and (above := bones[bone.parent]).role in row_of:
+            lengths += [
+                np.linalg.norm(shown[row_of[bone.role]] - shown[row_of[above.role]]),
+                np.linalg.norm(own[bone.row] - own[above.row]),
+            ]
+    return float(lengths[0] / lengths[1]) if lengths.all() else 1.0
 
 
 FORMAT: Final = Format(
@@ -284,6 +302,7 @@ FORMAT: Final = Format(
     read=_read,
     write=write_vrma,
     holds_motions=True,
+    stands=True,
     companions=linked_files,
     lacks=_lacks,
     shown=_shown,

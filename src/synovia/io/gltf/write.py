@@ -50,13 +50,13 @@ def write_gltf(
     Args:
         motion: The motion. Its skeleton is that of ``into``, with or without an added free root.
         path: The file to write: JSON for ``.gltf``, else one binary file (GLB).
-        into: The file to copy; None, or a file of another format, for a new file with the skeleton and the shapes of
-            the body.
-        skin: Skin of a character of another format. It cannot be written yet, which a sentence says.
+        into: The file to copy; None, or a file of another format, for a new file with the skeleton and the skin or
+            the shapes of the body.
+        skin: Skin of a new file, whose joints are in the skeleton.
         force: Whether an existing file may be replaced.
 
     Returns:
-        Sentences about what was not written.
+        Sentences about what was not written, and about a unit that was not known.
 
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
@@ -69,12 +69,12 @@ def write_gltf(
     as_utf8(motion.name, str(target))
     source = _copied(into)
     if source is None:
-        new = Fresh(motion.skeleton, target.stem)
+        new = Fresh(motion.skeleton, target.stem, skin)
         clip = NewClip(new.content, motion.name, motion.times, 0, bytes(new.data) + bytes(-len(new.data) % 4))
         for (row, what), values in node_tracks(motion, new.scene).items():
             clip.add_track(row, what, values)
         write_new(new.content, bytes(clip.data), target, force=force)
-        return new.notes if skin is None else (*new.notes, "The skin of the body was left out.")
+        return new.notes
     document = read_document(source)
     scene = below_frame(read_scene(document), document, motion.skeleton)
     tracks = node_tracks(motion, scene)
@@ -132,8 +132,13 @@ def write_new(content: dict[str, Any], chunk: bytes, target: Path, *, force: boo
 
 
 def write_gltf_pose(
-    pose: Pose, path: str | os.PathLike[str], *, into: str | os.PathLike[str] | None = None, force: bool = False
-) -> None:
+    pose: Pose,
+    path: str | os.PathLike[str],
+    *,
+    into: str | os.PathLike[str] | None = None,
+    skin: Skin | None = None,
+    force: bool = False,
+) -> tuple[str, ...]:
     """Write a copy of a glTF or GLB file whose nodes have a pose of its skeleton, or a new file (``fresh.py``).
 
     Its clips stay as they are; programs that play none show the pose.
@@ -141,9 +146,13 @@ def write_gltf_pose(
     Args:
         pose: The pose. Its skeleton is that of ``into``, with or without an added free root.
         path: The file to write: JSON for ``.gltf``, else one binary file (GLB).
-        into: The file to copy; None, or a file of another format, for a new file with the skeleton and the shapes of
-            the body.
+        into: The file to copy; None, or a file of another format, for a new file with the skeleton and the skin or
+            the shapes of the body.
+        skin: Skin of a new file, whose joints are in the skeleton.
         force: Whether an existing file may be replaced.
+
+    Returns:
+        Sentences about what was not written, and about a unit that was not known.
 
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
@@ -153,11 +162,11 @@ def write_gltf_pose(
     target, motion = as_path(path), Motion(pose.skeleton, pose.q[None], 1.0, name="pose")
     source = _copied(into)
     if source is None:
-        new = Fresh(pose.skeleton, target.stem)
+        new = Fresh(pose.skeleton, target.stem, skin)
         for (row, what), values in node_tracks(motion, new.scene, what="pose").items():
             new.content["nodes"][row][what] = values[0].tolist()
         write_new(new.content, bytes(new.data), target, force=force)
-        return
+        return new.notes
     document = read_document(source)
     scene = below_frame(read_scene(document), document, pose.skeleton)
     tracks = node_tracks(motion, scene, what="pose")
@@ -168,6 +177,7 @@ def write_gltf_pose(
         _as_parts(node, scene, row)
         node[what] = values[0].tolist()
     _write(content, chunk, source, target, force=force)
+    return ()
 
 
 def read_gltf_pose(path: Path, skeleton: Skeleton) -> Pose:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model.geometry import Array
+from synovia.text import counted
 
 Whole = NDArray[np.int64]
+UNMORPHED: Final = "without morph targets"
 
 
 @dataclass(slots=True, eq=False)
@@ -21,12 +26,29 @@ class Material:
         colour: Red, green, blue and opacity, 0 to 1, linear.
         image: PNG or JPEG with the colours, None without one.
         image_name: Name of the image.
+        plain: Whether the file gives no colour, or an image that is missing.
     """
 
     name: str
     colour: tuple[float, float, float, float] = (1.0, 1.0, 1.0, 1.0)
     image: bytes | None = None
     image_name: str = ""
+    plain: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Morph:
+    """A shape that a mesh can take.
+
+    Args:
+        name: Its name.
+        shifts: What its weight of 1 adds to the vertices, (v, 3), in the space of the mesh.
+        weight: Its weight at rest.
+    """
+
+    name: str
+    shifts: Array
+    weight: float = 0.0
 
 
 @dataclass(slots=True, eq=False)
@@ -41,11 +63,13 @@ class Mesh:
         binds: Matrices from the space of the mesh to that of the node of each joint, (b, 4, 4).
         bones: Joints of each vertex, (v, k), numbers in ``rows``.
         weights: Weights of these joints, (v, k), as the file has them.
-        normals: Directions of the vertices, (v, 3), where all parts have them.
-        corners: Texture coordinates of the vertices, (v, 2), v downwards; where all parts have them.
-        colours: Colours of the vertices, red, green, blue and opacity, (v, 4), linear; where all parts have them.
+        normals: Directions of the vertices, (v, 3), None without any.
+        corners: Texture coordinates of the vertices, (v, 2), v downwards; None without any.
+        colours: Colours of the vertices, red, green, blue and opacity, (v, 4), linear; None without any.
         materials: The materials.
         material: Material of each triangle, (f,).
+        morphs: Shapes that it can take.
+        unread: Number of further ones that were not read.
     """
 
     name: str
@@ -60,6 +84,8 @@ class Mesh:
     colours: Array | None = None
     materials: list[Material] = field(default_factory=list[Material])
     material: Whole = field(default_factory=lambda: np.zeros(0, np.int64))
+    morphs: list[Morph] = field(default_factory=list[Morph])
+    unread: int = 0
 
 
 @dataclass(slots=True, eq=False)
@@ -70,8 +96,40 @@ class Skin:
         names: Names of the nodes that are joints.
         worlds: Their world matrices at rest, (n, 4, 4), scales included.
         meshes: The meshes.
+        lost: Number of meshes that are missing, by the reason, such as ``"without positions"``.
+        changed: Number of meshes that differ from those of the file, by how, such as ``"without morph targets"``.
     """
 
     names: tuple[str, ...]
     worlds: Array
     meshes: list[Mesh]
+    lost: Counter[str] = field(default_factory=Counter[str])
+    changed: Counter[str] = field(default_factory=Counter[str])
+
+    def rows_in(self, joints: Sequence[str]) -> dict[int, int] | None:
+        """Return the rows of some joints for those that move the meshes, by row; None if one is missing or ambiguous.
+
+        Args:
+            joints: Names of the joints; those of the skin may come last, after joints of a root.
+        """
+        used = {row for mesh in self.meshes for row in mesh.rows}
+        before = len(joints) - len(self.names)
+        if tuple(joints[max(before, 0) :]) == self.names:
+            return {row: row + before for row in used}
+        count = Counter(joints)
+        if any(count[self.names[row]] != 1 for row in used):
+            return None
+        number = {name: row for row, name in enumerate(joints)}
+        return {row: number[self.names[row]] for row in used}
+
+    def notes(self, *, morphs: bool) -> list[str]:
+        """Return sentences about what a file with this skin does not hold.
+
+        Args:
+            morphs: Whether it holds the morph targets that were read.
+        """
+        lost = {f"{why} left out": count for why, count in self.lost.items()}
+        changed = {f"written {how}": count for how, count in self.changed.items() if how != UNMORPHED}
+        without = sum(bool(mesh.unread or (mesh.morphs and not morphs)) for mesh in self.meshes)
+        known = {**lost, **changed, **({f"written {UNMORPHED}": without} if without else {})}
+        return [f"Skin: {counted(count, 'mesh', 'meshes')} {what}." for what, count in known.items()]

@@ -19,7 +19,7 @@ from synovia.jobs.clips import (
     ClipJob,
     ClipReader,
     Roles,
-    Verified,
+    Saved,
     drawn,
     file_of,
     last_clip,
@@ -109,7 +109,7 @@ class Made(NamedTuple):
 
 
 @described
-class _Animate(Verified, Roles, ClipJob):
+class _Animate(Saved, Roles, ClipJob):
     """What the three jobs share."""
 
     feet: Sequence[str] | None = option(

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from synovia.errors import FormatError
 from synovia.jobs.base import Host, Outcome, UsageError
-from synovia.jobs.clips import INSTEAD, ClipJob, Roles, Verified, warm_clip, written_endings
+from synovia.jobs.clips import INSTEAD, ClipJob, Roles, Saved, warm_clip, written_endings
 from synovia.jobs.job import CLIP_FORMATS, Verb, clips_argument, format_option, output_option
 from synovia.jobs.options import ALWAYS, Model, Option, described, option
 from synovia.text import counted
@@ -33,7 +33,7 @@ def _still(writers: Iterable[Format]) -> str:
 
 
 @described
-class Convert(Verified, Roles, ClipJob):
+class Convert(Saved, Roles, ClipJob):
     """Write clips or skeletons in another format.
 
     >>> import synovia as sy
@@ -43,8 +43,8 @@ class Convert(Verified, Roles, ClipJob):
     """
 
     into: str | None = option(
-        default=None, help="The glTF whose copy gets the clip.", kind=Model(), metavar="GLB", shown="--model, else IN",
-        recorded=ALWAYS,
+        default=None, help="The glTF or FBX whose copy gets the clip.", kind=Model(), metavar="FILE",
+        shown="--model, else IN", recorded=ALWAYS,
     )  # fmt: skip
 
     name: ClassVar[str] = "convert"
@@ -69,7 +69,7 @@ class Convert(Verified, Roles, ClipJob):
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Write a clip or a skeleton."""
-        from synovia.io.load import endings, format_of, formats, is_bundled
+        from synovia.io.load import NO_MOTION, endings, format_of, formats, is_bundled
 
         source = item.path
         if output is None:
@@ -98,7 +98,12 @@ class Convert(Verified, Roles, ClipJob):
                 f"a clip in {fmt.name} needs a file of this format to copy", where=str(output), value=str(copied),
                 expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",
             )  # fmt: skip
-        motion, _ = self.read(source, host)
+        try:
+            motion, _ = self.read(source, host)
+        except FormatError as error:
+            if fmt.write_pose is None or error.what != NO_MOTION:
+                raise
+            return self._resting(str(source), output, host)
         check = self.save(motion, output, copied if fmt.copies else None, host)
         said = f"{output}: {motion.name}, {counted(len(motion), 'frame')} at {motion.fps:g} fps"
         figures = {"frames": len(motion), "fps": float(motion.fps), "seconds": float(motion.duration)}

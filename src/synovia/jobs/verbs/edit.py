@@ -15,7 +15,7 @@ from synovia.jobs.clips import (
     ClipJob,
     ClipReader,
     Roles,
-    Verified,
+    Saved,
     drawn,
     last_clip,
     warm_clip,
@@ -118,7 +118,7 @@ class Made(NamedTuple):
 
 
 @described
-class Edit(Verified, Roles, Clear, ClipJob):
+class Edit(Saved, Roles, Clear, ClipJob):
     """Change a part of clips and keep the rest; or cut, loop, mirror, smooth and join them.
 
     Layers come first, so their frames are those of the input: those of the file, then pins, then offsets. Each keeps
@@ -236,7 +236,7 @@ class Edit(Verified, Roles, Clear, ClipJob):
         Raises:
             UsageError: If they do not.
         """
-        inherited = {name for base in (ClipJob, Roles, Verified) for name, _, _ in options_of(base)}
+        inherited = {name for base in (ClipJob, Roles, Saved) for name, _, _ in options_of(base)}
         given = {name for name, _, _ in options_of(self) if is_changed(self, name)}
         if not given - inherited - set(_OWN):
             raise UsageError("expected a change, such as --layers, --pin, --slice or --loop, got none.")

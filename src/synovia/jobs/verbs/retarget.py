@@ -16,7 +16,7 @@ from synovia.jobs.clips import (
     NO_FILE,
     ClipJob,
     Roles,
-    Verified,
+    Saved,
     drawn,
     file_of,
     output_motion,
@@ -72,7 +72,7 @@ def _rest_setting(rest: Any) -> Any:
 
 
 @described
-class Retarget(Verified, Roles, ClipJob):
+class Retarget(Saved, Roles, ClipJob):
     """Carry clips over to another body, and judge the results.
 
     >>> import synovia as sy

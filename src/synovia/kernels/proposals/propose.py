@@ -6,9 +6,12 @@ of the targets that were learned as any other, and every leaf has a few poses wh
 An arm that begins with a hinge reaches a target as well as the same target turned about that axis. So its azimuth is
 left out of the features (``FREE_TURN``), and the first joint is found from it. If the arm ends with a hinge, the turn
 of the target about that axis is left out too (``FREE_TWIST``). Then four numbers describe a target that has six, and
-each leaf is far smaller. A proposal whose first or last joint would leave its limits does not fit.
+each leaf is far smaller. Of such an arm a proposal is a linear function of the features, so that it follows the target
+within its leaf: each joint has a value and a slope over each feature. A proposal that leaves the limits does not fit.
 
-Reference: the tree is that of Bentley (1975), *Multidimensional binary search trees used for associative searching*.
+References:
+    Bentley (1975), *Multidimensional binary search trees used for associative searching*: the tree.
+    Atkeson, Moore & Schaal (1997), *Locally weighted learning*: local linear models of what was seen.
 """
 
 import math
@@ -32,7 +35,6 @@ from synovia.kernels.layout import (
     PROPOSED_Q,
     ROTATION,
     SEEN_ROTATION,
-    SEEN_TURN,
     UPPER,
 )
 from synovia.kernels.math.rotations import apply_t, column, frame_of, identity, matmul, matmul_t, transposed, turn_z
@@ -42,8 +44,8 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 from synovia.kernels.tree.variables import block_size
 
-ROOMY = F(0.1)  # radians or length units; joints that begin closer to a limit often end there
-TURN_SHARE = F(0.5)  # of an entry of a rotation, in features where the reach is 1
+ROOMY = F(0.15)  # radians or length units; joints that begin closer to a limit often end there
+TURN_SHARE = F(0.25)  # of an entry of a rotation, in features where the reach is 1
 
 Learned = record("Learned", tables_of("learned"), "form")
 _open = opener(Learned, "learned", (PROPOSAL_FORM,))
@@ -101,6 +103,9 @@ def write_features(problem, targets, form, features):
             first = T
         if problem.goals[g, PARTS] & POSITION:
             n = put(features, n, t, F(1) / problem.reach)
+            if form & FREE_TURN:  # the second number is 0
+                features[0, n - 2] = features[0, n - 1]
+                n -= 1
         if problem.goals[g, PARTS] & ROTATION:
             if form & FREE_TWIST:
                 n = put(features, n, column(T, 2), TURN_SHARE)
@@ -110,35 +115,65 @@ def write_features(problem, targets, form, features):
     return n, azimuth, first
 
 
-@device
-def place(problem, row, form, azimuth, T, q):
-    """Write the pose of a proposal for a target to q; return how far its first and last joint are within limits.
+@inline
+def seen_twist(row, T):
+    """Return the turn about z that brings the x and y axes of a proposal closest to those of a rotation."""
+    x = row[SEEN_ROTATION], row[SEEN_ROTATION + 1], row[SEEN_ROTATION + 2]
+    y = row[SEEN_ROTATION + 3], row[SEEN_ROTATION + 4], row[SEEN_ROTATION + 5]
+    u, v = column(T, 0), column(T, 1)
+    return coarse_arctan2(dot(y, u) - dot(x, v), dot(x, u) + dot(y, v))
 
-    Without these joints it returns infinity. Where it is negative, q stays as it is.
+
+@inline
+def followed(problem, row, form, k, offset, features, n):
+    """Return the value of joint k of an arm for a target with n features, and how far it is within its limits.
+
+    The first joint, and the last one if it is found from the target, are expected to be ``ROOMY`` away from them.
+
+    Args:
+        problem: The problem.
+        row: The proposal.
+        form: Bits of ``PROPOSAL_FORM``.
+        k: The joint.
+        offset: What is added to its value: the azimuth of the target, the turn of the last joint, or 0.
+        features: The features.
+        n: Their number.
     """
-    last = problem.variables.shape[0] - 1
-    first_value, last_value = F(0), F(0)
+    joints = problem.variables.shape[0]
+    x = row[PROPOSED_Q + k] + offset
+    for i in range(n):
+        x += row[PROPOSED_Q + joints + k * n + i] * features[0, i]
+    if k == 0 or (k == joints - 1 and form & FREE_TWIST):
+        x = near_middle(problem, k, x)
+        return x, room(problem, k, x) - ROOMY
+    return x, room(problem, k, x)
+
+
+@device
+def place(problem, row, form, azimuth, T, features, n, q):
+    """Write the pose of a proposal for a target to q; return how far it is within limits, see ``followed``.
+
+    For bodies other than arms it returns infinity. Where it is below -ROOMY, q stays as it is.
+    """
+    joints = problem.variables.shape[0]
     least = F(math.inf)
     if form & FREE_TURN:
-        first_value = near_middle(problem, 0, row[SEEN_TURN] + azimuth)
-        least = room(problem, 0, first_value)
-    if form & FREE_TWIST:  # the turn about z that brings x and y closest to those of the target
-        x = row[SEEN_ROTATION], row[SEEN_ROTATION + 1], row[SEEN_ROTATION + 2]
-        y = row[SEEN_ROTATION + 3], row[SEEN_ROTATION + 4], row[SEEN_ROTATION + 5]
-        u, v = column(T, 0), column(T, 1)
-        last_value = near_middle(problem, last, coarse_arctan2(dot(y, u) - dot(x, v), dot(x, u) + dot(y, v)))
-        least = min(least, room(problem, last, last_value))
-    if not least >= F(0):
+        twist = seen_twist(row, T) if form & FREE_TWIST else F(0)
+        for k in range(joints):
+            offset = azimuth if k == 0 else (twist if k == joints - 1 else F(0))
+            least = min(least, followed(problem, row, form, k, offset, features, n)[1])
+        if not least >= -ROOMY:
+            return least
+        for k in range(joints):
+            offset = azimuth if k == 0 else (twist if k == joints - 1 else F(0))
+            x = followed(problem, row, form, k, offset, features, n)[0]
+            q[problem.variables[k, BLOCK_Q]] = min(max(x, problem.limits[k, LOWER]), problem.limits[k, UPPER])
         return least
     at = PROPOSED_Q
-    for k in range(last + 1):
+    for k in range(joints):
         for i in range(block_size(problem.variables, k)):
             q[problem.variables[k, BLOCK_Q] + i] = row[at]
             at += 1
-    if form & FREE_TURN:
-        q[problem.variables[0, BLOCK_Q]] = first_value
-    if form & FREE_TWIST:
-        q[problem.variables[last, BLOCK_Q]] = last_value
     return least
 
 
@@ -156,7 +191,7 @@ def propose(ints, floats, problem, targets, skipped, q):
     """
     learned = _open(ints, floats, ())
     features = stack(problem.limits, 1, MOST_FEATURES)
-    _, azimuth, T = write_features(problem, targets, learned.form, features)
+    n, azimuth, T = write_features(problem, targets, learned.form, features)
     leaves = learned.borders.shape[0]
     node = 0
     while node < leaves - 1:
@@ -166,8 +201,8 @@ def propose(ints, floats, problem, targets, skipped, q):
     end = learned.nodes[leaf + 1, FIRST_PROPOSAL] if leaf + 1 < leaves else learned.rows.shape[0]
     for tight in range(2):  # those that are close to a limit come last
         for r in range(first, end):
-            least = place(problem, learned.rows[r], learned.form, azimuth, T, q)
-            if (least >= ROOMY) != (tight == 1) and least >= F(0):
+            least = place(problem, learned.rows[r], learned.form, azimuth, T, features, n, q)
+            if (least >= F(0)) != (tight == 1) and least >= -ROOMY:
                 if skipped == 0:
                     return True
                 skipped -= 1
@@ -183,7 +218,7 @@ def describe_poses(ints, floats, starts, targets, out, scratch):
         floats: The packed problem, numbers.
         starts: (B, nq) poses.
         targets: (B, goals, 17) gets the targets.
-        out: (B, numbers of a proposal + features) gets the proposals, then the features.
+        out: (B, numbers of a proposal + features) gets the proposals, without slopes, then the features.
         scratch: Scratch memory.
     """
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
@@ -203,35 +238,38 @@ def describe_poses(ints, floats, starts, targets, out, scratch):
             T = turn_z(T, -s, c)
         for i in range(3):
             row[SEEN_ROTATION + i], row[SEEN_ROTATION + 3 + i] = column(T, 0)[i], column(T, 1)[i]
-        row[SEEN_TURN] = q[problem.variables[0, BLOCK_Q]] - azimuth
         at = PROPOSED_Q
         for k in range(last + 1):
             for i in range(block_size(problem.variables, k)):
                 row[at] = q[problem.variables[k, BLOCK_Q] + i]
                 at += 1
+        if form & FREE_TURN:
+            row[PROPOSED_Q] -= azimuth
+        if form & FREE_TWIST:
+            row[PROPOSED_Q + last] = F(0)
         for i in range(n):
-            row[at + i] = features[0, i]
+            row[row.shape[0] - n + i] = features[0, i]
     return 0
 
 
 @entry
-def place_proposals(ints, floats, targets, rows, starts, fits):
-    """Write the pose of each proposal for a target of its own, and whether it fits.
+def place_proposals(ints, floats, targets, rows, starts, rooms):
+    """Write the pose of each proposal for a target of its own, and how far it is within limits.
 
     Args:
         ints: The packed problem, integers; only the form of its proposals is read.
         floats: The packed problem, numbers.
         targets: (B, goals, 17).
         rows: (B, ...) proposals.
-        starts: (B, nq) gets the poses; values that are not learned stay.
-        fits: (B,) gets 1 where the proposal fits and is not close to a limit, else 0.
+        starts: (B, nq) gets the poses; values that are not learned stay, and all of them where the room is too small.
+        rooms: (B,) gets what ``place`` returns.
     """
     problem = open_problem(ints, floats)
+    form = ints[PROPOSAL_FORM]
     features = stack(starts, 1, MOST_FEATURES)
     for b in range(starts.shape[0]):
-        _, azimuth, T = write_features(problem, targets[b], ints[PROPOSAL_FORM], features)
-        least = place(problem, rows[b], ints[PROPOSAL_FORM], azimuth, T, starts[b])
-        fits[b] = F(1) if least >= ROOMY else F(0)
+        n, azimuth, T = write_features(problem, targets[b], form, features)
+        rooms[b] = place(problem, rows[b], form, azimuth, T, features, n, starts[b])
     return 0
 
 

@@ -94,7 +94,9 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
     _drop_disordered(tree, found, declared)
     if not all(role in found for role in _CORE):
         known = {role: rows[0] for role, rows in found.items()}
-        found |= {role: [row] for role, row in shape().completed(known, begins).items() if role not in found}
+        shaped = shape().completed(known, begins)
+        if meeting(tree, shaped.values()) is not None:  # limbs of several trees are no body
+            found |= {role: [row] for role, row in shaped.items() if role not in found}
         for role, rows in doubtful.items():
             if rows and role not in found:
                 found[role] = rows

@@ -13,6 +13,7 @@ from synovia.model.anatomy.hands.hand import Finger, Hand
 from synovia.model.anatomy.hands.landmarks import FINGER_POINTS, WRIST
 from synovia.model.geometry import Array, is_number
 from synovia.model.tree import ancestors
+from synovia.retargeting.hands.gripper import WIDE, Gripper, gripper_of
 from synovia.retargeting.hands.recording import Recording
 from synovia.text import listed
 
@@ -36,6 +37,7 @@ class Aims:
         wrist: Rows of the joints of the wrist, which move too; none if the palm stays.
         mirrored: Whether the recorded hand is one of the other side.
         landmarks: The recorded points in the world as they lie on the hand, scaled, (T, 21, 3).
+        gripper: How a gripper opens; None for a hand.
         notes: What does not follow, and what is assumed.
     """
 
@@ -50,7 +52,13 @@ class Aims:
     wrist: tuple[int, ...]
     mirrored: bool
     landmarks: Array
+    gripper: Gripper | None
     notes: tuple[str, ...]
+
+    @property
+    def narrow(self) -> Array:
+        """Distances of the tips from that of the thumb at which a pinch is closed, (F,): of a gripper, its least."""
+        return np.zeros(len(self.fingers)) if self.gripper is None else self.gripper.widths[0]
 
 
 def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, origin: Any, scale: Any) -> Aims:
@@ -75,7 +83,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     world = _world(skeleton)
     mirrored = hand.side is not None and hand.side != recording.side
     notes = list[str]()
-    if hand.side is None:
+    if hand.side is None and len(hand.fingers) > 2:
         notes.append(f"nothing tells the side of the hand: taken for a {recording.side} one; side= sets it")
     fingers = tuple(one for one in hand.fingers if one.name in FINGER_POINTS and recording.known(one.name))
     if len(fingers) < 2 or fingers[0].name != "thumb":
@@ -102,8 +110,9 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
         place, turn, wrist = _base(skeleton, hand, origin, world)
         local = recording.places - recording.places[:, [WRIST]]
     reach, human = _lengths(skeleton, fingers, world, place, local)
+    gripper = gripper_of(skeleton, hand, fingers)
     if scale is None:
-        scale = reach / human
+        scale = reach / human if gripper is None else gripper.widest / (WIDE * recording.metre)
     elif not is_number(scale) or not 0.0 < scale < np.inf:
         raise InputError("scale", value=scale, expected="a number above 0, or None to take it from the hands")
     ends = [FINGER_POINTS[one.name][-1] for one in fingers]
@@ -111,12 +120,15 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     ways = (local[:, ends] - local[:, before]) @ turn.T
     ways = ways / np.maximum(np.linalg.norm(ways, axis=-1, keepdims=True), 1e-12)
     apart = np.linalg.norm(recording.places[:, ends] - recording.places[:, ends[:1]], axis=-1) / recording.metre
+    if gripper is not None:
+        notes.append(f"a gripper: it opens as far as the fingers are from the thumb, times {float(scale):.3g}")
     laid = np.eye(4)
     laid[:3, :3], laid[:3, 3] = turn, place
     landmarks = place + float(scale) * (local @ turn.T)
+    tips = landmarks[:, ends] if gripper is None else gripper.at(float(scale) * recording.metre * apart)
     return Aims(
-        fingers, landmarks[:, ends], ways, recording.trust[:, ends], apart, laid,
-        float(scale), reach, wrist, mirrored, landmarks, tuple(notes),
+        fingers, tips, ways, recording.trust[:, ends], apart, laid,
+        float(scale), reach, wrist, mirrored, landmarks, gripper, tuple(notes),
     )  # fmt: skip
 
 

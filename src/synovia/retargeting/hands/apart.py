@@ -142,7 +142,7 @@ class Apart:
         if ik is None:
             ik = self._problems[first, on] = self._problem([goals[k] for k in on], first=first)
         places = transforms(table)[:, :3, 3]
-        targets: dict[Any, Any] = {goals[k].name: places[k] for k in on}
+        targets: dict[Any, Any] = {goals[k].name: places[k] for k in on if k < self._follower.ties.start}
         return np.array(ik.solve(targets, start=start, follow=True).q)
 
     def _problem(self, goals: Sequence[Goal], *, first: bool) -> IK:

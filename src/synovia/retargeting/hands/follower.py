@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.clips.pursuit import Pursuit, pursuit_settings, transforms
 from synovia.errors import InputError
@@ -16,16 +17,23 @@ from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.hands.hand import Finger
 from synovia.model.geometry import Array, is_number, unit
 from synovia.model.pose import world_frames
+from synovia.retargeting.hands.ties import ties_of
 
 VELOCITY: Final = 15.0  # radians per second: fast for a finger of a person
 _ALONG: Final = 0.002  # weight of the direction of a last segment, relative to the place of a tip
 _REST: Final = 3e-4  # pull to the rest pose
-STEPS, _PINCH_STEPS = 4, 12  # most steps of a frame, and of one that pinches
+STEPS, _PINCH_STEPS, _TIE_STEPS = 4, 12, 60  # most steps of a frame, of one that pinches, and with loops
+_TIE_SETTLED: Final = 1e-4  # radians: steps along a loop are short
+_BELOW_TIES: Final = 1e-3  # weight of a pinch beside loops, which stay closed where it cannot close
+_ROUNDED: Final = 1.0 + 1e-9
+_LEAST_SHARE: Final = 1e-3  # of its way: a loop that can go less stays where it is
 _AS_FAR: Final = 0.999  # of its largest move: a joint is held back
 
 
 class HandFollower:
     """A hand that follows aims frame by frame.
+
+    Loops of the skeleton are goals that come before all others (``ties``); ``closed`` closes them exactly.
 
     Args:
         skeleton: The skeleton of the hand.
@@ -36,7 +44,9 @@ class HandFollower:
         steps: Most steps of a frame without a pinch.
 
     Attributes:
+        skeleton: The skeleton without its loops.
         rows: Rows of the joints that move.
+        has_ties: Whether it has loops, and ``ties``: which goals they are.
         tips: Row of each tip, (F,), and ``offsets``, the tip there, (F, 3).
         goals: The goals, the last one for rest; and ``moves``, the largest moves of a frame.
     """
@@ -51,11 +61,12 @@ class HandFollower:
         steps: int = STEPS,
     ) -> None:
         """Pack the problem and load its kernel."""
-        self.skeleton = skeleton
+        self._tied, self.skeleton = skeleton, skeleton.with_loops([]) if skeleton.loops else skeleton
         self.tips = np.array([skeleton.value_index(one.tip) for one in fingers])
         self.offsets = np.array([one.offset for one in fingers])
         moving = {skeleton.value_index(key) for one in fingers for key in one.joints} | set(wrist)
-        self.rows = sorted(moving | {skeleton.leader_rows[row] for row in moving if row in skeleton.leader_rows})
+        moving |= {skeleton.leader_rows[row] for row in moving if row in skeleton.leader_rows}
+        ties, self.rows = ties_of(skeleton, moving)
         rest = skeleton.rest_pose()
         count = self.count = len(fingers)
         self._pinches = slice(2 * count, 3 * count - 1)
@@ -75,14 +86,19 @@ class HandFollower:
             )
             for k, (row, offset) in enumerate(pairs)
         ]
+        self.ties = slice(len(goals), len(goals) + len(ties))
+        goals += ties
         goals.append(RestGoal(weight=_REST, joints=[skeleton.joint_keys[row] for row in self.rows]))
         self.goals, self.moves = goals, _moves(skeleton, self.rows, velocity, fps)
-        self.pursuit = Pursuit(skeleton, goals, self.rows, self.moves)
+        self.pursuit = Pursuit(self.skeleton, goals, self.rows, self.moves)
         self.ik = self.pursuit.ik
         moved = cast("Array", self.ik.moves)  # of each variable, radians or length units
-        numbers = (skeleton.tables.variables[:, BLOCK] == SCALAR) & np.isin(skeleton.tables.owner, self.rows)
-        self._numbers, self._largest = skeleton.tables.variables[numbers, BLOCK_Q], moved[numbers]
+        numbers = (self.skeleton.tables.variables[:, BLOCK] == SCALAR) & np.isin(self.skeleton.tables.owner, self.rows)
+        self._numbers, self._largest = self.skeleton.tables.variables[numbers, BLOCK_Q], moved[numbers]
+        self.has_ties = len(ties) > 0
         self._settings, self._pinching = pursuit_settings(steps), pursuit_settings(_PINCH_STEPS)
+        if ties:
+            self._pinching = pursuit_settings(_TIE_STEPS, _TIE_SETTLED)
 
     def _last_segments(self, fingers: Sequence[Finger], frames: Array) -> list[tuple[int, Array]]:
         """Return the last joint of each finger, and the direction from it to the tip in its frame."""
@@ -97,10 +113,10 @@ class HandFollower:
 
     def table(self, tips: Array, directions: Array, trust: Array) -> tuple[Array, Array]:
         """Return targets (T, goals, 17) and weights (T, goals) of aims; pinches are off."""
-        F = self.count
         table, weights = self.pursuit.table(len(tips))
         self.aim(table, tips, directions)
-        weights[:, :F] = weights[:, F : 2 * F] = trust
+        self.trust(weights, trust)
+        table[:, self.ties], weights[:, self.ties] = self.ik.writer.own[0, self.ties], 1.0
         return table, weights
 
     def aim(self, table: Array, tips: Array, directions: Array) -> None:
@@ -111,7 +127,49 @@ class HandFollower:
     def pinch(self, table: Array, weights: Array, vectors: Array, on: Array) -> None:
         """Set pinches in the tables: vectors (T, F, 3) from the tip of the thumb, in its frame; and which are on."""
         transforms(table)[:, self._pinches, :3, 3] = vectors[:, 1:]
-        weights[:, self._pinches] = on[:, 1:]
+        weights[:, self._pinches] = _BELOW_TIES * on[:, 1:] if self.has_ties else on[:, 1:]
+
+    def trust(self, weights: Array, trust: Array, *, ways: bool = True) -> None:
+        """Set in weights (T, goals) how far each finger counts, (T, F), and whether the directions of segments do."""
+        F = self.count
+        weights[:, :F], weights[:, F : 2 * F] = trust, trust if ways else 0.0
+
+    def no_pinch(self, weights: Array) -> None:
+        """Switch pinches off in weights (T, goals)."""
+        weights[:, self._pinches] = 0.0
+
+    def closed(self, q: Array, before: Array | None = None) -> Array:
+        """Return poses (T, nq) of consecutive frames with closed loops, near those of some that follow.
+
+        Joints of loops that would then move too far in a frame go a part of the way, so that the loops stay closed.
+
+        Args:
+            q: Joint values that follow.
+            before: A closed pose (nq,) from which the first frame is reached, likewise; None to close it where it is.
+        """
+        mechanism = self._tied.mechanism
+        if mechanism is None or not self.has_ties:
+            return q
+        if before is None:
+            out = np.array(mechanism.shut_clip(q))
+        else:
+            out = np.concatenate([before[None], mechanism.shut_clip(q, beside=before[None])])
+        tied: NDArray[np.bool_] = np.asarray(mechanism.groups.any(axis=0), np.bool_)
+        for t in range(1, len(out)):
+            last: Array = out[t - 1]
+            wanted: Array = out[t].copy()
+            share = 1.0
+            while share > _LEAST_SHARE and (far := self._excess(last, out[t])) > _ROUNDED:
+                share /= far
+                way: Array = np.where(tied, share * (wanted - last), wanted - last)
+                out[t] = mechanism.shut_clip((last + way)[None], beside=last[None])[0]
+            if share <= _LEAST_SHARE:
+                out[t] = np.where(tied, last, wanted)
+        return out if before is None else out[1:]
+
+    def _excess(self, before: Array, after: Array) -> float:
+        """Return the largest move of a hinge or slide between two poses (nq,), relative to that of a frame."""
+        return float((np.abs(after - before)[self._numbers] / self._largest).max(initial=0.0))
 
     def first(self, table: Array, weights: Array, start: Array) -> Array:
         """Return the pose (nq,) of the first frame, from a start that may be far."""
@@ -119,7 +177,7 @@ class HandFollower:
 
     def follow(self, table: Array, weights: Array, start: Array) -> Array:
         """Return the poses (T, nq) of frames in turn, from the pose (nq,) of the frame before them."""
-        settings = self._pinching if weights[:, self._pinches].any() else self._settings
+        settings = self._pinching if self.has_ties or weights[:, self._pinches].any() else self._settings
         return self.pursuit.follow(table, weights, start, settings)
 
     def is_held_back(self, before: Array, after: Array) -> bool:

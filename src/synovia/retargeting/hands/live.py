@@ -15,7 +15,6 @@ from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, palm_frame, palm_of
 from synovia.model.geometry import Array, as_numbers, is_number
-from synovia.model.loops.closing import refuse_loops
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance
 from synovia.retargeting.hands.follower import STEPS, HandFollower
@@ -84,7 +83,8 @@ class LiveHand(ChecksArguments):
 
     Raises:
         InputError: If a value cannot be used.
-        UnsupportedError: If no hand is found, or several and ``side`` does not choose, or the hand has loops.
+        UnsupportedError: If no hand is found, or several and ``side`` does not choose, or a loop cannot be kept
+            closed.
 
     Example:
         >>> import synovia as sy
@@ -112,7 +112,6 @@ class LiveHand(ChecksArguments):
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
         if not is_number(rate) or not 0.0 < rate < math.inf:
             raise InputError("rate", value=rate, expected="frames per second above 0")
-        refuse_loops(skeleton, "LiveHand")
         self.skeleton, self.hand = skeleton, hand_of(skeleton, side)
         self._rate, self._source_side = float(rate), source_side
         self._how: dict[str, Any] = {"scale": scale, "frame": frame, "origin": origin}
@@ -192,6 +191,7 @@ class LiveHand(ChecksArguments):
             self._aim(self._local(places), np.ones(COUNT, bool))
             self._q = self._follower.first(self._table, self._weights, self._q)
             self._keep_apart(self._q, first=True)
+            self._q = self._follower.closed(self._q[None])[0]
             self._began = True
         self._free = self._q
 
@@ -205,17 +205,20 @@ class LiveHand(ChecksArguments):
 
     def _aim(self, local: Array, seen: Bools) -> None:
         """Write the targets of a frame; a finger that is not seen has none, so that it holds."""
-        aims, F = self._aims, len(self._ends)
+        aims = self._aims
         follower = cast("HandFollower", self._follower)
         R, p = aims.place[:3, :3], aims.place[:3, 3]
         tips = p + aims.scale * (local[self._ends] @ R.T)
+        if aims.gripper is not None:
+            apart = np.linalg.norm(local[self._ends] - local[self._ends[0]], axis=1)
+            tips = aims.gripper.at(aims.scale * np.nan_to_num(apart)[None])[0]
         ways = (local[self._ends] - local[self._before]) @ R.T
         trust = seen[self._ends] & seen[self._before]
         tips[~trust], ways[~trust] = 0.0, (0.0, 0.0, 1.0)
         follower.aim(self._table, tips[None], ways[None])
         self._targets, self._trust = tips, trust
-        self._weights[0, :F] = self._weights[0, F : 2 * F] = trust
-        self._weights[0, 2 * F :] = 0.0
+        follower.trust(self._weights, np.asarray(trust[None], np.float64), ways=aims.gripper is None)
+        follower.no_pinch(self._weights)
 
     def _follow(self, local: Array, seen: Bools) -> HandPose:
         """Take a frame towards points (21, 3) in the frame that lies on the hand."""
@@ -268,6 +271,10 @@ class LiveHand(ChecksArguments):
     def _judged(self, before: Array, known: Array | None = None) -> HandPose:
         """Return the pose of this frame, after another one (nq,), with its tips (F, 3), if known, judged."""
         follower, names = cast("HandFollower", self._follower), self.fingers
+        if follower.has_ties:
+            together, known = self._free is self._q, None
+            self._q = follower.closed(self._q[None], before)[0]
+            self._free = self._q if together else self._free
         tips = follower.tips_at(self._q[None])[0][0] if known is None else known
         off = tips - self._targets
         errors = np.sqrt(np.einsum("ij,ij->i", off, off))
@@ -276,7 +283,7 @@ class LiveHand(ChecksArguments):
         if follower.is_held_back(before, self._q):
             status = Status.LATE
         elif pinches:  # these fingers leave their targets
-            gaps = np.linalg.norm(tips - tips[0], axis=-1)
+            gaps = np.maximum(np.linalg.norm(tips - tips[0], axis=-1) - self._aims.narrow, 0.0)
             if self._apart is not None:
                 for k in np.flatnonzero(self._closed).tolist():
                     gaps[k] = self._pads.gaps(self._q[None], k, gaps[k : k + 1])[0]

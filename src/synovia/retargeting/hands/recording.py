@@ -8,6 +8,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.clips.hands.palms import palms_of
 from synovia.clips.points import confidence_of
 from synovia.errors import InputError
 from synovia.model.anatomy.feet import frames_text
@@ -19,6 +20,7 @@ _SHORT: Final = 0.3  # seconds of a gap that is filled as if the point had been 
 _FILLED: Final = 0.5  # trust in such a point
 _PALM: Final = 0.09  # metres from the wrist to the knuckle of the middle finger of an adult
 _METRES: Final = (0.04, 0.15)  # such a length in this range is in metres
+_LEAST: Final = 2  # knuckles that tell, with the wrist, where the palm is
 _MIDDLE: Final = FINGER_POINTS["middle"][0]
 
 
@@ -66,11 +68,11 @@ def read_recording(points: Any, confidence: Any, side: str | None, fps: float) -
         fps: Frames per second, for the length of gaps.
 
     Raises:
-        InputError: If shapes or values cannot be used, or the palm is not seen.
+        InputError: If shapes or values cannot be used, or too little of the palm is seen.
     """
     if side is not None and side not in SIDES:
         raise InputError("source_side", value=side, expected="'left', 'right' or None")
-    given = np.asarray(points, np.float64)[None] if dimensions(points) == 2 else points
+    given = np.asarray(points)[None] if dimensions(points) == 2 else points
     places = hand_points(given)
     if len(places) == 0:
         raise InputError("points", value=places.shape, expected=f"(T, {COUNT}, 3) with a frame or more")
@@ -78,17 +80,22 @@ def read_recording(points: Any, confidence: Any, side: str | None, fps: float) -
     seen = np.isfinite(places[:, :, 0]) & (weights > 0.0)
     notes = list[str]()
     trust = np.where(seen, weights / max(float(weights.max()), 1e-300), 0.0)
-    if not seen[:, [WRIST, *KNUCKLES]].any(0).all():
-        raise InputError("points", value="wrist or knuckles never seen", expected="the wrist and four knuckles")
+    known: NDArray[np.bool_] = np.asarray(seen.any(0), np.bool_)
+    if not known[WRIST] or known[list(KNUCKLES)].sum() < _LEAST:
+        raise InputError(
+            "points", value="wrist or knuckles never seen", expected=f"the wrist and {_LEAST} knuckles in some frames"
+        )
     places, trust = _filled(places, seen, trust, _SHORT * fps, notes)
-    found = side_of(places)
+    shown = np.where(known[None, :, None], places, np.nan)
+    found = side_of(shown)
     if side is not None and side != found and len(places) > 1:
         notes.append(f"by its shape, the recorded hand would be a {found} one")
-    palms = palm_of(places, side or found)
+    palms = palm_of(shown, side or found)
     if np.isnan(palms).any():
         frame = int(np.flatnonzero(np.isnan(palms).any((1, 2)))[0])
         raise InputError("points", where=f"frame {frame}", value="wrist and knuckles in line", expected="a palm")
-    length = float(np.median(np.linalg.norm(places[:, _MIDDLE] - places[:, WRIST], axis=1)))
+    middle = _MIDDLE if known[_MIDDLE] else next(k for k in KNUCKLES if known[k])
+    length = float(np.median(np.linalg.norm(places[:, middle] - places[:, WRIST], axis=1)))
     metre = 1.0 if _METRES[0] <= length <= _METRES[1] else length / _PALM
     return Recording(places, trust, side or found, palms, metre, tuple(notes))
 
@@ -103,8 +110,16 @@ def _confidence(confidence: Any, count: int) -> Array:
 def _filled(
     places: Array, seen: NDArray[np.bool_], trust: Array, short: float, notes: list[str]
 ) -> tuple[Array, Array]:
-    """Return the points with gaps filled by interpolation, and how far each counts; add what was filled to notes."""
-    places, trust = places.copy(), trust.copy()
+    """Return the points with gaps filled by interpolation, and how far each counts; add what was filled to notes.
+
+    A point is filled in the axes of the palm, so that a finger that is hidden goes along with a hand that moves.
+    """
+    if seen.all():
+        return places, trust
+    places, trust = np.where(seen[:, :, None], places, np.nan), trust.copy()
+    palms = palms_of(places, [WRIST, *KNUCKLES], SIDES[0])
+    turns, origins = (np.eye(3)[None], np.zeros((1, 3))) if palms is None else palms.everywhere(len(places))
+    local = (places - origins[:, None]) @ turns
     times = np.arange(len(places))
     unseen = list[int]()
     for k in range(COUNT):
@@ -115,11 +130,12 @@ def _filled(
             unseen.append(k)
             continue
         for axis in range(3):
-            places[~there, k, axis] = np.interp(times[~there], times[there], places[there, k, axis])
+            local[~there, k, axis] = np.interp(times[~there], times[there], local[there, k, axis])
         edges = np.flatnonzero(np.diff(np.concatenate([[True], there, [True]]).astype(np.int8)))
         for first, end in edges.reshape(-1, 2).tolist():
             inner = first > 0 and end < len(places)
             trust[first:end, k] = _FILLED if inner and end - first <= short else 0.0
+    places = np.where(seen[:, :, None], places, local @ np.swapaxes(turns, 1, 2) + origins[:, None])
     gone = np.flatnonzero(~seen.any(1))
     if len(gone):
         notes.append(f"the hand is not seen in {frames_text(tuple(gone.tolist()))}")

@@ -18,7 +18,6 @@ from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.hand import Hand
 from synovia.model.geometry import Array, is_number
-from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.hands.aims import Aims, aims_of
@@ -47,7 +46,8 @@ class HandPinch:
         first: Its first frame.
         end: The frame after its last.
         distance: Largest distance of the two tips of the hand that follows, or of the surfaces of their links if these
-            are kept apart (``clearance``), length units.
+            are kept apart (``clearance``), length units. Of a gripper, how much farther they are than when it is
+            closed.
 
     Example:
         >>> import synovia as sy
@@ -219,8 +219,11 @@ def retarget_hand(
     and lengths do not permit this, the squared distances are least. While recorded tips of thumb and finger are within
     20 mm of each other, those of the hand touch: this comes before everything else. A pinch closes and opens within
     0.15 s, and ends where the recorded tips are 25 mm apart. Tips of the hand that would nearly touch while those of
-    the recording are more than 40 mm apart keep 12 mm. Where nothing else decides, joints stay where they were in the
-    frame before, and near the rest pose. Joints that follow others, and limits, hold exactly.
+    the recording are more than 40 mm apart keep 12 mm. A gripper, of two fingers or of three around a middle, takes
+    over how far the fingers are from the thumb: it is open at 100 mm of an adult (``scale`` changes this). Where
+    nothing else decides, joints stay where they were in the frame before, and near the rest pose. Joints that follow
+    others, and limits, hold exactly. Loops, such as four-bars in fingers, stay closed; a frame then takes a millisecond
+    or two.
 
     Args:
         points: The points in the order of MediaPipe and MANO, (T, 21, 3): wrist, then four of each finger from the
@@ -245,7 +248,8 @@ def retarget_hand(
 
     Raises:
         InputError: If a value cannot be used.
-        UnsupportedError: If no hand is found, or several and ``side`` does not choose, or the hand has loops.
+        UnsupportedError: If no hand is found, or several and ``side`` does not choose, or a loop cannot be kept
+            closed.
         UnknownNameError: If a joint does not exist.
 
     References:
@@ -264,7 +268,6 @@ def retarget_hand(
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     if not is_number(fps) or not 0.0 < fps < math.inf:
         raise InputError("fps", value=fps, expected="frames per second above 0")
-    refuse_loops(skeleton, "retarget_hand")
     hand = hand_of(skeleton, side)
     recording = read_recording(points, confidence, source_side, float(fps))
     rest = skeleton.rest_pose()
@@ -276,9 +279,9 @@ def retarget_hand(
     q, table, weights = _followed(follower, aims, closed, np.array(rest.q), float(fps), CLEAR * metre)
     if distance is not None:
         q = Apart(follower, hand, distance).cleared(table, weights, q)
-    motion = Motion(skeleton, q, float(fps), name=name)
+    motion = Motion(skeleton, follower.closed(q), float(fps), name=name)
     tips, _ = follower.tips_at(motion.q)
-    gaps = np.linalg.norm(tips - tips[:, :1], axis=-1)
+    gaps = np.maximum(np.linalg.norm(tips - tips[:, :1], axis=-1) - aims.narrow, 0.0)
     if distance is not None:
         pads = Pads(skeleton, aims.fingers)
         for k in range(1, len(aims.fingers)):
@@ -325,6 +328,7 @@ def _followed(
     Also the targets (T, goals, 17) and weights (T, goals) that they follow.
     """
     table, weights = follower.table(aims.tips, aims.directions, aims.trust)
+    follower.trust(weights, aims.trust, ways=aims.gripper is None)
     q = follower.follow(table, weights, follower.first(table, weights, start))
     tips, thumb = follower.tips_at(q)
     free = np.einsum("tji,tkj->tki", thumb, tips - tips[:, :1])  # from the tip of the thumb, in its frame

@@ -33,7 +33,9 @@ def with_points(motion: Motion, points: Array) -> Motion:
     q = [np.array(motion.q)]
     for k in range(COUNT):
         above = _ABOVE.get(k)
-        joints.append(Joint(names[k], None if above is None else names[above], Kind.FREE))
         place = points[:, k] - (points[:, above] if above is not None else 0.0)
-        q.append(np.concatenate([place, np.tile((0.0, 0.0, 0.0, 1.0), (len(points), 1))], axis=1))
+        rest = np.eye(4)
+        rest[:3, 3] = place[0]  # as in the first frame: lines are drawn where they have a length at rest
+        joints.append(Joint(names[k], None if above is None else names[above], Kind.FREE, rest))
+        q.append(np.concatenate([place - place[0], np.tile((0.0, 0.0, 0.0, 1.0), (len(points), 1))], axis=1))
     return Motion(body.with_joints(joints), np.concatenate(q, axis=1), motion.fps, name=motion.name)

@@ -59,7 +59,7 @@ class FollowPage:
     ) -> None:
         """Add the scene and the controls, and start to show."""
         self.client, self.feed = client, feed
-        self.message = Message(self._wake)
+        self.message = Message(self._wake, host.folder)
         self.in_place = False
         self._stopped, self._ended = threading.Event(), threading.Event()
         self._due = 0.0

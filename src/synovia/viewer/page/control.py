@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import re
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Literal
 
 from synovia.errors import SynoviaError
@@ -18,10 +21,12 @@ class Message:
 
     Args:
         wake: Function that updates the text of the page now, and once more after some seconds.
+        folder: Folder of files that a browser has sent, which messages call by their names.
     """
 
-    def __init__(self, wake: Callable[[float], None]) -> None:
+    def __init__(self, wake: Callable[[float], None], folder: Path) -> None:
         """Start without a message."""
+        self._kept = re.compile(re.escape(f"{folder}{os.sep}") + r"(?:[^/\\\s]+[/\\])?")
         self._now = ("", 0.0)  # the text and the time when it was shown
         self._wake = wake
 
@@ -38,6 +43,7 @@ class Message:
 
     def show(self, text: str) -> None:
         """Show a text."""
+        text = self._kept.sub("", text)
         self._now = (text, time.monotonic())
         self._wake(reading_time(text))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 from synovia.model.shapes.world import World
 from synovia.surface import Surface
-from synovia.text import counted
+from synovia.text import UNITS, counted
 from synovia.viewer.editing.engine import Frame, miss_text
 from synovia.viewer.editing.session import Session
 from synovia.viewer.editing.worker import Worker
@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 
 _TEXT_PERIOD: Final = 0.12  # seconds between two updates of the text
 _HINT: Final = "Drag a ball or a joint. G moves and R turns the selected target; Ctrl-K lists all keys."
-_UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -88,7 +87,7 @@ class Page:
         self.frame: Frame | None = None
         self.joint_labels = _labels(session)
         self.unit = unit_of(session.body.given.meters_per_unit)
-        self.message = Message(self.wake)
+        self.message = Message(self.wake, host.folder)
         self._updates: list[float] = []  # times at which the text is updated without a change
         self._last = 0.0  # time of the last update of the text
         self._status_text = ""
@@ -280,4 +279,4 @@ def _labels(session: Session) -> dict[str, int]:
 
 def unit_of(meters: float | None) -> str:
     """Return the name of a length unit, empty if it is unknown."""
-    return "" if meters is None else next((name for name, size in _UNITS.items() if math.isclose(size, meters)), "")
+    return "" if meters is None else next((name for name, size in UNITS.items() if math.isclose(size, meters)), "")

@@ -22,7 +22,7 @@ from synovia.model.geometry import Array, as_numbers, fixed_xyz
 from synovia.viewer.editing.editor import GoalEditor, bounds_of, kind_of
 from synovia.viewer.page.tab import Tab
 
-PAUSE: Final = 2.0  # seconds after the last key stroke before a field shows the value of the model again
+PAUSE: Final = 5.0  # seconds after the last key stroke before a field shows the value of the model again
 _PARTS: Final = 1000  # steps of the slider of a slide joint
 _DIGITS: Final = 16  # of the numbers that a browser sends
 _UUID: Final = attrgetter("_impl.uuid")  # of a control; viser has no public name for it

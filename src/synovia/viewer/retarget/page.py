@@ -74,7 +74,7 @@ class RetargetPage:
         self.client, self.transfer, self.animate = client, transfer, animate
         dark, shadows = host.dark, host.shadows
         self.play = Play(transfer.motion, playing=True)
-        self.message = Message(self._wake)
+        self.message = Message(self._wake, host.folder)
         self.in_place, self.overlaid, self.at_rest, self.picking = True, False, False, False
         self.part: str | None = None
         self.computing = False

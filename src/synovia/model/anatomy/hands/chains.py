@@ -95,7 +95,7 @@ class Chains:
             if (within is not None and within not in line) or set(line) & set(found):
                 continue
             branches = self.branches(row)
-            fits = len(branches) > 1 and self.ends[row] <= MOST
+            fits = len(branches) > 1 and self.ends[row] <= MOST + len(self.skeleton.loops)  # a loop may tie a bar
             if fits and all(self.ends[child] <= _PER_BRANCH for child in branches):
                 found.append(row)
         return found

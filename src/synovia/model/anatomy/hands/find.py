@@ -53,7 +53,8 @@ def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
 
     Args:
         skeleton: A hand, an arm with one, or a body with two.
-        side: ``"left"`` or ``"right"``, which a body with two hands needs.
+        side: ``"left"`` or ``"right"``, which a body with two hands needs. It is also the side of a hand of three
+            fingers or more if neither names nor shape tell one.
 
     Raises:
         UnsupportedError: If no hand is found, or several and ``side`` does not choose; the message lists them.
@@ -68,7 +69,7 @@ def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     if side is not None and side not in SIDES:
         raise InputError("side", value=side, expected="'left', 'right' or None")
-    found = hands_of(skeleton)
+    found = hands_of(skeleton, side)
     chosen = [hand for hand in found if side is None or hand.side in (side, None)]
     exact = [hand for hand in chosen if hand.side == side] if side else chosen
     chosen = exact or chosen
@@ -92,8 +93,13 @@ def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
     )
 
 
-def hands_of(skeleton: Skeleton) -> list[Hand]:
-    """Return all hands of a skeleton, those of a body by its roles."""
+def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
+    """Return all hands of a skeleton, those of a body by its roles.
+
+    Args:
+        skeleton: The skeleton.
+        otherwise: The side of hands whose side nothing else tells.
+    """
     chains = Chains(skeleton)
     roles = skeleton.role_rows
     hands: list[Hand] = []
@@ -107,7 +113,7 @@ def hands_of(skeleton: Skeleton) -> list[Hand]:
             palm = row if row is not None else _meeting(skeleton, [rows[0] for rows in fingers.values()])
             whole = {name: chains.whole(rows, palm, fingers.values()) for name, rows in fingers.items()}
             named = [(name, chains.of_rows(rows)) for name, rows in whole.items()]
-            hands.append(_hand(chains, palm, side, named, []))
+            hands.append(_hand(chains, palm, (side, None), named, []))
         else:
             hands += [_found(chains, palm, side) for palm in inner]
     if hands:
@@ -115,12 +121,19 @@ def hands_of(skeleton: Skeleton) -> list[Hand]:
     palms = chains.palms()
     named = [palm for palm in palms if _has_named_fingers(chains, palm)]
     if named or _is_body(skeleton):
-        return [_found(chains, palm, None) for palm in named]
+        return [_of_palm(chains, palm, otherwise) for palm in named]
     # the shape of a hand of four fingers is nearly that of a body on four legs, unless one of them is a clear thumb
     found = [palm for palm in palms if _are_alike(chains, palm)]
     if roles:
         found = [palm for palm in found if _thumb(chains.without_linkages(chains.below(palm))[0])[1]]
-    return [_found(chains, palm, None) for palm in found]
+    return [_of_palm(chains, palm, otherwise) for palm in found]
+
+
+def _of_palm(chains: Chains, palm: int, side: str | None) -> Hand:
+    """Return the hand of a palm; its side is a given one, or None, if neither names nor shape tell it."""
+    found = _found(chains, palm, None)
+    known = found.side is not None or side is None or len(found.fingers) < 3
+    return found if known else _found(chains, palm, None, side)
 
 
 def _is_body(skeleton: Skeleton) -> bool:
@@ -165,17 +178,29 @@ def _meeting(skeleton: Skeleton, rows: Sequence[int]) -> int:
     return next(row for row in lines[0] if all(row in line for line in lines))
 
 
-def _found(chains: Chains, palm: int, side: str | None) -> Hand:
-    """Return the hand of a palm, with its fingers in order."""
+def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = None) -> Hand:
+    """Return the hand of a palm, with its fingers in order.
+
+    Args:
+        chains: The chains.
+        palm: The palm.
+        side: Its side in a body.
+        otherwise: Its side if it is not that of a body.
+    """
     fingers, bars = chains.without_linkages(chains.below(palm))
+    inside = {row for chain in fingers for row in chain.rows}
     notes = [
-        f"{_key(chains, bar.rows[0])!r} is taken for a bar of a linkage or a drive, not for a finger" for bar in bars
+        f"{_key(chains, next((row for row in bar.rows if row not in inside), bar.rows[0]))!r} is taken for a bar of a"
+        " linkage or a drive, not for a finger"
+        for bar in bars
     ]
     words = [_name_of(chains, chain) for chain in fingers]
     thumb, clear = _thumb(fingers)
     if len(fingers) == 2:
-        ordered = fingers
-        notes.append("with two fingers, the first counts as the thumb")
+        named = words.index("thumb") if words.count("thumb") == 1 else 0
+        ordered = [fingers[named], fingers[1 - named]]
+        if words.count("thumb") != 1:
+            notes.append("with two fingers, the first counts as the thumb")
     else:
         if "thumb" in words:
             named = words.index("thumb")
@@ -196,7 +221,7 @@ def _found(chains: Chains, palm: int, side: str | None) -> Hand:
         names = sorted(names, key=FINGERS.index)
         if [str(name) for name in given] != names:
             notes.append(f"by their places, the order of the fingers would be {listed([str(n) for n in given])}")
-    return _hand(chains, palm, side, list(zip(names, ordered, strict=True)), notes)
+    return _hand(chains, palm, (side, otherwise), list(zip(names, ordered, strict=True)), notes)
 
 
 def _name_of(chains: Chains, chain: Chain) -> str | None:
@@ -255,26 +280,45 @@ def _in_order(chains: Sequence[Chain], thumb: int) -> list[Chain]:
     return sorted(others, key=lambda chain: -float(chain.middle @ across))
 
 
-def _hand(chains: Chains, palm: int, side: str | None, named: Sequence[tuple[str, Chain]], notes: list[str]) -> Hand:
-    """Return a hand of fingers whose names are known, thumb first."""
+def _hand(
+    chains: Chains,
+    palm: int,
+    sides: tuple[str | None, str | None],
+    named: Sequence[tuple[str, Chain]],
+    notes: list[str],
+) -> Hand:
+    """Return a hand of fingers whose names are known, thumb first.
+
+    Args:
+        chains: The chains.
+        palm: The palm.
+        sides: Its side in a body, and its side otherwise.
+        named: Its fingers.
+        notes: What is doubtful so far.
+    """
+    side, otherwise = sides
     skeleton = chains.skeleton
     fingers = [chain for _, chain in named]
-    knuckles = fingers[1:] if len(fingers) > 2 else fingers
+    gripper = len(fingers) == 2 and _name_of(chains, fingers[0]) != "thumb"  # else a mitten
+    if len(fingers) == 2 and not gripper:
+        notes.append(f"a mitten: beside the thumb is one finger, at {_key(chains, fingers[1].rows[0])!r}")
+    knuckles = fingers if gripper else fingers[1:]
     along = unit(np.mean([chain.along for chain in knuckles], axis=0))
     origin = np.mean([chain.base for chain in knuckles], axis=0)
     towards = fingers[0].middle - np.mean([chain.middle for chain in knuckles], axis=0)
-    if len(fingers) == 2:
+    if gripper:
         towards = fingers[0].base - origin
     thumb_side = towards - along * (towards @ along)
     out = sum((_bends_to(chains, chain) for chain in knuckles), np.zeros(3))
     out -= along * (out @ along)
-    told = side or _named_side(skeleton, palm)
+    told = side or otherwise or _named_side(skeleton, palm)
     bends = float(np.linalg.norm(out)) > _FLAT * len(knuckles)
     if not bends and told is not None:
         out = np.cross(thumb_side, along) * (1.0 if told == "right" else -1.0)
     elif not bends:
         out = _normal(fingers, along, thumb_side)
-        notes.append("how the fingers bend is doubtful: their joints turn as far to both sides")
+        if len(fingers) > 2:
+            notes.append("how the fingers bend is doubtful: their joints turn as far to both sides; side= tells it")
     out = unit(out) if np.linalg.norm(out) > 0.0 else _any_across(along)
     if side is not None:
         along, out = _of_wrist(chains, palm, side, knuckles, (along, out))

@@ -1,0 +1,50 @@
+"""How tall a body is, and the length unit in which it is as tall as a person.
+
+The stature of a body is that of an adult whose legs are as long: from hip (trochanterion) to ankle (lateral malleolus)
+they are 0.476 of it, the mean of the shares of men and women.
+
+References:
+    C. Gordon et al., *2012 Anthropometric Survey of U.S. Army Personnel: Methods and Summary Statistics*, Natick
+    TR-15/007, 2014: 4,082 men and 1,986 women.
+    Carnegie Mellon University, *Graphics Lab Motion Capture Database*: a length of 0.45 is an inch.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+
+from synovia.model.anatomy.names import SIDES
+from synovia.model.skeleton import Skeleton
+from synovia.text import UNITS
+
+ADULT: Final = 1.75  # metres: the stature of an adult of either sex
+_LEG: Final = 0.476  # from hip to ankle, as a part of the stature
+_PERSON: Final = (1.0, 2.2)  # metres: statures of persons whose motion is recorded
+_CANDIDATES: Final = (*UNITS.values(), UNITS["in"] / 0.45)
+
+
+def stature_of(skeleton: Skeleton) -> float:
+    """Return the height of an adult whose legs are as long as those of a body at rest; 0 if it has none."""
+    rows, lengths = skeleton.role_rows, list[float]()
+    places = skeleton.rest_pose().positions
+    for side in SIDES:
+        parts = [f"{side}_{part}" for part in ("upper_leg", "lower_leg", "foot")]
+        if all(part in rows for part in parts):
+            hip, knee, ankle = (places[rows[part]] for part in parts)
+            lengths.append(float(np.linalg.norm(knee - hip) + np.linalg.norm(ankle - knee)))
+    return sum(lengths) / len(lengths) / _LEG if lengths else 0.0
+
+
+def human_unit(skeleton: Skeleton) -> float | None:
+    """Return the length unit in which a body is as tall as a person, metres; None if it has no legs.
+
+    It is the one of the usual units in which the stature is nearest to that of an adult, if it then is that of a
+    person; else that in which the body is an adult.
+    """
+    stature = stature_of(skeleton)
+    if not (np.isfinite(stature) and stature > 0.0):
+        return None
+    fitting = [unit for unit in _CANDIDATES if _PERSON[0] <= stature * unit <= _PERSON[1]]
+    return min(fitting, key=lambda unit: abs(np.log(stature * unit / ADULT)), default=ADULT / stature)
