@@ -64,5 +64,6 @@ FORMAT: Final = Format(
     read_pose=read_gltf_pose,
     shown_pose=shown_pose,
     keeps="nodes, skins, all interpolations, sparse and external buffers, animated scale; roles of a VRM; in a copy"
-    " everything else, in a new file the skin of an FBX or the shapes of the body; a `.vrm` is only written as a copy of one",
+    " everything else, in a new file the skin of an FBX or the shapes of the body; a"
+    " `.vrm` is written only as a copy of one",
 )
