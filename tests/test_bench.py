@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
-from cli_runs import run
+from cli_runs import assert_refused, run
 from synovia.comparison import compare, make_problems
 from synovia.comparison.problems import default_joints
 from synovia.errors import InputError, UnknownNameError
@@ -138,3 +138,15 @@ def test_ticks_of_a_servo_are_timed(monkeypatch):
     assert ran.code == 0
     assert "humanoid: two feet, then two hands; 100 ticks" in ran.out
     assert "median" in ran.out
+
+
+@pytest.mark.parametrize(
+    "more",
+    [("--starts", "none.npz"), ("--solver", "lm"), ("--pose",), ("--plot", "a.png"), ("--seed", 3), ("--force",)],
+)
+def test_the_servo_takes_no_options_of_solvers(more):
+    assert_refused(run("bench", "servo", *more), "expected a model with this option", more[0], code=2)
+
+
+def test_solvers_take_no_options_of_the_servo():
+    assert_refused(run("bench", "arm7", "--ticks", 500), "expected servo with this option", "--ticks", code=2)

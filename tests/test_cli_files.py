@@ -332,4 +332,6 @@ def test_a_model_becomes_a_gltf_at_rest(tmp_path: Path, source: str) -> None:
     out = tmp_path / "model.glb"
     assert run("convert", given, out, "--verify").code == 0
     assert sy.load_skeleton(out).joint_names[-1] == ("j" if source.endswith(".urdf") else "tool")
-    assert_refused(run("convert", robot, tmp_path / "a.bvh"), "URDF files hold no motion")
+    for name in ("a.bvh", "a.fbx"):
+        ran = run("convert", robot, tmp_path / name)
+        assert_refused(ran, "URDF files hold no motion", "its skeleton: .gltf, .glb, .toml", "synovia animate")

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from synovia.clips.pointfile import holds_points, read_points
 from synovia.errors import FormatError
 from synovia.files.goals import entry_of
 from synovia.files.tracks import interpolate_positions, interpolate_rotations
@@ -674,3 +675,45 @@ def test_names_of_files_may_look_strange(name, tmp_path, monkeypatch):
     assert sy.io.base.as_path(name) == Path(name)
     Path("<a>").write_text("<robot name='a'><link name='b'/></robot>", encoding="utf-8")
     assert sy.load_skeleton("<a>").joint_names == ("b",)
+
+
+@pytest.mark.parametrize(("name", "shape"), [("joints", (5, 63)), ("landmarks", (5, 21, 3)), ("joints", (5, 22, 3))])
+def test_archives_of_points_are_told_from_motions(tmp_path, name, shape):
+    path = tmp_path / "hand.npz"
+    np.savez(path, **{name: np.zeros(shape), "fps": 30})
+    for read in (sy.load_motion, sy.load_skeleton):
+        with pytest.raises(sy.FormatError, match="holds no motion: expected arrays schema, q, ") as caught:
+            read(path)
+        assert f"'{name} {shape}, fps ()'" in str(caught.value)
+        assert "'joints' (T, 21, 3)" in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["hand.npy", "hand.trc", "hand.c3d", "hand.tsv"])
+def test_files_of_points_alone_are_told(tmp_path, name):
+    (tmp_path / name).write_bytes(b"points")
+    with pytest.raises(sy.FormatError, match="synovia animate --points"):
+        sy.load_motion(tmp_path / name)
+
+
+def test_a_table_without_times_is_told_with_and_without_a_model(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("joint1,joint2\n0,0\n", encoding="utf-8")
+    for more in ({}, {"skeleton": sy.bundled("arm7")}):
+        with pytest.raises(
+            sy.FormatError, match="line 1: first column is not time: expected a column 'time' in seconds"
+        ):
+            sy.load_motion(path, **more)
+    path.write_text("time,joint1\n0,0\n", encoding="utf-8")
+    with pytest.raises(sy.FormatError, match="Name its model"):
+        sy.load_motion(path)
+
+
+def test_joints_of_an_archive_may_be_the_points(tmp_path):
+    path = tmp_path / "hand.npz"
+    np.savez(path, joints=np.ones((5, 21, 3)), fps=30)
+    assert holds_points(path)
+    found = read_points(path)
+    assert (found.positions.shape, found.joints, found.fps, found.notes) == ((5, 21, 3), None, 30.0, ())
+    np.savez(path, joints=np.ones((5, 63)))
+    with pytest.raises(sy.FormatError, match=r"expected \(T, K, 3\): frames, points, x y z, got \(5, 63\)"):
+        read_points(path)

@@ -5,12 +5,11 @@ from pathlib import Path
 
 from synovia.io.load import formats
 
-SITE = Path(__file__).resolve().parents[1] / "docs" / "site_build"
+MADE = runpy.run_path(str(Path(__file__).resolve().parents[1] / "docs" / "site_build" / "formats.py"))
 
 
 def test_every_format_has_a_row_that_says_what_is_kept():
-    text = runpy.run_path(str(SITE / "formats.py"))["table"]()
-    rows = {line.split("|")[1].strip(): line for line in text.splitlines()[2:]}
+    rows = {line.split("|")[1].strip(): line for line in MADE["table"]().splitlines()[2:]}
     assert list(rows) == [one.name for one in formats()]
     for one in formats():
         assert one.keeps, one.name
@@ -18,3 +17,9 @@ def test_every_format_has_a_row_that_says_what_is_kept():
         assert ("skeleton" in one.reads) == (one.read_onto is None)
         assert bool(one.writes) == (one.write is not None)
     assert "| `mujoco` |" in rows["MJCF"]
+
+
+def test_the_guide_has_the_table_as_it_is_now():
+    text = MADE["GUIDE"].read_text(encoding="utf-8")
+    assert text == MADE["renewed"](text), "python docs/site_build/formats.py puts the table in place"
+    assert len(text.splitlines()) > len(formats())

@@ -390,6 +390,41 @@ def test_sources_of_macros_are_expanded_by_their_program(tmp_path: Path, monkeyp
         load_skeleton(path)
 
 
+@pytest.mark.parametrize(
+    ("said", "why", "packages"),
+    [
+        (
+            "warning: old\n\x1b[31merror: name 'x' is not defined\x1b[0m\nwhen evaluating 'x'\nin file: a",
+            "name 'x'",
+            False,
+        ),
+        (
+            "error: maximum recursion depth\nwhen instantiating macro: m" + "\nfrom: m" * 99,
+            "depth, when inst.*: m$",
+            False,
+        ),
+        (
+            "XML parsing error: mismatched tag\nwhen processing file: a\n\nCheck that:\n - so",
+            "XML parsing error",
+            False,
+        ),
+        ("error: substitution args not supported: No module named 'rospkg'\nin file: a", "'rospkg', in file: a", True),
+        ("error: " + "x" * 9999, r"x{240}\.\.\.$", False),
+        ("", "exit code 2", False),
+    ],
+)
+def test_the_reason_of_xacro_is_told(tmp_path: Path, monkeypatch, said: str, why: str, packages: bool) -> None:
+    path = tmp_path / "arm.xacro"
+    path.write_text(SOURCE)
+    program = stand_in(tmp_path, f"sys.stderr.write({said!r})", "sys.exit(2)")
+    monkeypatch.setattr(xacro, "program", lambda: program)
+    with pytest.raises(FormatError, match="xacro cannot expand it: ") as caught:
+        load_skeleton(path)
+    assert re.search(why, caught.value.what)
+    assert "Check that" not in str(caught.value)
+    assert ("Packages" in str(caught.value)) == packages
+
+
 def test_a_source_is_expanded_by_xacro_itself(tmp_path: Path) -> None:
     pytest.importorskip("xacro")
     path = tmp_path / "robot.urdf.xacro"

@@ -79,7 +79,7 @@ def test_damaged_archives(tmp_path):
         with contextlib.suppress(sy.SynoviaError):
             sy.load_motion(path)
     np.savez(path, q=np.zeros((1, 7)))
-    with pytest.raises(FormatError, match="not a motion of this version"):
+    with pytest.raises(FormatError, match="archive holds no motion"):
         sy.load_motion(path)
 
 

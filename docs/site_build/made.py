@@ -15,7 +15,6 @@ import matplotlib.pyplot as plt
 
 import synovia as sy
 from site_build.clips import following
-from site_build.formats import table as table_of_formats
 from site_build.options import tables as tables_of_options
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -131,7 +130,6 @@ def build(app):
     made.mkdir(exist_ok=True)
     plots(made)
     write(made / "options.md", tables_of_options())
-    write(made / "formats.md", table_of_formats())
     tables(source / "measured" / "results")
     pages(made)
     demo = Path(app.outdir) / "demo"

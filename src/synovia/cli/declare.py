@@ -59,7 +59,10 @@ def with_options(kind: type[_K]) -> Callable[[Callable[[_K], int | None]], click
         parameters += _options([one for one in own if not one[1].positional])
 
         def invoke(**given: Any) -> int | None:
-            return function(kind(**_without_none(given)))
+            try:
+                return function(kind(**_without_none(given)))
+            except UsageError as error:
+                raise _usage(error, click.get_current_context()) from error
 
         return Command(function.__name__, params=parameters, callback=invoke, help=function.__doc__)
 

@@ -2,7 +2,7 @@
 
 CSV   a wide or long table (``pointtable``)
 npz   ``positions`` (T, K, 3), and optionally ``joints`` (K,) names, ``offsets`` (K, 3), ``confidence`` (K,) or (T, K),
-      and ``fps``; or a single array as in npy
+      and ``fps``; or a single array as in npy; ``joints`` may be the positions themselves, as in files of a hand
 npy   positions (T, K, 3), or (T, K, 4) with confidence, of landmarks in the order of a preset or of all joints of the
       skeleton in its order
 TRC, C3D   markers (``markerfile``)
@@ -84,7 +84,8 @@ def holds_points(path: Path) -> bool:
         if not path.is_file():  # a pipe would never end
             return False
         with zipfile.ZipFile(path) as archive:
-            return any(f"{name}.npy" in archive.namelist() for name in _NAMES)
+            names = archive.namelist()
+            return any(f"{name}.npy" in names for name in _NAMES) or ("joints.npy" in names and "q.npy" not in names)
     except Exception:  # noqa: BLE001  damaged archives raise a dozen exception types; a reader reports the error
         return False
 
@@ -121,8 +122,10 @@ def read_points(path: Path) -> PointFile:
     else:
         content = read_arrays(path, (*_NAMES, *_BESIDE), ".csv, .npz or .npy")
         first = next((name for name in _NAMES if name in content), None)
+        if first is None and "joints" in content and content["joints"].dtype.kind in "fiu":
+            first, content["positions"] = "positions", content.pop("joints")
         if first is None:
-            raise FormatError("archive has no positions", where=str(path), expected="an array 'positions' (T, K, 3)")
+            raise FormatError("archive has no positions", where=str(path), expected=f"an array 'positions' {_SHAPE}")
         content = {"positions": content[first]} | {k: v for k, v in content.items() if k not in _NAMES}
         notes = unread_notes(path, (first, *_BESIDE))
     content = _with_confidence(content)

@@ -107,11 +107,16 @@ def make_problems(
     )
 
 
-def default_joints(skeleton: Skeleton) -> tuple[str, ...]:
-    """Return the joints that get a goal: hands, feet and head of a body, else the tips furthest from the root."""
+def default_joints(skeleton: Skeleton, most: int = _MOST_GOALS) -> tuple[str, ...]:
+    """Return the joints that get a goal: hands, feet and head of a body, else the tips furthest from the root.
+
+    Args:
+        skeleton: The model.
+        most: Largest number of joints: the first ones in this order.
+    """
     parts = [skeleton.role_rows[role] for role in _ROLES if role in skeleton.role_rows]
     if len(parts) >= 3:
-        return tuple(skeleton.frame_names[row] for row in parts)
+        return tuple(skeleton.frame_names[row] for row in parts[:most])
     moving = [row for row, joint in enumerate(skeleton.joints) if joint.kind is not Kind.FIXED]
     if not moving:
         raise InputError("the model has no joint that moves", where=skeleton.name)
@@ -119,7 +124,7 @@ def default_joints(skeleton: Skeleton) -> tuple[str, ...]:
     for row, parent in enumerate(skeleton.parents):
         far[row] = far[parent] + skeleton.lengths[row] if parent >= 0 else 0.0
     tips = sorted(skeleton.tip_rows, key=lambda row: -far[row])
-    chosen = [row for row in tips if far[row] > 0.5 * far.max()][:_MOST_GOALS]
+    chosen = [row for row in tips if far[row] > 0.5 * far.max()][:most]
     return tuple(skeleton.frame_names[row] for row in sorted(chosen))
 
 

@@ -24,7 +24,13 @@ NO_SHAPES: Final = "Shapes were not kept"
 OF_SRDF: Final = "Of the SRDF file"
 OF_LOOPS: Final = ".loops.toml"  # ending of the file of loops of a model
 SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
+SAME_TIME: Final = 1e-6  # relative difference of rates, or of key times in frames, that counts as rounding
 FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
+# Where points over time go, for messages about files that hold them and no motion:
+OF_POINTS: Final = (
+    "if it holds points over time, 'synovia retarget' takes those of a hand, an array 'joints' (T, 21, 3), and"
+    " 'synovia animate --points' others, 'positions' (T, K, 3), and tables and marker files"
+)
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
 FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB
 NUMBERS_A_BYTE: Final = 4  # further numbers that a file may describe, for each of its bytes
@@ -89,6 +95,8 @@ class Format:
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
         anew: Whether a motion can be written without such a file too. ``into`` is then None, and ``skin=`` is the skin
             of the body, or None.
+        check: Checks, before any work, whether a file of a name can be made as a copy: ``check(path, into)``, with None
+            for a new file. None if every name can.
         read_skin: Reads the skin of a character, for formats that write it ``anew``.
         read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
             the files hold their skeletons.
@@ -118,6 +126,7 @@ class Format:
     holds_loops: bool = False
     copies: bool = False
     anew: bool = False
+    check: Callable[[Path, Path | None], None] | None = None
     read_skin: Callable[[Path], Any] | None = None
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
     read_with: Callable[[Path, Path], Contents] | None = None
@@ -143,6 +152,7 @@ class Format:
         what: str,
         hint: str,
         lacks: Callable[[Motion], Sequence[str]] | None = None,
+        check: Callable[[Path], None] | None = None,
         keeps: str = "",
     ) -> Format:
         """Return a format whose files have a motion, and not its skeleton.
@@ -156,10 +166,13 @@ class Format:
             what: Such a file, with its article, for the message that refuses to read one without a skeleton.
             hint: How to give the skeleton, for that message.
             lacks: Returns sentences about what of a motion a file cannot hold, beside its animated scale.
+            check: Refuses a file that is none of the format, with a skeleton or without.
             keeps: What a file keeps, for the table of formats.
         """
 
         def read(path: Path) -> NoReturn:
+            if check is not None:
+                check(path)
             raise FormatError(f"{what} does not hold its skeleton", where=str(path), hint=hint)
 
         def all_lacks(motion: Motion) -> list[str]:

@@ -22,7 +22,7 @@ import numpy as np
 
 from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean, restated
-from synovia.io.base import Format, as_path, read_text, resting_notes, write_text
+from synovia.io.base import OF_POINTS, Format, as_path, read_text, resting_notes, write_text
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -137,9 +137,7 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     where = as_path(path)
     rows = text_rows(read_text(where), where)
-    place, names = next(rows, (f"{where}, line 1", [""]))
-    if names[0] != "time":
-        raise FormatError("first column is not time", where=place, value=names[0] or None, expected="time, then joints")
+    place, names = _head(rows, where)
     for name, count in Counter(names).items():
         if count > 1:
             raise FormatError(f"column {name!r} is repeated", where=place, expected="each column once")
@@ -227,6 +225,26 @@ def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str
         raise FormatError(f"is not comma-separated text: {error}", where=f"{path}, line {line}") from error
 
 
+def _head(rows: Iterator[tuple[str, list[str]]], path: Path) -> tuple[str, list[str]]:
+    """Return the first line of a motion, its place and its cells.
+
+    Raises:
+        FormatError: If it does not begin with the time.
+    """
+    place, names = next(rows, (f"{path}, line 1", [""]))
+    if names[0] != "time":
+        expected = "a column 'time' in seconds, then one for each joint value"
+        raise FormatError(
+            "first column is not time", where=place, value=names[0] or None, expected=expected, hint=OF_POINTS
+        )
+    return place, names
+
+
+def _check_head(path: Path) -> None:
+    """Refuse a table that is no motion."""
+    _head(text_rows(read_text(path), path), path)
+
+
 def number_of(cell: str, place: str, gap: float | None = None) -> float:
     """Return the number of a cell.
 
@@ -265,5 +283,6 @@ def frame_rate(times: Array, path: Path) -> float | None:
 FORMAT: Final = Format.without_skeleton(
     "CSV", (".csv",), lambda head: False, read_csv, write_csv,
     what="a table", hint="name its model: --model FILE, or synovia.read_csv(path, skeleton) in Python",
+    check=_check_head,
     keeps="joint values by name, one row a frame",
 )  # fmt: skip

@@ -22,7 +22,7 @@ from synovia.errors import (
     did_you_mean,
     restated,
 )
-from synovia.io.base import NO_SHAPES, OF_LOOPS, OF_SRDF, Contents, Format, as_path, read_bytes
+from synovia.io.base import NO_SHAPES, OF_LOOPS, OF_POINTS, OF_SRDF, Contents, Format, as_path, read_bytes
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
@@ -56,6 +56,7 @@ _ELSEWHERE: Final = {  # formats that people have, and what reads them
     ".blend": ("Blender", "open it with Blender, then File > Export > glTF 2.0"),
     ".sdf": ("SDF", "convert it to URDF, or export it as MJCF"),
 }
+_POINTS: Final = (".npy", ".trc", ".c3d", ".tsv")  # endings of files of points alone
 NO_MOTION: Final = "file has no motion"
 _SHOWN: Final = 6  # notes in one warning
 _T = TypeVar("_T")
@@ -97,8 +98,9 @@ def format_of(path: Path, known: Sequence[Format] | None = None) -> Format:
     if elsewhere is not None:
         raise FormatError(f"{elsewhere[0]} files cannot be read", where=str(path), hint=elsewhere[1])
     raise FormatError(
-        "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings(known)}"
-    )
+        "no known format", where=str(path), value=path.suffix or None, expected=f"one of {endings(known)}",
+        hint=OF_POINTS if path.suffix.lower() in _POINTS else None,
+    )  # fmt: skip
 
 
 def companions_of(path: Path) -> tuple[Path, ...]:

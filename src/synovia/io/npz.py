@@ -24,15 +24,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError
-from synovia.io.base import Contents, Format, as_path, as_utf8, most_numbers, read_bytes, write_bytes
+from synovia.io.base import OF_POINTS, Contents, Format, as_path, as_utf8, most_numbers, read_bytes, write_bytes
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
-from synovia.text import listed
+from synovia.text import first_few, listed
 
 SCHEMA: Final = "synovia.motion/1"
 _MARK: Final = b"PK\x03\x04"  # a zip archive
 _SURROGATES: Final = 0xD800, 0xDFFF  # halves of characters, which mean nothing alone
 _NEEDED: Final = ("schema", "q", "fps", "name", "skeleton")
+_SHOWN: Final = 16  # arrays of a foreign archive that are looked at
 _OPTIONAL: Final = ("stretch", "notes")
 
 
@@ -85,6 +86,10 @@ def _read(path: Path) -> Contents:
     content = read_arrays(path, (*_NEEDED, *_OPTIONAL), "a motion as .npz")
     missing = [key for key in _NEEDED if key not in content]
     schema = texts_of(content["schema"]) if "schema" in content else None
+    if "schema" not in content:
+        found = [f"{name} {shape}" for name, shape in shapes_of(path).items()]
+        what, expected = "archive holds no motion", f"arrays schema, {', '.join(_NEEDED[1:])}"
+        raise FormatError(what, where=str(path), value=first_few(found), expected=expected, hint=OF_POINTS)
     if missing or schema != [SCHEMA]:
         raise FormatError(
             "archive is not a motion of this version",
@@ -145,6 +150,25 @@ def read_arrays(path: Path, wanted: Iterable[str], expected: str) -> dict[str, N
     except Exception as error:  # damaged archives raise a dozen exception types
         raise FormatError(f"is not a NumPy archive ({error})", where=str(path), expected=expected) from error
     return content
+
+
+def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
+    """Return the shapes of the first arrays of an archive by name, but of damaged ones; they are not unpacked."""
+    out: dict[str, tuple[int, ...]] = {}
+    with zipfile.ZipFile(path) as archive:
+        for name in archive.namelist()[:_SHOWN]:
+            try:
+                with archive.open(name) as file:
+                    version = np.lib.format.read_magic(file)
+                    read = (
+                        np.lib.format.read_array_header_1_0
+                        if version == (1, 0)
+                        else np.lib.format.read_array_header_2_0
+                    )
+                    out[name.removesuffix(".npy")] = read(file)[0]
+            except Exception:  # noqa: BLE001, S112  damaged archives raise a dozen exception types
+                continue
+    return out
 
 
 def unread_notes(path: Path, known: Iterable[str]) -> list[str]:

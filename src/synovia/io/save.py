@@ -196,12 +196,19 @@ def writer_of(path: Path) -> tuple[Format, Callable[..., Iterable[str] | None]]:
     )
 
 
-def check_target(path: Path, *, force: bool) -> None:
+def check_target(path: Path, into: str | os.PathLike[str] | None, *, force: bool) -> None:
     """Check that a motion file can be written, before the work begins.
+
+    Args:
+        path: The file.
+        into: The file that its format may copy; None for a new one.
+        force: Whether an existing file may be replaced.
 
     Raises:
         FileError: As ``check_writable`` does.
-        FormatError: If no format has its extension.
+        FormatError: If no format has its extension, or it would say more than the file has.
     """
-    writer_of(path)
+    fmt, _ = writer_of(path)
+    if fmt.check is not None:
+        fmt.check(path, None if into is None else as_path(into))
     check_writable(path, force=force)

@@ -5,20 +5,17 @@ from __future__ import annotations
 import os
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Final
 
 import numpy as np
 
-from synovia.errors import InputError, SynoviaError
-from synovia.io.base import FLOAT_ROUNDING, SAME, Format, Shown, as_path
+from synovia.errors import InputError, MissingExtraError, SynoviaError
+from synovia.io.base import FLOAT_ROUNDING, SAME, SAME_TIME, Format, Shown, as_path
 from synovia.io.load import clip_number, load_clips, load_model
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.root import root_of
 from synovia.text import counted, listed
-
-_SAME_TIME: Final = 1e-6  # relative difference of rates, or of key times in frames, that counts as rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +70,9 @@ class FileCheck:
 def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> FileCheck:
     """Read a motion back from a file that it was written to, and compare both.
 
+    The places of a format that has ``shown`` are those that it returns; frames and rate are compared as its reader
+    finds them, too, if the reader's package is installed.
+
     Args:
         motion: The motion.
         path: The file.
@@ -80,18 +80,15 @@ def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> F
     """
     where = as_path(path)
     try:
-        shown = _by_name(motion, where, fmt) if fmt.shown is None else fmt.shown(where, motion)
+        if fmt.shown is None:
+            shown, read = _by_name(motion, where, fmt), None
+        else:
+            shown, read = fmt.shown(where, motion), _read_back(where)
     except SynoviaError as error:
         return FileCheck(where, np.inf, 0.0, problems=(f"The file cannot be read back: {error}.",))
-    problems = list(shown.problems)
-    if len(shown.places) != len(motion):
-        problems.append(f"The file has {counted(len(shown.places), 'frame')} instead of {len(motion)}.")
-    elif shown.times is not None and len(motion) > 1:
-        off = (shown.times - shown.times[0] - motion.times) * motion.fps
-        slack = _SAME_TIME * len(motion) + FLOAT_ROUNDING * motion.fps * float(np.abs(shown.times).max())
-        if not np.abs(off).max() <= slack:
-            rate = (len(motion) - 1) / max(float(shown.times[-1] - shown.times[0]), 1e-300)
-            problems.append(f"The file plays at {rate:.6g} frames per second instead of {motion.fps:.6g}.")
+    problems = [*shown.problems, *_timing(motion, len(shown.places), shown.times)]
+    if read is not None and not problems:
+        problems = _timing(motion, len(read), read.times)
     frames = min(len(shown.places), len(motion))
     own = motion.positions()[:frames, shown.rows]
     return _compared(where, own, shown.places[:frames], motion.skeleton, shown.rows, problems)
@@ -138,15 +135,42 @@ def _compared(
     return FileCheck(where, float(off.max()), allowed, joint, int(frame), tuple(problems))
 
 
+def _timing(motion: Motion, count: int, times: Array | None) -> list[str]:
+    """Return a sentence if frames of a file are not those of a motion, or not at their times; None for unknown ones."""
+    if count != len(motion):
+        return [f"The file has {counted(count, 'frame')} instead of {len(motion)}."]
+    if times is None or count < 2:
+        return []
+    off = (times - times[0] - motion.times) * motion.fps
+    slack = SAME_TIME * len(motion) + FLOAT_ROUNDING * motion.fps * float(np.abs(times).max())
+    if np.abs(off).max() <= slack:
+        return []
+    rate = (len(motion) - 1) / max(float(times[-1] - times[0]), 1e-300)
+    return [f"The file plays at {rate:.6g} frames per second instead of {motion.fps:.6g}."]
+
+
+def _clip_of(path: Path, onto: Skeleton | None) -> Motion:
+    """Return the motion that a file is about."""
+    clips = load_clips(path, onto)
+    if not clips.motions:
+        raise InputError("file has no motion", where=str(path))
+    return clips.motions[clip_number(clips.motions, clips.shown or 0, str(path))]
+
+
+def _read_back(path: Path) -> Motion | None:
+    """Return the motion that the reader of a file finds; None if its package is not installed."""
+    try:
+        return _clip_of(path, None)
+    except MissingExtraError:
+        return None
+
+
 def _by_name(motion: Motion, path: Path, fmt: Format) -> Shown:
     """Return what the reader of a file finds, for the joints of the same names.
 
     A file without a skeleton is read with that of the motion. Joints of a root that moves may be more or less.
     """
-    clips = load_clips(path, None if fmt.read_onto is None else motion.skeleton)
-    if not clips.motions:
-        raise InputError("file has no motion", where=str(path))
-    back = clips.motions[clip_number(clips.motions, clips.shown or 0, str(path))]
+    back = _clip_of(path, None if fmt.read_onto is None else motion.skeleton)
     number = {name: row for row, name in enumerate(back.skeleton.joint_names)}
     names = motion.skeleton.joint_names
     rows = [row for row, name in enumerate(names) if name in number]

@@ -99,7 +99,8 @@ class RetargetHand(Saved, Roles, Job):
         recorded=ALWAYS,
     )  # fmt: skip
     scale: float | None = option(
-        default=None, help="With recordings of a hand: length of DST for a unit of the points.", kind=Number(0),
+        default=None, help="With recordings of a hand: length of DST for a unit of the points.",
+        kind=Number(0, above=True),
         metavar="FACTOR", shown="from the lengths of the fingers", recorded=ALWAYS,
     )  # fmt: skip
     origin: str | None = option(
@@ -109,8 +110,8 @@ class RetargetHand(Saved, Roles, Job):
         metavar="JOINT", completes="joints", recorded=ALWAYS,
     )  # fmt: skip
     fps: float | None = option(
-        default=None, help="With recordings of a hand: frames per second, if the file has none.", kind=Number(0),
-        metavar="N", shown="those of the file, else 30", recorded=ALWAYS,
+        default=None, help="With recordings of a hand: frames per second, also in place of those of the file.",
+        kind=Number(0, above=True), metavar="N", shown="those of the file, else 30", recorded=ALWAYS,
     )  # fmt: skip
     velocity: Any = option(default=None, like=VELOCITY)
     clearance: Any = option(default=None, like=CLEARANCE)
@@ -149,7 +150,7 @@ class RetargetHand(Saved, Roles, Job):
         from synovia.retargeting.hands import retarget_hand
 
         if output is not None:
-            check_target(output, force=host.force)
+            check_target(output, file_of(self.target), force=host.force)
         self.open(host)
         found = read_hand(Path(item.path))
         host.note(found.notes)

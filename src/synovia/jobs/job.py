@@ -28,6 +28,7 @@ from synovia.jobs.options import (
 )
 from synovia.jobs.shared import FORCE, FORMAT
 
+CLIP_FORMATS: Final = "bvh|glb|vrm|vrma|fbx|npz|isaac.npz|mujoco.npz|csv|unitree.csv"
 _CLIPS: Final = "The clip: a BVH, glTF/GLB, FBX, npz or CSV file. Or many: files, folders, patterns."
 
 if TYPE_CHECKING:
@@ -268,13 +269,13 @@ def clips_argument(metavar: str, text: str = _CLIPS, *, required: bool = True) -
 
 
 def format_option(
-    known: Callable[[], Sequence[str]], metavar: str = "bvh|glb|fbx|npz|csv", shown: str = "that of each input"
+    known: Callable[[], Sequence[str]], metavar: str = CLIP_FORMATS, shown: str = "that of each input"
 ) -> Option:
     """Return a job's description of ``--format``.
 
     Args:
         known: Returns the endings of all formats, with their dots.
-        metavar: The usual formats.
+        metavar: The same without dots; as text, because help comes without the modules of all formats.
         shown: The default, in words.
     """
     kind = Parsed(lambda text: ending_of(text, known()))

@@ -15,8 +15,9 @@ from synovia.cli.output import emit_json, emit_lines
 from synovia.cli.progress import Bar
 from synovia.cli.running import Terminal
 from synovia.errors import UnsupportedError
+from synovia.jobs.base import UsageError
 from synovia.jobs.clips import Looped, body_of
-from synovia.jobs.options import File, Number, argument, described, option
+from synovia.jobs.options import File, Number, argument, described, flag_of, is_changed, option, options_of
 from synovia.jobs.shared import FORCE, JOINT, JSON, MODEL, ROOT, SOLVER, TOLERANCE
 from synovia.jobs.words import number, table, time_text
 from synovia.text import unit_name
@@ -28,6 +29,8 @@ if TYPE_CHECKING:
 SCHEMA: Final = "synovia.bench/1"
 SERVO_SCHEMA: Final = "synovia.bench-servo/1"
 SERVO: Final = "servo"  # instead of a model
+_SERVO_OPTIONS: Final = ("ticks",)
+_SHARED_OPTIONS: Final = ("file", "as_json")
 _SERVO_BODIES: Final = ("arm7", "humanoid")
 _BINS: Final = 4  # of the histogram, for each doubling of the time
 _BAR: Final = 48  # characters of the longest bar
@@ -75,6 +78,7 @@ def bench(given: Bench) -> None:
 
     synovia bench servo shows how long the ticks of a servo take, on an arm and on a whole body.
     """
+    _refuse_others(given)
     if given.file == SERVO:
         _bench_servo(given)
         return
@@ -113,6 +117,19 @@ def bench(given: Bench) -> None:
         emit_json(_object(result))
     else:
         _print(result)
+
+
+def _refuse_others(given: Bench) -> None:
+    """Refuse options of the solvers for the servo, and of the servo for the solvers.
+
+    Raises:
+        UsageError: If one is given.
+    """
+    servo = given.file == SERVO
+    for name, said, _ in options_of(given):
+        own = name in _SERVO_OPTIONS
+        if name not in _SHARED_OPTIONS and own != servo and is_changed(given, name):
+            raise UsageError(f"expected {'a model' if servo else SERVO} with this option.", flag_of(name, said))
 
 
 def _bench_servo(given: Bench) -> None:

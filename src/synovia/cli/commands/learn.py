@@ -8,9 +8,11 @@ from pathlib import Path
 from typing import Final
 
 from synovia.cli.declare import with_options
-from synovia.cli.output import emit_json, emit_lines
+from synovia.cli.output import emit_json, emit_lines, talk
 from synovia.cli.progress import Bar
 from synovia.cli.running import Terminal
+from synovia.errors import FormatError
+from synovia.jobs.base import UsageError
 from synovia.jobs.clips import Looped, body_of
 from synovia.jobs.options import File, Number, argument, described, option
 from synovia.jobs.shared import FORCE, JOINT, JSON, MODEL
@@ -28,8 +30,8 @@ class Learn(Looped):
         help="The file to write, .npz.", kind=File(), names=("--output", "-o"), metavar="OUT", required=True, rank=-1
     )
     joint: Sequence[str] = option(
-        default=(), like=replace(JOINT, help="A joint with a goal, in the order of the goals; repeat for more."),
-        shown="hands, feet and head, else the tips", rank=-1,
+        default=(), like=replace(JOINT, help="A joint with a goal, in the order of the goals; repeat for up to four."),
+        shown="hands and feet, else the four tips furthest from the root", rank=-1,
     )  # fmt: skip
     position: bool = option(default=False, help="Learn for goals of positions, instead of whole poses.", rank=-1)
     samples: int | None = option(
@@ -56,17 +58,26 @@ def learn(given: Learn) -> None:
     from synovia.comparison.problems import default_joints
     from synovia.facade import IK
     from synovia.goals import PoseGoal, PositionGoal
+    from synovia.ik.starts import MOST_GOALS
     from synovia.io.base import check_writable
     from synovia.learning import learn_starts
 
-    check_writable(given.output, force=given.force)  # before the work
+    if len(given.joint) > MOST_GOALS:
+        raise UsageError(f"expected at most {MOST_GOALS} joints, got {len(given.joint)}.", "--joint")
+    if given.output.suffix.lower() != ".npz":  # before the work, as the next ones
+        what, value = "starts are saved as .npz", given.output.suffix or None
+        raise FormatError(what, where=str(given.output), value=value, expected=".npz")
+    check_writable(given.output, force=given.force)
     if given.plot is not None:
         from synovia.plots.style import check_plot
 
         check_plot(given.plot, force=given.force)
     skeleton = body_of(given.file, Terminal(), loops=given.loops)
     kind = PositionGoal if given.position else PoseGoal
-    goals = [kind(name) for name in (given.joint or default_joints(skeleton))]
+    joints = given.joint or default_joints(skeleton, MOST_GOALS)
+    if not given.joint and joints != default_joints(skeleton):
+        talk(f"synovia: goals of {listed(joints)} are learned; --joint names others")
+    goals = [kind(name) for name in joints]
     with Bar("learning", "regions") as bar:
         starts = learn_starts(skeleton, goals, samples=given.samples, seed=given.seed, progress=bar)
     starts.save(given.output, force=given.force)

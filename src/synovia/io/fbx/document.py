@@ -7,8 +7,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.errors import FormatError, UnsupportedError
-from synovia.io.base import read_bytes
+from synovia.errors import FormatError, InputError, UnsupportedError
+from synovia.io.base import SAME_TIME, read_bytes
 from synovia.io.fbx.records import CREATED, FILE_ID, Record, Tree, is_binary, read_tree, write_tree
 from synovia.io.fbx.text import read_text_tree
 from synovia.model.geometry import Array
@@ -177,6 +177,29 @@ class Document:
     def ticks(self, seconds: Any) -> Any:
         """Return times as whole ticks."""
         return np.rint(np.asarray(seconds, np.float64) * self._ticks_a_second()).astype(np.int64)[()]
+
+    def check_rate(self, fps: float, frames: int, name: str) -> None:
+        """Check that the times of a take can be whole ticks.
+
+        Args:
+            fps: Frames per second.
+            frames: Their number.
+            name: Name of the take, for the message.
+
+        Raises:
+            InputError: If frames would not keep their times, or the last one is too late.
+        """
+        unit = self._ticks_a_second()
+        last = (frames - 1) / fps
+        if 0.5 * fps / unit > SAME_TIME * frames or last * unit > _LARGEST:
+            most, least = 2.0 * SAME_TIME * frames * unit, (frames - 1) * unit / _LARGEST
+            raise InputError(
+                "an FBX cannot hold this frame rate",
+                where=f"{self.where}: {name}",
+                value=fps,
+                expected=f"{least:.3g} to {most:.3g} frames per second for {frames} frames",
+                hint="NPZ and BVH hold any; motion.resample(fps), or 'synovia edit --resample', changes it",
+            )
 
     def seconds(self, ticks: Any) -> Array:
         """Return times in seconds."""

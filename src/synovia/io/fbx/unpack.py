@@ -20,7 +20,8 @@ from typing import Any
 
 BINARY = b"Kaydara FBX Binary  \x00"
 MOST_FRAMES = 2**20  # frames of a take that are believed; above, the times of its keys decide
-RATES = 1.0, 1000.0  # frames per second that are believed
+RATES = 1.0, 1000.0  # frames per second that are believed; others, if a curve has a key in each frame
+_ON_FRAME = 0.01  # frames by which keys may be off
 _ARRAYS = {b"f": 4, b"d": 8, b"l": 8, b"i": 4, b"b": 1, b"c": 1}  # bytes of an entry of an array, by its kind
 _SCALARS = {b"Y": 2, b"C": 1, b"B": 1, b"I": 4, b"F": 4, b"D": 8, b"L": 8}
 _UNPACKED = 2**28, 64  # bytes that packed arrays may take, and those for each byte of the file
@@ -157,7 +158,7 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
         _transform(rest, node.local_transform)
     settings, metadata = scene.settings, scene.metadata
     rate = settings.frames_per_second
-    if not RATES[0] <= rate <= RATES[1]:
+    if not RATES[0] <= rate <= RATES[1] and not _is_keyed(scene, rate):
         rate = 30.0
     out: dict[str, Any] = {
         "version": metadata.version,
@@ -180,6 +181,21 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
     else:
         out["takes"], out["long"] = _takes(ufbx, scene, nodes, blobs, rate, most)
     return out, blobs
+
+
+def _is_keyed(scene: Any, rate: float) -> bool:
+    """Return whether a curve of a take has a key in each frame at a rate."""
+    if not 0.0 < rate < float("inf"):
+        return False
+    for stack in scene.anim_stacks:
+        for layer in _held(stack).layers:
+            for prop in _held(layer).anim_props:
+                _held(prop.element)
+                for curve in _held(prop.anim_value).curves:
+                    steps = 0 if _held(curve) is None else len(curve.keyframes) - 1
+                    if steps > 0 and abs((curve.max_time - curve.min_time) * rate - steps) < _ON_FRAME:
+                        return True
+    return False
 
 
 def _node(node: Any) -> list[Any]:

@@ -113,6 +113,7 @@ def write_fbx(
         travels = {body.rows[node] for node, what in tracks if what == TRANSLATION and node in body.rows}
         _add_surface(document, motion.skeleton, body, skin, travels, scale)
         notes += () if skin is None else tuple(skin.notes(morphs=False))
+    document.check_rate(motion.fps, len(motion), motion.name)
     document.set_rate(motion.fps)
     add_take(document, motion.name, motion.times, {(nodes[row].number, what): v for (row, what), v in tracks.items()})
     write_bytes(target, document.pack(), force=force)

@@ -17,7 +17,7 @@ from synovia.io.gltf.animation import read_animations
 from synovia.io.gltf.container import EXTENSIONS, linked_files, looks_like, read_document
 from synovia.io.gltf.scene import read_scene
 from synovia.io.gltf.skins import read_skin
-from synovia.io.gltf.write import read_gltf_pose, shown_clip, shown_pose, write_gltf, write_gltf_pose
+from synovia.io.gltf.write import check_gltf, read_gltf_pose, shown_clip, shown_pose, write_gltf, write_gltf_pose
 from synovia.io.nodes.clips import Clips
 
 __all__ = ["FORMAT"]
@@ -56,6 +56,7 @@ FORMAT: Final = Format(
     holds_motions=True,
     copies=True,
     anew=True,
+    check=check_gltf,
     companions=linked_files,
     shown=shown_clip,
     read_skin=read_skin,
@@ -63,5 +64,6 @@ FORMAT: Final = Format(
     read_pose=read_gltf_pose,
     shown_pose=shown_pose,
     keeps="nodes, skins, all interpolations, sparse and external buffers, animated scale; roles of a VRM; in a copy"
-    " everything else, in a new file the skin of an FBX or the shapes of the body",
+    " everything else, in a new file the skin of an FBX or the shapes of the body; a"
+    " `.vrm` is written only as a copy of one",
 )

@@ -8,13 +8,19 @@ References:
 from __future__ import annotations
 
 import re
+from collections.abc import Container
+from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from synovia.errors import FormatError
 from synovia.io.gltf.fields import Element
 from synovia.model.anatomy.names import FINGERS
 from synovia.text import listed
 
 ANIMATION: Final = "VRMC_vrm_animation"
+ENDING: Final = ".vrm"
+_LATEST: Final = "VRMC_vrm"
+_FIRST: Final = "VRM"
 _CAPITAL: Final = re.compile(r"(?=[A-Z])")
 _ENDS: Final = {"metacarpal": 1, "proximal": 1, "intermediate": 2, "distal": 3}  # bones of a finger, from the hand
 _THUMB: Final = {"metacarpal": 1, "proximal": 2, "distal": 3}  # those of the thumb since version 1
@@ -36,6 +42,24 @@ class Table(NamedTuple):
     alone: bool = False
 
 
+def check_name(target: Path, extensions: Container[str]) -> None:
+    """Refuse to write a file that its name says is a VRM, and that is none: no program for VRM opens it.
+
+    Args:
+        target: The file to write.
+        extensions: Extensions of glTF that it will have.
+
+    Raises:
+        FormatError: If its name ends in ``.vrm``, and it lacks the extension of VRM.
+    """
+    if target.suffix.lower() == ENDING and _LATEST not in extensions and _FIRST not in extensions:
+        raise FormatError(
+            "a VRM is written only as a copy of the VRM that the body came from",
+            where=str(target),
+            expected="the ending .glb; or .vrma for the clip of a humanoid, which any VRM character can play",
+        )
+
+
 def read_table(root: Element, count: int) -> Table:
     """Return the humanoid bones of a file, none if it is no VRM.
 
@@ -47,7 +71,7 @@ def read_table(root: Element, count: int) -> Table:
         FormatError: If the table has another structure than the format defines.
     """
     extensions = root.child("extensions")
-    names = ("VRMC_vrm", "VRM", ANIMATION)
+    names = (_LATEST, _FIRST, ANIMATION)
     latest, first, clip = (None if extensions is None else extensions.child(name) for name in names)
     alone = latest is None and first is None and clip is not None
     latest = clip if alone else latest

@@ -20,6 +20,7 @@ from synovia.io.gltf.animation import mark_written, read_animations
 from synovia.io.gltf.container import BIN_CHUNK, EXTENSIONS, JSON_CHUNK, MAGIC, Document, looks_like, read_document
 from synovia.io.gltf.fresh import Fresh, below_frame
 from synovia.io.gltf.scene import read_scene
+from synovia.io.gltf.vrm import ENDING, check_name
 from synovia.io.nodes.skins import Skin
 from synovia.io.nodes.tree import Rest, Scene, node_places, over_time
 from synovia.model import Joint, Kind, Pose, Skeleton
@@ -96,6 +97,20 @@ def write_gltf(
         content.setdefault("buffers", []).append({"byteLength": len(clip.data), "uri": _data_uri(clip.data)})
     _write(content, chunk, source, target, force=force)
     return ()
+
+
+def check_gltf(target: Path, into: Path | None) -> None:
+    """Check, before any work, that a copy of a file may have a name, as ``write_gltf`` does in the end.
+
+    Raises:
+        FileError: If the file to copy cannot be read.
+        FormatError: If the name says that it is a VRM, and it would be none.
+    """
+    if target.suffix.lower() != ENDING:
+        return
+    source = _copied(into)
+    extensions = None if source is None else read_document(source).root.child("extensions")
+    check_name(target, () if extensions is None else extensions.data)
 
 
 def _copied(into: str | os.PathLike[str] | None) -> Path | None:
@@ -212,7 +227,10 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
     """Return where the clip that was written last into a file puts the joints of a motion, at its keys."""
     document = read_document(path)
     scene = below_frame(read_scene(document), document, motion.skeleton)
-    clip = [each for each in read_animations(document, scene.row_of) if each.written][-1]
+    clips = read_animations(document, scene.row_of)
+    if not clips:
+        raise InputError("file has no motion", where=str(path))
+    clip = ([each for each in clips if each.written] or clips)[-1]
     times = np.unique(np.concatenate([track.times for track in clip.tracks.values()]))
     local = {key: track.sample(times) for key, track in clip.tracks.items()}
     rows = _same_joints(motion.skeleton, scene, str(path), what="motion")
@@ -241,7 +259,8 @@ def _parts(document: Document) -> tuple[dict[str, Any], bytes]:
 
 
 def _write(content: dict[str, Any], chunk: bytes, source: Path, target: Path, *, force: bool) -> None:
-    """Write a changed copy of a file: JSON for ``.gltf``, else a GLB."""
+    """Write a changed copy of a file: JSON for ``.gltf``, else a GLB; it is a VRM if its name says so."""
+    check_name(target, content.get("extensions") or ())
     binary = target.suffix.lower() != ".gltf"
     if chunk and not binary:
         content["buffers"][0]["uri"] = _data_uri(chunk)
@@ -375,6 +394,11 @@ class NewClip:
         self.animation: dict[str, Any] = {"name": name, "channels": [], "samplers": []}
         mark_written(self.animation)
         content.setdefault("animations", []).append(self.animation)
+        if len(np.unique(times.astype(np.float32))) < len(times):
+            raise InputError(
+                "frames are too close together for a glTF, whose times have seven digits", where=name,
+                expected="fewer frames, or a lower rate", hint="NPZ and BVH hold any",
+            )  # fmt: skip
         self._times = self._accessor(times.reshape(-1, 1), "SCALAR", bounds=True)
 
     def add_track(self, node: int, what: str, values: Array) -> None:

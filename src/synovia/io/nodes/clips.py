@@ -330,8 +330,9 @@ def _relative(rest: Array, quat: Array) -> Array:
 def _rate(animation: Animation) -> tuple[Array, float, int]:
     """Return the distinct key times of a clip, its frames per second and its number of frames.
 
-    The rate is the first common rate with every key on a frame. If there is none, it is the rate of the closest keys.
-    If those do not fit either, it is 30, raised slightly so that the last key is on a frame.
+    A clip that Synovia wrote has a key in each frame. The rate of another one is the first common rate with every key
+    on a frame. If there is none, it is the rate of the closest keys. If those do not fit either, it is 30, raised
+    slightly so that the last key is on a frame.
     """
     if animation.frames is not None:
         rate, count = animation.frames
@@ -343,6 +344,12 @@ def _rate(animation: Animation) -> tuple[Array, float, int]:
     length = float(keys[-1] - keys[0])
     if not length > 0.0:
         return keys[:1], 30.0, 1
+    if animation.written and all(len(times) == len(keys) for times in inputs.values()):
+        own = (len(keys) - 1) / length
+        if np.abs((keys - keys[0]) * own - np.arange(len(keys))).max() <= _ON_GRID:
+            slack = 2.0 * FLOAT_ROUNDING * float(np.abs(keys).max()) / length
+            plain = (rate for rate in (*_RATES, float(f"{own:.6g}")) if abs(rate / own - 1.0) <= slack)
+            return keys, next(plain, own), len(keys)
     own = 1.0 / float(np.diff(keys).min())
     own = round(length * own) / length
     for rate in (*_RATES, *((own,) if 10.0 <= own <= 250.0 else ())):

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from synovia.arguments import check_kind
-from synovia.io.base import as_path, write_text
+from synovia.errors import FormatError
+from synovia.io.base import OF_LOOPS, as_path, write_text
 from synovia.io.toml.table import OFFSETS, SCHEMA
 from synovia.model import Joint, Mimic, Site, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, rigid
@@ -33,6 +34,7 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
+        FormatError: If its name is that of a file of loops.
         InputError: If a name cannot be written as UTF-8.
 
     Example:
@@ -40,7 +42,11 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
         >>> sy.write_skeleton(sy.load_skeleton("robot.urdf"), "robot.toml")  # doctest: +SKIP
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
-    write_text(as_path(path), skeleton_text(skeleton), force=force)
+    where = as_path(path)
+    if where.name.lower().endswith(OF_LOOPS):
+        what = f"a file that ends in {OF_LOOPS} has the loops of a model beside it, and a skeleton is none"
+        raise FormatError(what, where=str(where), expected="the ending .toml alone")
+    write_text(where, skeleton_text(skeleton), force=force)
 
 
 def skeleton_text(skeleton: Skeleton) -> str:

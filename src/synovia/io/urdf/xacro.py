@@ -7,6 +7,7 @@ command to run.
 
 from __future__ import annotations
 
+import re
 import shutil
 import subprocess
 import sys
@@ -18,8 +19,14 @@ from typing import Final
 from synovia.errors import FormatError
 
 ENDING: Final = ".xacro"
-_MOST_SECONDS: Final = 60.0
-_LINES: Final = 3  # of the program's last words in a message
+_MOST_SECONDS: Final = 20.0
+_LINES: Final = 2  # of what the program says that are shown, from the error on: the rest are the places that led to it
+_LONGEST: Final = 240  # characters of them
+_ERROR: Final = re.compile(r"(\w+ )*error\b", re.IGNORECASE)
+_STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
+_OF_PACKAGES: Final = re.compile(
+    r"package|\bfind\b|ament|rospkg|rospack|substitution args not supported", re.IGNORECASE
+)
 
 
 def hint(file: str) -> str:
@@ -46,7 +53,7 @@ def expanded(path: Path, command: list[str], *, most: int) -> bytes:
         most: Largest number of bytes.
 
     Raises:
-        FormatError: If the program fails, takes longer than a minute or makes more.
+        FormatError: If the program fails, takes longer than 20 seconds or makes more.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
         try:
@@ -56,20 +63,28 @@ def expanded(path: Path, command: list[str], *, most: int) -> bytes:
             )  # fmt: skip
         except subprocess.TimeoutExpired as error:
             raise FormatError(
-                "xacro does not come to an end", where=str(path), expected=f"at most {_MOST_SECONDS:g} s"
-            ) from error
+                "xacro does not come to an end", where=str(path), expected=f"at most {_MOST_SECONDS:g} s",
+                hint="an expression or a macro may be endless; if it only takes long, run xacro first",
+            ) from error  # fmt: skip
         except OSError as error:
             raise FormatError(f"xacro cannot be run ({error})", where=str(path), hint=hint(str(path))) from error
         size = out.tell()
         if done.returncode:
             said.seek(0)
-            lines = said.read(2**16).decode(errors="replace").strip().splitlines()
-            why = " ".join(" ".join(lines[-_LINES:]).split())
+            why = _reason(said.read(2**16).decode(errors="replace")) or f"exit code {done.returncode}"
+            packages = "packages that it names ($(find ...)) must be installed, as in a workspace of ROS"
             raise FormatError(
-                f"xacro cannot expand it: {why or f'exit code {done.returncode}'}", where=str(path),
-                hint="packages that it names ($(find ...)) must be installed, as in a workspace of ROS",
-            )  # fmt: skip
+                f"xacro cannot expand it: {why}", where=str(path), hint=packages if _OF_PACKAGES.search(why) else None
+            )
         if size > most:
             raise FormatError("xacro makes too large a file", where=str(path), value=size, expected=f"at most {most}")
         out.seek(0)
         return out.read()
+
+
+def _reason(text: str) -> str:
+    """Return why the program failed: its first error with the place, or its last words if it names none."""
+    lines = [" ".join(line.split()) for line in _STYLES.sub("", text).splitlines() if line.strip()]
+    first = next((number for number, line in enumerate(lines) if _ERROR.match(line)), max(len(lines) - _LINES, 0))
+    why = ", ".join(line.removeprefix("error: ") for line in lines[first : first + _LINES])
+    return why if len(why) <= _LONGEST else f"{why[:_LONGEST]}..."

@@ -180,12 +180,12 @@ class _Animate(Saved, Roles, ClipJob):
     def figures(self, made: Made) -> dict[str, Any]:
         """Return the figures of a clip beside those of the judge."""
 
-    def _check(self, output: Path | None, host: Host) -> None:
-        """Check, before any work, that the file can be written."""
+    def _check(self, output: Path | None, into: str | Path | None, host: Host) -> None:
+        """Check, before any work, that the file can be written; ``into`` as in ``_written``."""
         from synovia.io.save import check_target
 
         if output is not None:
-            check_target(output, force=host.force)
+            check_target(output, into, force=host.force)
 
 
 @described
@@ -214,7 +214,7 @@ class HoldFeet(_Animate):
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
         """Hold the feet of a clip."""
-        self._check(output, host)
+        self._check(output, self.copied(item.path), host)
         motion, _ = self.read(item.path, host, _MODEL_NEEDS)
         motion = motion.on(with_roles(motion.skeleton, self.roles))
         from synovia.io.worlds import read_world
@@ -336,7 +336,7 @@ class Follow(Clear, _Animate):
         from synovia.model.motion import Motion
         from synovia.solver import as_solver
 
-        self._check(output, host)
+        self._check(output, file_of(self.body), host)
         skeleton = self.load_body(self.body, host)
         targets = keyframes(item.path) if self.tracks else self._followed(item.path, skeleton, host)
         skeleton, goals = self.keep_clear(skeleton, targets.goals, host)
@@ -494,7 +494,7 @@ class Fit(_Animate):
         """Fit a clip to points."""
         from synovia.clips import Fitted, fit_keypoints
 
-        self._check(output, host)
+        self._check(output, file_of(self._model), host)
         skeleton = self._skeleton(host)
         points = self._points(item.path, skeleton, host)
         with host.bar(self.doing, len(points.positions)) as progress:

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Final
 
 from synovia.errors import FormatError
 from synovia.jobs.base import Host, Outcome, UsageError
-from synovia.jobs.clips import ClipJob, Roles, Saved, warm_clip, written_endings
-from synovia.jobs.job import Verb, clips_argument, format_option, output_option
+from synovia.jobs.clips import INSTEAD, ClipJob, Roles, Saved, warm_clip, written_endings
+from synovia.jobs.job import CLIP_FORMATS, Verb, clips_argument, format_option, output_option
 from synovia.jobs.options import ALWAYS, Model, Option, described, option
 from synovia.text import counted
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
+    from synovia.io.base import Format
+
+_COPIED: Final = ".vrm"  # written only as a copy of one
 
 
 def _endings() -> list[str]:
     """Return the endings of clips, and that of skeletons."""
     return [*written_endings(), ".toml"]
+
+
+def _still(writers: Iterable[Format]) -> str:
+    """Return what can be made of a model without a clip, for messages."""
+    known = [fmt for fmt in writers if not fmt.holds_motions or fmt.write_pose is not None]
+    some = [ending for fmt in known for ending in fmt.extensions if ending != _COPIED]
+    return f"a file that holds its skeleton: {', '.join(some)}"
 
 
 @described
@@ -41,7 +51,7 @@ class Convert(Saved, Roles, ClipJob):
     doing: ClassVar[str] = "converting"
     how: ClassVar[Mapping[str, Option]] = {
         "output": output_option("The file, instead of OUT; or a folder."),
-        "format": format_option(_endings),
+        "format": format_option(_endings, f"{CLIP_FORMATS}|toml"),
     }
 
     def prepare(self) -> None:
@@ -78,8 +88,10 @@ class Convert(Saved, Roles, ClipJob):
         if fmt.write_pose is not None and (alone or not format_of(source).holds_motions):
             return self._resting(str(source), output, host)
         if alone:
-            expected = "a .toml or .glb file to write its skeleton"
-            raise FormatError("a bundled model has no clip", where=str(source), expected=expected)
+            raise FormatError("a bundled model has no clip", where=str(source), expected=_still(writers), hint=INSTEAD)
+        if not format_of(source).holds_motions:
+            what = f"{format_of(source).name} files hold no motion, which a file of {fmt.name} is made of"
+            raise FormatError(what, where=str(source), expected=_still(writers), hint=INSTEAD)
         copied = self.into or self.copied(source)
         if fmt.copies and not fmt.anew and not fmt.names(Path(copied)):
             raise FormatError(

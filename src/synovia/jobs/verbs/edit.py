@@ -273,7 +273,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
 
         self._check()
         if output is not None:
-            check_target(output, force=host.force)
+            check_target(output, self.copied(item.path), force=host.force)
         motion, _ = self.read(item.path, host)
         made = self._made(motion.on(with_roles(motion.skeleton, self.roles)), host)
         host.note([note for note in made.motion.notes if note not in motion.notes], motion.name)

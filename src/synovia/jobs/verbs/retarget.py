@@ -235,7 +235,7 @@ class Retarget(Saved, Roles, ClipJob):
         from synovia.io.save import check_target
 
         if output is not None:
-            check_target(output, force=host.force)
+            check_target(output, file_of(self.target), force=host.force)
         if self.save_map is not None:
             check_writable(self.save_map, force=host.force)
         if self.plot is not None:
