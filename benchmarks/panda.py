@@ -1,10 +1,10 @@
 """A Panda arm to random reachable poses: success and time of one call, beside roboticstoolbox's ik_LM, in turns.
 
-    python benchmarks/panda.py --targets 100000 --peer /path/to/venv/bin/python
+    python benchmarks/panda.py --targets 100000 --peer /path/to/venv/bin/python --starts
 
 Both start from one neutral pose, keep the limits, may restart, and are asked for 1e-6 m and 1e-6 rad. Answers are
 judged by the kinematics below, read from the URDF with nothing but NumPy. The peer runs in its own environment and
-times its own calls.
+times its own calls. With ``--starts``, calls that begin at learned starts are measured too.
 """
 
 from __future__ import annotations
@@ -100,13 +100,15 @@ def turns(axis: np.ndarray, angle: np.ndarray) -> np.ndarray:
     return np.eye(3) + np.sin(angle)[:, None, None] * K + (1 - np.cos(angle))[:, None, None] * (K @ K)
 
 
-def ours(urdf: Path, arm: Arm):
+def ours(urdf: Path, arm: Arm, *, starts: bool = False):
     """Return the call that is timed: from a target to joint values; reading them is part of it."""
     import synovia as sy
 
-    skeleton = sy.load_skeleton(urdf)
-    ik = sy.IK(skeleton, sy.PoseGoal(TIP), tolerance=(TOLERANCE, TOLERANCE))
-    start = skeleton.rest_pose().with_values(dict(zip(arm.names, NEUTRAL.tolist(), strict=True)))
+    skeleton, goal = sy.load_skeleton(urdf), sy.PoseGoal(TIP)
+    learned = sy.learn_starts(skeleton, goal) if starts else None
+    ik = sy.IK(skeleton, goal, tolerance=(TOLERANCE, TOLERANCE), starts=learned)
+    neutral = skeleton.rest_pose().with_values(dict(zip(arm.names, NEUTRAL.tolist(), strict=True)))
+    start = None if starts else neutral
     at = [skeleton.q_slice(name).start for name in arm.names]
     return (lambda target: ik.solve({TIP: target}, start).pose.q), lambda q: q[at]
 
@@ -219,6 +221,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--urdf", type=Path, help="another file of the arm than the one that is written here")
     parser.add_argument("--peer", type=Path, help="python of an environment with roboticstoolbox-python")
+    parser.add_argument("--starts", action="store_true", help="measure learned starts too")
     parser.add_argument("--core", type=int, help="core to run on, both of them")
     parser.add_argument("--work", type=Path, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -239,21 +242,26 @@ def compare(args: argparse.Namespace, folder: Path) -> int:
     arm = Arm(urdf)
     targets = arm.forward(np.random.default_rng(args.seed).uniform(arm.low, arm.high, (args.targets, len(NEUTRAL))))
     where = machine()
-    solve, joints = ours(urdf, arm)
-    timed(solve, joints, targets[:50])
-    names = ["synovia"] + (["roboticstoolbox ik_LM"] if args.peer else [])
+    own = {"synovia": ours(urdf, arm)}
+    if args.starts:
+        own["synovia, learned starts"] = ours(urdf, arm, starts=True)
+    for solve, joints in own.values():
+        timed(solve, joints, targets[:50])
+    other = "roboticstoolbox ik_LM"
+    names = [*own, other] if args.peer else list(own)
     took = {name: np.empty((args.rounds, len(targets))) for name in names}
     good = {name: np.empty((args.rounds, len(targets)), bool) for name in names}
     rival = Rival(args.peer, urdf, folder, targets) if args.peer else None
     for r in range(args.rounds):
         for first in range(0, len(targets), CHUNK):
             part = slice(first, min(first + CHUNK, len(targets)))
-            took["synovia"][r, part], q = timed(solve, joints, targets[part])
-            good["synovia"][r, part] = arm.good(q, targets[part])
+            for name, (solve, joints) in own.items():
+                took[name][r, part], q = timed(solve, joints, targets[part])
+                good[name][r, part] = arm.good(q, targets[part])
             if rival:
                 answer = rival.solve(part)
-                took[names[1]][r, part] = answer["took"]
-                good[names[1]][r, part] = arm.good(answer["answers"], targets[part])
+                took[other][r, part] = answer["took"]
+                good[other][r, part] = arm.good(answer["answers"], targets[part])
     if rival:
         rival.close()
     rows, result = [], {}
@@ -267,11 +275,11 @@ def compare(args: argparse.Namespace, folder: Path) -> int:
             "median_us": p50, "p90_us": p90, "p99_us": p99, "mean_us": mean, "medians_of_rounds_us": medians.tolist(),
         }  # fmt: skip
         rows.append([name, f"{result[name]['success']:.4%}", *(f"{v:.1f}" for v in (p50, p90, p99, mean))])
-    bars = [("synovia reaches at least 99.99 %", result["synovia"]["success"] >= 0.9999)]
-    if args.peer:
-        ratio = result[names[1]]["median_us"] / result["synovia"]["median_us"]
-        result["ratio_of_medians"] = ratio
-        bars.append((f"4 times faster in the median ({ratio:.1f})", ratio >= 4.0))
+    bars = [(f"{name} reaches at least 99.99 %", result[name]["success"] >= 0.9999) for name in own]
+    for name, least in zip(own, (4.0, 10.0), strict=False) if args.peer else ():
+        ratio = result[other]["median_us"] / result[name]["median_us"]
+        result[name]["ratio_of_medians"] = ratio
+        bars.append((f"{name}: {least:g} times faster in the median ({ratio:.1f})", ratio >= least))
     lines, held = verdicts(bars)
     text = table(["best of rounds, µs a call", "reached", "median", "p90", "p99", "mean"], rows) + f"\n\n{lines}"
     what = f"Panda, {len(targets)} random reachable poses to {TOLERANCE:g} m and {TOLERANCE:g} rad"
