@@ -134,7 +134,7 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         ([*ANIMATE, "--up", "-y"], "'--up': expected x, y or z with --foot-lock, got '-y'."),
         ([*ANIMATE, "--up", "w"], "'--up': expected one of x, y, z"),
         ([*ANIMATE, "--candidates", "2"], "expected --goals or --follow with this option."),
-        ([*TRACK, "--velocity", "fast"], "'--velocity': expected a number above 0, got 'fast'."),
+        ([*TRACK, "--velocity", "fast"], "'--velocity': expected a number above 0, or JOINT=SPEED,..., got 'fast'."),
         ([*TRACK, "--velocity", "a=1,b=0"], "expected a number above 0, got '0'."),
         ([*TRACK, "--velocity", "1,2"], "'--velocity': expected one speed, or JOINT=SPEED once for each joint"),
         ([*TRACK, "--velocity", "a=1,a=2"], "'--velocity': expected one speed, or JOINT=SPEED once for each joint"),
