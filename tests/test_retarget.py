@@ -41,6 +41,11 @@ def test_names_that_are_no_part(name):
     assert read_name(name) is None
 
 
+@pytest.mark.parametrize("digits", ["7" * 5000, "\u00b2", "\u0663"])  # more than Python reads; superscript; Arabic
+def test_any_digits_in_a_name(digits):
+    assert read_name(f"LeftHand{digits}").side == "left"
+
+
 def walk(humanoid, frames=60, fps=30.0):
     """A body that steps on the spot, one leg after the other, and turns."""
     q = np.tile(humanoid.rest_q, (frames, 1))

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 SIDES: Final = ("left", "right")
+_DIGITS: Final = 9  # of a number in a name that count; one in a damaged file may have thousands
 # Words by role, the most specific first: "shoulder" is an upper arm only without a better match. "leg" is an upper leg
 # only beside a better word for the lower leg.
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
@@ -133,8 +134,8 @@ def read_name(name: str, prefix: str = "") -> Word | None:
             continue
         elif word in ("l", "r") and not side:
             side = "left" if word == "l" else "right"
-        elif word.isdigit():
-            number = int(word)
+        elif word.isdecimal():
+            number = int(word[-_DIGITS:])
         elif word in _NO_JOINT:
             return None
         elif word not in _MOTION:
