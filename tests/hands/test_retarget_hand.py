@@ -217,6 +217,14 @@ def test_a_gripper_opens_as_far_as_the_fingers(body: sy.Skeleton, narrow: float)
     )
 
 
+def test_where_no_other_pose_is_tried_the_finding_says_so(body: sy.Skeleton) -> None:
+    slow = {"a": 0.001, "b": 0.001}
+    answer = sy.retarget_hand(pinching(body), gripper(), fps=30, velocity=slow)
+    assert answer.pinches[0].distance > 2e-3
+    assert answer.pinches[0].closable is None
+    assert "other poses were not tried" in answer.report()
+
+
 def test_one_frame_is_a_clip(body: sy.Skeleton) -> None:
     answer = sy.retarget_hand(sy.hand_landmarks(body.rest_pose(), "right"), body, fps=30, side="right")
     assert len(answer.motion) == 1

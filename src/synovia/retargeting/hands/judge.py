@@ -43,7 +43,7 @@ class HandFigures:
         gaps: Distances of the tips from that of the thumb, (T, F), length units.
         apart: Those of the recording, (T, F), metres.
         pinches: Finger, first frame, frame after the last, largest distance of the tips, and whether a pose is known
-            that closes it, of each pinch.
+            that closes it, of each pinch; None if no other pose was tried.
         near: Pairs of links that are too near: the pair, by how much (below 0), and the frames; the nearest first.
     """
 
@@ -55,7 +55,7 @@ class HandFigures:
     reach: float
     gaps: Array
     apart: Array
-    pinches: Sequence[tuple[str, int, int, float, bool]]
+    pinches: Sequence[tuple[str, int, int, float, bool | None]]
     near: Sequence[tuple[tuple[str | int, str | int], float, tuple[int, ...]]] = ()
 
 
@@ -105,10 +105,12 @@ def _pinches(figures: HandFigures) -> list[Finding]:
             frames = tuple(k for one in missed for k in range(one[1], one[2]))
             far = length_text(max(one[3] for one in missed), _unit(figures))
             text = f"{len(missed)} of {len(mine)} pinches with the thumb did not close: tips stay up to {far} apart"
-            if not any(one[4] for one in missed):
-                text += "; no other pose that closes them was found"
-            else:
+            if any(one[4] for one in missed):
                 text += "; poses close them, but they do not fit in with the frames around them"
+            elif all(one[4] is None for one in missed):
+                text += "; other poses were not tried"
+            else:
+                text += "; no other pose that closes them was found"
             out.append(Finding(name, "pinch", "look", frames, text))
     return out
 

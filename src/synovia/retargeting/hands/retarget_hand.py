@@ -48,7 +48,8 @@ class HandPinch:
         distance: Largest distance of the two tips of the hand that follows, or of the surfaces of their links if these
             are kept apart (``clearance``), length units. Of a gripper, how much farther they are than when it is
             closed.
-        closable: Whether a pose is known that closes it.
+        closable: Whether a pose is known that closes it; None if it stays open and no other pose was tried, as with
+            ``clearance``, of a gripper, or of a hand with loops.
 
     Example:
         >>> import synovia as sy
@@ -60,7 +61,7 @@ class HandPinch:
     first: int
     end: int
     distance: float
-    closable: bool = True
+    closable: bool | None = True
 
 
 @dataclass(frozen=True, eq=False)
@@ -290,8 +291,10 @@ def retarget_hand(
         for k in range(1, len(aims.fingers)):
             at = closed[:, k]
             gaps[at, k] = pads.gaps(q[at], k, gaps[at, k])
+    tried = distance is None and aims.gripper is None and not follower.has_ties
+    touch = TOUCH * metre
     pinches = [
-        HandPinch(finger.name, int(first), int(end), far, far <= TOUCH * metre or (k, first) in held)
+        HandPinch(finger.name, int(first), int(end), far, far <= touch or ((k, first) in held if tried else None))
         for k, finger in enumerate(aims.fingers)
         if k > 0
         for first, end in runs(closed[:, k])
