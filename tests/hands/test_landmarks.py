@@ -62,15 +62,3 @@ def test_each_frame_of_a_recorded_hand_shows_its_side(shared_data: Path) -> None
     for frame in points[::5]:
         assert side_of(frame[None]) == "right"
         assert side_of(frame[None] * (1.0, -1.0, 1.0)) == "left"
-
-
-@pytest.mark.parametrize("side", ["left", "right"])
-def test_one_frame_has_the_same_palm(side: str) -> None:
-    """The palm of one frame is that of many, and NaN for points in line."""
-    from synovia.model.anatomy.hands.landmarks import palm_frame, palm_of
-
-    rng = np.random.default_rng(4)
-    points = rng.normal(size=(20, 21, 3))
-    for one, frame in zip(points, palm_of(points, side), strict=True):
-        np.testing.assert_allclose(palm_frame(one, side), frame, atol=1e-12)
-    assert np.isnan(palm_frame(np.arange(63.0).reshape(21, 3), side)).any()

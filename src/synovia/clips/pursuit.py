@@ -31,6 +31,7 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
+from synovia.model.tables import Ints
 from synovia.problem import Reduced, hold_all_but
 from synovia.problem.pack import table_of
 from synovia.solver import FullBody
@@ -93,6 +94,11 @@ class Pursuit:
         table, weights = self.table(0)
         none = np.zeros((1, skeleton.nq))
         self._call = ready(pursue, ints, floats, table, weights, self._first, self._memory, self._scratch, none)
+
+    @property
+    def packed(self) -> tuple[Ints, Array, Array, Array]:
+        """What kernels of a pursuit take: integers and numbers of the problem, and scratch memory of both."""
+        return self.ik.ints, self._floats, self._memory, self._scratch
 
     def table(self, count: int) -> tuple[Array, Array]:
         """Return targets (T, goals, 17) and weights (T, goals) of goals that are all off."""

@@ -270,14 +270,23 @@ class LearnedStarts:
         }
 
     def tables(self) -> dict[str, NDArray[Any]]:
-        """Return the tables of a packed problem; rounded poses are moved back within limits.
+        """Return the tables of a packed problem."""
+        return {
+            "learned.nodes": np.stack(
+                [self.features, np.cumsum(self.counts, dtype=np.int32) - self.counts], axis=1
+            ).astype(np.int32),
+            "learned.borders": self.borders.astype(np.float64),
+            "learned.rows": self._arms() if self.slopes.size else self._poses(),
+        }
 
-        The values of an arm are no pose: the kernel adds to them, and keeps the limits.
-        """
-        rows = np.concatenate([self.rows, self.slopes], axis=1, dtype=np.float64)
-        at = layout.PROPOSED_Q
-        variables = () if self.slopes.size else self.problem.variables[:, layout.BLOCK].tolist()
-        for block, limits in zip(variables, self.problem.limits, strict=False):
+    def _arms(self) -> NDArray[np.float64]:
+        """Return the rows of an arm with their slopes; they are no poses: the kernel adds to them, and keeps limits."""
+        return np.concatenate([self.rows, self.slopes], axis=1, dtype=np.float64)
+
+    def _poses(self) -> NDArray[np.float64]:
+        """Return the rows with poses that are moved back within limits, which rounding may exceed."""
+        rows, at = self.rows.astype(np.float64), layout.PROPOSED_Q
+        for block, limits in zip(self.problem.variables[:, layout.BLOCK].tolist(), self.problem.limits, strict=True):
             if block == layout.SCALAR:
                 np.clip(rows[:, at], limits[layout.LOWER], limits[layout.UPPER], out=rows[:, at])
                 at += 1
@@ -286,13 +295,7 @@ class LearnedStarts:
             size = np.linalg.norm(quats, axis=1, keepdims=True)
             quats /= np.where(size > 0.0, size, 1.0)
             at += 4
-        return {
-            "learned.nodes": np.stack(
-                [self.features, np.cumsum(self.counts, dtype=np.int32) - self.counts], axis=1
-            ).astype(np.int32),
-            "learned.borders": self.borders.astype(np.float64),
-            "learned.rows": rows,
-        }
+        return rows
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
         """Write the starts as a NumPy archive, without pickle. The same starts give the same bytes.

@@ -355,6 +355,31 @@ PURSUIT_STAY = 2  # pull of every column to the frame before
 PURSUIT_DAMPING = 3  # factor of the squared error
 PURSUIT_SETTINGS = 4
 
+# --- Hands that follow tracked points, see ``pursuit.hand`` -----------------------------------------------------------
+HAND_PLACE = 0  # rotation (9, row by row) and origin (3) in the world of the frame in which the points lie
+HAND_SCALE = 12  # length of the hand for a unit of the points
+HAND_ON_PALM = 13  # 1: palm lies on palm; 0: the points are relative to the wrist, in their own axes
+HAND_SIDE, HAND_MIRROR = 14, 15  # of the tracked hand: 1 right, -1 left; -1 if it is the other side
+HAND_METRE = 16  # of the points
+HAND_BEGIN, HAND_CLOSED, HAND_OPEN, HAND_AWAY = 17, 18, 19, 20  # metres between tracked tips, see ``pinches``
+HAND_CLEAR = 21  # least distance of tips that do not pinch, length units
+HAND_OPENING = 22  # share of its way by which a pinch opens in a frame
+HAND_PINCH = 23  # weight of a pinch
+HAND_GRIPS = 24  # 1: a gripper, whose tips are given
+HAND_TOUCH, HAND_OFF = 25, 26  # a pinch is open from this distance, tips are missed from this one on average
+HAND_IS_FREE = 27  # 1 while no pinch changes the pose
+HAND_WIDTH = 28
+FINGER_POINT = 0  # number of its last point; the one before is the other end of its last segment
+FINGER_NARROW = 1  # distance of its tip from the thumb's when it is closed
+FINGER_SEEN = 2  # 1 if both points are seen
+FINGER_APART = 3  # distance of the tracked tip from the thumb's, metres; infinite if it is not seen
+FINGER_CLOSED, FINGER_SHARE = 4, 5  # 1 while the tracked tips touch; how far the pinch is closed, from 0 to 1
+FINGER_ERROR, FINGER_GAP = 6, 7  # distance of the tip from its target, and from the thumb's beyond FINGER_NARROW
+FINGER_FREE = 8  # the tip from the thumb's in its frame, without pinches
+FINGER_NUMBERS = 11
+FREE_Q, HAND_Q, BEFORE_Q = 0, 1, 2  # poses: without pinches, of this frame, of the frame before
+NO_PALM, FOLLOWS, HELD_BACK, OPEN_PINCH, OFF_TARGET = -1, 0, 1, 2, 3  # what became of a frame
+
 # --- Tables ----------------------------------------------------------------------------------------------------------
 
 

@@ -68,6 +68,9 @@ ENTRIES: Final = {
     "tree.orient.orient": Entry("retargeting", 3.0),
     "tree.swing.swing_turns": Entry("live retargeting", 3.0),
     "pursuit.follow.pursue": Entry("hands that follow hands", 16.0),
+    "pursuit.hand.step_hand": Entry("live hands", 18.0),
+    "pursuit.hand.aim_hand": Entry("the first frame of a live hand", 1.0),
+    "pursuit.hand.judge_hand": Entry("poses of live hands", 3.0),
     "goals.residuals.evaluate_rows": Entry("smoothing of tracks", 5.0),
     "proposals.propose.describe_poses": Entry("poses to learn", 3.0),
     "proposals.propose.place_proposals": Entry("proposals to try", 2.0),
@@ -162,6 +165,14 @@ _OTHERS: Final = {
     ),
     "pursuit.follow.pursue": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), *(("float64", 1),) * 3, ("float64", 2),
+    ),
+    "pursuit.hand.step_hand": (
+        ("int32", 1), ("float64", 1), ("float64", 2), *(("float64", 1),) * 2, *(("float64", 2),) * 2, ("float64", 1),
+        ("float64", 2), *(("float64", 1),) * 2, ("float64", 2),
+    ),
+    "pursuit.hand.aim_hand": (("float64", 2), *(("float64", 1),) * 2, *(("float64", 2),) * 2, ("float64", 1)),
+    "pursuit.hand.judge_hand": (
+        ("int32", 1), *(("float64", 1),) * 2, *(("float64", 2),) * 2, ("float64", 1), ("float64", 2),
     ),
     "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),

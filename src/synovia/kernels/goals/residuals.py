@@ -20,6 +20,7 @@ from synovia.kernels.goals.general import (
     measure_general,
     write_given_general,
 )
+from synovia.kernels.goals.term import NOTHING
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
@@ -87,10 +88,14 @@ def write_given_targets(problem, targets, complete):
 
 @inline
 def goal_error(problem, frames, targets, g):
-    """Return (vector to the target, rotation vector onto the target) of goal g, in the world."""
+    """Return (vector to the target, rotation vector onto the target) of goal g, in the world, 0 if it has no such."""
+    parts = problem.goals[g, PARTS]
+    if parts == 0:
+        return NOTHING, NOTHING
     R, p = goal_frame(problem, frames, g)
     T, t = target_frame(targets, g)
-    return sub(t, p), log_rotation(matmul_t(T, R))
+    w = log_rotation(matmul_t(T, R)) if parts & ROTATION else NOTHING
+    return sub(t, p) if parts & POSITION else NOTHING, w
 
 
 @device

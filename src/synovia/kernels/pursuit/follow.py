@@ -15,7 +15,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
-from synovia.kernels.goals.residuals import complete_targets, jacobian, residual
+from synovia.kernels.goals.residuals import all_given, complete_targets, jacobian, residual
 from synovia.kernels.hierarchy.largest_move import enforce_largest_move, restrict_step, save_pose
 from synovia.kernels.hierarchy.step import ball_reference
 from synovia.kernels.jacobian.active_set import PUSH_NOISE, largest, length
@@ -26,6 +26,7 @@ from synovia.kernels.layout import (
     BOX_LOWER,
     BOX_UPPER,
     FIRST_RESIDUAL,
+    GOAL,
     LEVEL,
     PURSUED,
     PURSUIT_DAMPING,
@@ -44,7 +45,7 @@ from synovia.kernels.math.vectors import dot
 from synovia.kernels.search.multistart import set_followers
 from synovia.kernels.tree.chart import NEAR, move, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, open_general, open_work
+from synovia.kernels.tree.problem import copy, first_terms_only, open_general, open_work
 from synovia.kernels.tree.variables import step_unit
 
 Pursuit = record("Pursuit", PURSUED)
@@ -166,9 +167,27 @@ def bounded_move(problem, work, p):
     return largest(work.dq)
 
 
+@inline
+def terms_that_count(problem, weights):
+    """Return the number of terms of general goals but those at the end whose goals are off."""
+    count = problem.general.ints.shape[0]
+    while count > 0 and weights[problem.general.ints[count - 1, GOAL]] == F(0):
+        count -= 1
+    return count
+
+
 @device
-def pursue_frame(problem, work, p, weights, settings, q):
-    """Move q towards the targets in ``p.targets``; a step that makes matters worse is taken back and shortened."""
+def pursue_frame(problem, work, p, targets, weights, settings, q):
+    """Move q towards targets, (goals, 17), with weights (goals,), from where it is, in a few steps."""
+    if not all_given(problem, targets):
+        forward(problem.tree, q, work.frames)
+    complete_targets(problem, work.frames, targets, p.targets)
+    go(first_terms_only(problem, terms_that_count(problem, weights)), work, p, weights, settings, q)
+
+
+@device
+def go(problem, work, p, weights, settings, q):
+    """Move q towards the targets in ``p.targets``. A step that makes matters worse is taken back and shortened."""
     save_pose(problem, q, p.before)
     best, stiff, size = F(0), F(0), F(0)
     steps = int(settings[PURSUIT_STEPS])
@@ -224,9 +243,6 @@ def pursue(ints, floats, targets, weights, settings, memory, scratch, out):
     problem, work = open_general(ints, floats), open_work(ints, scratch)
     p = open_pursuit(problem, memory)
     for t in range(targets.shape[0]):
-        q = out[t + 1]
-        copy(out[t], q)
-        forward(problem.tree, q, work.frames)
-        complete_targets(problem, work.frames, targets[t], p.targets)
-        pursue_frame(problem, work, p, weights[t], settings, q)
+        copy(out[t], out[t + 1])
+        pursue_frame(problem, work, p, targets[t], weights[t], settings, out[t + 1])
     return 0

@@ -82,6 +82,7 @@ _open_work = opener(Work, "work")
 _open_answer = cutter(Answer, ANSWER, ("nq", "errors", "goals"))
 _with_steps = changer(Problem, "max_steps")
 _with_general = changer(Problem, "general")
+_with_terms = changer(GeneralGoals, "ints")
 
 
 @inline
@@ -148,6 +149,12 @@ def with_steps(problem, max_steps):
 def pose_goals_only(problem):
     """Return the problem without its general goals."""
     return _with_general(problem, (None,))
+
+
+@inline
+def first_terms_only(problem, count):
+    """Return the problem with the first terms of its general goals alone."""
+    return _with_general(problem, (_with_terms(problem.general, (problem.general.ints[:count],)),))
 
 
 @inline

@@ -32,7 +32,6 @@ _TIE_SETTLED: Final = 1e-4  # radians: steps along a loop are short
 _BELOW_TIES: Final = 1e-3  # weight of a pinch beside loops, which stay closed where it cannot close
 _ROUNDED: Final = 1.0 + 1e-9
 _LEAST_SHARE: Final = 1e-3  # of its way: a loop that can go less stays where it is
-_AS_FAR: Final = 0.999  # of its largest move: a joint is held back
 
 
 class HandFollower:
@@ -54,6 +53,8 @@ class HandFollower:
         has_ties: Whether it has loops, and ``ties``: which goals they are.
         tips: Row of each tip, (F,), and ``offsets``, the tip there, (F, 3).
         goals: The goals, the last one for rest; and ``moves``, the largest moves of a frame.
+        settings: Those of the pursuit in a frame without pinches, and in one with them, (2, PURSUIT_SETTINGS).
+        pinch_weight: Weight of a pinch.
         only_numbers: Whether no joint is a ball.
     """
 
@@ -108,10 +109,10 @@ class HandFollower:
         ]
         self.only_numbers = not self._balls
         self.has_ties = len(ties) > 0
-        self._settings, self._pinching = pursuit_settings(steps), pursuit_settings(_PINCH_STEPS)
+        tied = [pursuit_settings(_TIE_STEPS, _TIE_SETTLED)] * 2
+        self.settings = np.array(tied if ties else [pursuit_settings(steps), pursuit_settings(_PINCH_STEPS)])
         self._seeking = pursuit_settings(_SEEKING_STEPS, stay=1e-3 * STAY)
-        if ties:
-            self._pinching = pursuit_settings(_TIE_STEPS, _TIE_SETTLED)
+        self.pinch_weight = _BELOW_TIES if ties else 1.0
 
     def _last_segments(self, fingers: Sequence[Finger], frames: Array) -> list[tuple[int, Array]]:
         """Return the last joint of each finger, and the direction from it to the tip in its frame."""
@@ -140,16 +141,12 @@ class HandFollower:
     def pinch(self, table: Array, weights: Array, vectors: Array, on: Array) -> None:
         """Set pinches in the tables: vectors (T, F, 3) from the tip of the thumb, in its frame; and which are on."""
         transforms(table)[:, self._pinches, :3, 3] = vectors[:, 1:]
-        weights[:, self._pinches] = _BELOW_TIES * on[:, 1:] if self.has_ties else on[:, 1:]
+        weights[:, self._pinches] = self.pinch_weight * on[:, 1:]
 
     def trust(self, weights: Array, trust: Array, *, ways: bool = True) -> None:
         """Set in weights (T, goals) how far each finger counts, (T, F), and whether the directions of segments do."""
         F = self.count
         weights[:, :F], weights[:, F : 2 * F] = trust, trust if ways else 0.0
-
-    def no_pinch(self, weights: Array) -> None:
-        """Switch pinches off in weights (T, goals)."""
-        weights[:, self._pinches] = 0.0
 
     def closed(self, q: Array, before: Array | None = None) -> Array:
         """Return poses (T, nq) of consecutive frames with closed loops, near those of some that follow.
@@ -198,12 +195,8 @@ class HandFollower:
 
     def follow(self, table: Array, weights: Array, start: Array) -> Array:
         """Return the poses (T, nq) of frames in turn, from the pose (nq,) of the frame before them."""
-        settings = self._pinching if self.has_ties or weights[:, self._pinches].any() else self._settings
-        return self.pursuit.follow(table, weights, start, settings)
-
-    def is_held_back(self, before: Array, after: Array) -> bool:
-        """Return whether a hinge or slide goes as far between two poses (nq,) as it may in a frame."""
-        return bool((np.abs(after - before)[self._numbers] >= _AS_FAR * self._largest).any())
+        pinching = bool(weights[:, self._pinches].any())
+        return self.pursuit.follow(table, weights, start, self.settings[int(pinching)])
 
     def may_go(self, before: Array, after: Array) -> bool:
         """Return whether the hand may go between two poses (nq,) in a frame."""

@@ -1,0 +1,316 @@
+"""A hand that follows 21 tracked points frame by frame: what its fingers aim at, pinches, and the step of the pursuit.
+
+The goals are those of ``retargeting.hands.follower``: F tips, F directions of last segments, and F - 1 pinches, the
+tips of the other fingers in the frame of the thumb's. Each frame is solved without pinches first. Where a pinch is at
+work, the pose of the hand follows the vectors of that pose, shortened by how far the pinch is closed; where tips would
+nearly touch that are far apart in the points, it follows vectors that keep them clear. Without either, both poses are
+one.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, device, entry, inline
+from synovia.kernels.goals.frames import goal_frame
+from synovia.kernels.layout import (
+    BEFORE_Q,
+    BLOCK,
+    BLOCK_Q,
+    FINGER_APART,
+    FINGER_CLOSED,
+    FINGER_ERROR,
+    FINGER_FREE,
+    FINGER_GAP,
+    FINGER_NARROW,
+    FINGER_POINT,
+    FINGER_SEEN,
+    FINGER_SHARE,
+    FOLLOWS,
+    FREE_Q,
+    HAND_AWAY,
+    HAND_BEGIN,
+    HAND_CLEAR,
+    HAND_CLOSED,
+    HAND_GRIPS,
+    HAND_IS_FREE,
+    HAND_METRE,
+    HAND_MIRROR,
+    HAND_OFF,
+    HAND_ON_PALM,
+    HAND_OPEN,
+    HAND_OPENING,
+    HAND_PINCH,
+    HAND_PLACE,
+    HAND_Q,
+    HAND_SCALE,
+    HAND_SIDE,
+    HAND_TOUCH,
+    HELD_BACK,
+    NO_PALM,
+    OFF_TARGET,
+    OPEN_PINCH,
+    SCALAR,
+)
+from synovia.kernels.math.rotations import apply, apply_t, matmul_t
+from synovia.kernels.math.vectors import add, cross, dot, load, norm, scale, store, sub
+from synovia.kernels.pursuit.follow import open_pursuit, pursue_frame
+from synovia.kernels.tree.forward import forward
+from synovia.kernels.tree.problem import copy, open_general, open_work
+from synovia.kernels.tree.variables import step_unit
+
+WRIST, INDEX, MIDDLE, RING, LITTLE = 0, 5, 9, 13, 17  # points: the knuckles of the fingers
+AS_FAR = F(0.999)  # of its largest move: a joint is held back
+SAME = F(1e-3)  # radians, length units: poses this near go on as one
+IN_LINE = F(1e-6)  # radians between the line of the knuckles and the wrist's direction that are rounding
+LEAST = F(1e-12)  # length units between tips: none is 0
+NEVER = F(math.inf)
+
+
+@inline
+def is_seen(points, confidence, k):
+    """Return whether a point is seen."""
+    x, y, z = load(points, k, 0)
+    return abs(x) < NEVER and abs(y) < NEVER and abs(z) < NEVER and confidence[k] > F(0)
+
+
+@inline
+def unit_of(a):
+    """Return a vector of length 1; NaN for one without length."""
+    length = norm(a)
+    return scale(F(1) / length if length > F(0) else F(math.nan), a)
+
+
+@device
+def palm_of_points(points, side):
+    """Return the frame (R, p) of the palm, as ``landmarks.palm_of``; NaN where wrist and knuckles are in line."""
+    first, second = load(points, INDEX, 0), load(points, MIDDLE, 0)
+    third, last = load(points, RING, 0), load(points, LITTLE, 0)
+    mean = scale(F(0.25), add(add(first, second), add(third, last)))
+    across = add(sub(first, last), scale(F(1) / F(3), sub(second, third)))
+    y = unit_of(sub(mean, load(points, WRIST, 0)))
+    z = cross(across, y)
+    z = unit_of(z) if norm(z) > IN_LINE * norm(across) else (F(math.nan), F(math.nan), F(math.nan))
+    z = scale(side, z)
+    x = cross(y, z)
+    return (x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]), mean
+
+
+@device
+def laid(points, hand):
+    """Return (A, o): a point x of the tracker is at scale · A (x - o) from the origin of the hand's frame."""
+    h = HAND_PLACE
+    R = (
+        hand[h], hand[h + 1], hand[h + 2], hand[h + 3], hand[h + 4], hand[h + 5], hand[h + 6], hand[h + 7], hand[h + 8],
+    )  # fmt: skip
+    if hand[HAND_ON_PALM] == F(0):
+        return R, load(points, WRIST, 0)
+    P, o = palm_of_points(points, hand[HAND_SIDE])
+    m = hand[HAND_MIRROR]
+    return matmul_t((m * R[0], R[1], R[2], m * R[3], R[4], R[5], m * R[6], R[7], R[8]), P), o
+
+
+@device
+def aim(points, confidence, hand, fingers, targets, weights):
+    """Write the targets of a frame and their weights, without pinches; return whether the points have a palm.
+
+    A finger that is not seen has no target, so that it holds.
+    """
+    for k in (WRIST, INDEX, MIDDLE, RING, LITTLE):
+        if not is_seen(points, confidence, k):
+            return False
+    A, o = laid(points, hand)
+    if not abs(A[0] + A[1] + A[2] + o[0] + o[1] + o[2]) < NEVER:
+        return False
+    count = fingers.shape[0]
+    grips = hand[HAND_GRIPS] > F(0)
+    thumb = int(fingers[0, FINGER_POINT])
+    for k in range(count):
+        end = int(fingers[k, FINGER_POINT])
+        sees = is_seen(points, confidence, end) and is_seen(points, confidence, end - 1)
+        weight = F(1) if sees else F(0)
+        fingers[k, FINGER_SEEN] = weight
+        place, way = (F(0), F(0), F(0)), (F(0), F(0), F(1))
+        if sees:
+            tip = load(points, end, 0)
+            place = add(load_origin(hand), scale(hand[HAND_SCALE], apply(A, sub(tip, o))))
+            way = apply(A, sub(tip, load(points, end - 1, 0)))
+        both = k > 0 and sees and fingers[0, FINGER_SEEN] > F(0)
+        apart = norm(sub(load(points, end, 0), load(points, thumb, 0))) / hand[HAND_METRE]
+        fingers[k, FINGER_APART] = apart if both else NEVER
+        if not (grips and sees):
+            set_place(targets, k, place)
+        set_place(targets, count + k, way)
+        weights[k], weights[count + k] = weight, F(0) if grips else weight
+        if k > 0:
+            weights[2 * count + k - 1] = F(0)
+    return True
+
+
+@inline
+def load_origin(hand):
+    """Return the origin of the hand's frame."""
+    return hand[HAND_PLACE + 9], hand[HAND_PLACE + 10], hand[HAND_PLACE + 11]
+
+
+@inline
+def set_place(targets, g, p):
+    """Write the position of a target."""
+    targets[g, 3], targets[g, 7], targets[g, 11] = p
+
+
+@inline
+def place_of(targets, g):
+    """Return the position of a target."""
+    return targets[g, 3], targets[g, 7], targets[g, 11]
+
+
+@device
+def close(hand, fingers):
+    """Take up how far each pinch is closed; return whether any is."""
+    begun = False
+    for k in range(1, fingers.shape[0]):
+        begun = begun or fingers[k, FINGER_SHARE] > F(0) or fingers[k, FINGER_APART] < hand[HAND_BEGIN]
+    if not begun:
+        return False
+    on = False
+    for k in range(1, fingers.shape[0]):
+        apart = fingers[k, FINGER_APART]
+        closed = apart < (hand[HAND_OPEN] if fingers[k, FINGER_CLOSED] > F(0) else hand[HAND_CLOSED])
+        u = min(max((hand[HAND_BEGIN] - apart) / (hand[HAND_BEGIN] - hand[HAND_CLOSED]), F(0)), F(1))
+        wanted = F(1) if closed else u * u * (F(3) - F(2) * u)
+        fingers[k, FINGER_CLOSED] = F(1) if closed else F(0)
+        fingers[k, FINGER_SHARE] = max(wanted, fingers[k, FINGER_SHARE] - hand[HAND_OPENING])
+        on = on or fingers[k, FINGER_SHARE] > F(0)
+    return on
+
+
+@device
+def measure_free(problem, frames, hand, fingers):
+    """Write the vectors from the tip of the thumb to the others, in its frame; return whether any has to keep clear."""
+    R, thumb = goal_frame(problem, frames, 0)
+    near = False
+    for k in range(1, fingers.shape[0]):
+        free = apply_t(R, sub(goal_frame(problem, frames, k)[1], thumb))
+        store(fingers, k, FINGER_FREE, free)
+        near = near or (is_away(hand, fingers, k) and norm(free) < hand[HAND_CLEAR])
+    return near
+
+
+@inline
+def is_away(hand, fingers, k):
+    """Return whether a tracked tip is clearly away from the thumb's."""
+    return hand[HAND_AWAY] < fingers[k, FINGER_APART] < NEVER
+
+
+@device
+def pinch(hand, fingers, targets, weights):
+    """Write the targets of pinches and their weights; return whether any is at work."""
+    count, on = fingers.shape[0], False
+    for k in range(1, count):
+        free, share = load(fingers, k, FINGER_FREE), fingers[k, FINGER_SHARE]
+        far = max(norm(free), LEAST)
+        left, works = F(1) - share, share > F(0)
+        if is_away(hand, fingers, k):
+            most = max(F(1) - hand[HAND_CLEAR] / far, F(0))
+            left, works = F(1) - min(share, most), min(share, most) > F(0)
+            if far < hand[HAND_CLEAR]:
+                left, works = hand[HAND_CLEAR] / far, True
+        set_place(targets, 2 * count + k - 1, scale(left, free))
+        weights[2 * count + k - 1] = hand[HAND_PINCH] if works else F(0)
+        on = on or works
+    return on
+
+
+@inline
+def is_held_back(problem, before, q):
+    """Return whether a hinge or slide goes as far between two poses as it may in a frame."""
+    for k in range(problem.variables.shape[0]):
+        if problem.variables[k, BLOCK] == SCALAR:
+            at = problem.variables[k, BLOCK_Q]
+            if abs(q[at] - before[at]) >= AS_FAR * problem.moves[k] * step_unit(problem.limits, k, problem.reach):
+                return True
+    return False
+
+
+@device
+def judge(problem, frames, hand, fingers, targets, before, q):
+    """Write the errors and gaps of fingers at q, whose frames are given; return what became of the frame."""
+    _, thumb = goal_frame(problem, frames, 0)
+    total, seen, widest = F(0), F(0), F(-1)
+    for k in range(fingers.shape[0]):
+        tip = goal_frame(problem, frames, k)[1]
+        off = sub(tip, place_of(targets, k))
+        fingers[k, FINGER_ERROR] = math.sqrt(dot(off, off)) if fingers[k, FINGER_SEEN] > F(0) else F(0)
+        fingers[k, FINGER_GAP] = max(norm(sub(tip, thumb)) - fingers[k, FINGER_NARROW], F(0))
+        total += fingers[k, FINGER_ERROR]
+        seen += fingers[k, FINGER_SEEN]
+        if fingers[k, FINGER_CLOSED] > F(0):
+            widest = max(widest, fingers[k, FINGER_GAP])
+    if is_held_back(problem, before, q):
+        return HELD_BACK
+    if widest >= F(0):  # fingers that pinch leave their targets
+        return OPEN_PINCH if widest > hand[HAND_TOUCH] else FOLLOWS
+    return OFF_TARGET if total > hand[HAND_OFF] * max(seen, F(1)) else FOLLOWS
+
+
+@inline
+def farthest(a, b):
+    """Return the largest difference of two vectors."""
+    most = F(0)
+    for i in range(a.shape[0]):
+        most = max(most, abs(a[i] - b[i]))
+    return most
+
+
+@entry
+def aim_hand(points, confidence, hand, fingers, targets, weights):
+    """Write what the fingers aim at in a frame, without pinches; see ``step_hand``. Return 1 if there is a palm."""
+    return 1 if aim(points, confidence, hand, fingers, targets, weights) else 0
+
+
+@entry
+def step_hand(ints, floats, points, confidence, hand, fingers, targets, weights, settings, memory, scratch, q):
+    """Follow a frame.
+
+    Args:
+        ints: The packed problem, see ``tree.problem``.
+        floats: Its numbers; ``moves`` are those of a frame.
+        points: The tracked points, (21, 3); NaN where one is not seen.
+        confidence: (21,), above 0 where a point is seen.
+        hand: How the points lie on the hand, see ``layout.HAND_WIDTH``; gets HAND_IS_FREE.
+        fingers: (F, FINGER_NUMBERS), thumb first; gets what is known of them.
+        targets: (goals, 17): gets the targets; those of other goals, and tips of a gripper, are given.
+        weights: (goals,): gets the weights.
+        settings: (2, PURSUIT_SETTINGS), of a frame without pinches, and of one with them.
+        memory: Scratch memory of ``pursue``.
+        scratch: Scratch memory of the problem.
+        q: (3, nq): the pose that would follow without pinches, that of the hand, and gets that of the frame before.
+
+    Returns:
+        What became of the frame, see ``layout.NO_PALM``; without a palm nothing moves.
+    """
+    if not aim(points, confidence, hand, fingers, targets, weights):
+        return NO_PALM
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    p = open_pursuit(problem, memory)
+    copy(q[HAND_Q], q[BEFORE_Q])
+    closing = close(hand, fingers)
+    pursue_frame(problem, work, p, targets, weights, settings[0], q[FREE_Q])
+    near = measure_free(problem, work.frames, hand, fingers)
+    if hand[HAND_IS_FREE] > F(0) and not closing and not near:
+        copy(q[FREE_Q], q[HAND_Q])
+        return judge(problem, work.frames, hand, fingers, targets, q[BEFORE_Q], q[HAND_Q])
+    on = pinch(hand, fingers, targets, weights)
+    pursue_frame(problem, work, p, targets, weights, settings[1 if on else 0], q[HAND_Q])
+    hand[HAND_IS_FREE] = F(0)
+    if not on and farthest(q[HAND_Q], q[FREE_Q]) <= SAME:
+        copy(q[HAND_Q], q[FREE_Q])
+        hand[HAND_IS_FREE] = F(1)
+    return judge(problem, work.frames, hand, fingers, targets, q[BEFORE_Q], q[HAND_Q])
+
+
+@entry
+def judge_hand(ints, floats, hand, fingers, targets, scratch, q):
+    """Judge the pose of a frame that was changed after ``step_hand``; see there. Return what became of the frame."""
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    forward(problem.tree, q[HAND_Q], work.frames)
+    return judge(problem, work.frames, hand, fingers, targets, q[BEFORE_Q], q[HAND_Q])

@@ -1,0 +1,135 @@
+"""A hand that follows tracked points, packed for the kernel that takes a frame of them (``kernels.pursuit.hand``)."""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.kernels import layout
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS
+from synovia.model.geometry import Array
+from synovia.retargeting.hands.aims import Aims
+from synovia.retargeting.hands.follower import HandFollower
+from synovia.retargeting.hands.judge import OFF, TOUCH
+from synovia.retargeting.hands.pinches import AWAY, CLEAR, CLOSED, ONSET, OPEN
+from synovia.retargeting.hands.recording import Recording
+
+_BEGIN: Final = 0.03  # metres between the recorded tips from which a pinch begins to close
+
+
+class TrackedHand:
+    """A hand that follows tracked points.
+
+    Args:
+        follower: The hand.
+        aims: What its fingers aim at, learned from a first frame.
+        recording: This frame.
+        rate: Frames per second.
+        on_palm: Whether its palm lies on that of the points, in each frame; else these lie in their own axes.
+
+    Attributes:
+        q: The pose that would follow without pinches, that of the hand, and the one of the frame before, (3, nq).
+        table: Targets of the last frame, (goals, 17), and ``weights``, (goals,).
+    """
+
+    def __init__(self, follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> None:
+        """Pack the hand and load its kernels."""
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.pursuit.hand import aim_hand, judge_hand, step_hand
+
+        self._gripper, self._metre = aims.gripper, recording.metre
+        self._ends = [FINGER_POINTS[one.name][-1] for one in aims.fingers]
+        self._hand = self._numbers(follower, aims, recording, rate, on_palm=on_palm)
+        self._fingers = np.zeros((len(self._ends), layout.FINGER_NUMBERS))
+        self._fingers[:, layout.FINGER_POINT], self._fingers[:, layout.FINGER_NARROW] = self._ends, aims.narrow
+        none = np.zeros((1, len(self._ends), 3))
+        table, weights = follower.table(none, none, none[..., 0])
+        self.table, self.weights = table[0], weights[0]
+        self.q = np.zeros((3, follower.skeleton.nq))
+        ints, floats, memory, scratch = follower.pursuit.packed
+        points, seen = np.full((COUNT, 3), np.nan), np.ones(COUNT)
+        hand = self._hand, self._fingers, self.table
+        self._aims = *hand, self.weights
+        self._aim = ready(aim_hand, points, seen, *self._aims)
+        self._rest = *self._aims, follower.settings, memory, scratch, self.q
+        self._packed = ints, floats
+        self._step = ready(step_hand, ints, floats, points, seen, *self._rest)
+        self._judged = ints, floats, *hand, scratch, self.q
+        self._judge = ready(judge_hand, *self._judged)
+
+    @staticmethod
+    def _numbers(follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> Array:
+        """Return how the points lie on the hand, (HAND_WIDTH,), see ``kernels.layout``."""
+        metre, out = 1.0 / (follower.skeleton.meters_per_unit or 1.0), np.zeros(layout.HAND_WIDTH)
+        out[layout.HAND_PLACE : layout.HAND_PLACE + 9] = aims.place[:3, :3].ravel()
+        out[layout.HAND_PLACE + 9 : layout.HAND_PLACE + 12] = aims.place[:3, 3]
+        out[layout.HAND_SCALE], out[layout.HAND_ON_PALM] = aims.scale, float(on_palm)
+        out[layout.HAND_SIDE] = 1.0 if recording.side == "right" else -1.0
+        out[layout.HAND_MIRROR] = -1.0 if aims.mirrored else 1.0
+        out[layout.HAND_METRE] = recording.metre
+        out[layout.HAND_BEGIN], out[layout.HAND_CLOSED], out[layout.HAND_OPEN] = _BEGIN, CLOSED, OPEN
+        out[layout.HAND_AWAY], out[layout.HAND_CLEAR] = AWAY, CLEAR * metre
+        out[layout.HAND_OPENING] = 1.0 / max(1.0, ONSET * rate)
+        out[layout.HAND_PINCH] = follower.pinch_weight
+        out[layout.HAND_GRIPS] = float(aims.gripper is not None)
+        out[layout.HAND_TOUCH], out[layout.HAND_OFF] = TOUCH * metre, OFF[1] * aims.reach
+        out[layout.HAND_IS_FREE] = 1.0
+        return out
+
+    def _open(self, points: Array) -> None:
+        """Set the tips of a gripper, which opens as far as points (21, 3) are apart."""
+        if self._gripper is not None:
+            ends = points[self._ends]
+            apart = np.nan_to_num(np.linalg.norm(ends - ends[0], axis=1))
+            tips = self._gripper.at(self._hand[layout.HAND_SCALE] * apart[None])[0]
+            self.table[: len(tips), [3, 7, 11]] = tips
+
+    def aim(self, points: Array) -> None:
+        """Set the targets of a frame of points (21, 3), without pinches."""
+        self._open(points)
+        self._aim(points, np.ones(COUNT), *self._aims)
+
+    def step(self, points: Array, confidence: Array) -> int:
+        """Follow a frame of points (21, 3); return what became of it, see ``layout.NO_PALM``.
+
+        Args:
+            points: The points; NaN where one is not seen.
+            confidence: (21,), above 0 where one is seen.
+        """
+        self._open(points)
+        return self._step(*self._packed, points, confidence, *self._rest)
+
+    def judge(self) -> int:
+        """Judge the pose of a frame that was changed since; return what became of the frame."""
+        return self._judge(*self._judged)
+
+    @property
+    def is_free(self) -> bool:
+        """Whether no pinch and no clearance changes the pose."""
+        return bool(self._hand[layout.HAND_IS_FREE])
+
+    def part(self) -> None:
+        """Take up that the pose of the hand is not the one that would follow without pinches."""
+        self._hand[layout.HAND_IS_FREE] = 0.0
+
+    @property
+    def errors(self) -> Array:
+        """Distance of each tip from its target, (F,), 0 for fingers that are not seen."""
+        return self._fingers[:, layout.FINGER_ERROR].copy()
+
+    @property
+    def gaps(self) -> Array:
+        """Distance of each tip from that of the thumb, beyond the least one of a gripper, (F,)."""
+        return self._fingers[:, layout.FINGER_GAP]
+
+    @property
+    def closed(self) -> NDArray[np.bool_]:
+        """Which fingers pinch, (F,)."""
+        return self._fingers[:, layout.FINGER_CLOSED] > 0.0
+
+    @property
+    def seen(self) -> NDArray[np.bool_]:
+        """Which fingers are seen, (F,)."""
+        return self._fingers[:, layout.FINGER_SEEN] > 0.0
