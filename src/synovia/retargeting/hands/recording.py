@@ -51,7 +51,10 @@ class Recording:
     def local(self) -> Array:
         """Return the points in the frame of the palm, (T, 21, 3)."""
         R, p = self.palms[:, :3, :3], self.palms[:, :3, 3]
-        return np.einsum("tji,tkj->tki", R, self.places - p[:, None])
+        x, y, z = np.moveaxis(self.places - p[:, None], -1, 0)
+        axes = np.moveaxis(R[:, None], -1, 0)
+        # summed in one order, which products of matrices leave to the machine
+        return np.stack([x * at[..., 0] + y * at[..., 1] + z * at[..., 2] for at in axes], axis=-1)
 
     def known(self, finger: str) -> bool:
         """Return whether all points of a finger were seen in some frame."""
