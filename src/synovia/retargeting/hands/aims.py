@@ -89,9 +89,9 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     notes = list[str]()
     if hand.side is None and len(hand.fingers) > 2:
         notes.append(f"nothing tells the side of the hand: taken for a {recording.side} one; side= sets it")
-    fingers = tuple(one for one in hand.fingers if one.name in FINGER_POINTS and recording.known(one.name))
+    known = [name for name in FINGER_POINTS if recording.known(name)]
+    fingers = tuple(one for one in hand.fingers if one.name in known)
     if len(fingers) < 2 or fingers[0].name != "thumb":
-        known = [name for name in FINGER_POINTS if recording.known(name)]
         raise InputError(
             "points", value=f"all four points of {listed(known) if known else 'no finger'}",
             expected=f"those of the thumb and another finger of {skeleton.name}",
@@ -99,7 +99,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
         )  # fmt: skip
     if left := [one.name for one in hand.fingers if one not in fingers]:
         notes.append(f"not recorded, so at rest: {listed(left)}")
-    if left := [name for name in FINGER_POINTS if name not in [one.name for one in fingers] and recording.known(name)]:
+    if left := [name for name in known if name not in [one.name for one in fingers]]:
         notes.append(f"recorded, but the hand has no such finger: {listed(left)}")
     if frame == "palm":
         local, wrist = recording.local(), ()

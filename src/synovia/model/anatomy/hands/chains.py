@@ -66,6 +66,7 @@ class Chains:
         frames = np.array(skeleton.rest_pose().frames)
         self.frames = np.concatenate([frames[:, :9].reshape(-1, 3, 3), frames[:, 9:, None]], axis=2)  # (n, 3, 4)
         self.moves = [self._is_moving(row) for row in range(len(skeleton))]
+        self._axes = [self._axis(row) for row in range(len(skeleton))]
         self.ends = [0] * len(skeleton)  # chains that end at or below a row
         for row in reversed(range(len(skeleton))):
             below = sum(self.ends[child] for child in skeleton.children[row])
@@ -184,6 +185,10 @@ class Chains:
 
     def axis(self, row: int) -> Array | None:
         """Return the axis of a hinge or slide in the world at rest, (3,); None for other joints."""
+        return self._axes[row]
+
+    def _axis(self, row: int) -> Array | None:
+        """Compute ``axis``."""
         joint = self.skeleton.joints[row]
         return self.frames[row, :3, :3] @ joint.axis if joint.kind in (Kind.HINGE, Kind.SLIDE) else None
 

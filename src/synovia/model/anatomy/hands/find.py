@@ -248,21 +248,27 @@ def _thumb(chains: Sequence[Chain]) -> tuple[int, bool]:
     """Return which chain is the thumb by its shape, and whether that is clear."""
     if len(chains) < 3:
         return 0, False
-    costs = [_unlike([chain for k, chain in enumerate(chains) if k != thumb]) for thumb in range(len(chains))]
+    along, middles = np.array([chain.along for chain in chains]), np.array([chain.middle for chain in chains])
+    lengths = np.array([magnitude(chain.end - chain.base) for chain in chains])
+    others = [[k for k in range(len(chains)) if k != thumb] for thumb in range(len(chains))]
+    costs = [_unlike(along[rest], middles[rest], lengths[rest]) for rest in others]
     order = np.argsort(costs, kind="stable")
     return int(order[0]), costs[int(order[0])] <= _CLEAR * costs[int(order[1])]
 
 
-def _unlike(chains: Sequence[Chain]) -> float:
-    """Return how unlike chains are in direction and in how their bases stand in a row, without a unit."""
-    along = np.array([chain.along for chain in chains])
+def _unlike(along: Array, middles: Array, lengths: Array) -> float:
+    """Return how unlike chains are in direction and in how they stand in a row, without a unit.
+
+    Args:
+        along: Their directions, (n, 3).
+        middles: Points between their bases and tips, (n, 3).
+        lengths: Their lengths, (n,).
+    """
     mean = along.mean(axis=0)
     turns = np.arccos(np.clip(along @ unit(mean), -1.0, 1.0)) if magnitude(mean) > 0.0 else np.full(len(along), 1.5)
-    middles = np.array([chain.middle for chain in chains])
     offsets = middles - middles.mean(axis=0)
-    lengths = [magnitude(chain.end - chain.base) for chain in chains]
-    aside = np.linalg.svd(offsets, compute_uv=False)[1:] if len(chains) > 2 else np.zeros(1)
-    return magnitude(turns) + float(np.linalg.norm(aside)) / max(float(np.mean(lengths)), 1e-12)
+    aside = np.linalg.svd(offsets, compute_uv=False)[1:] if len(along) > 2 else np.zeros(1)
+    return magnitude(turns) + float(np.linalg.norm(aside)) / max(float(lengths.mean()), 1e-12)
 
 
 def _in_order(chains: Sequence[Chain], thumb: int) -> list[Chain]:
