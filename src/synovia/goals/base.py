@@ -38,6 +38,7 @@ from synovia.model.geometry import (
     between_transforms,
     dimensions,
     is_number,
+    largest_number,
     quat_to_matrix,
     rigid,
 )
@@ -442,7 +443,7 @@ def as_lengths(value: Any, shape: tuple[int, ...], what: str) -> Array:
         InputError: If they cannot be used.
     """
     lengths = as_numbers(value, shape, what)
-    if lengths.size and np.abs(lengths).max() > LONGEST:
+    if lengths.size and largest_number(lengths) > LONGEST:
         raise InputError(what, value=lengths.tolist(), expected=f"numbers of at most {LONGEST:g}")
     return lengths
 

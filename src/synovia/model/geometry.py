@@ -365,10 +365,21 @@ def same_side(quats: Array) -> Array:
     return quats * np.cumprod(np.concatenate([[1.0], flips]))[:, None]
 
 
+def magnitude(v: Array) -> float:
+    """Return the length of one vector (n,), faster than ``np.linalg.norm``."""
+    return math.sqrt(float(v @ v))
+
+
+def magnitudes(v: Array) -> Array:
+    """Return the lengths (...) of vectors (..., 3), faster than ``np.linalg.norm``."""
+    x, y, z = v[..., 0], v[..., 1], v[..., 2]
+    return np.sqrt(x * x + y * y + z * z)
+
+
 def unit(v: Array) -> Array:
     """Return v / |v| along the last axis; vectors of length 0 stay 0."""
     if v.ndim == 1:
-        size = math.sqrt(float(v @ v))
+        size = magnitude(v)
         return v / size if size > 0.0 else v
     length = np.linalg.norm(v, axis=-1, keepdims=True)
     return v / np.where(length > 0.0, length, 1.0)
@@ -398,6 +409,9 @@ def between_transforms(a: Array, b: Array, weight: Array) -> Array:
 
 def cross(a: Array, b: Array) -> Array:
     """Return the cross products (..., 3), faster than ``np.cross``."""
+    if a.ndim == b.ndim == 1:
+        (ax, ay, az), (bx, by, bz) = a.tolist(), b.tolist()
+        return np.array((ay * bz - az * by, az * bx - ax * bz, ax * by - ay * bx))
     out = np.empty(np.broadcast_shapes(a.shape, b.shape))
     for i, j, k in ((0, 1, 2), (1, 2, 0), (2, 0, 1)):
         out[..., i] = a[..., j] * b[..., k] - a[..., k] * b[..., j]

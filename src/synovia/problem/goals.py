@@ -77,13 +77,14 @@ def goal_tables(
     ints: list[Ints] = []
     data: list[Array] = []
     points: list[Array] = []
-    levels, first, roots = _level_rows(goals, tied)
+    rows = [goal.rows for goal in goals]
+    levels, first, roots = _level_rows(goals, rows, tied)
     for g, (goal, joints) in enumerate(zip(goals, goal_joints, strict=True)):
         row = int(reduced_row[joints[0]]) if joints else -1
-        at = first[g] + goal.rows
+        at = first[g] + rows[g]
         table[g, layout.PARTS] = goal.constrained_parts
         table[g, layout.GOAL_ROW], table[g, layout.LEVEL] = row, levels[g]
-        table[g, layout.FIRST_RESIDUAL], table[g, layout.RESIDUALS] = first[g], goal.rows
+        table[g, layout.FIRST_RESIDUAL], table[g, layout.RESIDUALS] = first[g], rows[g]
         if joints:
             offsets[g] = on_row(joints[0], goal.frame)
         for term in reversed(goal.terms):
@@ -111,10 +112,10 @@ def goal_tables(
             ints.append(integers)
             data.append(numbers)
             points.append(term.points)
-    bounds = sorted({(level, row) for level, row, goal in zip(levels, first, goals, strict=True) if goal.rows})
+    bounds = sorted({(level, row) for level, row, own in zip(levels, first, rows, strict=True) if own})
     starts = [next(row for at, row in bounds if at == level) for level in sorted({level for level, _ in bounds})]
     starts = [0, *starts] if tied else starts
-    total = tied + sum(goal.rows for goal in goals)
+    total = tied + sum(rows)
     return GoalTables(
         table, offsets, roots, np.array([*starts, total], np.int32), tuple(kinds), tuple(turning),
         np.array(ints, np.int32).reshape(-1, layout.GENERAL_WIDTH),
@@ -123,26 +124,25 @@ def goal_tables(
     )  # fmt: skip
 
 
-def _level_rows(goals: Sequence[Goal], tied: int) -> tuple[list[int], list[int], Array]:
+def _level_rows(goals: Sequence[Goal], rows: Sequence[int], tied: int) -> tuple[list[int], list[int], Array]:
     """Return the level, the first residual row and the square root of the relative weight of each goal.
 
-    ``tied`` rows of loops come before, as a level of their own.
+    ``rows`` are the numbers of their residual rows. ``tied`` rows of loops come before, as a level of their own.
     """
-    order = sorted({goal.rank for goal in goals if goal.rows})
-    levels = [order.index(goal.rank) if goal.rows else 0 for goal in goals]
+    order = sorted({goal.rank for goal, own in zip(goals, rows, strict=True) if own})
+    levels = [order.index(goal.rank) if own else 0 for goal, own in zip(goals, rows, strict=True)]
     first = [0] * len(goals)
     at = tied
-    for level in range(len(order)):
-        for g, goal in enumerate(goals):
-            if goal.rows and levels[g] == level:
-                first[g] = at
-                at += goal.rows
+    for g in sorted(range(len(goals)), key=levels.__getitem__):  # stable: goals of a level in their order
+        if rows[g]:
+            first[g] = at
+            at += rows[g]
     # Only ratios of weights matter. The largest becomes 1, so that damping and pivots keep their scale.
-    heaviest = [0.0] * len(order)
-    for level, goal in zip(levels, goals, strict=True):
-        if goal.rows:
-            heaviest[level] = max(heaviest[level], goal.weight)
-    relative = [goal.weight / heaviest[level] if goal.rows else 0.0 for level, goal in zip(levels, goals, strict=True)]
+    weights = [goal.weight if own else 0.0 for goal, own in zip(goals, rows, strict=True)]
+    heaviest = [0.0] * max(len(order), 1)
+    for level, weight in zip(levels, weights, strict=True):
+        heaviest[level] = max(heaviest[level], weight)
+    relative = [weight / heaviest[level] if weight else 0.0 for level, weight in zip(levels, weights, strict=True)]
     return [level + (tied > 0) for level in levels], first, np.sqrt(relative)
 
 

@@ -190,23 +190,20 @@ def reduce(
     rows: list[list[int]] = []
     fixed: list[Array] = []
     joints: list[int] = []
-    for i in np.flatnonzero(on_path):
+    ints, frames = t.ints.tolist(), frames_to_transforms(t.fixed)
+    for i in np.flatnonzero(on_path).tolist():
         parent = skeleton.parents[i]
         carrier, frame = (reduced_row[parent], to_row[parent]) if parent >= 0 else (-1, np.eye(4))
-        frame = frame @ frames_to_transforms(t.fixed[i])
-        if t.ints[i, KIND] == Kind.FIXED:
+        frame = frame @ frames[i]
+        if ints[i][KIND] == Kind.FIXED:
             reduced_row[i], to_row[i] = carrier, frame
             continue
         reduced_row[i], to_row[i] = len(rows), np.eye(4)
         row = [-1] * ROW_WIDTH
-        row[KIND], row[PARENT], row[FIRST_Q] = (
-            int(t.ints[i, KIND]),
-            int(carrier),
-            int(t.ints[i, FIRST_Q]),
-        )
+        row[KIND], row[PARENT], row[FIRST_Q] = ints[i][KIND], int(carrier), ints[i][FIRST_Q]
         rows.append(row)
         fixed.append(np.concatenate([frame[:3, :3].ravel(), frame[:3, 3]]))
-        joints.append(int(i))
+        joints.append(i)
 
     couple = np.tile((1.0, 0.0), (len(rows), 1))
     shifted = np.zeros(len(skeleton), bool)

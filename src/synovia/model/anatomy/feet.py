@@ -218,8 +218,10 @@ def _without_gaps(flags: Bools, least: int, places: Array) -> Bools:
 
 def runs(flags: Bools) -> list[tuple[int, int]]:
     """Return (first, end) of every run of true flags."""
-    edges = np.flatnonzero(np.diff(np.concatenate([[False], flags, [False]]).astype(np.int8)))
-    return [(int(a), int(b)) for a, b in zip(edges[::2], edges[1::2], strict=True)]
+    padded = np.zeros(len(flags) + 2, bool)
+    padded[1:-1] = flags
+    edges = np.flatnonzero(padded[1:] != padded[:-1])
+    return list(zip(edges[::2].tolist(), edges[1::2].tolist(), strict=True))
 
 
 def frames_text(frames: Sequence[int], most: int = 5) -> str:

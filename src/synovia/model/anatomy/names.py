@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 SIDES: Final = ("left", "right")
@@ -27,6 +28,7 @@ LIMBS: Final[dict[str, tuple[str, ...]]] = {
     "foot": ("ankle", "ank", "foot", "legakx", "legaky"),
     "toes": ("toes", "toebase", "toe", "ball", "foot"),
 }
+LIMB_WORDS: Final = frozenset(word for words in LIMBS.values() for word in words)
 FINGERS: Final = {
     "thumb": "thumb", "index": "index", "middle": "middle", "ring": "ring", "pinky": "little", "little": "little",
 }  # fmt: skip
@@ -66,6 +68,7 @@ _MOTION: Final = frozenset(
     {"pitch", "roll", "yaw", "joint", "link", "jnt", "bone", "x", "y", "z", "c", "rot", "bip", "bend", "prosup"}
 )
 _LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}  # LLEG_HIP_R: left, roll
+_REMEMBERED: Final = 4096  # names: those of a few skeletons, which are read again and again
 _FIRST: Final = re.compile(r"^[A-Za-z]+\d*[ _.\-]")  # the first word of a name, with what separates it from the next
 _COMMON: Final = 0.8  # share of the joints whose first word is the same, and tells nothing
 _FINGER_BONE: Final = re.compile(r"(finger|metacarpal|proximal|intermediate|distal|phalanx)+$")
@@ -112,6 +115,13 @@ def split_name(name: str) -> list[str]:
     return _WORDS.findall(name)
 
 
+@lru_cache(_REMEMBERED)
+def words_of(name: str) -> frozenset[str]:
+    """Return the words of a name in lower case, without their order."""
+    return frozenset(word.lower() for word in split_name(name))
+
+
+@lru_cache(_REMEMBERED)
 def read_name(name: str, prefix: str = "") -> Word | None:
     """Return the content of a joint's name; None for end sites, twist bones and helpers.
 
@@ -141,8 +151,6 @@ def read_name(name: str, prefix: str = "") -> Word | None:
         elif word not in _MOTION:
             kept.append(word)
     text = "".join(kept)
-    if not side:  # lThigh, RShldr, lhand: a letter for the side before a known word
-        known = {alias for words in LIMBS.values() for alias in words}
-        if len(text) > 1 and text[0] in "lr" and text[1:] in known:
-            side, text = ("left" if text[0] == "l" else "right"), text[1:]
+    if not side and text[:1] in ("l", "r") and text[1:] in LIMB_WORDS:  # lThigh, RShldr, lhand: a letter for the side
+        side, text = ("left" if text[0] == "l" else "right"), text[1:]
     return Word(side, text, number) if text else None

@@ -13,7 +13,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.hands.hand import Finger, Hand
 from synovia.model.anatomy.hands.landmarks import FINGER_POINTS, KNUCKLES, WRIST
 from synovia.model.anatomy.hands.pointed import landmarks_in
-from synovia.model.geometry import Array, is_number
+from synovia.model.geometry import Array, is_number, magnitude, magnitudes
 from synovia.model.tree import ancestors
 from synovia.retargeting.hands.gripper import WIDE, Gripper, gripper_of
 from synovia.retargeting.hands.recording import Recording
@@ -89,9 +89,9 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     notes = list[str]()
     if hand.side is None and len(hand.fingers) > 2:
         notes.append(f"nothing tells the side of the hand: taken for a {recording.side} one; side= sets it")
-    fingers = tuple(one for one in hand.fingers if one.name in FINGER_POINTS and recording.known(one.name))
+    known = [name for name in FINGER_POINTS if recording.known(name)]
+    fingers = tuple(one for one in hand.fingers if one.name in known)
     if len(fingers) < 2 or fingers[0].name != "thumb":
-        known = [name for name in FINGER_POINTS if recording.known(name)]
         raise InputError(
             "points", value=f"all four points of {listed(known) if known else 'no finger'}",
             expected=f"those of the thumb and another finger of {skeleton.name}",
@@ -99,7 +99,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
         )  # fmt: skip
     if left := [one.name for one in hand.fingers if one not in fingers]:
         notes.append(f"not recorded, so at rest: {listed(left)}")
-    if left := [name for name in FINGER_POINTS if name not in [one.name for one in fingers] and recording.known(name)]:
+    if left := [name for name in known if name not in [one.name for one in fingers]]:
         notes.append(f"recorded, but the hand has no such finger: {listed(left)}")
     if frame == "palm":
         local, wrist = recording.local(), ()
@@ -128,8 +128,8 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     ends = [FINGER_POINTS[one.name][-1] for one in fingers]
     before = [FINGER_POINTS[one.name][-2] for one in fingers]
     ways = (local[:, ends] - local[:, before]) @ turn.T
-    ways = ways / np.maximum(np.linalg.norm(ways, axis=-1, keepdims=True), 1e-12)
-    apart = np.linalg.norm(recording.places[:, ends] - recording.places[:, ends[:1]], axis=-1) / recording.metre
+    ways = ways / np.maximum(magnitudes(ways), 1e-12)[..., None]
+    apart = magnitudes(recording.places[:, ends] - recording.places[:, ends[:1]]) / recording.metre
     if gripper is not None:
         notes.append(f"a gripper: it opens as far as the fingers are from the thumb, times {float(scale):.3g}")
     laid = np.eye(4)
@@ -150,11 +150,10 @@ def _as_itself(skeleton: Skeleton, hand: Hand, local: Array, seen: NDArray[np.bo
     None for all others.
     """
     own = landmarks_in(skeleton, hand, np.array(skeleton.rest_pose().frames)[None])[0]
-    middle = np.median(local, axis=0)
     known = [k for k in (WRIST, *KNUCKLES) if np.isfinite(own[k]).all() and seen[k]]
     if len(known) < _PALM_POINTS:
         return np.eye(4), None
-    a, b = middle[known], own[known]
+    a, b = np.median(local[:, known], axis=0), own[known]
     from_a, from_b = a - a.mean(0), b - b.mean(0)
     u, lengths, v = np.linalg.svd(from_a.T @ from_b)
     lengths[2] *= np.sign(np.linalg.det(u @ v))
@@ -163,8 +162,8 @@ def _as_itself(skeleton: Skeleton, hand: Hand, local: Array, seen: NDArray[np.bo
     if size <= 0.0:
         return np.eye(4), None
     scale = float(lengths.sum()) / size
-    off = np.linalg.norm(scale * from_a @ R - from_b, axis=1)
-    if not off.max() < _SAME_SHAPE * np.linalg.norm(from_b, axis=1).max():
+    off = magnitudes(scale * from_a @ R - from_b)
+    if not off.max() < _SAME_SHAPE * magnitudes(from_b).max():
         return np.eye(4), None
     axes = np.eye(4)
     axes[:3, :3], axes[:3, 3] = R.T, b.mean(0) - scale * a.mean(0) @ R
@@ -201,15 +200,15 @@ def _lengths(
 
     It is the distance of the knuckle and the lengths of the segments, as the mean over all fingers but the thumb.
     """
-    mine, theirs = list[float](), list[float]()
+    mine = list[float]()
     for finger in fingers[1:]:
         rows = [skeleton.value_index(key) for key in finger.joints]
         tip = skeleton.value_index(finger.tip)
         chain = np.array([*world[rows, :3, 3], world[tip, :3, :3] @ finger.offset + world[tip, :3, 3]])
-        mine.append(float(np.linalg.norm(chain[0] - place) + np.linalg.norm(np.diff(chain, axis=0), axis=1).sum()))
-        points = local[:, FINGER_POINTS[finger.name]]
-        steps = np.linalg.norm(np.diff(points, axis=1), axis=-1).sum(1) + np.linalg.norm(points[:, 0], axis=-1)
-        theirs.append(float(np.median(steps)))
-    if min(np.mean(mine), np.mean(theirs)) <= 0.0:
+        mine.append(magnitude(chain[0] - place) + float(magnitudes(np.diff(chain, axis=0)).sum()))
+    points = local[:, [FINGER_POINTS[finger.name] for finger in fingers[1:]]]
+    steps = magnitudes(np.diff(points, axis=2)).sum(2) + magnitudes(points[:, :, 0])
+    lengths = float(np.mean(mine)), float(np.median(steps, axis=0).mean())
+    if min(lengths) <= 0.0:
         raise InputError("fingers", where=skeleton.name, value="of no length", expected="fingers with segments")
-    return float(np.mean(mine)), float(np.mean(theirs))
+    return lengths

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from synovia.clips.pursuit import transforms
 from synovia.model.anatomy.feet import runs
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, magnitudes
+from synovia.model.pose import random_values
 from synovia.retargeting.hands.follower import HandFollower
 from synovia.retargeting.hands.judge import TOUCH, false_pinches
 
@@ -53,16 +54,14 @@ class Clip:
     metre: float
     fps: float
 
-    def gaps(self, q: Array) -> Array:
-        """Return the distances of the tips from that of the thumb, (T, F), at poses (T, nq)."""
-        tips, _ = self.follower.tips_at(q)
-        return np.linalg.norm(tips - tips[:, :1], axis=-1)
+    def tips(self, q: Array) -> Array:
+        """Return the tips, (t, F, 3), at poses (t, nq)."""
+        return self.follower.tips_at(q)[0]
 
-    def errors(self, q: Array, frames: slice) -> Array:
-        """Return the distances of the tips from their targets, (t, F), at poses (t, nq) of some frames."""
-        tips, _ = self.follower.tips_at(q)
+    def error(self, tips: Array, frames: slice) -> float:
+        """Return the mean distance of tips (t, F, 3) in some frames from their targets."""
         aims = transforms(self.table[frames])[:, : self.follower.count, :3, 3]
-        return np.linalg.norm(tips - aims, axis=-1)
+        return float(magnitudes(tips - aims).mean())
 
 
 def close_open(clip: Clip, q: Array, rest: Array) -> tuple[Array, frozenset[tuple[int, int]]]:
@@ -77,7 +76,8 @@ def close_open(clip: Clip, q: Array, rest: Array) -> tuple[Array, frozenset[tupl
         The poses, and the finger and the first frame of each pinch that stays open although a pose closes it.
     """
     touch, held = TOUCH * clip.metre, set[tuple[int, int]]()
-    gaps = clip.gaps(q)
+    tips = clip.tips(q)
+    gaps = _gaps(tips)
     pinches = [(first, end, k) for k in range(1, clip.follower.count) for first, end in runs(clip.closed[:, k])]
     starts = list[Array]()
     for first, end, k in sorted(pinches):
@@ -85,11 +85,15 @@ def close_open(clip: Clip, q: Array, rest: Array) -> tuple[Array, frozenset[tupl
         if worst <= touch:
             continue
         closes, starts = False, starts or _starts(clip.follower, rest)
-        for at, pose, weights, gap in _poses(clip, q, gaps, (first, end), k, starts):
+        for at, pose, weights, gap in _poses(clip, gaps, (first, end), k, starts):
             found = _joined(clip, q, at, pose, weights)
             closes |= gap <= touch
-            if found is not None and _is_better(clip, q, found, (first, end), k):
-                q, gaps = found, clip.gaps(found)
+            if found is None:
+                continue
+            part = _changed(q, found)
+            after = clip.tips(found[part])
+            if _may_go(clip.follower, found[part]) and _is_better(clip, part, tips[part], after, (first, end), k):
+                q, tips[part], gaps[part] = found, after, _gaps(after)
                 clip.weights[...] = weights
                 break
         if closes and float(gaps[first:end, k].max()) > touch:
@@ -97,20 +101,49 @@ def close_open(clip: Clip, q: Array, rest: Array) -> tuple[Array, frozenset[tupl
     return q, frozenset(held)
 
 
+def _gaps(tips: Array) -> Array:
+    """Return the distances of tips (t, F, 3) from that of the thumb, (t, F)."""
+    return magnitudes(tips - tips[:, :1])
+
+
 def _starts(follower: HandFollower, rest: Array) -> list[Array]:
     """Return poses (nq,) from which a pinch is sought: the rest pose, and drawn ones."""
-    out = [rest]
-    for seed in range(1, STARTS):
-        drawn, start = follower.skeleton.random_pose(seed).q, rest.copy()
-        for row in follower.rows:
-            part = follower.skeleton.q_slice(row)
-            start[part] = drawn[part]
-        out.append(start)
-    return out
+    skeleton = follower.skeleton
+    moving = np.zeros(skeleton.nq, bool)
+    for row in follower.rows:
+        moving[skeleton.q_slice(row)] = True
+    return [rest, *(np.where(moving, random_values(skeleton, 1, seed)[0], rest) for seed in range(1, STARTS))]
+
+
+class _Sought:
+    """Poses that are sought from several starts, a few at a time when they are needed, and judged together.
+
+    Args:
+        clip: The clip.
+        at: The frame.
+        weights: Weights, (T, goals).
+        starts: Poses (nq,) from which they are sought.
+    """
+
+    def __init__(self, clip: Clip, at: int, weights: Array, starts: Sequence[Array]) -> None:
+        """Seek none yet."""
+        self.weights = weights
+        self._clip, self._at, self._starts = clip, at, starts
+        self._found = dict[int, tuple[Array, float]]()
+
+    def __getitem__(self, k: int) -> tuple[Array, float]:
+        """Return the pose (nq,) from a start, and its largest gap of the pinches that are closed in the frame."""
+        if k not in self._found:
+            clip, at = self._clip, self._at
+            some = range(k, min(k + _TRIED, len(self._starts)))
+            poses = [clip.follower.sought(clip.table[at:], self.weights[at:], self._starts[j]) for j in some]
+            gaps = _gaps(clip.tips(np.array(poses)))[:, clip.closed[at]].max(1).tolist()
+            self._found.update(zip(some, zip(poses, gaps, strict=True), strict=True))
+        return self._found[k]
 
 
 def _poses(
-    clip: Clip, q: Array, gaps: Array, pinch: tuple[int, int], k: int, starts: Sequence[Array]
+    clip: Clip, gaps: Array, pinch: tuple[int, int], k: int, starts: Sequence[Array]
 ) -> Iterator[tuple[int, Array, Array, float]]:
     """Yield the frame, poses (nq,) that close a pinch of a finger better there, weights (T, goals), and the gap.
 
@@ -127,19 +160,19 @@ def _poses(
         alone = clip.weights.copy()
         follower.unpinch(alone[first:end], clip.partial[first:end])
         choices.insert(0, alone)
+    sought = [_Sought(clip, at, weights, starts) for weights in choices]
     found = list[tuple[tuple[bool, float], Array, Array, float]]()
-    for begin in starts:
-        for weights in choices:
-            pose = follower.sought(clip.table[at:], weights[at:], begin)
-            gap = float(clip.gaps(pose[None])[0, both].max())
+    for start in range(len(starts)):
+        for one in sought:
+            (pose, gap), weights = one[start], one.weights
             if gap > max(2.0 * touch, _BETTER * worst):
                 continue
             pose = follower.first(clip.table[at:], weights[at:], pose)
-            gap = float(clip.gaps(pose[None])[0, both].max())
-            known = any(np.abs(pose - other).max() <= SAME and weights is own for _, other, own, _ in found)
-            if gap <= max(touch, _BETTER * worst) and not known:
-                far = float(clip.errors(pose[None], slice(at, at + 1)).mean())
-                found.append(((gap > touch, far), pose, weights, gap))
+            tips = clip.tips(pose[None])
+            gap = float(_gaps(tips)[0, both].max())
+            known = (weights is own and np.abs(pose - other).max() <= SAME for _, other, own, _ in found)
+            if gap <= max(touch, _BETTER * worst) and not any(known):
+                found.append(((gap > touch, clip.error(tips, slice(at, at + 1))), pose, weights, gap))
                 if gap <= touch:
                     break
         if len(found) >= _TRIED:
@@ -165,9 +198,9 @@ def _followed(clip: Clip, q: Array, weights: Array, table: Array) -> bool:
         until = min(begin + _CHUNK, len(q))
         part = slice(begin, until)
         q[part] = follower.follow(np.ascontiguousarray(table[part]), weights[part].copy(), q[begin - 1].copy())
-        for t in range(begin, until):
-            near = np.abs(q[t] - own[t]).max() <= SAME
-            if near and t + 1 < len(q) and follower.may_go(q[t], own[t + 1]):
+        near = np.abs(q[part] - own[part]).max(1) <= SAME
+        for t in (begin + np.flatnonzero(near)).tolist():
+            if t + 1 < len(q) and follower.may_go(q[t], own[t + 1]):
                 q[t + 1 :] = own[t + 1 :]
                 return True
         begin = until
@@ -185,24 +218,29 @@ def _returned(follower: HandFollower, q: Array, own: Array, begin: int) -> bool:
     return True
 
 
-def _is_better(clip: Clip, before: Array, after: Array, pinch: tuple[int, int], k: int) -> bool:
-    """Return whether a clip (T, nq) closes a pinch better than another one, and nothing else is worse."""
-    follower, touch = clip.follower, TOUCH * clip.metre
+def _changed(before: Array, after: Array) -> slice:
+    """Return the frames in which two clips (T, nq) differ, with those beside them."""
     changed = np.flatnonzero((before != after).any(1))
-    lo, hi = max(int(changed[0]) - 1, 0), min(int(changed[-1]) + 2, len(before))
-    if not all(follower.may_go(after[t], after[t + 1]) for t in range(lo, hi - 1)):
-        return False
-    was, now = (clip.gaps(q[lo:hi]) for q in (before, after))
-    false = [int(false_pinches(gaps, clip.apart[lo:hi], clip.metre)[:, 1:].sum()) for gaps in (was, now)]
+    return slice(max(int(changed[0]) - 1, 0), min(int(changed[-1]) + 2, len(before)))
+
+
+def _may_go(follower: HandFollower, q: Array) -> bool:
+    """Return whether the hand may go along poses (t, nq) of consecutive frames."""
+    return all(follower.may_go(q[t], q[t + 1]) for t in range(len(q) - 1))
+
+
+def _is_better(clip: Clip, frames: slice, before: Array, after: Array, pinch: tuple[int, int], k: int) -> bool:
+    """Return whether tips (t, F, 3) in some frames close a pinch better than others, and nothing else is worse."""
+    touch, was, now = TOUCH * clip.metre, _gaps(before), _gaps(after)
+    false = [int(false_pinches(gaps, clip.apart[frames], clip.metre)[:, 1:].sum()) for gaps in (was, now)]
     if false[1] > false[0]:
         return False
-    own, others = (float(clip.errors(q[lo:hi], slice(lo, hi)).mean()) for q in (before, after))
-    if others > own + _FARTHER * follower.ik.reach:
+    if clip.error(after, frames) > clip.error(before, frames) + _FARTHER * clip.follower.ik.reach:
         return False
-    for f in range(1, follower.count):
-        for first, end in runs(clip.closed[lo:hi, f]):
+    for f in range(1, clip.follower.count):
+        for first, end in runs(clip.closed[frames, f]):
             old, new = float(was[first:end, f].max()), float(now[first:end, f].max())
-            mine = f == k and lo + first < pinch[1] and pinch[0] < lo + end
+            mine = f == k and frames.start + first < pinch[1] and pinch[0] < frames.start + end
             if new > (max(touch, _BETTER * old) if mine else max(touch, old)):
                 return False
     return True

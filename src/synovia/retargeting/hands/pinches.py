@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Final
 
 import numpy as np
@@ -31,14 +32,15 @@ def closed_frames(apart: Array) -> NDArray[np.bool_]:
 
 def closing_shares(closed: NDArray[np.bool_], fps: float) -> Array:
     """Return how far each pinch is closed, (T, F) from 0 to 1: it closes and opens smoothly, before and after."""
-    count, width = len(closed), max(1.0, ONSET * fps)
+    width = max(1.0, ONSET * fps)
     out = np.zeros(closed.shape)
-    times = np.arange(count)
     for f in range(closed.shape[1]):
         for first, end in runs(closed[:, f]):
+            part = slice(max(first - math.ceil(width), 0), end + math.ceil(width))
+            times = np.arange(len(closed))[part]
             off = np.maximum(np.maximum(first - times, times - (end - 1)), 0) / width
             u = np.clip(1.0 - off, 0.0, 1.0)
-            out[:, f] = np.maximum(out[:, f], u * u * u * (u * (6.0 * u - 15.0) + 10.0))
+            out[part, f] = np.maximum(out[part, f], u * u * u * (u * (6.0 * u - 15.0) + 10.0))
     return out
 
 

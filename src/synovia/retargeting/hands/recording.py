@@ -12,9 +12,9 @@ from synovia.clips.hands.palms import palms_of
 from synovia.clips.points import confidence_of
 from synovia.errors import InputError
 from synovia.model.anatomy.feet import frames_text
-from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, hand_points, palm_of, side_of
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, hand_points, palm_and_side_of
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, dimensions
+from synovia.model.geometry import Array, dimensions, magnitudes
 
 _SHORT: Final = 0.3  # seconds of a gap that is filled as if the point had been seen
 _FILLED: Final = 0.5  # trust in such a point
@@ -51,7 +51,10 @@ class Recording:
     def local(self) -> Array:
         """Return the points in the frame of the palm, (T, 21, 3)."""
         R, p = self.palms[:, :3, :3], self.palms[:, :3, 3]
-        return np.einsum("tji,tkj->tki", R, self.places - p[:, None])
+        x, y, z = np.moveaxis(self.places - p[:, None], -1, 0)
+        axes = np.moveaxis(R[:, None], -1, 0)
+        # summed in one order, which products of matrices leave to the machine
+        return np.stack([x * at[..., 0] + y * at[..., 1] + z * at[..., 2] for at in axes], axis=-1)
 
     def known(self, finger: str) -> bool:
         """Return whether all points of a finger were seen in some frame."""
@@ -86,16 +89,15 @@ def read_recording(points: Any, confidence: Any, side: str | None, fps: float) -
             "points", value="wrist or knuckles never seen", expected=f"the wrist and {_LEAST} knuckles in some frames"
         )
     places, trust = _filled(places, seen, trust, _SHORT * fps, notes)
-    shown = np.where(known[None, :, None], places, np.nan)
-    found = side_of(shown)
+    shown = places if known.all() else np.where(known[None, :, None], places, np.nan)
+    palms, found = palm_and_side_of(shown, side)
     if side is not None and side != found and len(places) > 1:
         notes.append(f"by its shape, the recorded hand would be a {found} one")
-    palms = palm_of(shown, side or found)
     if np.isnan(palms).any():
         frame = int(np.flatnonzero(np.isnan(palms).any((1, 2)))[0])
         raise InputError("points", where=f"frame {frame}", value="wrist and knuckles in line", expected="a palm")
     middle = _MIDDLE if known[_MIDDLE] else next(k for k in KNUCKLES if known[k])
-    length = float(np.median(np.linalg.norm(places[:, middle] - places[:, WRIST], axis=1)))
+    length = float(np.median(magnitudes(places[:, middle] - places[:, WRIST])))
     metre = 1.0 if _METRES[0] <= length <= _METRES[1] else length / _PALM
     return Recording(places, trust, side or found, palms, metre, tuple(notes))
 

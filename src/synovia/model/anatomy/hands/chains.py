@@ -7,8 +7,8 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from synovia.model.anatomy.names import split_name
-from synovia.model.geometry import Array
+from synovia.model.anatomy.names import words_of
+from synovia.model.geometry import Array, magnitude
 from synovia.model.joint import Kind
 from synovia.model.loops.loop import Loop
 from synovia.model.skeleton import Skeleton
@@ -45,7 +45,7 @@ class Chain(NamedTuple):
     def along(self) -> Array:
         """Direction from base to tip, (3,)."""
         way = self.end - self.base
-        return way / max(float(np.linalg.norm(way)), 1e-12)
+        return way / max(magnitude(way), 1e-12)
 
     @property
     def middle(self) -> Array:
@@ -66,6 +66,7 @@ class Chains:
         frames = np.array(skeleton.rest_pose().frames)
         self.frames = np.concatenate([frames[:, :9].reshape(-1, 3, 3), frames[:, 9:, None]], axis=2)  # (n, 3, 4)
         self.moves = [self._is_moving(row) for row in range(len(skeleton))]
+        self._axes = [self._axis(row) for row in range(len(skeleton))]
         self.ends = [0] * len(skeleton)  # chains that end at or below a row
         for row in reversed(range(len(skeleton))):
             below = sum(self.ends[child] for child in skeleton.children[row])
@@ -77,7 +78,7 @@ class Chains:
         if joint.kind in (Kind.FIXED, Kind.FREE):
             return False
         is_end = joint.kind is Kind.BALL and not self.skeleton.children[row]
-        return not (is_end and _TIP_WORDS & {word.lower() for word in split_name(joint.name)})
+        return not (is_end and _TIP_WORDS & words_of(joint.name))
 
     def branches(self, row: int) -> list[int]:
         """Return the children of a row below which joints move."""
@@ -160,7 +161,7 @@ class Chains:
             inner = [child for child in self.skeleton.children[row] if not self.moves[child]]
             below += inner
             open_rows += inner
-        far = [float(np.linalg.norm(places[row] - places[last])) for row in below]
+        far = [magnitude(places[row] - places[last]) for row in below]
         marked = [k for k, row in enumerate(below) if _is_tip(self.skeleton.joints[row].name)]
         if marked or (far and max(far) > 0.0):
             best = max(marked or range(len(below)), key=lambda k: far[k])
@@ -168,14 +169,14 @@ class Chains:
                 return below[best], np.zeros(3), False
         own = [site for site in self.skeleton.joints[last].sites if _is_tip(site.name)]
         if own:
-            place = max((np.asarray(site.rest)[:3, 3] for site in own), key=lambda p: float(np.linalg.norm(p)))
+            place = max((np.asarray(site.rest)[:3, 3] for site in own), key=magnitude)
             return last, np.array(place, float), False
         return last, self._beyond(rows), True
 
     def _beyond(self, rows: Sequence[int]) -> Array:
         """Return an estimated tip in the frame of the last joint: on, as the segment before it goes."""
         places = self.frames[:, :3, 3]
-        before = [row for row in rows[:-1] if np.linalg.norm(places[rows[-1]] - places[row]) > 0.0]
+        before = [row for row in rows[:-1] if magnitude(places[rows[-1]] - places[row]) > 0.0]
         parent = before[-1] if before else self.skeleton.parents[rows[-1]]
         if parent < 0:
             return np.zeros(3)
@@ -184,6 +185,10 @@ class Chains:
 
     def axis(self, row: int) -> Array | None:
         """Return the axis of a hinge or slide in the world at rest, (3,); None for other joints."""
+        return self._axes[row]
+
+    def _axis(self, row: int) -> Array | None:
+        """Compute ``axis``."""
         joint = self.skeleton.joints[row]
         return self.frames[row, :3, :3] @ joint.axis if joint.kind in (Kind.HINGE, Kind.SLIDE) else None
 
@@ -215,7 +220,7 @@ class Chains:
         if len(chain.rows) > 1 or not chain.estimated or len(longer) < 2:
             return False
         row, leaders = max(chain.rows), self.skeleton.leader_rows
-        if not np.linalg.norm(chain.end - chain.base) > 0.0:
+        if not magnitude(chain.end - chain.base) > 0.0:
             return True
         if any(leaders.get(other) == row for finger in longer for other in finger.rows):
             return True
@@ -224,8 +229,8 @@ class Chains:
 
     def _is_tied(self, chain: Chain, other: Chain) -> bool:
         """Return whether a loop ties a chain to another one that reaches farther."""
-        far = [float(np.linalg.norm(one.end - self.frames[self.skeleton.parents[one.rows[0]], :3, 3]))
-               for one in (chain, other)]  # fmt: skip
+        places = self.frames[:, :3, 3]
+        far = [magnitude(one.end - places[self.skeleton.parents[one.rows[0]]]) for one in (chain, other)]
         if far[0] >= far[1]:
             return False
         for tie in self.skeleton.loops:
@@ -242,9 +247,10 @@ class Chains:
 
     def _is_bar(self, chain: Chain, other: Chain, chains: Sequence[Chain]) -> bool:
         """Return whether a chain is a bar beside another one."""
-        gap = float(np.linalg.norm(chain.base - other.base))
-        spread = max(float(np.linalg.norm(a.base - other.base)) for a in chains)
-        near = len(chain.rows) < len(other.rows) and gap <= _NEAR * spread
+        if len(chain.rows) >= len(other.rows):
+            return False
+        spread = max(magnitude(a.base - other.base) for a in chains)
+        near = magnitude(chain.base - other.base) <= _NEAR * spread
         return near and _are_parallel([self.axis(row) for row in (*chain.rows, *other.rows)])
 
 
@@ -256,5 +262,5 @@ def _are_parallel(axes: list[Array | None]) -> bool:
 
 def _is_tip(name: str) -> bool:
     """Return whether a name is that of the tip of a finger."""
-    words = {word.lower() for word in split_name(name)}
+    words = words_of(name)
     return bool(words & {"tip", "end", "nub", "site"}) or any(word.endswith("tip") for word in words)

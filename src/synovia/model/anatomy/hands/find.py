@@ -6,6 +6,7 @@ import itertools
 import math
 import re
 from collections.abc import Sequence
+from functools import lru_cache
 from types import MappingProxyType
 from typing import Final
 
@@ -16,8 +17,8 @@ from synovia.errors import InputError, UnsupportedError
 from synovia.model.anatomy.hands.chains import Chain, Chains
 from synovia.model.anatomy.hands.hand import FINGERS, Finger, Hand, Key
 from synovia.model.anatomy.hands.landmarks import palm_axes
-from synovia.model.anatomy.names import LIMBS, SIDES, finger_of, read_name, split_name
-from synovia.model.geometry import Array, unit
+from synovia.model.anatomy.names import LIMB_WORDS, SIDES, finger_of, read_name, split_name, words_of
+from synovia.model.geometry import Array, cross, magnitude, unit
 from synovia.model.joint import Kind
 from synovia.model.limits.interval import Interval
 from synovia.model.skeleton import Skeleton
@@ -140,10 +141,9 @@ def _is_body(skeleton: Skeleton) -> bool:
     """Return whether a skeleton moves through the world, or names of joints tell parts of a body."""
     if any(joint.kind is Kind.FREE for joint in skeleton.joints):
         return True
-    parts = {word.lower() for joint in skeleton.joints for word in split_name(f"{joint.name} {joint.body or ''}")}
-    if parts & _LEGS:
+    if any(_LEGS & words_of(name) for joint in skeleton.joints for name in (joint.name, joint.body or "")):
         return True
-    words = {word for words in LIMBS.values() for word in words} - {"hand", "wrist", "palm"}
+    words = LIMB_WORDS - {"hand", "wrist", "palm"}
     read = [read_name(skeleton.joint_names[row]) for row in skeleton.role_rows.values()]
     return any(name is not None and name.word in words for name in read)
 
@@ -157,7 +157,7 @@ def _has_named_fingers(chains: Chains, palm: int) -> bool:
 def _are_alike(chains: Chains, palm: int) -> bool:
     """Return whether two chains of a palm may be fingers: about as long as each other; more chains always may."""
     fingers, _ = chains.without_linkages(chains.below(palm))
-    lengths = [float(np.linalg.norm(chain.end - chain.base)) for chain in fingers]
+    lengths = [magnitude(chain.end - chain.base) for chain in fingers]
     return len(fingers) > 2 or max(lengths) <= _LONGER * min(lengths)
 
 
@@ -226,45 +226,49 @@ def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = 
 
 def _name_of(chains: Chains, chain: Chain) -> str | None:
     """Return the finger that the names of a chain's joints and links mean, by most of them; None if they tell none."""
-    votes: list[str] = []
-    below = [chain.tip, *chain.rows]
-    for row in dict.fromkeys(below):
-        joint = chains.skeleton.joints[row]
-        for name in (joint.name, joint.body or ""):
-            words = [word.lower() for word in split_name(name)]
-            read = read_name(name)
-            finger = finger_of(read.word) if read is not None else None
-            for word in words:
-                finger = finger or next((full for full in FINGERS if full in word), None)
-                finger = finger or next((full for other, full in _OTHER_WORDS.items() if other in word), None)
-            short = _SHORT_NAME.search(name or "")
-            finger = finger or (_SHORT[short[1].lower()] if short else None)
-            if finger is not None:
-                votes.append(finger)
+    joints = [chains.skeleton.joints[row] for row in dict.fromkeys([chain.tip, *chain.rows])]
+    meant = (_finger_in(name) for joint in joints for name in (joint.name, joint.body or ""))
+    votes = [finger for finger in meant if finger is not None]
     return max(set(votes), key=votes.count) if votes else None
+
+
+@lru_cache(1024)
+def _finger_in(name: str) -> str | None:
+    """Return the finger that the name of a joint or link means; None if it tells none."""
+    read = read_name(name)
+    finger = finger_of(read.word) if read is not None else None
+    for word in map(str.lower, split_name(name)):
+        finger = finger or next((full for full in FINGERS if full in word), None)
+        finger = finger or next((full for other, full in _OTHER_WORDS.items() if other in word), None)
+    short = _SHORT_NAME.search(name)
+    return finger or (_SHORT[short[1].lower()] if short else None)
 
 
 def _thumb(chains: Sequence[Chain]) -> tuple[int, bool]:
     """Return which chain is the thumb by its shape, and whether that is clear."""
     if len(chains) < 3:
         return 0, False
-    costs = [_unlike([chain for k, chain in enumerate(chains) if k != thumb]) for thumb in range(len(chains))]
+    along, middles = np.array([chain.along for chain in chains]), np.array([chain.middle for chain in chains])
+    lengths = np.array([magnitude(chain.end - chain.base) for chain in chains])
+    others = [[k for k in range(len(chains)) if k != thumb] for thumb in range(len(chains))]
+    costs = [_unlike(along[rest], middles[rest], lengths[rest]) for rest in others]
     order = np.argsort(costs, kind="stable")
     return int(order[0]), costs[int(order[0])] <= _CLEAR * costs[int(order[1])]
 
 
-def _unlike(chains: Sequence[Chain]) -> float:
-    """Return how unlike chains are in direction and in how their bases stand in a row, without a unit."""
-    along = np.array([chain.along for chain in chains])
+def _unlike(along: Array, middles: Array, lengths: Array) -> float:
+    """Return how unlike chains are in direction and in how they stand in a row, without a unit.
+
+    Args:
+        along: Their directions, (n, 3).
+        middles: Points between their bases and tips, (n, 3).
+        lengths: Their lengths, (n,).
+    """
     mean = along.mean(axis=0)
-    turns = (
-        np.arccos(np.clip(along @ unit(mean), -1.0, 1.0)) if np.linalg.norm(mean) > 0.0 else np.full(len(along), 1.5)
-    )
-    middles = np.array([chain.middle for chain in chains])
+    turns = np.arccos(np.clip(along @ unit(mean), -1.0, 1.0)) if magnitude(mean) > 0.0 else np.full(len(along), 1.5)
     offsets = middles - middles.mean(axis=0)
-    lengths = [float(np.linalg.norm(chain.end - chain.base)) for chain in chains]
-    aside = np.linalg.svd(offsets, compute_uv=False)[1:] if len(chains) > 2 else np.zeros(1)
-    return float(np.linalg.norm(turns)) + float(np.linalg.norm(aside)) / max(float(np.mean(lengths)), 1e-12)
+    aside = np.linalg.svd(offsets, compute_uv=False)[1:] if len(along) > 2 else np.zeros(1)
+    return magnitude(turns) + float(np.linalg.norm(aside)) / max(float(lengths.mean()), 1e-12)
 
 
 def _in_order(chains: Sequence[Chain], thumb: int) -> list[Chain]:
@@ -312,24 +316,24 @@ def _hand(
     out = sum((_bends_to(chains, chain) for chain in knuckles), np.zeros(3))
     out -= along * (out @ along)
     told = side or otherwise or _named_side(skeleton, palm)
-    bends = float(np.linalg.norm(out)) > _FLAT * len(knuckles)
+    bends = magnitude(out) > _FLAT * len(knuckles)
     if not bends and told is not None:
-        out = np.cross(thumb_side, along) * (1.0 if told == "right" else -1.0)
+        out = cross(thumb_side, along) * (1.0 if told == "right" else -1.0)
     elif not bends:
         out = _normal(fingers, along, thumb_side)
         if len(fingers) > 2:
             notes.append("how the fingers bend is doubtful: their joints turn as far to both sides; side= tells it")
-    out = unit(out) if np.linalg.norm(out) > 0.0 else _any_across(along)
+    out = unit(out) if magnitude(out) > 0.0 else _any_across(along)
     if side is not None:
         along, out = _of_wrist(chains, palm, side, knuckles, (along, out))
-    across = np.cross(thumb_side, along) @ out
-    sure = bends and len(fingers) > 2 and abs(across) > _FLAT * max(float(np.linalg.norm(thumb_side)), 1e-12)
+    across = cross(thumb_side, along) @ out
+    sure = bends and len(fingers) > 2 and abs(across) > _FLAT * max(magnitude(thumb_side), 1e-12)
     curled = float(np.mean([_curl(chains, chain) for chain in knuckles])) > _CURLED
     by_shape = ("right" if across > 0.0 else "left") if sure else None
     if told is not None and by_shape is not None and told != by_shape and not curled:
         notes.append(f"by its shape, this would be a {by_shape} hand; names decide")
     frame = np.eye(4)
-    frame[:3, 0], frame[:3, 1], frame[:3, 2], frame[:3, 3] = np.cross(along, out), along, out, origin
+    frame[:3, 0], frame[:3, 1], frame[:3, 2], frame[:3, 3] = cross(along, out), along, out, origin
     at = chains.frames[palm]
     world = np.eye(4)
     world[:3, :3], world[:3, 3] = at[:3, :3], at[:3, 3]
@@ -363,8 +367,8 @@ def _of_wrist(
         found: The axes by the fingers.
     """
     wrist, bases = chains.frames[palm, :3, 3], np.array([chain.base for chain in knuckles])
-    length = float(np.mean([np.linalg.norm(chain.end - chain.base) for chain in knuckles]))
-    if len(bases) < 2 or np.linalg.norm(bases.mean(0) - wrist) < _PALM * length:
+    length = float(np.mean([magnitude(chain.end - chain.base) for chain in knuckles]))
+    if len(bases) < 2 or magnitude(bases.mean(0) - wrist) < _PALM * length:
         return found
     along, out = palm_axes(wrist, bases)
     out = out if side == "right" else -out
@@ -388,8 +392,8 @@ def _bends_to(chains: Chains, chain: Chain) -> Array:
         if abs(upper + lower) <= _LOPSIDED * (upper - lower):
             continue
         arm = chain.end - places[row]
-        if np.linalg.norm(arm) > 0.0:
-            total += np.sign(upper + lower) * np.cross(axis, unit(arm))
+        if magnitude(arm) > 0.0:
+            total += np.sign(upper + lower) * cross(axis, unit(arm))
     return total / max(len(chain.rows), 1)
 
 
@@ -399,8 +403,8 @@ def _curl(chains: Chains, chain: Chain) -> float:
     if axis is None:
         return 0.0
     points = [chains.frames[row, :3, 3] for row in chain.rows] + [chain.end]
-    ways = [way - axis * (axis @ way) for way in np.diff(points, axis=0) if np.linalg.norm(way) > 0.0]
-    turns = (math.atan2(float(axis @ np.cross(a, b)), float(a @ b)) for a, b in itertools.pairwise(ways))
+    ways = [way - axis * (axis @ way) for way in np.diff(points, axis=0) if magnitude(way) > 0.0]
+    turns = (math.atan2(float(axis @ cross(a, b)), float(a @ b)) for a, b in itertools.pairwise(ways))
     return abs(sum(turns))
 
 
@@ -442,14 +446,13 @@ def _named_side(skeleton: Skeleton, palm: int) -> str | None:
             read = read_name(name) if name else None
             if read is not None and read.side:
                 return read.side
-    words = {word.lower() for word in split_name(skeleton.name)}
-    sides = words & set(SIDES)
-    return sides.pop() if len(sides) == 1 else None
+    sides = words_of(skeleton.name) & set(SIDES)
+    return next(iter(sides)) if len(sides) == 1 else None
 
 
 def _normal(fingers: Sequence[Chain], along: Array, thumb_side: Array) -> Array:
     """Return a normal of the plane of the knuckles, on the side of the thumb's tip."""
-    out = np.cross(thumb_side, along)
+    out = cross(thumb_side, along)
     tip = fingers[0].end - fingers[0].base
     return -out if out @ tip < 0.0 else out
 
@@ -458,7 +461,7 @@ def _any_across(along: Array) -> Array:
     """Return a unit vector at right angles to another one."""
     x, y, z = np.abs(along)
     other = np.eye(3)[0 if x <= min(y, z) else 1 if y <= z else 2]
-    return unit(np.cross(along, other).astype(np.float64))
+    return unit(cross(along, other))
 
 
 def _key(chains: Chains, row: int) -> Key:

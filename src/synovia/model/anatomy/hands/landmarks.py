@@ -11,7 +11,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, as_numbers, cross
+from synovia.model.geometry import Array, Bools, as_numbers, cross, magnitudes
 
 COUNT: Final = 21
 WRIST: Final = 0
@@ -25,7 +25,8 @@ FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
         "little": (17, 18, 19, 20),
     }
 )
-KNUCKLES: Final = tuple(points[0] for finger, points in FINGER_POINTS.items() if finger != "thumb")
+_FINGERS: Final = tuple(points for finger, points in FINGER_POINTS.items() if finger != "thumb")
+KNUCKLES: Final = tuple(points[0] for points in _FINGERS)
 _FANNED: Final = (1.0, 1.0 / 3.0, -1.0 / 3.0, -1.0)  # of the knuckles: weights of the slope of a line through them
 _STRAIGHT: Final = 0.1  # fingers bend less than this, summed over four of them, radians: they tell no side
 
@@ -50,13 +51,15 @@ def palm_of(points: Any, side: str | None = None) -> Array:
     places = hand_points(points)
     if side is not None and side not in SIDES:
         raise InputError("side", value=side, expected="'left', 'right' or None")
-    along, out = _plane(places)
-    out = out if (side or side_of(places)) == "right" else -out
-    frames = np.zeros((len(places), 4, 4))
-    frames[:, :3, 0], frames[:, :3, 1], frames[:, :3, 2] = np.cross(along, out), along, out
-    frames[:, :3, 3], frames[:, 3, 3] = places[:, _knuckles(places)].mean(1), 1.0
-    frames[np.isnan(frames[:, :3]).any((1, 2)), :3] = np.nan
-    return frames
+    palm = _plane(places)
+    return _frames(*palm, side or _bent_to(places, *palm))
+
+
+def palm_and_side_of(places: Array, side: str | None = None) -> tuple[Array, str]:
+    """Return what ``palm_of`` and ``side_of`` return, of landmarks (T, 21, 3) as ``hand_points`` returns them."""
+    palm = _plane(places)
+    found = _bent_to(places, *palm)
+    return _frames(*palm, side or found), found
 
 
 def palm_frame(points: Array, side: str) -> Array:
@@ -94,15 +97,18 @@ def side_of(points: Any) -> str:
         InputError: If the shape is wrong.
     """
     places = hand_points(points)
-    along, out = _plane(places)
-    bends = np.cross(along, out)  # the axis about which the fingers of a right hand bend
-    total = 0.0
-    for finger, rows in FINGER_POINTS.items():
-        if finger != "thumb":
-            ways = np.concatenate([along[:, None], _unit(np.diff(places[:, rows], axis=1))], axis=1)
-            total += float(np.nansum(np.sum(np.cross(ways[:, :-1], ways[:, 1:]) * bends[:, None], axis=-1)))
+    return _bent_to(places, *_plane(places))
+
+
+def _bent_to(places: Array, along: Array, out: Array, origin: Array) -> str:
+    """Return the side of a hand, as ``side_of``, whose palm has axes and an origin as ``_plane`` returns them."""
+    bends = cross(along, out)  # the axis about which the fingers of a right hand bend
+    first = np.broadcast_to(along[:, None, None], (len(places), len(_FINGERS), 1, 3))
+    ways = np.concatenate([first, _unit(np.diff(places[:, _FINGERS], axis=2))], axis=2)
+    sines = cross(ways[:, :, :-1], ways[:, :, 1:])
+    total = float(np.nansum(np.einsum("tfki,ti->tfk", sines, bends)))
     if abs(total) < _STRAIGHT * max(int(np.isfinite(along[:, 0]).sum()), 1):
-        tips = places[:, FINGER_POINTS["thumb"][-1]] - places[:, _knuckles(places)].mean(1)
+        tips = places[:, FINGER_POINTS["thumb"][-1]] - origin
         total = float(np.nansum(np.sum(tips * out, axis=-1)))
     return "right" if total >= 0.0 else "left"
 
@@ -114,7 +120,11 @@ def hand_points(points: Any) -> Array:
         InputError: If the shape is wrong.
     """
     places = as_numbers(points, (-1, COUNT, 3), "points", finite=False)
-    return np.where(np.isfinite(places).all(2, keepdims=True), places, np.nan)
+    finite = np.isfinite(places)
+    seen: Bools = finite[..., 0] & finite[..., 1] & finite[..., 2]
+    if not seen.all():
+        places[~seen] = np.nan
+    return places
 
 
 def palm_axes(wrist: Array, knuckles: Array) -> tuple[Array, Array]:
@@ -133,9 +143,20 @@ def palm_axes(wrist: Array, knuckles: Array) -> tuple[Array, Array]:
     return along, _unit(cross(across, along))
 
 
-def _plane(places: Array) -> tuple[Array, Array]:
-    """Return the axes of the palm in each frame, as ``palm_axes``."""
-    return palm_axes(places[:, WRIST], places[:, _knuckles(places)])
+def _plane(places: Array) -> tuple[Array, Array, Array]:
+    """Return the axes of the palm in each frame, as ``palm_axes``, and the mean of the knuckles, (T, 3) each."""
+    knuckles = places[:, _knuckles(places)]
+    return *palm_axes(places[:, WRIST], knuckles), knuckles.mean(1)
+
+
+def _frames(along: Array, out: Array, origin: Array, side: str) -> Array:
+    """Return the frames (T, 4, 4) of the palm of a side from its axes and origin; NaN where one is not known."""
+    out = out if side == "right" else -out
+    frames = np.zeros((len(along), 4, 4))
+    frames[:, :3, 0], frames[:, :3, 1], frames[:, :3, 2] = cross(along, out), along, out
+    frames[:, :3, 3], frames[:, 3, 3] = origin, 1.0
+    frames[np.isnan(frames[:, :3]).any((1, 2)), :3] = np.nan
+    return frames
 
 
 def _knuckles(places: Array) -> list[int]:
@@ -157,5 +178,5 @@ def _unit_of(x: float, y: float, z: float) -> tuple[float, float, float]:
 
 def _unit(v: Array) -> Array:
     """Return vectors (..., 3) of length 1; NaN for those without length."""
-    length = np.linalg.norm(v, axis=-1, keepdims=True)
-    return v / np.where(length > 0.0, length, np.nan)
+    length = magnitudes(v)
+    return v / np.where(length > 0.0, length, np.nan)[..., None]
