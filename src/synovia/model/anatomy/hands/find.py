@@ -229,7 +229,7 @@ def _name_of(chains: Chains, chain: Chain) -> str | None:
     joints = [chains.skeleton.joints[row] for row in dict.fromkeys([chain.tip, *chain.rows])]
     meant = (_finger_in(name) for joint in joints for name in (joint.name, joint.body or ""))
     votes = [finger for finger in meant if finger is not None]
-    return max(set(votes), key=votes.count) if votes else None
+    return max(dict.fromkeys(votes), key=votes.count) if votes else None
 
 
 @lru_cache(1024)

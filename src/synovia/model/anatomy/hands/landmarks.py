@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -27,7 +26,6 @@ FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
 )
 _FINGERS: Final = tuple(points for finger, points in FINGER_POINTS.items() if finger != "thumb")
 KNUCKLES: Final = tuple(points[0] for points in _FINGERS)
-_FANNED: Final = (1.0, 1.0 / 3.0, -1.0 / 3.0, -1.0)  # of the knuckles: weights of the slope of a line through them
 _STRAIGHT: Final = 0.1  # fingers bend less than this, summed over four of them, radians: they tell no side
 
 
@@ -60,28 +58,6 @@ def palm_and_side_of(places: Array, side: str | None = None) -> tuple[Array, str
     palm = _plane(places)
     found = _bent_to(places, *palm)
     return _frames(*palm, side or found), found
-
-
-def palm_frame(points: Array, side: str) -> Array:
-    """Return the frame of the palm of one frame of landmarks, (4, 4), as ``palm_of``, at a fraction of its time.
-
-    Args:
-        points: The landmarks, (21, 3); wrist and knuckles are seen.
-        side: ``"left"`` or ``"right"``.
-
-    Returns:
-        The frame; NaN where wrist and knuckles are in line.
-    """
-    wx, wy, wz = points[WRIST].tolist()
-    places: list[list[float]] = [points[k].tolist() for k in KNUCKLES]
-    mean = [sum(place[i] for place in places) / len(places) for i in range(3)]
-    across = [sum(c * place[i] for c, place in zip(_FANNED, places, strict=True)) for i in range(3)]
-    along = _unit_of(mean[0] - wx, mean[1] - wy, mean[2] - wz)
-    out = _unit_of(*_cross_of(across, along))
-    if side == "left":
-        out = (-out[0], -out[1], -out[2])
-    x = _cross_of(along, out)
-    return np.array([*zip(x, along, out, mean, strict=True), (0.0, 0.0, 0.0, 1.0)])
 
 
 def side_of(points: Any) -> str:
@@ -163,17 +139,6 @@ def _knuckles(places: Array) -> list[int]:
     """Return the knuckles that are seen in some frame; all if these are fewer than two."""
     seen = [k for k in KNUCKLES if np.isfinite(places[:, k]).any()]
     return seen if len(seen) > 1 else list(KNUCKLES)
-
-
-def _cross_of(a: Sequence[float], b: Sequence[float]) -> tuple[float, float, float]:
-    """Return the cross product of two vectors."""
-    return a[1] * b[2] - a[2] * b[1], a[2] * b[0] - a[0] * b[2], a[0] * b[1] - a[1] * b[0]
-
-
-def _unit_of(x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return a vector of length 1; NaN for one without length."""
-    length = math.sqrt(x * x + y * y + z * z)
-    return (x / length, y / length, z / length) if length > 0.0 else (math.nan, math.nan, math.nan)
 
 
 def _unit(v: Array) -> Array:
