@@ -10,7 +10,7 @@ one.
 import math
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
-from synovia.kernels.goals.frames import goal_frame
+from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.layout import (
     BEFORE_Q,
     BLOCK,
@@ -66,9 +66,9 @@ NEVER = F(math.inf)
 
 
 @inline
-def is_seen(points, confidence, k):
+def is_seen(landmarks, confidence, k):
     """Return whether a point is seen."""
-    x, y, z = load(points, k, 0)
+    x, y, z = load(landmarks, k, 0)
     return abs(x) < NEVER and abs(y) < NEVER and abs(z) < NEVER and confidence[k] > F(0)
 
 
@@ -80,13 +80,13 @@ def unit_of(a):
 
 
 @device
-def palm_of_points(points, side):
+def palm_of(landmarks, side):
     """Return the frame (R, p) of the palm, as ``landmarks.palm_of``; NaN where wrist and knuckles are in line."""
-    first, second = load(points, INDEX, 0), load(points, MIDDLE, 0)
-    third, last = load(points, RING, 0), load(points, LITTLE, 0)
+    first, second = load(landmarks, INDEX, 0), load(landmarks, MIDDLE, 0)
+    third, last = load(landmarks, RING, 0), load(landmarks, LITTLE, 0)
     mean = scale(F(0.25), add(add(first, second), add(third, last)))
     across = add(sub(first, last), scale(F(1) / F(3), sub(second, third)))
-    y = unit_of(sub(mean, load(points, WRIST, 0)))
+    y = unit_of(sub(mean, load(landmarks, WRIST, 0)))
     z = cross(across, y)
     z = unit_of(z) if norm(z) > IN_LINE * norm(across) else (F(math.nan), F(math.nan), F(math.nan))
     z = scale(side, z)
@@ -95,29 +95,29 @@ def palm_of_points(points, side):
 
 
 @device
-def laid(points, hand):
+def laid(landmarks, hand):
     """Return (A, o): a point x of the tracker is at scale · A (x - o) from the origin of the hand's frame."""
     h = HAND_PLACE
     R = (
         hand[h], hand[h + 1], hand[h + 2], hand[h + 3], hand[h + 4], hand[h + 5], hand[h + 6], hand[h + 7], hand[h + 8],
     )  # fmt: skip
     if hand[HAND_ON_PALM] == F(0):
-        return R, load(points, WRIST, 0)
-    P, o = palm_of_points(points, hand[HAND_SIDE])
+        return R, load(landmarks, WRIST, 0)
+    P, o = palm_of(landmarks, hand[HAND_SIDE])
     m = hand[HAND_MIRROR]
     return matmul_t((m * R[0], R[1], R[2], m * R[3], R[4], R[5], m * R[6], R[7], R[8]), P), o
 
 
 @device
-def aim(points, confidence, hand, fingers, targets, weights):
+def aim(landmarks, confidence, hand, fingers, targets, weights):
     """Write the targets of a frame and their weights, without pinches; return whether the points have a palm.
 
     A finger that is not seen has no target, so that it holds.
     """
     for k in (WRIST, INDEX, MIDDLE, RING, LITTLE):
-        if not is_seen(points, confidence, k):
+        if not is_seen(landmarks, confidence, k):
             return False
-    A, o = laid(points, hand)
+    A, o = laid(landmarks, hand)
     if not abs(A[0] + A[1] + A[2] + o[0] + o[1] + o[2]) < NEVER:
         return False
     count = fingers.shape[0]
@@ -125,16 +125,16 @@ def aim(points, confidence, hand, fingers, targets, weights):
     thumb = int(fingers[0, FINGER_POINT])
     for k in range(count):
         end = int(fingers[k, FINGER_POINT])
-        sees = is_seen(points, confidence, end) and is_seen(points, confidence, end - 1)
+        sees = is_seen(landmarks, confidence, end) and is_seen(landmarks, confidence, end - 1)
         weight = F(1) if sees else F(0)
         fingers[k, FINGER_SEEN] = weight
         place, way = (F(0), F(0), F(0)), (F(0), F(0), F(1))
         if sees:
-            tip = load(points, end, 0)
+            tip = load(landmarks, end, 0)
             place = add(load_origin(hand), scale(hand[HAND_SCALE], apply(A, sub(tip, o))))
-            way = apply(A, sub(tip, load(points, end - 1, 0)))
+            way = apply(A, sub(tip, load(landmarks, end - 1, 0)))
         both = k > 0 and sees and fingers[0, FINGER_SEEN] > F(0)
-        apart = norm(sub(load(points, end, 0), load(points, thumb, 0))) / hand[HAND_METRE]
+        apart = norm(sub(load(landmarks, end, 0), load(landmarks, thumb, 0))) / hand[HAND_METRE]
         fingers[k, FINGER_APART] = apart if both else NEVER
         if not (grips and sees):
             set_place(targets, k, place)
@@ -154,13 +154,8 @@ def load_origin(hand):
 @inline
 def set_place(targets, g, p):
     """Write the position of a target."""
-    targets[g, 3], targets[g, 7], targets[g, 11] = p
-
-
-@inline
-def place_of(targets, g):
-    """Return the position of a target."""
-    return targets[g, 3], targets[g, 7], targets[g, 11]
+    t = targets[g]
+    t[3], t[7], t[11] = p
 
 
 @device
@@ -238,7 +233,7 @@ def judge(problem, frames, hand, fingers, targets, before, q):
     total, seen, widest = F(0), F(0), F(-1)
     for k in range(fingers.shape[0]):
         tip = goal_frame(problem, frames, k)[1]
-        off = sub(tip, place_of(targets, k))
+        off = sub(tip, target_frame(targets, k)[1])
         fingers[k, FINGER_ERROR] = math.sqrt(dot(off, off)) if fingers[k, FINGER_SEEN] > F(0) else F(0)
         fingers[k, FINGER_GAP] = max(norm(sub(tip, thumb)) - fingers[k, FINGER_NARROW], F(0))
         total += fingers[k, FINGER_ERROR]
@@ -262,19 +257,19 @@ def farthest(a, b):
 
 
 @entry
-def aim_hand(points, confidence, hand, fingers, targets, weights):
+def aim_hand(landmarks, confidence, hand, fingers, targets, weights):
     """Write what the fingers aim at in a frame, without pinches; see ``step_hand``. Return 1 if there is a palm."""
-    return 1 if aim(points, confidence, hand, fingers, targets, weights) else 0
+    return 1 if aim(landmarks, confidence, hand, fingers, targets, weights) else 0
 
 
 @entry
-def step_hand(ints, floats, points, confidence, hand, fingers, targets, weights, settings, memory, scratch, q):
+def step_hand(ints, floats, landmarks, confidence, hand, fingers, targets, weights, settings, memory, scratch, q):
     """Follow a frame.
 
     Args:
         ints: The packed problem, see ``tree.problem``.
         floats: Its numbers; ``moves`` are those of a frame.
-        points: The tracked points, (21, 3); NaN where one is not seen.
+        landmarks: The tracked points, (21, 3); NaN where one is not seen.
         confidence: (21,), above 0 where a point is seen.
         hand: How the points lie on the hand, see ``layout.HAND_WIDTH``; gets HAND_IS_FREE.
         fingers: (F, FINGER_NUMBERS), thumb first; gets what is known of them.
@@ -288,7 +283,7 @@ def step_hand(ints, floats, points, confidence, hand, fingers, targets, weights,
     Returns:
         What became of the frame, see ``layout.NO_PALM``; without a palm nothing moves.
     """
-    if not aim(points, confidence, hand, fingers, targets, weights):
+    if not aim(landmarks, confidence, hand, fingers, targets, weights):
         return NO_PALM
     problem, work = open_general(ints, floats), open_work(ints, scratch)
     p = open_pursuit(problem, memory)

@@ -7,6 +7,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.clips.pursuit import transforms
 from synovia.kernels import layout
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS
 from synovia.model.geometry import Array
@@ -84,7 +85,7 @@ class TrackedHand:
             ends = points[self._ends]
             apart = np.nan_to_num(np.linalg.norm(ends - ends[0], axis=1))
             tips = self._gripper.at(self._hand[layout.HAND_SCALE] * apart[None])[0]
-            self.table[: len(tips), [3, 7, 11]] = tips
+            transforms(self.table)[: len(tips), :3, 3] = tips
 
     def aim(self, points: Array) -> None:
         """Set the targets of a frame of points (21, 3), without pinches."""
