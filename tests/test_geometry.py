@@ -48,6 +48,16 @@ def test_masks_are_refused_where_they_hide_something():
     assert ge.as_numbers(np.array([1, 2.5, 3], object), (3,), "offset")[1] == 2.5
 
 
+@pytest.mark.parametrize("kind", [np.float64, np.float32, ">f8", ">f4", np.int64])
+def test_numbers_are_packed_whatever_the_order_of_their_axes(kind):
+    numbers = np.arange(12).reshape(4, 3).astype(kind)
+    for one in (np.asfortranarray(numbers), numbers.T.copy().T, np.repeat(numbers, 2, axis=1)[:, ::2]):
+        packed = ge.as_numbers(one, (4, 3), "numbers")
+        assert packed.flags.c_contiguous
+        assert packed.dtype == np.float64
+        np.testing.assert_array_equal(packed, numbers)
+
+
 def test_numbers_are_copied_and_converted():
     given_array = np.array([1, 2, 3], np.int32)
     out = ge.as_numbers(given_array, (-1,), "q")

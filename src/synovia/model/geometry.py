@@ -65,7 +65,7 @@ def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
     if not plain and _masked(parts, kinds):
         raise InputError(what, expected="numbers without masked entries", hint="array.filled(number) replaces them")
     try:
-        return np.array(one if plain else _as_own_type(one, kinds), dtype=np.float64)
+        return np.array(one if plain else _as_own_type(one, kinds), dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         expected = f"numbers of shape {_shape(shape)}" if shape else "a number"
         raise InputError(what, value=one, expected=expected) from error
