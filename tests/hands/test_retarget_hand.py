@@ -490,3 +490,20 @@ def test_what_was_not_recorded_is_told(body: sy.Skeleton) -> None:
         sy.retarget_hand(points, body, fps=30, side="right")
     with pytest.raises(sy.InputError, match="clearance"):
         sy.retarget_hand(pinching(body), sy.with_shapes(body), fps=30, side="right", clearance=-1)
+
+
+@pytest.mark.parametrize("side", ["left", "right"])
+def test_frames_of_the_other_side_are_told(side: str) -> None:
+    body = sy.bundled("humanoid_hands")
+    points = sy.hand_landmarks(curling(body, side), side)[10:30].copy()
+    whole = sy.retarget_hand(points, body, fps=30, side=side)
+    assert whole.others == ()
+    assert "side" not in {one.cause for one in whole.findings}
+    points[6:9] *= (-1.0, 1.0, 1.0)
+    points[15] *= (1.0, 1.0, -1.0)
+    told = sy.retarget_hand(points, body, fps=30, side=side)
+    assert told.others == (6, 7, 8, 15)
+    assert told.source_side == side
+    found = next(one for one in told.findings if one.cause == "side")
+    assert (found.frames, found.level) == ((6, 7, 8, 15), "look")
+    assert told.verdict != "good"

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from synovia.ik.solution import length_text
 from synovia.model.anatomy.feet import frames_text
 from synovia.model.anatomy.hands.hand import Hand
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array
 from synovia.model.limits.interval import Interval
 from synovia.model.motion import Motion
@@ -44,6 +45,7 @@ class HandFigures:
         apart: Those of the recording, (T, F), metres.
         pinches: Finger, first frame, frame after the last, largest distance of the tips, and whether a pose is known
             that closes it, of each pinch; None if no other pose was tried.
+        others: The side of the recorded hand, and the frames whose points are those of the other side.
         near: Pairs of links that are too near: the pair, by how much (below 0), and the frames; the nearest first.
     """
 
@@ -56,13 +58,16 @@ class HandFigures:
     gaps: Array
     apart: Array
     pinches: Sequence[tuple[str, int, int, float, bool | None]]
+    others: tuple[str, tuple[int, ...]]
     near: Sequence[tuple[tuple[str | int, str | int], float, tuple[int, ...]]] = ()
 
 
 def findings_of(figures: HandFigures) -> tuple[Finding, ...]:
     """Return the findings about a hand, the worst first."""
-    found = [*_tips(figures), *_pinches(figures), *_false_pinches(figures), *_unseen(figures), *_limits(figures),
-             *_followers(figures), *_velocities(figures), *_overlaps(figures)]  # fmt: skip
+    found = [
+        *_tips(figures), *_pinches(figures), *_false_pinches(figures), *_sides(figures), *_unseen(figures),
+        *_limits(figures), *_followers(figures), *_velocities(figures), *_overlaps(figures),
+    ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
 
 
@@ -135,6 +140,18 @@ def _false_pinches(figures: HandFigures) -> list[Finding]:
             text = "its tip touches the thumb while the recorded one is away"
             out.append(Finding(name, "false pinch", "look", tuple(wrong.tolist()), text))
     return out
+
+
+def _sides(figures: HandFigures) -> list[Finding]:
+    """Return a finding about frames whose points are those of a hand of the other side."""
+    side, frames = figures.others
+    if not frames:
+        return []
+    other = SIDES[0] if side != SIDES[0] else SIDES[1]
+    text = (
+        f"the fingers bend as those of a {other} hand, so the points may be mirrored: the hand follows them as they are"
+    )
+    return [Finding("body", "side", "look", frames, text)]
 
 
 def _unseen(figures: HandFigures) -> list[Finding]:

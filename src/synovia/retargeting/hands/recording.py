@@ -12,7 +12,7 @@ from synovia.clips.hands.palms import palms_of
 from synovia.clips.points import confidence_of
 from synovia.errors import InputError
 from synovia.model.anatomy.feet import frames_text
-from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, hand_points, palm_and_side_of
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES, WRIST, hand_points, palms_and_side_of
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, dimensions, magnitudes
 
@@ -35,6 +35,7 @@ class Recording:
         palms: Frames of the palm, (T, 4, 4), with the axes of ``Hand.frame``.
         metre: Length of a metre in the unit of the points.
         notes: What was filled or guessed.
+        others: Frames in which the fingers clearly bend as those of a hand of the other side.
     """
 
     places: Array
@@ -43,6 +44,7 @@ class Recording:
     palms: Array
     metre: float
     notes: tuple[str, ...]
+    others: tuple[int, ...] = ()
 
     def __len__(self) -> int:
         """Return the number of frames."""
@@ -90,7 +92,7 @@ def read_recording(points: Any, confidence: Any, side: str | None, fps: float) -
         )
     places, trust = _filled(places, seen, trust, _SHORT * fps, notes)
     shown = places if known.all() else np.where(known[None, :, None], places, np.nan)
-    palms, found = palm_and_side_of(shown, side)
+    palms, found, others = palms_and_side_of(shown, side)
     if side is not None and side != found and len(places) > 1:
         notes.append(f"by its shape, the recorded hand would be a {found} one")
     if np.isnan(palms).any():
@@ -99,7 +101,7 @@ def read_recording(points: Any, confidence: Any, side: str | None, fps: float) -
     middle = _MIDDLE if known[_MIDDLE] else next(k for k in KNUCKLES if known[k])
     length = float(np.median(magnitudes(places[:, middle] - places[:, WRIST])))
     metre = 1.0 if _METRES[0] <= length <= _METRES[1] else length / _PALM
-    return Recording(places, trust, side or found, palms, metre, tuple(notes))
+    return Recording(places, trust, side or found, palms, metre, tuple(notes), others)
 
 
 def _confidence(confidence: Any, count: int) -> Array:

@@ -82,6 +82,7 @@ class RetargetedHand:
         notes: What was filled, guessed or left out.
         landmarks: The recorded points in the world as they lie on the hand, scaled, (T, 21, 3).
         clearance: Distance that the surfaces of fingers keep, length units; None where nothing was kept apart.
+        others: Frames in which the recorded fingers clearly bend as those of a hand of the other side.
 
     Example:
         >>> import numpy as np
@@ -108,6 +109,7 @@ class RetargetedHand:
     trust: Array
     landmarks: Array
     clearance: float | None = None
+    others: tuple[int, ...] = ()
 
     def beside(self) -> Motion:
         """Return the motion with the 21 recorded points beside the hand, for films and pages.
@@ -146,13 +148,14 @@ class RetargetedHand:
     def findings(self) -> tuple[Finding, ...]:
         """What is wrong or notable, the worst first.
 
-        Their causes are ``"tips"``, ``"pinch"``, ``"false pinch"``, ``"gap"``, ``"limits"``, ``"velocity"`` and, with
-        a clearance, ``"overlap"``.
+        Their causes are ``"tips"``, ``"pinch"``, ``"false pinch"``, ``"side"``, ``"gap"``, ``"limits"``, ``"velocity"``
+        and, with a clearance, ``"overlap"``.
         """
         near = self.too_near if self.clearance is not None else ()
         figures = HandFigures(
             self.motion, self.hand, self.fingers, self.errors, self.trust, self.reach, self._gaps, self.apart,
             [(one.finger, one.first, one.end, one.distance, one.closable) for one in self.pinches],
+            (self.source_side, self.others),
             [(one.pair, one.distance - (self.clearance or 0.0), one.frames) for one in near],
         )  # fmt: skip
         return findings_of(figures)
@@ -304,6 +307,7 @@ def retarget_hand(
         motion, hand, tuple(finger.name for finger in aims.fingers), aims.scale, recording.side, aims.mirrored,
         aims.tips, tips, tuple(sorted(pinches, key=lambda one: one.first)), aims.reach,
         (*recording.notes, *hand.notes, *aims.notes), aims.apart, aims.trust, aims.landmarks, distance,
+        recording.others,
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 
@@ -26,6 +26,7 @@ FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
 )
 _FINGERS: Final = tuple(points for finger, points in FINGER_POINTS.items() if finger != "thumb")
 KNUCKLES: Final = tuple(points[0] for points in _FINGERS)
+_CLEARLY: Final = 1.0  # sum of the sines of a frame that tells a side for sure: fingers can bend back a little
 _STRAIGHT: Final = 0.1  # fingers bend less than this, summed over four of them, radians: they tell no side
 
 
@@ -50,14 +51,31 @@ def palm_of(points: Any, side: str | None = None) -> Array:
     if side is not None and side not in SIDES:
         raise InputError("side", value=side, expected="'left', 'right' or None")
     palm = _plane(places)
-    return _frames(*palm, side or _bent_to(places, *palm))
+    return _frames(*palm, side or _bent_to(places, _bends(places, *palm[:2]), *palm))
 
 
-def palm_and_side_of(places: Array, side: str | None = None) -> tuple[Array, str]:
-    """Return what ``palm_of`` and ``side_of`` return, of landmarks (T, 21, 3) as ``hand_points`` returns them."""
+class Palms(NamedTuple):
+    """The palm of landmarks in each frame.
+
+    Attributes:
+        frames: What ``palm_of`` returns.
+        side: What ``side_of`` returns.
+        others: Frames in which the fingers clearly bend as those of a hand of the other side than that of the frames.
+    """
+
+    frames: Array
+    side: str
+    others: tuple[int, ...]
+
+
+def palms_and_side_of(places: Array, side: str | None = None) -> Palms:
+    """Return the palms of landmarks (T, 21, 3) as ``hand_points`` returns them, for a side as in ``palm_of``."""
     palm = _plane(places)
-    found = _bent_to(places, *palm)
-    return _frames(*palm, side or found), found
+    bends = _bends(places, *palm[:2])
+    found = _bent_to(places, bends, *palm)
+    chosen = side or found
+    others = np.flatnonzero((-bends if chosen == "right" else bends) > _CLEARLY)
+    return Palms(_frames(*palm, chosen), found, tuple(others.tolist()))
 
 
 def side_of(points: Any) -> str:
@@ -73,16 +91,25 @@ def side_of(points: Any) -> str:
         InputError: If the shape is wrong.
     """
     places = hand_points(points)
-    return _bent_to(places, *_plane(places))
+    palm = _plane(places)
+    return _bent_to(places, _bends(places, *palm[:2]), *palm)
 
 
-def _bent_to(places: Array, along: Array, out: Array, origin: Array) -> str:
-    """Return the side of a hand, as ``side_of``, whose palm has axes and an origin as ``_plane`` returns them."""
+def _bends(places: Array, along: Array, out: Array) -> Array:
+    """Return the sum of the sines by which the four fingers bend to the palm of a right hand, (T,).
+
+    Segments that are not seen count as straight; ``along`` and ``out`` are the axes of the palm, see ``_plane``.
+    """
     bends = cross(along, out)  # the axis about which the fingers of a right hand bend
     first = np.broadcast_to(along[:, None, None], (len(places), len(_FINGERS), 1, 3))
     ways = np.concatenate([first, _unit(np.diff(places[:, _FINGERS], axis=2))], axis=2)
     sines = cross(ways[:, :, :-1], ways[:, :, 1:])
-    total = float(np.nansum(np.einsum("tfki,ti->tfk", sines, bends)))
+    return np.nansum(np.einsum("tfki,ti->tfk", sines, bends), axis=(1, 2))
+
+
+def _bent_to(places: Array, bends: Array, along: Array, out: Array, origin: Array) -> str:
+    """Return the side of a hand, as ``side_of``, whose fingers bend by sums (T,); the rest is as of ``_plane``."""
+    total = float(bends.sum())
     if abs(total) < _STRAIGHT * max(int(np.isfinite(along[:, 0]).sum()), 1):
         tips = places[:, FINGER_POINTS["thumb"][-1]] - origin
         total = float(np.nansum(np.sum(tips * out, axis=-1)))
