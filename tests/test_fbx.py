@@ -17,6 +17,7 @@ from rigs import roles_of, skeleton_of
 from synovia.errors import FileError, FormatError, MissingExtraError
 from synovia.io.fbx import read, unpack
 from synovia.io.load import load_clips, load_motions
+from synovia.io.nodes.tree import relative_binds
 from synovia.model import Kind
 from synovia.surface import surface_of
 
@@ -170,6 +171,15 @@ def test_a_skin_moves_with_its_bones(tmp_path):
         off = np.linalg.norm(own[:, None] - want[None], axis=-1)
         assert np.sort(off.argmin(axis=1)).tolist() == [0, 1, 2]
         assert off.min(axis=1).max() < 1e-6
+
+
+@pytest.mark.parametrize("worst", [np.inf, -np.inf, np.nan, 1e300])
+def test_bind_matrices_that_are_not_finite_count_as_unknown(worst):
+    matrices = {row: np.eye(3) for row in range(3)}
+    matrices[1] = np.full((3, 3), worst)
+    bind = relative_binds([matrices], [-1, 0, 0])
+    assert np.isnan(bind[:2]).all()
+    np.testing.assert_allclose(bind[2], np.eye(3))
 
 
 @pytest.mark.parametrize("name", ["mixamo", "unreal"])

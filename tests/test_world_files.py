@@ -284,6 +284,19 @@ def test_glb_whose_mesh_is_broken_keeps_the_others(tmp_path):
     assert any("compressed" in note and "'packed'" in note for note in world.notes)
 
 
+def test_glb_whose_mesh_is_in_no_finite_place_is_told(tmp_path):
+    """Scales may be finite each, and their product not."""
+    nodes = [
+        {"name": "good", "mesh": 0},
+        {"name": "vast", "children": [2], "scale": [1e200, 1e200, 1e200]},
+        {"name": "far", "mesh": 0, "scale": [1e200, 1e200, 1e200], "below": True},
+    ]
+    gltf(nodes, tmp_path / "room.glb")
+    world = quiet(tmp_path / "room.glb")
+    assert world.names == ("good",)
+    assert any("'far'" in note for note in world.notes)
+
+
 NEW = """kitchen
 * table top
 0.5 0 0.4

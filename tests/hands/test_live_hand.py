@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -180,3 +182,82 @@ def test_a_reset_takes_poses_alone(body: sy.Skeleton) -> None:
     live = sy.LiveHand(body, rate=RATE, side="right")
     with pytest.raises(sy.InputError, match=r"sy\.Pose\(skeleton, q\)"):
         live.reset(np.zeros(body.nq))
+
+
+def bent(body: sy.Skeleton, by: float) -> NDArray[np.float64]:
+    """Return the points of a right hand whose fingers are bent, an adult's size."""
+    hand, pose = sy.hand_of(body, "right"), body.rest_pose()
+    values = {key: by for finger in hand.fingers[1:] for key in finger.flexion}
+    points = sy.hand_landmarks(pose.with_values(values), "right")
+    return points * 0.09 / np.linalg.norm(points[9] - points[0])
+
+
+def test_a_finger_that_is_not_seen_stays_bent(body: sy.Skeleton) -> None:
+    """The pull to the rest pose does not open it, live or in a clip."""
+    seen = bent(body, 0.8)
+    hidden = seen.copy()
+    hidden[5 + 1 : 9] = np.nan
+    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right")
+    before = [live.step(seen) for _ in range(30)][-1]
+    after = [live.step(hidden) for _ in range(150)][-1]
+    assert after.unseen == ("index",)
+    parts = [body.q_slice(body.value_index(key)) for key in sy.hand_of(body, "right").fingers[1].joints]
+    for part in parts:
+        assert abs(after.q[part] - before.q[part]).max() < 0.12
+    clip = np.array([seen] * 30 + [hidden] * 150)
+    answer = sy.retarget_hand(clip, body, fps=RATE, side="right", source_side="right")
+    for part in parts:
+        assert np.abs(np.diff(answer.motion.q[[29, -1], part], axis=0)).max() < 0.12
+    assert "gap" in {one.cause for one in answer.findings}
+
+
+def test_the_palm_is_where_the_pose_is_that_it_begins_from(body: sy.Skeleton) -> None:
+    """A body that stands elsewhere, with a bent arm, follows as it does at rest."""
+    points = closing(body)
+    fingers = [key for finger in sy.hand_of(body, "right").fingers for key in finger.joints]
+    parts = np.concatenate([np.arange(body.nq)[body.q_slice(body.value_index(key))] for key in fingers])
+    moved = body.random_pose(5)
+    q = np.array(moved.q)
+    q[parts] = body.rest_q[parts]
+    begun = sy.Pose(body, q)
+    two = [sy.LiveHand(body, rate=RATE, side="right", source_side="right") for _ in range(2)]
+    two[0].reset(body.rest_pose())
+    two[1].reset(begun)
+    for frame in points:
+        here, there = (live.step(frame) for live in two)
+        np.testing.assert_allclose(there.q[parts], here.q[parts], atol=1e-4)
+        assert there.status is here.status
+        assert there.pinching == here.pinching
+
+
+def test_a_pose_far_beyond_its_limits_is_no_beginning(body: sy.Skeleton) -> None:
+    hand = sy.hand_of(body, "right")
+    row = body.value_index(hand.fingers[1].flexion[1])
+    limit, at = body.joints[row].limit, body.q_slice(row).start
+    assert isinstance(limit, sy.Interval)
+    live = sy.LiveHand(body, rate=RATE, side="right")
+    q = np.array(body.rest_q)
+    q[at] = limit.upper + 0.3
+    with pytest.raises(sy.InputError, match=str(body.joint_names[row])):
+        live.reset(sy.Pose(body, q))
+    q[at] = limit.upper + 0.01
+    live.reset(sy.Pose(body, q))
+    assert live.step(None).q[at] == limit.upper
+
+
+def test_a_pose_is_copied_whole(body: sy.Skeleton) -> None:
+    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right")
+    pose = [live.step(frame) for frame in closing(body)[:25]][-1]
+    for one in (pickle.loads(pickle.dumps(pose)), copy.deepcopy(pose)):
+        assert isinstance(one, sy.HandPose)
+        np.testing.assert_array_equal(one.q, pose.q)
+        np.testing.assert_array_equal(one.errors, pose.errors)
+        assert (one.status, one.pinching, one.unseen) == (pose.status, pose.pinching, pose.unseen)
+
+
+def test_confidence_may_say_only_whether_points_are_seen(body: sy.Skeleton) -> None:
+    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right")
+    seen, points = np.ones(21, bool), open_points(body)
+    live.step(points, seen)
+    seen[8] = False
+    assert live.step(points, seen).unseen == ("index",)

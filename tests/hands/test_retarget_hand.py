@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 import synovia as sy
 from synovia.clips.handfile import holds_hand, read_hand
 from synovia.draw.scene import bones_of
+from synovia.model.anatomy.hands.landmarks import palm_of
 
 Array = NDArray[np.float64]
 TIPS = {"thumb": 4, "index": 8, "middle": 12, "ring": 16, "little": 20}
@@ -507,3 +508,51 @@ def test_frames_of_the_other_side_are_told(side: str) -> None:
     found = next(one for one in told.findings if one.cause == "side")
     assert (found.frames, found.level) == ((6, 7, 8, 15), "look")
     assert told.verdict != "good"
+
+
+@pytest.mark.parametrize("points_lost", [range(1, 5), range(6, 9)])
+def test_a_gripper_holds_without_thumb_or_finger(body: sy.Skeleton, points_lost: range) -> None:
+    """What is not seen has no distance, so that it must not close."""
+    points = np.repeat(pinching(body)[:1], 60, axis=0)
+    live = sy.LiveHand(gripper(), rate=30)
+    before = [live.step(frame) for frame in points][-1]
+    lost, confidence = points[0].copy(), np.ones(21)
+    lost[list(points_lost)] = np.nan
+    placed = points[0].copy()
+    placed[4] = placed[8]
+    confidence[list(points_lost)] = 0.0
+    for frame, trust in ((lost, None), (placed, confidence)):
+        after = [live.step(frame, trust) for _ in range(60)][-1]
+        assert after.unseen
+        np.testing.assert_allclose(after.q, before.q, atol=2e-3)
+
+
+@pytest.mark.parametrize("velocity", [None, "file", {}, 0.05])
+def test_velocities_of_slides_are_lengths_per_second(body: sy.Skeleton, velocity: object) -> None:
+    """Without one, a slide has no limit; with one it is that."""
+    points = pinching(body)
+    answer = sy.retarget_hand(points, gripper(), fps=30, velocity=velocity)
+    speed = np.abs(np.diff(answer.motion.q, axis=0)).max() * 30.0
+    live = sy.LiveHand(gripper(), rate=30, velocity=velocity)
+    q = np.array([live.step(frame).q for frame in points])
+    follows = np.abs(np.diff(q, axis=0)).max() * 30.0
+    if velocity == 0.05:
+        np.testing.assert_allclose([speed, follows], 0.05, rtol=1e-6)
+    else:
+        assert min(speed, follows) > 0.06
+
+
+def test_fingers_that_are_bent_back_are_no_hand_of_the_other_side(body: sy.Skeleton) -> None:
+    points = sy.hand_landmarks(body.rest_pose(), "right")
+    points = np.repeat(points[None] * 0.09 / np.linalg.norm(points[9] - points[0]), 20, axis=0)
+    frame = palm_of(points[:1], "right")[0]
+    for first in (5, 9, 13, 17):
+        angle, axis = np.radians(-25.0), frame[:3, 0]
+        knuckle = points[:, first : first + 1]
+        ways = points[:, first + 1 : first + 4] - knuckle
+        along = (ways @ axis)[..., None] * axis
+        points[:, first + 1 : first + 4] = (
+            knuckle + np.cos(angle) * (ways - along) + np.sin(angle) * np.cross(axis, ways) + along
+        )
+    answer = sy.retarget_hand(points, body, fps=30, side="right", source_side="right")
+    assert answer.others == ()

@@ -9,7 +9,8 @@ import pytest
 from numpy.typing import NDArray
 
 import synovia as sy
-from synovia.kernels.layout import FREE_Q, HAND_Q, NO_PALM
+from synovia.clips import pursuit
+from synovia.kernels.layout import FREE_Q, HAND_Q, NO_PALM, WATCH
 from synovia.retargeting.hands.aims import aims_of
 from synovia.retargeting.hands.follower import HandFollower
 from synovia.retargeting.hands.recording import read_recording
@@ -92,7 +93,7 @@ def test_without_a_palm_nothing_moves(body: sy.Skeleton, point: int, value: floa
     np.testing.assert_array_equal(tracked.q, before)
 
 
-def test_a_finger_that_is_not_seen_has_no_target(body: sy.Skeleton) -> None:
+def test_a_finger_that_is_not_seen_is_drawn_to_its_last_target(body: sy.Skeleton) -> None:
     points = moved(sy.hand_landmarks(body.rest_pose(), "right"), 6)
     tracked = tracked_of(body, points, "right")
     points[1, 7] = math.nan  # the other end of the last segment of the index finger
@@ -101,5 +102,27 @@ def test_a_finger_that_is_not_seen_has_no_target(body: sy.Skeleton) -> None:
         assert np.isfinite(tracked.q).all()
         assert tracked.seen.all() == np.isfinite(one).all()
     tracked.step(points[1], np.ones(21))
-    assert tracked.weights[[1, 6]].tolist() == [0.0, 0.0]
+    before = tracked.table.copy()
+    tracked.step(points[1], np.ones(21))
+    np.testing.assert_array_equal(tracked.table[[1, 6]], before[[1, 6]])
+    assert tracked.weights[[1, 6]].max() < tracked.weights[0]
     assert tracked.errors[1] == 0.0
+
+
+def test_what_is_left_in_memory_does_not_count(body: sy.Skeleton, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Goals that are off write no residuals, and memory may hold anything where these would be."""
+    points = moved(sy.hand_landmarks(body.rest_pose(), "right"), 8)
+    expected = tracked_of(body, points, "right")
+    clean = pursuit.new_scratch
+
+    def dirty(size: int) -> Array:
+        memory = clean(size)
+        memory[WATCH:] = math.nan
+        return memory
+
+    monkeypatch.setattr(pursuit, "new_scratch", dirty)
+    tracked = tracked_of(body, points, "right")
+    for one in points:
+        for hand in (expected, tracked):
+            hand.step(one, np.ones(21))
+        np.testing.assert_array_equal(tracked.q, expected.q)

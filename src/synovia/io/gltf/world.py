@@ -90,6 +90,8 @@ class _Reader:
             self.corners[key] = self.read(mesh)
         matrix = self.matrix(number)
         points = self.corners[key]
+        if not np.isfinite(matrix).all():
+            raise node.error("has a place in the world that is not finite")
         self.document.spend(points.size, node)
         u, _, vt = np.linalg.svd(matrix[:3, :3])
         turn = u @ vt if np.linalg.det(u @ vt) > 0.0 else np.eye(3)

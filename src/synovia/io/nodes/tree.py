@@ -81,6 +81,8 @@ def relative_binds(inverses: Iterable[Mapping[int, Array]], parents: Sequence[in
     for matrices in inverses:
         turns: dict[int, Array] = {}
         for row, matrix in matrices.items():
+            if not np.isfinite(matrix).all():
+                continue
             u, sizes, vt = np.linalg.svd(matrix)
             if sizes[2] > _SINGULAR * sizes[0] and np.linalg.det(u @ vt) > 0.0:
                 turns[row] = (u @ vt).T

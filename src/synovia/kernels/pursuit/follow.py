@@ -80,7 +80,10 @@ def weigh_errors(problem, work, weights):
         w = root_weight(top, weights[g])
         first = problem.goals[g, FIRST_RESIDUAL]
         for i in range(first, first + problem.goals[g, RESIDUALS]):
-            if top and w > F(0):
+            if w == F(0):  # its residuals were not written
+                work.e[i] = F(0)
+                continue
+            if top:
                 hard += work.e[i] * work.e[i]
             work.e[i] *= w
             if not top:

@@ -44,6 +44,7 @@ from synovia.kernels.layout import (
     HAND_SCALE,
     HAND_SIDE,
     HAND_TOUCH,
+    HAND_UNSEEN,
     HELD_BACK,
     NO_PALM,
     OFF_TARGET,
@@ -112,7 +113,7 @@ def laid(landmarks, hand):
 def aim(landmarks, confidence, hand, fingers, targets, weights):
     """Write the targets of a frame and their weights, without pinches; return whether the points have a palm.
 
-    A finger that is not seen has no target, so that it holds.
+    A finger that is not seen is drawn to its last target, so that it holds.
     """
     for k in (WRIST, INDEX, MIDDLE, RING, LITTLE):
         if not is_seen(landmarks, confidence, k):
@@ -126,19 +127,16 @@ def aim(landmarks, confidence, hand, fingers, targets, weights):
     for k in range(count):
         end = int(fingers[k, FINGER_POINT])
         sees = is_seen(landmarks, confidence, end) and is_seen(landmarks, confidence, end - 1)
-        weight = F(1) if sees else F(0)
-        fingers[k, FINGER_SEEN] = weight
-        place, way = (F(0), F(0), F(0)), (F(0), F(0), F(1))
+        fingers[k, FINGER_SEEN] = F(1) if sees else F(0)
         if sees:
             tip = load(landmarks, end, 0)
-            place = add(load_origin(hand), scale(hand[HAND_SCALE], apply(A, sub(tip, o))))
-            way = apply(A, sub(tip, load(landmarks, end - 1, 0)))
+            if not grips:
+                set_place(targets, k, add(load_origin(hand), scale(hand[HAND_SCALE], apply(A, sub(tip, o)))))
+            set_place(targets, count + k, apply(A, sub(tip, load(landmarks, end - 1, 0))))
         both = k > 0 and sees and fingers[0, FINGER_SEEN] > F(0)
         apart = norm(sub(load(landmarks, end, 0), load(landmarks, thumb, 0))) / hand[HAND_METRE]
         fingers[k, FINGER_APART] = apart if both else NEVER
-        if not (grips and sees):
-            set_place(targets, k, place)
-        set_place(targets, count + k, way)
+        weight = F(1) if sees else hand[HAND_UNSEEN]
         weights[k], weights[count + k] = weight, F(0) if grips else weight
         if k > 0:
             weights[2 * count + k - 1] = F(0)

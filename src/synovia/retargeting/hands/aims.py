@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -36,6 +36,7 @@ class Aims:
         trust: How far each finger counts, (T, F), from 0 to 1.
         apart: Distances of the recorded tips from that of the thumb, (T, F), metres.
         place: The frame (4, 4) in the world that the points lie in.
+        carrier: Row of the joint that carries this frame.
         scale: Length of the hand for a unit of the points.
         reach: Mean distance of the tips of the straight fingers from the origin, length units of the skeleton.
         wrist: Rows of the joints of the wrist, which move too; none if the palm stays.
@@ -51,6 +52,7 @@ class Aims:
     trust: Array
     apart: Array
     place: Array
+    carrier: int
     scale: float
     reach: float
     wrist: tuple[int, ...]
@@ -63,6 +65,15 @@ class Aims:
     def narrow(self) -> Array:
         """Distances of the tips from that of the thumb at which a pinch is closed, (F,): of a gripper, its least."""
         return np.zeros(len(self.fingers)) if self.gripper is None else self.gripper.widths[0]
+
+    def moved(self, transform: Array) -> Aims:
+        """Return the aims of a hand whose carrier a transform (4, 4) of the world has moved."""
+        R, p = transform[:3, :3], transform[:3, 3]
+        return replace(
+            self, tips=self.tips @ R.T + p, directions=self.directions @ R.T, place=transform @ self.place,
+            landmarks=self.landmarks @ R.T + p,
+            gripper=None if self.gripper is None else self.gripper.moved(transform),
+        )  # fmt: skip
 
 
 def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, origin: Any, scale: Any) -> Aims:
@@ -102,7 +113,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     if left := [name for name in known if name not in [one.name for one in fingers]]:
         notes.append(f"recorded, but the hand has no such finger: {listed(left)}")
     if frame == "palm":
-        local, wrist = recording.local(), ()
+        local, wrist, carrier = recording.local(), (), skeleton.value_index(hand.palm)
         if mirrored:
             local = local * (-1.0, 1.0, 1.0)
         axes, itself = _as_itself(skeleton, hand, local, np.atleast_1d(recording.trust.any(0)))
@@ -114,7 +125,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
                 "frame", value="given", expected=f"points of a {hand.side} hand",
                 hint=f"this recording is of a {recording.side} one: frame='palm' mirrors it, source_side= corrects it",
             )  # fmt: skip
-        place, turn, wrist = _base(skeleton, hand, origin, world)
+        place, turn, wrist, carrier = _base(skeleton, hand, origin, world)
         local = recording.places - recording.places[:, [WRIST]]
     reach, human = _lengths(skeleton, fingers, world, place, local)
     gripper = gripper_of(skeleton, hand, fingers)
@@ -137,7 +148,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     landmarks = place + float(scale) * (local @ turn.T)
     tips = landmarks[:, ends] if gripper is None else gripper.at(float(scale) * recording.metre * apart)
     return Aims(
-        fingers, tips, ways, recording.trust[:, ends], apart, laid,
+        fingers, tips, ways, recording.trust[:, ends], apart, laid, carrier,
         float(scale), reach, wrist, mirrored, landmarks, gripper, tuple(notes),
     )  # fmt: skip
 
@@ -178,8 +189,8 @@ def _world(skeleton: Skeleton) -> Array:
     return out
 
 
-def _base(skeleton: Skeleton, hand: Hand, origin: Any, world: Array) -> tuple[Array, Array, tuple[int, ...]]:
-    """Return the place of the origin, the axes of the base of the hand, in the world, and the joints between both.
+def _base(skeleton: Skeleton, hand: Hand, origin: Any, world: Array) -> tuple[Array, Array, tuple[int, ...], int]:
+    """Return the place of the origin and the axes of the base in the world, the joints of the wrist, and the base.
 
     The base carries the wrist, which has at most two hinges: it is a link of an arm, or the first one of the skeleton.
     """
@@ -190,7 +201,8 @@ def _base(skeleton: Skeleton, hand: Hand, origin: Any, world: Array) -> tuple[Ar
     moving = [above for above in line if skeleton.joints[above].kind is not Kind.FIXED]
     hinges = all(skeleton.joints[above].kind is Kind.HINGE for above in moving)
     wrist = tuple(moving) if hinges and len(moving) <= _WRIST_JOINTS else ()
-    return at[:3, 3], world[line[-1] if wrist or not moving else palm, :3, :3], wrist
+    base = line[-1] if wrist or not moving else palm
+    return at[:3, 3], world[base, :3, :3], wrist, base
 
 
 def _lengths(

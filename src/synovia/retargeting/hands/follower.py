@@ -20,6 +20,7 @@ from synovia.model.pose import world_frames
 from synovia.retargeting.hands.ties import ties_of
 
 VELOCITY: Final = 15.0  # radians per second: fast for a finger of a person
+UNSEEN: Final = 0.5  # weight of a finger that is not seen, which is drawn to where it was, as of points in short gaps
 _ALONG: Final = 0.002  # weight of the direction of a last segment, relative to the place of a tip
 _REST: Final = 3e-4  # pull to the rest pose
 STEPS, _PINCH_STEPS, _TIE_STEPS = 4, 12, 60  # most steps of a frame, of one that pinches, and with loops
@@ -99,8 +100,8 @@ class HandFollower:
         self.goals, self.moves = goals, _moves(skeleton, self.rows, velocity, fps)
         self.pursuit = Pursuit(self.skeleton, goals, self.rows, self.moves)
         self.ik = self.pursuit.ik
-        moved = cast("Array", self.ik.moves)  # of each variable, radians or length units
         variables, mine = self.skeleton.tables.variables, np.isin(self.skeleton.tables.owner, self.rows)
+        moved = np.full(len(variables), math.inf) if self.ik.moves is None else self.ik.moves  # radians or length units
         numbers = (variables[:, BLOCK] == SCALAR) & mine
         self._numbers, self._largest = variables[numbers, BLOCK_Q], moved[numbers]
         self._balls = [
@@ -205,7 +206,8 @@ class HandFollower:
     def share(self, before: Array, after: Array) -> float:
         """Return which share of the way between two poses (nq,) the hand may go in a frame, at most 1."""
         way = np.abs(after - before)[self._numbers]
-        share = float((self._largest / np.maximum(way, self._largest)).min(initial=1.0))
+        far = way > self._largest
+        share = float((self._largest[far] / way[far]).min(initial=1.0))
         for part, largest in self._balls:
             turn = 2.0 * math.acos(min(abs(float(before[part] @ after[part])), 1.0))
             share = min(share, largest / max(turn, largest))
@@ -218,15 +220,14 @@ class HandFollower:
         return np.einsum("tkij,kj->tki", R, self.offsets) + frames[:, self.tips, 9:], R[:, 0]
 
 
-def _moves(skeleton: Skeleton, rows: Sequence[int], velocity: Any, fps: float) -> float | dict[str | int, float]:
-    """Return the largest move in a frame: of all joints, or of each of the joints that move.
+def _moves(skeleton: Skeleton, rows: Sequence[int], velocity: Any, fps: float) -> dict[str | int, float]:
+    """Return the largest moves in a frame of the joints that have one, radians or length units.
 
     Raises:
         InputError: If the velocity cannot be used.
         UnknownNameError: If a joint does not exist.
     """
-    if velocity is None:
-        return VELOCITY / fps
+    given = dict[Any, Any]()
     if isinstance(velocity, str):
         share = _share(velocity)
         given = {row: share * joint.velocity for row, joint in enumerate(skeleton.joints) if joint.velocity is not None}
@@ -237,13 +238,13 @@ def _moves(skeleton: Skeleton, rows: Sequence[int], velocity: Any, fps: float) -
             )  # fmt: skip
     elif isinstance(velocity, Mapping):
         given = skeleton.by_row(cast("Mapping[Any, Any]", velocity), "velocity")
-    else:
-        return _speed(velocity, "velocity") / fps
+    elif velocity is not None:
+        given = dict.fromkeys(rows, _speed(velocity, "velocity"))
     own: dict[str | int, float] = {
         row: _speed(value, f"velocity of {skeleton.joint_keys[row]!r}") / fps for row, value in given.items()
     }
-    others = {row: VELOCITY / fps for row in rows if row not in own and skeleton.joints[row].kind is not Kind.SLIDE}
-    return own | others
+    turning = {row: VELOCITY / fps for row in rows if row not in own and skeleton.joints[row].kind is not Kind.SLIDE}
+    return own | turning
 
 
 def _share(text: str) -> float:

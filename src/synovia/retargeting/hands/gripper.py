@@ -42,6 +42,10 @@ class Gripper:
         """Mean distance of the tips from that of the thumb when it is open."""
         return float(self.widths[-1, 1:].mean())
 
+    def moved(self, transform: Array) -> Gripper:
+        """Return how the tips go in a world that a transform (4, 4) moves."""
+        return Gripper(self.tips @ transform[:3, :3].T + transform[:3, 3], self.widths)
+
     def at(self, apart: Array) -> Array:
         """Return where the tips should be, (T, F, 3).
 

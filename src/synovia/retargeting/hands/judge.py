@@ -155,13 +155,13 @@ def _sides(figures: HandFigures) -> list[Finding]:
 
 
 def _unseen(figures: HandFigures) -> list[Finding]:
-    """Return a finding about frames in which fingers were not seen, so that they hold."""
+    """Return a finding about frames in which fingers were not seen, so that where they are is a guess."""
     frames = np.flatnonzero((figures.trust <= 0.0).any(1))
     if not len(frames):
         return []
     share = len(frames) / len(figures.trust)
     level = "look" if share > 0.1 else "note"
-    text = f"fingers that were not seen hold in {100.0 * share:.0f} % of the frames"
+    text = f"fingers not seen in {100.0 * share:.0f} % of the frames: each goes from where it was to where it is next"
     return [Finding("body", "gap", level, tuple(frames.tolist()), text)]
 
 

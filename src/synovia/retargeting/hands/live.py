@@ -10,13 +10,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.arguments import ChecksArguments, check_kind
+from synovia.clips.points import confidence_of
 from synovia.errors import InputError
 from synovia.ik.status import Status
 from synovia.kernels.layout import BEFORE_Q, FOLLOWS, FREE_Q, HAND_Q, HELD_BACK, NO_PALM, OFF_TARGET, OPEN_PINCH
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hand_of
-from synovia.model.anatomy.hands.landmarks import COUNT, palm_of
+from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, palm_of
 from synovia.model.geometry import Array, as_numbers, is_number
+from synovia.model.pose import inside_limits
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance
 from synovia.retargeting.hands.follower import STEPS, HandFollower
@@ -25,6 +27,7 @@ from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.tracked import TrackedHand
 
 Bools = NDArray[np.bool_]
+_BEYOND: Final = 0.05  # radians, length units: a measured pose may be so far beyond its limits
 _STATUS: Final = MappingProxyType(
     {FOLLOWS: Status.REACHED, HELD_BACK: Status.LATE, OPEN_PINCH: Status.STALLED, OFF_TARGET: Status.STALLED}
 )
@@ -38,7 +41,7 @@ class HandPose(Pose):
             if ``velocity`` holds a joint back; ``STALLED`` if a pinch does not close, or the tips that are seen are
             more than 30 % of the length of the hand from their targets on average; ``HOLDING`` without a palm.
         pinching: Names of the fingers whose recorded tip touches that of the thumb.
-        unseen: Names of the fingers that hold because their points were not seen.
+        unseen: Names of the fingers whose points were not seen: each stays where it was seen last.
         errors: Distance of each tip from its target, (F,), length units; 0 for fingers that are not seen. Empty while
             the hand holds.
 
@@ -56,6 +59,25 @@ class HandPose(Pose):
     pinching: tuple[str, ...]
     unseen: tuple[str, ...]
     errors: Array
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by value."""
+        return _hand_pose, (self.skeleton, np.array(self.q), self.status, self.pinching, self.unseen, self.errors)
+
+
+def _hand_pose(
+    skeleton: Skeleton, q: Array, status: Status, pinching: tuple[str, ...], unseen: tuple[str, ...], errors: Array
+) -> HandPose:
+    """Return a pose of a live hand from its parts."""
+    pose = cast("HandPose", HandPose.trusted(skeleton, q))
+    pose.status, pose.pinching, pose.unseen, pose.errors = status, pinching, unseen, errors
+    return pose
+
+
+def _shows_palm(points: Array, side: str | None) -> bool:
+    """Return whether points (21, 3) show a palm: wrist and knuckles are neither in line nor at one place."""
+    has_length = bool((points[WRIST] != points[FINGER_POINTS["middle"][0]]).any())
+    return has_length and bool(np.isfinite(palm_of(points[None], side)).all())
 
 
 class LiveHand(ChecksArguments):
@@ -128,16 +150,37 @@ class LiveHand(ChecksArguments):
     def reset(self, pose: Pose | None = None) -> None:
         """Begin anew, from a pose or the rest pose; what was learned of the tracked hand is forgotten.
 
+        The pose says also where the palm is, which an arm or a wrist may have moved. Joints that are a little beyond
+        their limits begin there.
+
         Raises:
-            InputError: If it is no pose, or one of another skeleton.
+            InputError: If it is no pose, one of another skeleton, or more than 0.05 rad beyond limits.
         """
         if pose is not None:
             check_kind("pose", pose, Pose, "sy.Pose(skeleton, q) makes one of joint values")
             if pose.skeleton is not self.skeleton:
                 raise InputError("pose", value=pose.skeleton.name, expected=f"a pose of {self.skeleton.name}")
-        self._q = np.array(self.skeleton.rest_pose().q if pose is None else pose.q)
+        self._q = np.array(self.skeleton.rest_pose().q if pose is None else self._inside(pose.q))
         self._began = pose is not None
         self._tracked = None
+
+    def _inside(self, q: Array) -> Array:
+        """Return joint values (nq,) within the limits.
+
+        Raises:
+            InputError: If they are far beyond these.
+        """
+        inside = inside_limits(self.skeleton, q[None])[0]
+        far = int(np.argmax(np.abs(inside - q)))
+        if abs(inside[far] - q[far]) > _BEYOND:
+            rows = range(len(self.skeleton))
+            row = next(k for k in rows if (part := self.skeleton.q_slice(k)).start <= far < part.stop)
+            raise InputError(
+                f"pose of joint {self.skeleton.joint_keys[row]!r}", value=float(q[far]),
+                expected=f"a value at most {_BEYOND:g} beyond its limits",
+                hint=f"it has to go to {float(inside[far]):.4g}, which no velocity permits",
+            )  # fmt: skip
+        return inside
 
     @property
     def fingers(self) -> tuple[str, ...]:
@@ -162,10 +205,10 @@ class LiveHand(ChecksArguments):
         if points is None:
             return self._pose(Status.HOLDING)
         places = as_numbers(points, (COUNT, 3), "points", finite=False)
-        trust = self._all if confidence is None else as_numbers(confidence, (COUNT,), "confidence", finite=False)
+        trust = self._all if confidence is None else np.array(confidence_of(confidence, 1, COUNT)[0])
         if self._tracked is None:
             seen = np.isfinite(places).all(axis=1) & (trust > 0.0)
-            if not seen.all() or not np.isfinite(palm_of(places[None], self._source_side)).all():
+            if not seen.all() or not _shows_palm(places, self._source_side):
                 return self._pose(Status.HOLDING)
             self._tracked = self._learned(places)
         return self._judged(self._tracked, self._tracked.step(places, trust))
@@ -173,7 +216,9 @@ class LiveHand(ChecksArguments):
     def _learned(self, places: Array) -> TrackedHand:
         """Return the hand that follows, with the fingers, the side and the scale of a first frame."""
         recording = read_recording(places[None], None, self._source_side, self._rate)
-        self._aims: Aims = aims_of(recording, self.skeleton, self.hand, **self._how)
+        aims = aims_of(recording, self.skeleton, self.hand, **self._how)
+        rest, now = (pose.transform(aims.carrier) for pose in (self.skeleton.rest_pose(), Pose(self.skeleton, self._q)))
+        self._aims: Aims = aims.moved(now @ np.linalg.inv(rest))
         fingers = self._aims.fingers
         self._follower = HandFollower(self.skeleton, fingers, self._rate, self._velocity, self._aims.wrist, 2 * STEPS)
         self._apart = None if self._distance is None else Apart(self._follower, self.hand, self._distance)
@@ -232,6 +277,4 @@ class LiveHand(ChecksArguments):
     def _pose(self, status: Status) -> HandPose:
         """Return the pose of this frame."""
         self._began = True
-        pose = cast("HandPose", HandPose.trusted(self.skeleton, self._q.copy()))
-        pose.status, pose.pinching, pose.unseen, pose.errors = status, (), (), np.zeros(0)
-        return pose
+        return _hand_pose(self.skeleton, self._q.copy(), status, (), (), np.zeros(0))

@@ -100,6 +100,8 @@ def read_recording(points: Any, confidence: Any, side: str | None, fps: float) -
         raise InputError("points", where=f"frame {frame}", value="wrist and knuckles in line", expected="a palm")
     middle = _MIDDLE if known[_MIDDLE] else next(k for k in KNUCKLES if known[k])
     length = float(np.median(magnitudes(places[:, middle] - places[:, WRIST])))
+    if not length > 0.0:
+        raise InputError("points", value="a knuckle at the wrist", expected="a palm that has a length")
     metre = 1.0 if _METRES[0] <= length <= _METRES[1] else length / _PALM
     return Recording(places, trust, side or found, palms, metre, tuple(notes), others)
 

@@ -23,7 +23,7 @@ from synovia.retargeting.clearance import TooNear
 from synovia.retargeting.hands.aims import Aims, aims_of
 from synovia.retargeting.hands.apart import Apart, Pads, checked_clearance, overlaps_of
 from synovia.retargeting.hands.closing import SAME, Clip, close_open
-from synovia.retargeting.hands.follower import HandFollower
+from synovia.retargeting.hands.follower import UNSEEN, HandFollower
 from synovia.retargeting.hands.judge import TOUCH, HandFigures, findings_of, verdict_of
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, closed_frames, closing_shares, windows
 from synovia.retargeting.hands.recording import read_recording
@@ -245,9 +245,9 @@ def retarget_hand(
             without an arm then moves too.
         origin: With ``"given"``, the joint or link where the wrist of the recording is; None for the palm.
         confidence: Confidence of the points, (T, 21), (T,) or (21,), 0 for not seen; None if all count alike.
-        velocity: Highest velocity of the joints, radians per second: a number, by joint, ``"file"`` for those of the
-            file, or a share of these, such as ``"50%"``. None for 15 rad/s, which joints without another one have too;
-            a slide then has no limit.
+        velocity: Highest velocity of the joints, radians per second, of slides length units per second: a number, by
+            joint, ``"file"`` for those of the file, or a share of these, such as ``"50%"``. None for 15 rad/s, which
+            joints without another one have too; a slide then has no limit.
         clearance: Least distance between the surfaces of fingers, and between them and the palm, length units; 0 lets
             them touch. It comes before pinches, whose pads then meet. The skeleton needs shapes. None to let fingers
             pass through each other, so that a pinch brings the tips together.
@@ -340,7 +340,7 @@ def _followed(
     """
     clear = CLEAR * metre
     table, weights = follower.table(aims.tips, aims.directions, aims.trust)
-    follower.trust(weights, aims.trust, ways=aims.gripper is None)
+    follower.trust(weights, np.where(aims.trust > 0.0, aims.trust, UNSEEN), ways=aims.gripper is None)
     q = follower.follow(table, weights, follower.first(table, weights, start))
     tips, thumb = follower.tips_at(q)
     free = np.einsum("tji,tkj->tki", thumb, tips - tips[:, :1])  # from the tip of the thumb, in its frame

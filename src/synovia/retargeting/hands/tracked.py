@@ -12,7 +12,7 @@ from synovia.kernels import layout
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS
 from synovia.model.geometry import Array
 from synovia.retargeting.hands.aims import Aims
-from synovia.retargeting.hands.follower import HandFollower
+from synovia.retargeting.hands.follower import UNSEEN, HandFollower
 from synovia.retargeting.hands.judge import OFF, TOUCH
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, CLOSED, ONSET, OPEN
 from synovia.retargeting.hands.recording import Recording
@@ -76,21 +76,22 @@ class TrackedHand:
         out[layout.HAND_PINCH] = follower.pinch_weight
         out[layout.HAND_GRIPS] = float(aims.gripper is not None)
         out[layout.HAND_TOUCH], out[layout.HAND_OFF] = TOUCH * metre, OFF[1] * aims.reach
-        out[layout.HAND_IS_FREE] = 1.0
+        out[layout.HAND_IS_FREE], out[layout.HAND_UNSEEN] = 1.0, UNSEEN
         return out
 
-    def _open(self, points: Array) -> None:
-        """Set the tips of a gripper, which opens as far as points (21, 3) are apart."""
-        if self._gripper is not None:
-            ends = points[self._ends]
-            apart = np.nan_to_num(np.linalg.norm(ends - ends[0], axis=1))
+    def _open(self, points: Array, confidence: Array) -> None:
+        """Set the tips of a gripper, which opens as far as points (21, 3) are apart; without one of them it holds."""
+        ends = points[self._ends]
+        if self._gripper is not None and np.isfinite(ends).all() and (confidence[self._ends] > 0.0).all():
+            apart = np.linalg.norm(ends - ends[0], axis=1)
             tips = self._gripper.at(self._hand[layout.HAND_SCALE] * apart[None])[0]
             transforms(self.table)[: len(tips), :3, 3] = tips
 
     def aim(self, points: Array) -> None:
         """Set the targets of a frame of points (21, 3), without pinches."""
-        self._open(points)
-        self._aim(points, np.ones(COUNT), *self._aims)
+        seen = np.ones(COUNT)
+        self._open(points, seen)
+        self._aim(points, seen, *self._aims)
 
     def step(self, points: Array, confidence: Array) -> int:
         """Follow a frame of points (21, 3); return what became of it, see ``layout.NO_PALM``.
@@ -99,7 +100,8 @@ class TrackedHand:
             points: The points; NaN where one is not seen.
             confidence: (21,), above 0 where one is seen.
         """
-        self._open(points)
+        if self._gripper is not None:
+            self._open(points, confidence)
         return self._step(*self._packed, points, confidence, *self._rest)
 
     def judge(self) -> int:

@@ -26,7 +26,7 @@ FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
 )
 _FINGERS: Final = tuple(points for finger, points in FINGER_POINTS.items() if finger != "thumb")
 KNUCKLES: Final = tuple(points[0] for points in _FINGERS)
-_CLEARLY: Final = 1.0  # sum of the sines of a frame that tells a side for sure: fingers can bend back a little
+_CLEARLY: Final = 1.0  # sum of the sines beyond the knuckles, which alone can bend far back, that tells a side for sure
 _STRAIGHT: Final = 0.1  # fingers bend less than this, summed over four of them, radians: they tell no side
 
 
@@ -74,7 +74,8 @@ def palms_and_side_of(places: Array, side: str | None = None) -> Palms:
     bends = _bends(places, *palm[:2])
     found = _bent_to(places, bends, *palm)
     chosen = side or found
-    others = np.flatnonzero((-bends if chosen == "right" else bends) > _CLEARLY)
+    inner = bends[:, 1]
+    others = np.flatnonzero((-inner if chosen == "right" else inner) > _CLEARLY)
     return Palms(_frames(*palm, chosen), found, tuple(others.tolist()))
 
 
@@ -96,19 +97,21 @@ def side_of(points: Any) -> str:
 
 
 def _bends(places: Array, along: Array, out: Array) -> Array:
-    """Return the sum of the sines by which the four fingers bend to the palm of a right hand, (T,).
+    """Return by how much the four fingers bend to the palm of a right hand: at the knuckles, and beyond, (T, 2).
 
-    Segments that are not seen count as straight; ``along`` and ``out`` are the axes of the palm, see ``_plane``.
+    These are sums of sines. Segments that are not seen count as straight; ``along`` and ``out`` are the axes of the
+    palm, see ``_plane``.
     """
     bends = cross(along, out)  # the axis about which the fingers of a right hand bend
     first = np.broadcast_to(along[:, None, None], (len(places), len(_FINGERS), 1, 3))
     ways = np.concatenate([first, _unit(np.diff(places[:, _FINGERS], axis=2))], axis=2)
     sines = cross(ways[:, :, :-1], ways[:, :, 1:])
-    return np.nansum(np.einsum("tfki,ti->tfk", sines, bends), axis=(1, 2))
+    each = np.nansum(np.einsum("tfki,ti->tfk", sines, bends), axis=1)
+    return np.stack([each[:, 0], each[:, 1:].sum(1)], axis=1)
 
 
 def _bent_to(places: Array, bends: Array, along: Array, out: Array, origin: Array) -> str:
-    """Return the side of a hand, as ``side_of``, whose fingers bend by sums (T,); the rest is as of ``_plane``."""
+    """Return the side of a hand, as ``side_of``, whose fingers bend by sums (T, 2); the rest is as of ``_plane``."""
     total = float(bends.sum())
     if abs(total) < _STRAIGHT * max(int(np.isfinite(along[:, 0]).sum()), 1):
         tips = places[:, FINGER_POINTS["thumb"][-1]] - origin
