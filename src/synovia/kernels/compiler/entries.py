@@ -166,14 +166,9 @@ _OTHERS: Final = {
     "pursuit.follow.pursue": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), *(("float64", 1),) * 3, ("float64", 2),
     ),
-    "pursuit.hand.step_hand": (
-        ("int32", 1), ("float64", 1), ("float64", 2), *(("float64", 1),) * 2, *(("float64", 2),) * 2, ("float64", 1),
-        ("float64", 2), *(("float64", 1),) * 2, ("float64", 2),
-    ),
-    "pursuit.hand.aim_hand": (("float64", 2), *(("float64", 1),) * 2, *(("float64", 2),) * 2, ("float64", 1)),
-    "pursuit.hand.judge_hand": (
-        ("int32", 1), *(("float64", 1),) * 2, *(("float64", 2),) * 2, ("float64", 1), ("float64", 2),
-    ),
+    "pursuit.hand.step_hand": (("int32", 1), ("float64", 1), ("int64", 0), *(("float64", 1),) * 3),
+    "pursuit.hand.aim_hand": (("int32", 1), ("float64", 1), ("int64", 0), ("float64", 1)),
+    "pursuit.hand.judge_hand": (("int32", 1), ("float64", 1), ("int64", 0), *(("float64", 1),) * 2),
     "goals.residuals.evaluate_rows": (
         ("int32", 1), ("float64", 1), ("float64", 3), ("float64", 2), ("float64", 1), ("float64", 2), ("float64", 3),
         ("float64", 2),

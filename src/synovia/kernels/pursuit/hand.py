@@ -10,6 +10,7 @@ one.
 import math
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
+from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.layout import (
     BEFORE_Q,
@@ -21,6 +22,7 @@ from synovia.kernels.layout import (
     FINGER_FREE,
     FINGER_GAP,
     FINGER_NARROW,
+    FINGER_NUMBERS,
     FINGER_POINT,
     FINGER_SEEN,
     FINGER_SHARE,
@@ -45,11 +47,15 @@ from synovia.kernels.layout import (
     HAND_SIDE,
     HAND_TOUCH,
     HAND_UNSEEN,
+    HAND_WIDTH,
     HELD_BACK,
     NO_PALM,
     OFF_TARGET,
     OPEN_PINCH,
+    PURSUIT_SETTINGS,
     SCALAR,
+    TARGET_WIDTH,
+    Table,
 )
 from synovia.kernels.math.rotations import apply, apply_t, matmul_t
 from synovia.kernels.math.vectors import add, cross, dot, load, norm, scale, store, sub
@@ -57,6 +63,21 @@ from synovia.kernels.pursuit.follow import open_pursuit, pursue_frame
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_work
 from synovia.kernels.tree.variables import step_unit
+
+LANDMARKS = 21
+# The packed hand
+TABLES = (
+    Table("numbers", (HAND_WIDTH,)),  # how the points lie on the hand
+    Table("landmarks", (LANDMARKS, 3)),  # the tracked points; NaN where one is not seen
+    Table("confidence", (LANDMARKS,)),  # above 0 where a point is seen
+    Table("fingers", ("fingers", FINGER_NUMBERS)),  # thumb first
+    Table("targets", ("goals", TARGET_WIDTH)),  # of a frame; those of other goals, and tips of a gripper, are given
+    Table("weights", ("goals",)),
+    Table("settings", (2, PURSUIT_SETTINGS)),  # of a frame without pinches, and of one with them
+    Table("q", (3, "values")),  # poses
+)
+SIZES = ("fingers", "goals", "values")
+_open = cutter(record("PackedHand", TABLES), TABLES, SIZES)
 
 WRIST, INDEX, MIDDLE, RING, LITTLE = 0, 5, 9, 13, 17  # points: the knuckles of the fingers
 AS_FAR = F(0.999)  # of its largest move: a joint is held back
@@ -254,56 +275,60 @@ def farthest(a, b):
     return most
 
 
+@inline
+def open_hand(problem, count, hand):
+    """Open the packed hand of ``count`` fingers."""
+    return _open(hand, (count, problem.goals.shape[0], problem.nq))
+
+
 @entry
-def aim_hand(landmarks, confidence, hand, fingers, targets, weights):
+def aim_hand(ints, floats, count, hand):
     """Write what the fingers aim at in a frame, without pinches; see ``step_hand``. Return 1 if there is a palm."""
-    return 1 if aim(landmarks, confidence, hand, fingers, targets, weights) else 0
+    h = open_hand(open_general(ints, floats), count, hand)
+    return 1 if aim(h.landmarks, h.confidence, h.numbers, h.fingers, h.targets, h.weights) else 0
 
 
 @entry
-def step_hand(ints, floats, landmarks, confidence, hand, fingers, targets, weights, settings, memory, scratch, q):
+def step_hand(ints, floats, count, hand, memory, scratch):
     """Follow a frame.
 
     Args:
         ints: The packed problem, see ``tree.problem``.
         floats: Its numbers; ``moves`` are those of a frame.
-        landmarks: The tracked points, (21, 3); NaN where one is not seen.
-        confidence: (21,), above 0 where a point is seen.
-        hand: How the points lie on the hand, see ``layout.HAND_WIDTH``; gets HAND_IS_FREE.
-        fingers: (F, FINGER_NUMBERS), thumb first; gets what is known of them.
-        targets: (goals, 17): gets the targets; those of other goals, and tips of a gripper, are given.
-        weights: (goals,): gets the weights.
-        settings: (2, PURSUIT_SETTINGS), of a frame without pinches, and of one with them.
+        count: Number of fingers.
+        hand: The packed hand, the tables of ``TABLES``: landmarks and confidence are given; poses, targets, weights
+            and what is known of the fingers are written.
         memory: Scratch memory of ``pursue``.
         scratch: Scratch memory of the problem.
-        q: (3, nq): the pose that would follow without pinches, that of the hand, and gets that of the frame before.
 
     Returns:
         What became of the frame, see ``layout.NO_PALM``; without a palm nothing moves.
     """
-    if not aim(landmarks, confidence, hand, fingers, targets, weights):
-        return NO_PALM
     problem, work = open_general(ints, floats), open_work(ints, scratch)
+    h = open_hand(problem, count, hand)
+    if not aim(h.landmarks, h.confidence, h.numbers, h.fingers, h.targets, h.weights):
+        return NO_PALM
     p = open_pursuit(problem, memory)
-    copy(q[HAND_Q], q[BEFORE_Q])
-    closing = close(hand, fingers)
-    pursue_frame(problem, work, p, targets, weights, settings[0], q[FREE_Q])
-    near = measure_free(problem, work.frames, hand, fingers)
-    if hand[HAND_IS_FREE] > F(0) and not closing and not near:
-        copy(q[FREE_Q], q[HAND_Q])
-        return judge(problem, work.frames, hand, fingers, targets, q[BEFORE_Q], q[HAND_Q])
-    on = pinch(hand, fingers, targets, weights)
-    pursue_frame(problem, work, p, targets, weights, settings[1 if on else 0], q[HAND_Q])
-    hand[HAND_IS_FREE] = F(0)
-    if not on and farthest(q[HAND_Q], q[FREE_Q]) <= SAME:
-        copy(q[HAND_Q], q[FREE_Q])
-        hand[HAND_IS_FREE] = F(1)
-    return judge(problem, work.frames, hand, fingers, targets, q[BEFORE_Q], q[HAND_Q])
+    copy(h.q[HAND_Q], h.q[BEFORE_Q])
+    closing = close(h.numbers, h.fingers)
+    pursue_frame(problem, work, p, h.targets, h.weights, h.settings[0], h.q[FREE_Q])
+    near = measure_free(problem, work.frames, h.numbers, h.fingers)
+    if h.numbers[HAND_IS_FREE] > F(0) and not closing and not near:
+        copy(h.q[FREE_Q], h.q[HAND_Q])
+        return judge(problem, work.frames, h.numbers, h.fingers, h.targets, h.q[BEFORE_Q], h.q[HAND_Q])
+    on = pinch(h.numbers, h.fingers, h.targets, h.weights)
+    pursue_frame(problem, work, p, h.targets, h.weights, h.settings[1 if on else 0], h.q[HAND_Q])
+    h.numbers[HAND_IS_FREE] = F(0)
+    if not on and farthest(h.q[HAND_Q], h.q[FREE_Q]) <= SAME:
+        copy(h.q[HAND_Q], h.q[FREE_Q])
+        h.numbers[HAND_IS_FREE] = F(1)
+    return judge(problem, work.frames, h.numbers, h.fingers, h.targets, h.q[BEFORE_Q], h.q[HAND_Q])
 
 
 @entry
-def judge_hand(ints, floats, hand, fingers, targets, scratch, q):
+def judge_hand(ints, floats, count, hand, scratch):
     """Judge the pose of a frame that was changed after ``step_hand``; see there. Return what became of the frame."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    forward(problem.tree, q[HAND_Q], work.frames)
-    return judge(problem, work.frames, hand, fingers, targets, q[BEFORE_Q], q[HAND_Q])
+    h = open_hand(problem, count, hand)
+    forward(problem.tree, h.q[HAND_Q], work.frames)
+    return judge(problem, work.frames, h.numbers, h.fingers, h.targets, h.q[BEFORE_Q], h.q[HAND_Q])

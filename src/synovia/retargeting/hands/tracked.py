@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Final
 
 import numpy as np
@@ -38,60 +41,48 @@ class TrackedHand:
     def __init__(self, follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> None:
         """Pack the hand and load its kernels."""
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.pursuit.hand import aim_hand, judge_hand, step_hand
+        from synovia.kernels.pursuit.hand import SIZES, TABLES, aim_hand, judge_hand, step_hand
 
-        self._gripper, self._metre = aims.gripper, recording.metre
+        self._gripper = aims.gripper
         self._ends = [FINGER_POINTS[one.name][-1] for one in aims.fingers]
-        self._hand = self._numbers(follower, aims, recording, rate, on_palm=on_palm)
-        self._fingers = np.zeros((len(self._ends), layout.FINGER_NUMBERS))
-        self._fingers[:, layout.FINGER_POINT], self._fingers[:, layout.FINGER_NARROW] = self._ends, aims.narrow
-        none = np.zeros((1, len(self._ends), 3))
+        count = len(self._ends)
+        none = np.zeros((1, count, 3))
         table, weights = follower.table(none, none, none[..., 0])
-        self.table, self.weights = table[0], weights[0]
-        self.q = np.zeros((3, follower.skeleton.nq))
+        sizes: dict[str, int] = dict(zip(SIZES, (count, table.shape[1], follower.skeleton.nq), strict=True))
+        hand = np.zeros(layout.size_of_all(TABLES, sizes))
+        parts = _parts(hand, TABLES, sizes)
+        self._numbers, self._landmarks, self._confidence = (
+            parts[key] for key in ("numbers", "landmarks", "confidence")
+        )
+        self._fingers, self.table, self.weights, self.q = (parts[key] for key in ("fingers", "targets", "weights", "q"))
+        self._numbers[:] = _numbers(follower, aims, recording, rate, on_palm=on_palm)
+        self._fingers[:, layout.FINGER_POINT], self._fingers[:, layout.FINGER_NARROW] = self._ends, aims.narrow
+        self.table[:], self.weights[:], parts["settings"][:] = table[0], weights[0], follower.settings
+        self._landmarks[:] = np.nan
         ints, floats, memory, scratch = follower.pursuit.packed
-        points, seen = np.full((COUNT, 3), np.nan), np.ones(COUNT)
-        hand = self._hand, self._fingers, self.table
-        self._aims = *hand, self.weights
-        self._aim = ready(aim_hand, points, seen, *self._aims)
-        self._rest = *self._aims, follower.settings, memory, scratch, self.q
-        self._packed = ints, floats
-        self._step = ready(step_hand, ints, floats, points, seen, *self._rest)
-        self._judged = ints, floats, *hand, scratch, self.q
-        self._judge = ready(judge_hand, *self._judged)
+        packed = ints, floats, count, hand
+        self._aim = partial(ready(aim_hand, *packed), *packed)
+        self._step = partial(ready(step_hand, *packed, memory, scratch), *packed, memory, scratch)
+        self._judge = partial(ready(judge_hand, *packed, scratch), *packed, scratch)
 
-    @staticmethod
-    def _numbers(follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> Array:
-        """Return how the points lie on the hand, (HAND_WIDTH,), see ``kernels.layout``."""
-        metre, out = 1.0 / (follower.skeleton.meters_per_unit or 1.0), np.zeros(layout.HAND_WIDTH)
-        out[layout.HAND_PLACE : layout.HAND_PLACE + 9] = aims.place[:3, :3].ravel()
-        out[layout.HAND_PLACE + 9 : layout.HAND_PLACE + 12] = aims.place[:3, 3]
-        out[layout.HAND_SCALE], out[layout.HAND_ON_PALM] = aims.scale, float(on_palm)
-        out[layout.HAND_SIDE] = 1.0 if recording.side == "right" else -1.0
-        out[layout.HAND_MIRROR] = -1.0 if aims.mirrored else 1.0
-        out[layout.HAND_METRE] = recording.metre
-        out[layout.HAND_BEGIN], out[layout.HAND_CLOSED], out[layout.HAND_OPEN] = _BEGIN, CLOSED, OPEN
-        out[layout.HAND_AWAY], out[layout.HAND_CLEAR] = AWAY, CLEAR * metre
-        out[layout.HAND_OPENING] = 1.0 / max(1.0, ONSET * rate)
-        out[layout.HAND_PINCH] = follower.pinch_weight
-        out[layout.HAND_GRIPS] = float(aims.gripper is not None)
-        out[layout.HAND_TOUCH], out[layout.HAND_OFF] = TOUCH * metre, OFF[1] * aims.reach
-        out[layout.HAND_IS_FREE], out[layout.HAND_UNSEEN] = 1.0, UNSEEN
-        return out
+    def _take(self, points: Array, confidence: Array) -> None:
+        """Take over a frame of points (21, 3).
 
-    def _open(self, points: Array, confidence: Array) -> None:
-        """Set the tips of a gripper, which opens as far as points (21, 3) are apart; without one of them it holds."""
+        A gripper opens as far as they are apart; while a tip is not seen it stays as it is.
+        """
+        self._landmarks[:], self._confidence[:] = points, confidence
+        if self._gripper is None:
+            return
         ends = points[self._ends]
-        if self._gripper is not None and np.isfinite(ends).all() and (confidence[self._ends] > 0.0).all():
+        if np.isfinite(ends).all() and (confidence[self._ends] > 0.0).all():
             apart = np.linalg.norm(ends - ends[0], axis=1)
-            tips = self._gripper.at(self._hand[layout.HAND_SCALE] * apart[None])[0]
+            tips = self._gripper.at(self._numbers[layout.HAND_SCALE] * apart[None])[0]
             transforms(self.table)[: len(tips), :3, 3] = tips
 
     def aim(self, points: Array) -> None:
         """Set the targets of a frame of points (21, 3), without pinches."""
-        seen = np.ones(COUNT)
-        self._open(points, seen)
-        self._aim(points, seen, *self._aims)
+        self._take(points, np.ones(COUNT))
+        self._aim()
 
     def step(self, points: Array, confidence: Array) -> int:
         """Follow a frame of points (21, 3); return what became of it, see ``layout.NO_PALM``.
@@ -100,22 +91,21 @@ class TrackedHand:
             points: The points; NaN where one is not seen.
             confidence: (21,), above 0 where one is seen.
         """
-        if self._gripper is not None:
-            self._open(points, confidence)
-        return self._step(*self._packed, points, confidence, *self._rest)
+        self._take(points, confidence)
+        return self._step()
 
     def judge(self) -> int:
         """Judge the pose of a frame that was changed since; return what became of the frame."""
-        return self._judge(*self._judged)
+        return self._judge()
 
     @property
     def is_free(self) -> bool:
         """Whether no pinch and no clearance changes the pose."""
-        return bool(self._hand[layout.HAND_IS_FREE])
+        return bool(self._numbers[layout.HAND_IS_FREE])
 
     def part(self) -> None:
         """Take up that the pose of the hand is not the one that would follow without pinches."""
-        self._hand[layout.HAND_IS_FREE] = 0.0
+        self._numbers[layout.HAND_IS_FREE] = 0.0
 
     @property
     def errors(self) -> Array:
@@ -136,3 +126,33 @@ class TrackedHand:
     def seen(self) -> NDArray[np.bool_]:
         """Which fingers are seen, (F,)."""
         return self._fingers[:, layout.FINGER_SEEN] > 0.0
+
+
+def _numbers(follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> Array:
+    """Return how the points lie on the hand, (HAND_WIDTH,), see ``kernels.layout``."""
+    metre, out = 1.0 / (follower.skeleton.meters_per_unit or 1.0), np.zeros(layout.HAND_WIDTH)
+    out[layout.HAND_PLACE : layout.HAND_PLACE + 9] = aims.place[:3, :3].ravel()
+    out[layout.HAND_PLACE + 9 : layout.HAND_PLACE + 12] = aims.place[:3, 3]
+    out[layout.HAND_SCALE], out[layout.HAND_ON_PALM] = aims.scale, float(on_palm)
+    out[layout.HAND_SIDE] = 1.0 if recording.side == "right" else -1.0
+    out[layout.HAND_MIRROR] = -1.0 if aims.mirrored else 1.0
+    out[layout.HAND_METRE] = recording.metre
+    out[layout.HAND_BEGIN], out[layout.HAND_CLOSED], out[layout.HAND_OPEN] = _BEGIN, CLOSED, OPEN
+    out[layout.HAND_AWAY], out[layout.HAND_CLEAR] = AWAY, CLEAR * metre
+    out[layout.HAND_OPENING] = 1.0 / max(1.0, ONSET * rate)
+    out[layout.HAND_PINCH] = follower.pinch_weight
+    out[layout.HAND_GRIPS] = float(aims.gripper is not None)
+    out[layout.HAND_TOUCH], out[layout.HAND_OFF] = TOUCH * metre, OFF[1] * aims.reach
+    out[layout.HAND_IS_FREE], out[layout.HAND_UNSEEN] = 1.0, UNSEEN
+    return out
+
+
+def _parts(hand: Array, tables: Sequence[layout.Table], sizes: Mapping[str, int]) -> dict[str, Array]:
+    """Return views of the tables that follow each other in flat memory."""
+    out, start = dict[str, Array](), 0
+    for one in tables:
+        shape = [sizes[size] if isinstance(size, str) else size for size in one.shape]
+        size = math.prod(shape)
+        out[one.name] = hand[start : start + size].reshape(shape)
+        start += size
+    return out
