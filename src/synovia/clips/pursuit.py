@@ -97,7 +97,7 @@ class Pursuit:
 
     @property
     def packed(self) -> tuple[Ints, Array, Array, Array]:
-        """What kernels of a pursuit take: integers and numbers of the problem, and scratch memory of both."""
+        """Arguments of its kernels: integers and numbers of the problem, scratch memory of pursuit and problem."""
         return self.ik.ints, self._floats, self._memory, self._scratch
 
     def table(self, count: int) -> tuple[Array, Array]:

@@ -13,7 +13,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.hands.hand import Finger, Hand
 from synovia.model.anatomy.hands.landmarks import FINGER_POINTS, KNUCKLES, WRIST
 from synovia.model.anatomy.hands.pointed import landmarks_in
-from synovia.model.geometry import Array, is_number, magnitude, magnitudes
+from synovia.model.geometry import Array, frames_to_transforms, is_number, magnitude, magnitudes
 from synovia.model.tree import ancestors
 from synovia.retargeting.hands.gripper import WIDE, Gripper, gripper_of
 from synovia.retargeting.hands.recording import Recording
@@ -95,7 +95,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
         raise InputError("frame", value=frame, expected="'palm' or 'given'")
     if origin is not None and frame != "given":
         raise InputError("origin", value=origin, expected="none with frame='palm', which has the palm as its origin")
-    world, itself = _world(skeleton), None
+    world, itself = frames_to_transforms(np.array(skeleton.rest_pose().frames)), None
     mirrored = hand.side is not None and hand.side != recording.side
     notes = list[str]()
     if hand.side is None and len(hand.fingers) > 2:
@@ -179,14 +179,6 @@ def _as_itself(skeleton: Skeleton, hand: Hand, local: Array, seen: NDArray[np.bo
     axes = np.eye(4)
     axes[:3, :3], axes[:3, 3] = R.T, b.mean(0) - scale * a.mean(0) @ R
     return axes, scale
-
-
-def _world(skeleton: Skeleton) -> Array:
-    """Return the world frames of all joints in the rest pose, (n, 4, 4)."""
-    frames = np.array(skeleton.rest_pose().frames)
-    out = np.tile(np.eye(4), (len(frames), 1, 1))
-    out[:, :3, :3], out[:, :3, 3] = frames[:, :9].reshape(-1, 3, 3), frames[:, 9:]
-    return out
 
 
 def _base(skeleton: Skeleton, hand: Hand, origin: Any, world: Array) -> tuple[Array, Array, tuple[int, ...], int]:

@@ -90,7 +90,8 @@ class LiveHand(ChecksArguments):
     If the first frame has all points, the first pose is where the tracked hand is. After ``reset(pose)``, or after
     frames in which the hand held, it goes there from where it is. From the first pose on no joint moves faster than
     ``velocity``, also when points return. A frame without a palm (wrist and knuckles that
-    are not seen, or in line) counts as none.
+    are not seen, or in line) counts as none. Points that a tracker mirrors are followed as they are; only
+    ``retarget_hand`` tells them.
 
     Args:
         skeleton: The skeleton of the hand, or a body with one.

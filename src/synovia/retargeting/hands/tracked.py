@@ -66,7 +66,7 @@ class TrackedHand:
         self._judge = partial(ready(judge_hand, *packed, scratch), *packed, scratch)
 
     def _take(self, points: Array, confidence: Array) -> None:
-        """Take over a frame of points (21, 3).
+        """Store a frame of points (21, 3).
 
         A gripper opens as far as they are apart; while a tip is not seen it stays as it is.
         """
@@ -95,7 +95,7 @@ class TrackedHand:
         return self._step()
 
     def judge(self) -> int:
-        """Judge the pose of a frame that was changed since; return what became of the frame."""
+        """Judge the pose again after it was changed; return what became of the frame."""
         return self._judge()
 
     @property
@@ -104,7 +104,7 @@ class TrackedHand:
         return bool(self._numbers[layout.HAND_IS_FREE])
 
     def part(self) -> None:
-        """Take up that the pose of the hand is not the one that would follow without pinches."""
+        """Keep the pose of the hand apart from the one that would follow without pinches, as it was changed."""
         self._numbers[layout.HAND_IS_FREE] = 0.0
 
     @property
