@@ -1,9 +1,15 @@
-"""Open flat arrays as the tables that ``layout`` declares: named tuples of views, without cost in compiled code.
+"""Open flat arrays as the tables that ``layout`` declares, without cost in compiled code.
 
 ``record`` makes the named tuple of some declarations. ``opener`` makes the kernel function that fills it from a packed
 problem, which holds the starts of its tables. ``cutter`` makes one for memory in which the tables follow each other.
-``changer`` makes one that gives fields other values. They write LLVM code, which takes less time to compile than a call
-for each table. This file uses only numba's extension API.
+``changer`` makes one that gives fields other values.
+
+In plain Python a record is a named tuple of views. In compiled code it is a few pointers and numbers, and a field is
+computed where it is read. A tuple of views would be some three hundred values, which each call of a function would
+list one by one: that was most of the code that the compiler had to read. What the head of a problem holds stays the
+same during a call, and the loads say so (``invariant.load``), so that they move out of loops.
+
+This file uses only numba's extension API.
 """
 
 import math
@@ -16,15 +22,6 @@ import numpy as np
 from synovia.kernels.compiler import numba
 from synovia.kernels.layout import COUNTS, FLOAT_HEAD, INT_TABLES, PROBLEM, STARTS, WORK, Table
 
-if numba is not None:
-    from llvmlite import ir
-    from numba.core import types
-    from numba.extending import intrinsic
-
-    from synovia.kernels.compiler.views import view
-
-    _number = ir.IntType(64)
-
 
 def tables_of(group: str) -> list[Table]:
     """Return the tables of a problem or its scratch memory that belong to a group: "" or what a dot ends."""
@@ -33,8 +30,12 @@ def tables_of(group: str) -> list[Table]:
 
 def record(name: str, tables: Sequence[Table], *others: str) -> Any:
     """Return a named tuple of some tables, then of other fields."""
-    fields = [*(table.name.rpartition(".")[2] for table in tables), *others]
-    return namedtuple(name, fields)  # pyright: ignore[reportUntypedNamedTuple]  # declared in ``layout``
+    return namedtuple(name, [*map(_field, tables), *others])  # pyright: ignore[reportUntypedNamedTuple]  # declared there
+
+
+def _field(table: Table) -> str:
+    """Return the name of a table in its record."""
+    return table.name.rpartition(".")[2]
 
 
 def _known_starts() -> dict[str, int]:
@@ -52,58 +53,155 @@ def _known_starts() -> dict[str, int]:
 
 _KNOWN = _known_starts()
 
+if numba is not None:
+    from llvmlite import ir
+    from numba.core import types
+    from numba.core.typing.templates import AttributeTemplate
+    from numba.extending import infer_getattr, intrinsic, lower_getattr_generic, models, register_model
 
-def opener(kind: Any, group: str, integers: Sequence[int] = (), reals: Sequence[int] = ()) -> Any:
+    from synovia.kernels.compiler.views import pointer_of, view
+
+    _number = ir.IntType(64)
+
+    class _Record(types.Type):
+        """The type of a record in compiled code.
+
+        ``stored``: names and types of what it stores; pointers have names with a star.
+        ``computed``: by field, its type, and a function of (builder, what is stored by name) that writes its value.
+        """
+
+        def __init__(self, name, stored, computed):
+            self.stored, self.computed = dict(stored), computed
+            super().__init__(f"{name}({', '.join(str(kind) for _, kind in stored)})")
+
+    @register_model(_Record)
+    class _RecordModel(models.StructModel):
+        def __init__(self, manager, kind):
+            super().__init__(manager, kind, list(kind.stored.items()))
+
+    @infer_getattr
+    class _RecordFields(AttributeTemplate):
+        key = _Record
+
+        def generic_resolve(self, value, attr):
+            """Return the type of a field, None if there is none of that name."""
+            return value.computed[attr][0] if attr in value.computed else value.stored.get(attr)
+
+    @lower_getattr_generic(_Record)
+    def _read_field(context, builder, kind, value, attr):
+        """Write the code of a field that is read."""
+        if attr in kind.computed:
+            return kind.computed[attr][1](context, builder, _Stored(builder, kind, value))
+        return _Stored(builder, kind, value)[attr]
+
+    class _Stored:
+        """What a record stores, by name."""
+
+        def __init__(self, builder, kind, value):
+            self._builder, self._names, self._value = builder, list(kind.stored), value
+
+        def __getitem__(self, name):
+            return self._builder.extract_value(self._value, self._names.index(name))
+
+    def _made(context, builder, kind, values):
+        """Return the LLVM value of a record that stores these values."""
+        out = ir.Constant(context.get_value_type(kind), ir.Undefined)
+        for k, value in enumerate(values):
+            out = builder.insert_value(out, value, k)
+        return out
+
+    def _constant_load(builder, pointer, place):
+        """Return an element that stays the same during a call; it is loaded once, wherever it is read."""
+        out = builder.load(builder.gep(pointer, [_number(place)]))
+        out.set_metadata("invariant.load", builder.module.add_metadata([]))
+        return out
+
+    def _integer(builder, stored, place):
+        """Return an integer of the head of a problem."""
+        return builder.sext(_constant_load(builder, stored["*ints"], place), _number)
+
+    def _integer_field(place):
+        return types.int64, lambda _, builder, stored: _integer(builder, stored, place)
+
+    def _real_field(place, kind):
+        return kind, lambda _, builder, stored: _constant_load(builder, stored["*floats"], place)
+
+    def _table_field(table, pointer, dtype):
+        """Return the type of a table of a problem, and the function that writes its view."""
+        kind = types.Array(dtype, len(table.shape), "C")
+
+        def write(context, builder, stored):
+            start = _KNOWN.get(table.name)
+            start = _integer(builder, stored, STARTS[table.name]) if start is None else _number(start)
+            shape = [
+                _integer(builder, stored, COUNTS[size]) if isinstance(size, str) else _number(size)
+                for size in table.shape
+            ]
+            return view(context, builder, stored[pointer], start, shape, kind)
+
+        return kind, write
+
+
+def opener(
+    kind: Any,
+    group: str,
+    integers: Sequence[int] = (),
+    reals: Sequence[int] = (),
+    *,
+    scratch: str = "",
+    changes: Sequence[str] = (),
+) -> Any:
     """Return a kernel function ``open(ints, floats, others)`` of a packed problem or its scratch memory (``floats``).
 
     Args:
-        kind: The named tuple: the tables of the group, integers, reals, then ``others``, a tuple.
+        kind: The named tuple: the tables of the group, those of ``scratch``, integers, reals, then ``others``, a tuple.
         group: See ``tables_of``.
         integers: Places of the integers in ``ints``.
         reals: Places of the reals in ``floats``.
+        scratch: A group of tables in scratch memory, which is then the last one of ``others``.
+        changes: Fields that a ``changer`` changes without a new type: they are stored.
     """
-    tables = tables_of(group)
+    tables, more = tables_of(group), tables_of(scratch) if scratch else []
+    named = [*map(_field, (*tables, *more))]
+    numbers = kind._fields[len(named) : len(named) + len(integers) + len(reals)]
     if numba is None:
 
         def opened(ints, floats, others):
             views = []
-            for table in tables:
+            *rest, memory = others if scratch else (*others, None)
+            for table in (*tables, *more):
                 shape = [int(ints[COUNTS[size]]) if isinstance(size, str) else size for size in table.shape]
-                views.append(_cut(ints if table.integers else floats, int(ints[STARTS[table.name]]), shape))
-            numbers = [*(np.int64(ints[place]) for place in integers), *(floats[place] for place in reals)]
-            return kind(*views, *numbers, *others)
+                source = ints if table.integers else floats if table in tables else memory
+                views.append(_cut(source, int(ints[STARTS[table.name]]), shape))
+            values = [*(np.int64(ints[place]) for place in integers), *(floats[place] for place in reals)]
+            return kind(*views, *values, *rest)
 
         return opened
 
     @intrinsic
     def compiled(typingctx, ints, floats, others):
-        arrays = [types.Array((ints if one.integers else floats).dtype, len(one.shape), "C") for one in tables]
-        numbers = [*[types.int64] * len(integers), *[floats.dtype] * len(reals)]
+        given = list(others)
+        sources = {"*ints": ints, "*floats": floats, **({"*scratch": given.pop()} if scratch else {})}
+        computed = {}
+        for table in (*tables, *more):
+            pointer = "*ints" if table.integers else "*floats" if table in tables else "*scratch"
+            computed[_field(table)] = _table_field(table, pointer, sources[pointer].dtype)
+        computed |= dict(zip(numbers, map(_integer_field, integers), strict=False))
+        computed |= {name: _real_field(at, floats.dtype) for name, at in zip(numbers[len(integers) :], reals, strict=True)}
+        stored = [(name, types.CPointer(source.dtype)) for name, source in sources.items()]
+        first = [(name, computed.pop(name)) for name in changes]
+        others_named = zip(kind._fields[len(kind._fields) - len(given) :], given, strict=True)
+        out = _Record(kind.__name__, [*stored, *((name, one[0]) for name, one in first), *others_named], computed)
 
         def codegen(context, builder, signature, args):
-            sources = {True: (signature.args[0], args[0]), False: (signature.args[1], args[1])}
-            data = {
-                key: context.make_array(kind)(context, builder, array).data for key, (kind, array) in sources.items()
-            }
-            read: dict[int, Any] = {}  # integers of the head, each one once
+            pointers = {"*ints": (ints, args[0]), "*floats": (floats, args[1])}
+            items = [builder.extract_value(args[2], k) for k in range(len(others))]
+            if scratch:
+                pointers["*scratch"] = (sources["*scratch"], items.pop())
+            stored = {name: pointer_of(context, builder, *one) for name, one in pointers.items()}
+            values = [*stored.values(), *(one[1](context, builder, stored) for _, one in first), *items]
+            return _made(context, builder, out, values)
 
-            def integer(place):
-                if place not in read:
-                    read[place] = builder.sext(builder.load(builder.gep(data[True], [_number(place)])), _number)
-                return read[place]
-
-            items = []
-            for table in tables:
-                start = _number(_KNOWN[table.name]) if table.name in _KNOWN else integer(STARTS[table.name])
-                shape = [integer(COUNTS[size]) if isinstance(size, str) else _number(size) for size in table.shape]
-                array_type, array = sources[table.integers]
-                items.append(view(context, builder, array_type, array, start, shape, array_type.dtype))
-            items += [integer(place) for place in integers]
-            items += [builder.load(builder.gep(data[False], [_number(place)])) for place in reals]
-            items += [builder.extract_value(args[2], k) for k in range(len(signature.args[2]))]
-            return context.make_tuple(builder, signature.return_type, items)
-
-        out: Any = types.BaseTuple.from_types([*arrays, *numbers, *others], kind)
         return out(ints, floats, others), codegen
 
     return compiled
@@ -130,21 +228,32 @@ def cutter(kind: Any, tables: Sequence[Table], names: Sequence[str]) -> Any:
 
         return opened
 
+    def sizes(stored, table):
+        return [stored[f"*{size}"] if isinstance(size, str) else _number(size) for size in table.shape]
+
+    def field(place, dtype):
+        array = types.Array(dtype, len(tables[place].shape), "C")
+
+        def write(context, builder, stored):
+            start = _number(0)
+            for one in tables[:place]:
+                shape = sizes(stored, one)
+                start = builder.add(start, shape[0] if len(shape) == 1 else builder.mul(*shape))
+            return view(context, builder, stored["*memory"], start, sizes(stored, tables[place]), array)
+
+        return array, write
+
     @intrinsic
     def compiled(typingctx, memory, numbers):
-        arrays = [types.Array(memory.dtype, len(table.shape), "C") for table in tables]
+        computed = {_field(table): field(k, memory.dtype) for k, table in enumerate(tables)}
+        stored = [("*memory", types.CPointer(memory.dtype)), *((f"*{name}", types.intp) for name in names)]
+        out = _Record(kind.__name__, stored, computed)
 
         def codegen(context, builder, signature, args):
-            given = {name: builder.extract_value(args[1], k) for k, name in enumerate(names)}
-            start, items = _number(0), []
-            for table in tables:
-                shape = [given[size] if isinstance(size, str) else _number(size) for size in table.shape]
-                items.append(view(context, builder, signature.args[0], args[0], start, shape, memory.dtype))
-                start = builder.add(start, shape[0] if len(shape) == 1 else builder.mul(*shape))
-            return context.make_tuple(builder, signature.return_type, items)
+            given = [builder.extract_value(args[1], k) for k in range(len(names))]
+            return _made(context, builder, out, [pointer_of(context, builder, memory, args[0]), *given])
 
         given = types.UniTuple(types.intp, len(names)) if names else numbers
-        out: Any = types.BaseTuple.from_types(arrays, kind)
         return out(memory, given), codegen
 
     return compiled
@@ -159,17 +268,18 @@ def changer(kind: Any, *names: str) -> Any:
 
         return changed
 
-    new = {kind._fields.index(name): k for k, name in enumerate(names)}
-    fields = range(len(kind._fields))
-
     @intrinsic
     def compiled(typingctx, record, values):
-        def codegen(context, builder, signature, args):
-            items = [builder.extract_value(args[k in new], new.get(k, k)) for k in fields]
-            return context.make_tuple(builder, signature.return_type, items)
+        kinds = record.stored | dict(zip(names, values, strict=True))
+        out = _Record(kind.__name__, list(kinds.items()), record.computed)
 
-        kinds = [values[new[k]] if k in new else record[k] for k in fields]
-        out: Any = types.BaseTuple.from_types(kinds, kind)
+        def codegen(context, builder, signature, args):
+            stored = _Stored(builder, record, args[0])
+            items = [
+                builder.extract_value(args[1], names.index(name)) if name in names else stored[name] for name in kinds
+            ]
+            return _made(context, builder, out, items)
+
         return out(record, values), codegen
 
     return compiled

@@ -12,27 +12,50 @@ if numba is not None:
     from llvmlite import ir
     from numba.core import types
     from numba.extending import intrinsic
-    from numba.np.arrayobj import populate_array
 
-    def view(context, builder, source_type, source, offset, shape, dtype):
-        """Return the LLVM value of a C-contiguous array of a shape at an element of another array."""
-        base = context.make_array(source_type)(context, builder, source)
-        out_type = types.Array(dtype, len(shape), "C")
-        out = context.make_array(out_type)(context, builder)
-        pointer = builder.bitcast(builder.gep(base.data, [offset]), out.data.type)
-        size = context.get_abi_sizeof(context.get_data_type(dtype))
-        itemsize = ir.Constant(context.get_value_type(types.intp), size)
+    _WORD = ir.IntType(types.intp.bitwidth)
+
+    def pointer_of(context, builder, array_type, array):
+        """Return the LLVM pointer to the elements of an array."""
+        return context.data_model_manager[array_type].get(builder, array, "data")
+
+    def view(context, builder, pointer, offset, shape, array_type):
+        """Return the LLVM value of a C-contiguous array of a type and shape, ``offset`` elements after a pointer."""
+        model = context.data_model_manager[array_type]
+        element = context.get_data_type(array_type.dtype)
+        itemsize = _WORD(context.get_abi_sizeof(element))
+        data = builder.gep(pointer, [offset])
+        if data.type.pointee != element:
+            data = builder.bitcast(data, element.as_pointer())
         strides = [itemsize] if len(shape) == 1 else [builder.mul(shape[1], itemsize), itemsize]
-        populate_array(out, data=pointer, shape=shape, strides=strides, itemsize=itemsize, meminfo=None, parent=None)
-        return out._getvalue()
+        parts = {
+            "nitems": shape[0] if len(shape) == 1 else builder.mul(*shape),
+            "itemsize": itemsize,
+            "data": data,
+            "shape": _packed(builder, shape),
+            "strides": _packed(builder, strides),
+        }
+        out = ir.Constant(model.get_value_type(), None)  # no owner
+        for name, value in parts.items():
+            out = builder.insert_value(out, value, model.get_field_position(name))
+        return out
+
+    def _packed(builder, values):
+        """Return LLVM integers as an array."""
+        out = ir.Constant(ir.ArrayType(_WORD, len(values)), ir.Undefined)
+        for k, value in enumerate(values):
+            out = builder.insert_value(out, value, k)
+        return out
 
     def _view_of(source, dtype, dimensions):
         """Return signature and code generator of a view of this type; its arguments are source, offset and shape."""
+        out = types.Array(dtype, dimensions, "C")
 
         def codegen(context, builder, signature, args):
-            return view(context, builder, signature.args[0], args[0], args[1], args[2:], dtype)
+            pointer = pointer_of(context, builder, signature.args[0], args[0])
+            return view(context, builder, pointer, args[1], args[2:], out)
 
-        return types.Array(dtype, dimensions, "C")(source, *[types.intp] * (1 + dimensions)), codegen
+        return out(source, *[types.intp] * (1 + dimensions)), codegen
 
     @intrinsic
     def vector(typingctx, source, offset, n):  # pyright: ignore[reportRedeclaration]  # or the one below
@@ -64,15 +87,8 @@ if numba is not None:
             with builder.goto_entry_block():
                 memory = builder.alloca(ir.ArrayType(kind, sizes[0] * sizes[1]))
                 memory.align = 64
-            size = context.get_abi_sizeof(kind)
-            word = context.get_value_type(types.intp)
-            shape = [ir.Constant(word, n) for n in sizes]
-            strides = [ir.Constant(word, sizes[1] * size), ir.Constant(word, size)]
-            out = context.make_array(signature.return_type)(context, builder)
-            pointer = builder.bitcast(memory, out.data.type)
-            item = ir.Constant(word, size)
-            populate_array(out, data=pointer, shape=shape, strides=strides, itemsize=item, meminfo=None, parent=None)
-            return out._getvalue()
+            pointer = builder.bitcast(memory, kind.as_pointer())
+            return view(context, builder, pointer, _WORD(0), [*map(_WORD, sizes)], signature.return_type)
 
         return types.Array(like.dtype, 2, "C")(like, rows, columns), codegen
 

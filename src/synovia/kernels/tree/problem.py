@@ -63,21 +63,17 @@ REALS = {
 GeneralGoals = record("GeneralGoals", tables_of("general"))
 # The tables of clearance goals, then their scratch memory: so it need not be passed beside the problem.
 ClearanceGoals = record("ClearanceGoals", (*tables_of("clear"), *tables_of("meeting")))
-Meeting = record("Meeting", tables_of("meeting"))
 # Likewise the tables of loops, then the scratch memory of closing them.
 Loops = record("Loops", (*tables_of("loops"), *tables_of("closing")))
-Closing = record("Closing", tables_of("closing"))
 Problem = record("Problem", tables_of(""), *INTEGERS, *REALS, "tree", "general", "clear", "loops")
 Work = record("Work", tables_of("work"))
 Answer = record("Answer", ANSWER)
 
 _open_tree = opener(Tree, "tree")
-_open_general = opener(GeneralGoals, "general")
-_open_meeting = opener(Meeting, "meeting")
-_open_clear = opener(ClearanceGoals, "clear")
-_open_closing = opener(Closing, "closing")
-_open_loops = opener(Loops, "loops")
-_open_problem = opener(Problem, "", (*INTEGERS.values(),), (*REALS.values(),))
+_open_general = opener(GeneralGoals, "general", changes=("ints",))
+_open_clear = opener(ClearanceGoals, "clear", scratch="meeting")
+_open_loops = opener(Loops, "loops", scratch="closing")
+_open_problem = opener(Problem, "", (*INTEGERS.values(),), (*REALS.values(),), changes=("max_steps",))
 _open_work = opener(Work, "work")
 _open_answer = cutter(Answer, ANSWER, ("nq", "errors", "goals"))
 _with_steps = changer(Problem, "max_steps")
@@ -100,35 +96,21 @@ def open_general(ints, floats):
 @inline
 def open_clear(ints, floats, memory):
     """Open a packed problem with all its goals, clearance goals included, and their part of the scratch memory."""
-    clear = _open_clear_goals(ints, floats, memory)
+    clear = _open_clear(ints, floats, (memory,))
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, None))
 
 
 @inline
 def open_tied(ints, floats, memory):
     """Open a packed problem with all its goals and its loops, and their part of the scratch memory."""
-    clear, loops = _open_clear_goals(ints, floats, memory), _open_ties(ints, floats, memory)
+    clear, loops = _open_clear(ints, floats, (memory,)), _open_loops(ints, floats, (memory,))
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, loops))
 
 
 @inline
 def open_mechanism(ints, floats, memory):
     """Open a packed problem with its loops alone, and their part of the scratch memory."""
-    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None, None, _open_ties(ints, floats, memory)))
-
-
-@inline
-def _open_clear_goals(ints, floats, memory):
-    """Open clearance goals with their scratch memory."""
-    m = _open_meeting(ints, memory, ())
-    return _open_clear(ints, floats, (m.contacts, m.found, m.placed, m.corners, m.faces, m.edges, m.ignored))
-
-
-@inline
-def _open_ties(ints, floats, memory):
-    """Open loops with their scratch memory."""
-    c = _open_closing(ints, memory, ())
-    return _open_loops(ints, floats, (c.frames, c.J, c.box, c.step, c.start, c.before, c.end, c.nearest, c.scratch))
+    return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None, None, _open_loops(ints, floats, (memory,))))
 
 
 @inline
