@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synovia.goals import Goal
 from synovia.ik.custom import Functions
 from synovia.ik.status import Status
-from synovia.kernels.layout import CALLBACK, CLASSIFY, COLD, POLISH, STATUS, TARGET_WIDTH, WARM
+from synovia.kernels.layout import CALLBACK, CLASSIFY, COLD, POLISH, POLISH_POSES, STATUS, TARGET_WIDTH, WARM
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.problem import Reduced
@@ -41,9 +41,9 @@ def engine_of(
         if solver.follow_finish and not solver.polishes and not searches:
             # the goals of poses alone, because poles come last
             before = rows[:, STATUS].copy()
-            solver.miss_kernel(None)(ints, floats, _NO_TARGETS, starts, rows, scratch, WARM, POLISH)
+            solver.miss_kernel()(ints, floats, _NO_TARGETS, starts, rows, scratch, WARM, POLISH_POSES)
             rows[:, STATUS] = before
-        kernel = solver.miss_kernel(reduced)
+        kernel = solver.miss_kernel()
         (functions.around(kernel) if functions else kernel)(
             ints, floats, _NO_TARGETS, starts, rows, scratch, COLD if searches else WARM, how
         )

@@ -138,8 +138,9 @@ NO_GAIN = -1.0  # the last attempt gained nothing, so more steps would not help
 # --- How the kernel of a solver is called, and what it returns -------------------------------------------------------
 COLD, WARM = False, True  # ``warm``: whether each row starts at the answer of the row before, as in a track
 # ``first``: the first row to solve. A kernel of misses takes one of these instead: polish and classify the rows that
-# missed, or only classify them. With WARM it does not search elsewhere.
-POLISH, CLASSIFY = -1, -2
+# missed; only classify them; or polish them for their positions and rotations only. With WARM it does not search
+# elsewhere.
+POLISH, CLASSIFY, POLISH_POSES = -1, -2, -3
 # The code that a solver returns: the number of finished rows << ROWS_AT, and the bit MISSED if one of them misses its
 # goals; or REFUSED - (goal + goals * row) for the first target that is refused
 MISSED, ROWS_AT = 1, 1

@@ -70,7 +70,7 @@ def pack(
         layout.N_CURVED: columns if columns <= layout.NEWTON_COLUMNS else 0,
         layout.N_WATCH: layout.OTHERS + (layout.FINALISTS + 1) * (skeleton.nq + layout.POSE_MORE),
         layout.N_SOLVER: solver_scratch,
-        **_clearance_counts(reduced.clearance, tied=reduced.loops is not None),
+        **_clearance_counts(reduced.clearance),
         **({} if reduced.loops is None else reduced.loops.counts(len(reduced.rows), reduced.variables, skeleton.nq)),
         layout.COUPLED: reduced.coupled,
         layout.MAX_STEPS: max_steps,
@@ -126,13 +126,10 @@ def pack(
     return packed(numbers, reals, tables)
 
 
-def _clearance_counts(clear: ClearanceTables | None, tied: bool) -> dict[int, int]:
-    """Return what counts the rows of the tables of clearance goals, and of their scratch memory.
-
-    The kernels of bodies with loops (``tied``) open these tables in any case, and note there that no clearance counts.
-    """
+def _clearance_counts(clear: ClearanceTables | None) -> dict[int, int]:
+    """Return what counts the rows of the tables of clearance goals, and of their scratch memory."""
     if clear is None:
-        return {layout.N_PLACED: 2} if tied else {}
+        return {}
     return {
         layout.N_CLEARANCES: len(clear.ints),
         layout.N_LINKS: len(clear.links),

@@ -189,18 +189,15 @@ class Solver(ChecksArguments, ABC):
         """Return the size of the memory that the SIMD batch needs for itself, in numbers."""
         return 0
 
-    def miss_kernel(self, reduced: Reduced | None) -> Kernel:
+    def miss_kernel(self) -> Kernel:
         """Return the compiled entry point that finishes misses: it polishes them and finds their status.
 
         It has the arguments of a solver's kernel, with the answers as ``out`` and a negative ``first`` (see
         ``kernels.search.classify``). With ``warm`` it does not look for a better pose far from the start.
-
-        Args:
-            reduced: The problem; None for its positions and rotations alone.
         """
-        from synovia.kernels.search.classify import classify, classify_general
+        from synovia.kernels.search.classify import classify
 
-        return classify if reduced is None or reduced.pose_only else classify_general
+        return classify
 
     def params(self) -> dict[int, float]:
         """Return the settings that only this algorithm reads, by their places in ``kernels.layout``."""

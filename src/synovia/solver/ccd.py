@@ -48,9 +48,9 @@ class Ccd(Heuristic):
 
             return ccd_chain
         self.check_limbs(reduced)
-        from synovia.kernels.heuristic.ccd import ccd, ccd_general
+        from synovia.kernels.heuristic.ccd import ccd
 
-        return ccd if reduced.pose_only else ccd_general
+        return ccd
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""

@@ -44,9 +44,9 @@ class Fabrik(Heuristic):
 
             return fabrik_chain
         self.check_limbs(reduced)
-        from synovia.kernels.heuristic.fabrik import fabrik, fabrik_general
+        from synovia.kernels.heuristic.fabrik import fabrik
 
-        return fabrik if reduced.pose_only else fabrik_general
+        return fabrik
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the kernel for many targets of a plain chain; two bones need no iteration."""

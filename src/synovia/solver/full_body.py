@@ -160,29 +160,16 @@ class FullBody(IteratingSolver):
         return self.replace(attempts=1, largest_move=LARGEST, softening=0.0)
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel for positions and rotations alone, for general goals, for all goals, or for loops."""
-        from synovia.kernels.hierarchy.full_body import full_body, full_body_clear, full_body_general, full_body_tied
+        """Return the kernel of all problems."""
+        from synovia.kernels.hierarchy.full_body import full_body
 
-        if reduced.loops is not None:
-            return full_body_tied
-        if reduced.pose_only:
-            return full_body
-        return full_body_general if reduced.clearance is None else full_body_clear
+        return full_body
 
-    def miss_kernel(self, reduced: Reduced | None) -> Kernel:
-        """Return the kernel that finishes misses level by level."""
-        from synovia.kernels.hierarchy.full_body import (
-            finish_levels,
-            finish_levels_clear,
-            finish_levels_general,
-            finish_levels_tied,
-        )
+    def miss_kernel(self) -> Kernel:
+        """Return the same kernel, which finishes misses level by level."""
+        from synovia.kernels.hierarchy.full_body import full_body
 
-        if reduced is not None and reduced.loops is not None:
-            return finish_levels_tied
-        if reduced is None or reduced.pose_only:
-            return finish_levels
-        return finish_levels_general if reduced.clearance is None else finish_levels_clear
+        return full_body
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""

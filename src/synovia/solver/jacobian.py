@@ -242,14 +242,10 @@ class JacobianMethod(IteratingSolver):
         }
 
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel of the family, with secondary objectives or without."""
-        if self.null_space is not None or reduced.posture[:, REST_WEIGHT].any():
-            from synovia.kernels.jacobian.secondary_steps import secondary_family, secondary_family_general
+        """Return the kernel of the family."""
+        from synovia.kernels.jacobian.family import family
 
-            return secondary_family if reduced.pose_only else secondary_family_general
-        from synovia.kernels.jacobian.family import family, family_general
-
-        return family if reduced.pose_only else family_general
+        return family
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the family's scratch memory."""
@@ -371,9 +367,9 @@ class _Damped(JacobianMethod):
             from synovia.kernels.jacobian.arm import arm
 
             return arm
-        from synovia.kernels.jacobian.levenberg import levenberg, levenberg_general
+        from synovia.kernels.jacobian.levenberg import levenberg
 
-        return levenberg if reduced.pose_only else levenberg_general
+        return levenberg
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
         """Return the kernel for a SIMD batch of targets of one arm."""

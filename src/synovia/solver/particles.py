@@ -43,9 +43,9 @@ class Particles(Heuristic):
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel."""
         self.check_limbs(reduced)
-        from synovia.kernels.heuristic.particles import particles, particles_general
+        from synovia.kernels.heuristic.particles import particles
 
-        return particles if reduced.pose_only else particles_general
+        return particles
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""

@@ -187,7 +187,9 @@ def opener(
             pointer = "*ints" if table.integers else "*floats" if table in tables else "*scratch"
             computed[_field(table)] = _table_field(table, pointer, sources[pointer].dtype)
         computed |= dict(zip(numbers, map(_integer_field, integers), strict=False))
-        computed |= {name: _real_field(at, floats.dtype) for name, at in zip(numbers[len(integers) :], reals, strict=True)}
+        computed |= {
+            name: _real_field(at, floats.dtype) for name, at in zip(numbers[len(integers) :], reals, strict=True)
+        }
         stored = [(name, types.CPointer(source.dtype)) for name, source in sources.items()]
         first = [(name, computed.pop(name)) for name in changes]
         others_named = zip(kind._fields[len(kind._fields) - len(given) :], given, strict=True)

@@ -255,7 +255,8 @@ def forget_contacts(clear):
     """Empty all slots: which pair has which slot then depends on the pose alone. Clearance counts from now on."""
     if clear is None:
         return
-    clear.ignored[0] = F(0)
+    if clear.ignored.shape[0] > 0:
+        clear.ignored[0] = F(0)
     for slot in range(clear.contacts.shape[0]):
         clear.contacts[slot, CONTACT_SHAPES] = F(-1)
 

@@ -39,7 +39,7 @@ from synovia.kernels.math.rotations import origin_of
 from synovia.kernels.math.vectors import TINY, axpy, dot, load, norm, store, sub
 from synovia.kernels.search.multistart import Begins
 from synovia.kernels.tree.branches import parent_of_point
-from synovia.kernels.tree.problem import open_general, open_problem, open_work
+from synovia.kernels.tree.problem import open_general, open_work
 
 # More columns of ``points``: inverse mass of the particle (12), length of the bone to its parent (13)
 MIN_ROUNDS, MAX_ROUNDS = 4, 5000  # rounds
@@ -169,21 +169,14 @@ def attempt(problem, work, targets, q):
     return iterate_from(iterate, problem, work, targets, q)
 
 
-@entry
-def particles(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems of positions and rotations; see ``search.multistart``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
-
-
 @algorithm
-def attempt_general(problem, work, targets, q):
+def attempt_with_limbs(problem, work, targets, q):
     """Meet the pose goals, then turn limbs to their poles."""
     return attempt_with_poles(attempt, problem, work, targets, q)
 
 
 @entry
-def particles_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with poles; see ``search.multistart``."""
+def particles(ints, floats, targets, starts, out, scratch, warm, first):
+    """Solve a batch of problems of positions, rotations and poles; see ``search.multistart``."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_and_finish(attempt_general, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
+    return solve_and_finish(attempt_with_limbs, problem, work, targets, Begins(starts, ints, floats), out, warm, first)

@@ -59,7 +59,7 @@ def evaluate_closed(problem, work, targets, q, h, exactly):
         (the largest error in units of its tolerance, what the loops lack).
     """
     worst = evaluate_levels(problem, work, targets, q, h)
-    if problem.loops is None:
+    if problem.loops.ints.shape[0] == 0:
         return worst, F(0)
     lack = h.errors[0]
     below = F(0)

@@ -1,9 +1,5 @@
 """The full-body solver: goals in strict priorities, hard limits in every level, and the posture in their null space.
 
-For positions and rotations in the world there are two entry points, one that solves and one that finishes misses; so
-there are for all goals but clearance, for all goals, and for bodies with loops. They differ in how long they take to
-compile.
-
 Loops are the first level, so that a step corrects what they lack, and keeps them closed to first order. Every pose that
 an attempt returns is closed exactly (see ``descent``).
 """
@@ -25,7 +21,7 @@ from synovia.kernels.hierarchy.near_starts import begin_restarts, restart
 from synovia.kernels.search.classify import classify_rows
 from synovia.kernels.search.finish import Refinement, finish_rows
 from synovia.kernels.search.multistart import Begins, Search, solve_rows
-from synovia.kernels.tree.problem import open_clear, open_general, open_problem, open_tied, open_work
+from synovia.kernels.tree.problem import open_all, open_work
 
 
 @algorithm
@@ -66,51 +62,11 @@ def finish_misses(problem, work, starts, out, warm):
 
 @entry
 def full_body(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems of positions and rotations in the world; see ``search.multistart``."""
-    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    """Solve a batch of problems, see ``search.multistart``; or finish their misses, as ``search.classify``.
+
+    One entry point does both and takes goals of every kind: whatever it does, it needs nearly the same code.
+    """
+    problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
+    if first < 0:  # POLISH or CLASSIFY
+        return finish_misses(problem, work, starts, out, warm)
     return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
-
-
-@entry
-def full_body_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with any goals but clearance; see ``search.multistart``."""
-    problem, work = open_general(ints, floats), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
-
-
-@entry
-def full_body_clear(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with clearance goals; see ``search.multistart``."""
-    problem, work = open_clear(ints, floats, scratch), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
-
-
-@entry
-def full_body_tied(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems of a body with loops; see ``search.multistart``."""
-    problem, work = open_tied(ints, floats, scratch), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
-
-
-@entry
-def finish_levels(ints, floats, targets, starts, out, scratch, warm, first):
-    """Polish and classify misses of positions and rotations in the world; called as ``search.classify``."""
-    return finish_misses(open_problem(ints, floats), open_work(ints, scratch), starts, out, warm)
-
-
-@entry
-def finish_levels_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Polish and classify misses of any goals but clearance; called as ``search.classify``."""
-    return finish_misses(open_general(ints, floats), open_work(ints, scratch), starts, out, warm)
-
-
-@entry
-def finish_levels_clear(ints, floats, targets, starts, out, scratch, warm, first):
-    """Polish and classify misses of problems with clearance goals; called as ``search.classify``."""
-    return finish_misses(open_clear(ints, floats, scratch), open_work(ints, scratch), starts, out, warm)
-
-
-@entry
-def finish_levels_tied(ints, floats, targets, starts, out, scratch, warm, first):
-    """Polish and classify misses of a body with loops; called as ``search.classify``."""
-    return finish_misses(open_tied(ints, floats, scratch), open_work(ints, scratch), starts, out, warm)

@@ -79,6 +79,6 @@ def restart(problem, work, targets, q):
         work.watch[NEXT] = k + F(1)
         return 0, F(0)
     work.watch[NEXT] = k
-    if problem.clear is not None:
+    if problem.clear.ints.shape[0] > 0:
         return draw_clear(problem, work, targets, q), F(0)
     return perform(random_start, problem, work, targets, q)

@@ -9,7 +9,7 @@ from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.jacobian.active_set import damped_move, squared_length
 from synovia.kernels.layout import DAMPING, ERROR_DAMPING
 from synovia.kernels.search.descent import FALLS, descend
-from synovia.kernels.search.multistart import Search, multistart, multistart_general
+from synovia.kernels.search.multistart import Search, multistart_general
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
@@ -36,11 +36,5 @@ SEARCH = Search(attempt, random_start, prove_unreachable)
 
 @entry
 def levenberg(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with positions and rotations in the world alone; see ``search.multistart``."""
-    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
-
-
-@entry
-def levenberg_general(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with any goals; see ``search.multistart``."""
     return multistart_general(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)

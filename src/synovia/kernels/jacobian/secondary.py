@@ -177,6 +177,12 @@ def largest_curvature(problem):
     return curvature
 
 
+@device
+def has_objectives(problem):
+    """Return whether a problem has secondary objectives."""
+    return problem.params[MANIPULABILITY_WEIGHT] != F(0) or largest_curvature(problem) > F(0)
+
+
 @apart
 def write_gradient(problem, work, targets, q, gradient):
     """Write ∇H by column (radians and reaches) and return H; frames and J are at q afterwards."""

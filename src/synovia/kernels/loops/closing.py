@@ -84,13 +84,15 @@ def close(loops, problem, q, limited, steps):
     """Close the pose q by at most so many steps; return what its loops lack then.
 
     Args:
-        loops: The loops of the problem; None without any.
+        loops: The loops of the problem, if any; None if their tables were not opened.
         problem: The problem.
         q: The pose, within the limits.
         limited: Whether no joint may go farther than its largest move from the pose of ``remember_start``.
         steps: The most steps.
     """
     if loops is None:
+        return F(0)
+    if loops.ints.shape[0] == 0:
         return F(0)
     h = open_levels(loops.scratch, loops.J.shape[0], loops.J.shape[1])
     best = F(0)
@@ -115,14 +117,18 @@ def close(loops, problem, q, limited, steps):
 @apart
 def remember_start(loops, problem, q):
     """Keep the pose from which largest moves are measured."""
-    if loops is not None:
+    if loops is None:
+        return
+    if loops.ints.shape[0] > 0:
         save_pose(problem, q, loops.start)
 
 
 @inline
 def keep_pose(loops, q):
     """Keep a closed pose before a step, to return to it where the step opens the loops."""
-    if loops is not None:
+    if loops is None:
+        return
+    if loops.ints.shape[0] > 0:
         copy(q, loops.before)
 
 
@@ -131,7 +137,7 @@ def close_again(loops, problem, q, limited):
     """Close q after a step; if it cannot be closed there, return to the pose that was kept. Return whether it could."""
     if loops is None:
         return True
-    if close(loops, problem, q, limited, STEPS) <= NEARLY:
+    if loops.ints.shape[0] == 0 or close(loops, problem, q, limited, STEPS) <= NEARLY:
         return True
     copy(loops.before, q)
     return False
@@ -144,6 +150,8 @@ def go_closed(loops, problem, q, begin):
     Along the way the loops stay closed, so that the assembly branch stays the same. Where they cannot, it ends earlier.
     """
     if loops is None:
+        return
+    if loops.ints.shape[0] == 0:
         return
     copy(q, loops.end)
     copy(begin, q)

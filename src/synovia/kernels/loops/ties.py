@@ -46,6 +46,14 @@ OPPOSITE = F(1)  # instead of the sine between two axes, if they point opposite 
 
 
 @inline
+def has_loops(loops):
+    """Return whether the tables of loops were opened and have any."""
+    if loops is None:
+        return False
+    return loops.ints.shape[0] > 0
+
+
+@inline
 def first_frame(loops, frames, t):
     """Return the world frame (R, p) of the first frame of loop t."""
     R, p = load_rotation(loops.data, t, FIRST_FRAME), load(loops.data, t, FIRST_FRAME + ORIGIN)

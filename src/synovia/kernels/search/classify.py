@@ -4,23 +4,24 @@ At a stationary pose the gradient of the error shows the cause of the miss. If t
 goals conflict. If bounds hold back the rest of the gradient, joint limits are the cause. With priorities, the gradient
 of the highest missed level counts; without them there is one level.
 
-The entry points have the arguments of a solver's kernel. They are separate from the solvers' kernels: a solve that
-reaches its goals never loads them, and they are compiled once for all solvers.
+The entry point has the arguments of a solver's kernel. It is separate from the solvers' kernels: a solve that reaches
+its goals never loads it, and it is compiled once for all solvers but full-body, which has its own.
 """
 
 import math
 
-from synovia.kernels.compiler.jit import F, algorithm, apart, entry, inline, perform
+from synovia.kernels.compiler.jit import F, algorithm, apart, entry, perform
 from synovia.kernels.goals.clearance import forget_contacts
 from synovia.kernels.goals.residuals import jacobian, residual
 from synovia.kernels.jacobian.active_set import damped_move
 from synovia.kernels.layout import (
+    CLASSIFY,
     CONFLICT,
     FIRST_RESIDUAL,
     LEVEL,
     LIMITED,
     NO_GAIN,
-    POLISH,
+    POLISH_POSES,
     REACHED,
     RESIDUALS,
     STALLED,
@@ -29,13 +30,14 @@ from synovia.kernels.layout import (
     STOPPED_BY,
     UNREACHABLE,
 )
+from synovia.kernels.loops.ties import has_loops
 from synovia.kernels.math.bounded import free_and_held_gradient
 from synovia.kernels.search.finish import SAME_MINIMUM, Refinement, finish_rows
 from synovia.kernels.search.multistart import meets_goals
 from synovia.kernels.search.polish import GRADIENT_NOISE, polish_to_minimum
 from synovia.kernels.tree.chart import NEAR, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work, with_steps
+from synovia.kernels.tree.problem import copy, open_general, open_row, open_work, pose_goals_only, with_steps
 
 POLISH_STEPS = 200
 COARSE_STEPS = 12  # from a random start: enough to rank the minima
@@ -90,7 +92,7 @@ def status_of(problem, work, targets, errors, q, converged):
         return LIMITED
     if not converged:
         return STEPS_SPENT
-    above = 0 if problem.loops is None else 1  # loops are a level, and hold back as limits do
+    above = 1 if has_loops(problem.loops) else 0  # loops are a level, and hold back as limits do
     if level == above and level > 0 and free > small:
         return LIMITED
     return CONFLICT if level > above and free > small else STALLED
@@ -156,30 +158,21 @@ def polish(problem, work, targets, q):
 REFINEMENT = Refinement(coarse_descent, polish, polish, None, COARSE_STEPS, SAME_MINIMUM)
 
 
-@inline
-def finish_misses(problem, work, starts, out, warm, first):
-    """Polish the missed rows if ``first`` is POLISH, search elsewhere unless WARM, and write their status; return 0."""
-    if first == POLISH:
-        finish_rows(REFINEMENT, problem, work, starts, out, 0, out.shape[0], not warm)
-    classify_rows(coarse_descent, None, problem, work, out)
-    return 0
-
-
 @entry
 def classify(ints, floats, targets, starts, out, scratch, warm, first):
-    """Polish and classify the rows of ``out`` that missed positions and rotations.
+    """Polish and classify the rows of ``out`` that missed.
 
     It takes the arguments of a solver (see ``search.multistart``), with these differences: ``starts`` and ``out`` are
-    those of the solve; ``targets`` is not read; ``first`` is POLISH, or CLASSIFY for the status alone; WARM switches
-    off the search elsewhere.
+    those of the solve; ``targets`` is not read; ``first`` is POLISH, POLISH_POSES for positions and rotations only, or
+    CLASSIFY for the status only; WARM switches off the search elsewhere.
 
     Returns:
         0.
     """
-    return finish_misses(open_problem(ints, floats), open_work(ints, scratch), starts, out, warm, first)
-
-
-@entry
-def classify_general(ints, floats, targets, starts, out, scratch, warm, first):
-    """Polish and classify misses of any goals; see ``finish_misses``."""
-    return finish_misses(open_general(ints, floats), open_work(ints, scratch), starts, out, warm, first)
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    if first == POLISH_POSES:
+        problem = pose_goals_only(problem)
+    if first != CLASSIFY:
+        finish_rows(REFINEMENT, problem, work, starts, out, 0, out.shape[0], not warm)
+    classify_rows(coarse_descent, None, problem, work, out)
+    return 0

@@ -7,7 +7,8 @@ goal, with fixed joints merged into their neighbours. The vector q keeps the val
 
 Position and rotation goals have tables of their own. All other goals are general goals (see ``general``), whose tables
 only ``open_general`` opens. A kernel that uses ``open_problem`` is compiled without any code for general goals.
-Likewise only ``open_clear`` opens the tables of clearance goals, and only ``open_tied`` those of loops.
+Likewise only ``open_clear`` and ``open_all`` open the tables of clearance goals, and only ``open_all`` and
+``open_mechanism`` those of loops.
 
 Solvers divide lengths by the reach of the body: a residual of 1 is one reach or one radian.
 """
@@ -101,8 +102,8 @@ def open_clear(ints, floats, memory):
 
 
 @inline
-def open_tied(ints, floats, memory):
-    """Open a packed problem with all its goals and its loops, and their part of the scratch memory."""
+def open_all(ints, floats, memory):
+    """Open a packed problem with all its goals and its loops, as far as it has any, and their scratch memory."""
     clear, loops = _open_clear(ints, floats, (memory,)), _open_loops(ints, floats, (memory,))
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, loops))
 
@@ -128,15 +129,15 @@ def with_steps(problem, max_steps):
 
 
 @inline
-def pose_goals_only(problem):
-    """Return the problem without its general goals."""
-    return _with_general(problem, (None,))
-
-
-@inline
 def first_terms_only(problem, count):
     """Return the problem with the first terms of its general goals alone."""
     return _with_general(problem, (_with_terms(problem.general, (problem.general.ints[:count],)),))
+
+
+@inline
+def pose_goals_only(problem):
+    """Return the problem without the terms of its general goals."""
+    return first_terms_only(problem, 0)
 
 
 @inline
