@@ -4,7 +4,8 @@
 ``device``     larger helpers that only kernels call; most are inlined too
 ``apart``      helpers that are never inlined, because large kernels would take a minute to compile as one function
 ``entry``      functions that Python calls; only these are cached on disk
-``algorithm``  device functions that can be passed to other kernels as arguments
+``algorithm``  functions that can be passed to other kernels as arguments; not inlined
+``step``       the same for the step that a loop repeats; inlined
 
 Where kernels came compiled, or run as plain Python, the decorators leave functions as they are, and ``entry`` returns
 the compiled one.
@@ -161,10 +162,21 @@ def algorithm(function: Callable[..., Any]) -> Any:
 
     numba can pass a compiled function directly, but it stores the address, so callers could not be cached. The handle
     is an empty named tuple: its type selects the function when the caller is compiled.
+
+    The kernel is compiled once, although the search and the finish of misses call it from several places.
     """
+    return _handle(function, apart)
+
+
+def step(function: Callable[..., Any]) -> Any:
+    """Return a handle, as ``algorithm``, of a short kernel that is inlined into the loop that repeats it."""
+    return _handle(function, device)
+
+
+def _handle(function: Callable[..., Any], decorator: Callable[..., Any]) -> Any:
     module = function.__module__.removeprefix("synovia.kernels.").replace(".", "__")
     kind = namedtuple(f"{module}__{function.__name__}", ())  # pyright: ignore[reportUntypedNamedTuple]  # empty
-    _ALGORITHMS[kind] = device(function)
+    _ALGORITHMS[kind] = decorator(function)
     return kind()
 
 

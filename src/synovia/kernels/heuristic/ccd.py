@@ -9,7 +9,7 @@ error. Coupled joints move together (``coupled``). Stiff joints make a smaller t
 Poles come last: each limb turns about the line from root to tip, which leaves both where they are (``poles``).
 """
 
-from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, step
 from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.heuristic.coupled import is_last_row, is_shared, move_together
 from synovia.kernels.heuristic.loop import iterate_from, solve_and_finish
@@ -109,7 +109,7 @@ def turn_goals(problem, work, i, o, D):
             store_frame(work.points, n + g, matmul(D, R), add(o, apply(D, sub(p, o))))
 
 
-@algorithm
+@step
 def sweep(problem, work, targets, q):
     """Move every joint once, from the tips to the root; return the largest turn (radians or lengths per reach)."""
     tree = problem.tree

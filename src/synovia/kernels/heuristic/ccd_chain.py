@@ -7,7 +7,7 @@ tree, with limits and stiffness.
 
 import math
 
-from synovia.kernels.compiler.jit import F, algorithm, entry
+from synovia.kernels.compiler.jit import F, algorithm, entry, step
 from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.heuristic.loop import iterate_from, solve_and_finish
 from synovia.kernels.layout import FIRST_Q, SMALLEST_TURN
@@ -27,7 +27,7 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 
 
-@algorithm
+@step
 def sweep(problem, work, targets, q):
     """Turn every joint once, from the tip to the root; return the largest turn (radians)."""
     tree = problem.tree

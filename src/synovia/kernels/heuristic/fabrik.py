@@ -11,7 +11,7 @@ root with a target of its own goes there. In the forward pass, from the root, jo
 keep their lengths (``forward_pass``). So limits hold in every iteration, and the answer is joint values.
 """
 
-from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, step
 from synovia.kernels.goals.frames import goal_offset, row_target, target_frame
 from synovia.kernels.goals.reach import root_goal
 from synovia.kernels.heuristic.forward_pass import add_candidate, forward_pass, prepare_passes
@@ -160,7 +160,7 @@ def backward_pass(problem, frames, targets, points):
             add_candidate(points, a, carrier_place(problem, frames, points, i, place, length), weight)
 
 
-@algorithm
+@step
 def iterate(problem, work, targets, q):
     """Run the backward pass (or aim at an unreachable target) and the forward pass; return the largest turn."""
     backward_pass(problem, work.frames, targets, work.points)

@@ -3,7 +3,7 @@
 It also ends when the joints stop moving, unless a ``nudge`` off a straight line helps.
 """
 
-from synovia.kernels.compiler.jit import F, algorithm, device, inline
+from synovia.kernels.compiler.jit import F, device, inline, step
 from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.layout import MISSED, ROWS_AT
 from synovia.kernels.search.descent import descend
@@ -17,7 +17,7 @@ COARSE_STEPS = 20  # from a random start: enough to rank the minima
 NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
 
 
-@algorithm
+@step
 def nudge(problem, work, targets, q):
     """Turn all joints a little, the same every time: a straight chain in line with its target would never bend."""
     perturb(problem, work, q, NUDGE)

@@ -11,7 +11,7 @@ which keep its branches in shape. After some rounds every joint turns towards it
 (``forward_pass``). The next iteration starts from the forward kinematics of these joints.
 """
 
-from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, step
 from synovia.kernels.compiler.watch import stopped
 from synovia.kernels.goals.frames import goal_frame, row_target, target_frame
 from synovia.kernels.goals.reach import root_goal
@@ -142,7 +142,7 @@ def meet_constraints(problem, work, j):
         keep_distance(points, j, sibling, norm(sub(point_of(problem, work, j), point_of(problem, work, sibling))))
 
 
-@algorithm
+@step
 def iterate(problem, work, targets, q):
     """Pin the goals, meet the constraints in rounds, then turn the joints; return the largest turn (radians)."""
     points = work.points

@@ -7,7 +7,7 @@ without these options have faster kernels, ``arm`` and ``levenberg``.
 
 import numpy as np
 
-from synovia.kernels.compiler.jit import F, algorithm, device, entry
+from synovia.kernels.compiler.jit import F, algorithm, device, entry, step
 from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.jacobian.active_set import apply_dq, largest, squared_length
 from synovia.kernels.jacobian.methods import limited_step
@@ -31,7 +31,7 @@ def goal_step(problem, work, q):
     limited_step(problem, work, open_scratch(work), q, np.int64(params[METHOD]), damping, params[LARGEST_TURN])
 
 
-@algorithm
+@step
 def move(problem, work, targets, q):
     """Take one step towards the goals: dq = J⁺e + (J⁺J - 1) ∇H with the method's own form of J⁺e.
 

@@ -4,7 +4,7 @@
 alone gives damped least squares (Wampler 1986). The active set of ``active_set`` keeps joints at their limits.
 """
 
-from synovia.kernels.compiler.jit import F, algorithm, entry
+from synovia.kernels.compiler.jit import F, algorithm, entry, step
 from synovia.kernels.goals.reach import prove_unreachable
 from synovia.kernels.jacobian.active_set import damped_move, squared_length
 from synovia.kernels.layout import DAMPING, ERROR_DAMPING
@@ -15,7 +15,7 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import work_of_step
 
 
-@algorithm
+@step
 def move(problem, work, targets, q):
     """Take one damped step; frames and residual are at q."""
     damping = problem.params[DAMPING] + problem.params[ERROR_DAMPING] * squared_length(work.e)

@@ -9,7 +9,7 @@ the end; and ``hierarchy.descent``, which compares poses level by level. These s
 ``jacobian.chain_newton``, which iterates on multipliers and not on q, ``jacobian.null_space``, ``search.polish`` and
 ``closed_form.limbs``.
 
-A solver brings its step as an algorithm, in the form that ``multistart`` describes. The step moves q, updates
+A solver brings its step in the form of the algorithms that ``multistart`` describes. The step moves q, updates
 ``work.frames`` to q, and returns (its largest part in radians or reaches, which only a ``nudge`` needs; 0).
 """
 
