@@ -18,7 +18,7 @@ from synovia.ik.solution import Solution, Solutions
 from synovia.ik.starts import LearnedStarts
 from synovia.ik.status import invalid_rows
 from synovia.ik.targets import Targets, Workspace
-from synovia.kernels.layout import ATTEMPTS, COLD, MAX_STEPS, MISSED, MOST_WORK, PATIENCE
+from synovia.kernels.layout import ATTEMPTS, COLD, LIST, MAX_STEPS, MISSED, MOST_WORK, PATIENCE
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
@@ -199,9 +199,9 @@ class IK(CompiledProblem):
             self.writer.fill(targets, workspace)
             out = _empty(shape)
             table, scratch = workspace.table, workspace.scratch
-            count = kernel(self.ints, self.floats, table, first, out, scratch, COLD, 0)
+            count = kernel(self.ints, self.floats, table, first, out, scratch, COLD, LIST)
             if count < 0:
-                again = partial(kernel, self.ints, self.floats, table, first, out, scratch, COLD, 0)
+                again = partial(kernel, self.ints, self.floats, table, first, out, scratch, COLD, LIST)
                 count = self.settled(again, table, targets)
         finally:
             self.idle.append(workspace)

@@ -18,6 +18,7 @@ from synovia.kernels.layout import (
     ATTEMPTS,
     COLD,
     GIVEN,
+    LIST,
     MAX_STEPS,
     MISSED,
     OUT_HEAD,
@@ -147,7 +148,7 @@ class ClearBranches:
         listed, found = self._listed, np.empty(self._listed.shape)
         own = np.ascontiguousarray(one.targets[:, self._others])
         memory = new_scratch(listed.scratch_size)
-        count = listed.kernel(listed.ints, listed.floats, own, one.start, found, memory, COLD, 0)
+        count = listed.kernel(listed.ints, listed.floats, own, one.start, found, memory, COLD, LIST)
         if count < 0:
             return REFUSED - self._others[REFUSED - count]
         rows = np.empty((count, self._q.stop + (2 + TRANSFORM_WIDTH) * self._count))

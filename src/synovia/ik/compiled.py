@@ -30,6 +30,7 @@ from synovia.kernels.layout import (
     COST,
     IS_ANGLE,
     LARGEST_MOVE,
+    LIST,
     OUT_HEAD,
     SCALAR,
     STATUS,
@@ -526,7 +527,7 @@ class CompiledProblem(ChecksArguments):
         numbers = sum(1 if block == SCALAR else 4 for block in self.reduced.variables[:, BLOCK].tolist())
         shape = _MOST_CANDIDATES // numbers + 1, self.row_shape[1]
         workspace = self.new_workspace()
-        like = self.ints, self.floats, workspace.table, self.rest, np.empty(shape), workspace.scratch, COLD, 0
+        like = self.ints, self.floats, workspace.table, self.rest, np.empty(shape), workspace.scratch, COLD, LIST
         return ready(kernel, *like), shape
 
     @cached_property

@@ -141,6 +141,7 @@ COLD, WARM = False, True  # ``warm``: whether each row starts at the answer of t
 # missed; only classify them; or polish them for their positions and rotations only. With WARM it does not search
 # elsewhere.
 POLISH, CLASSIFY, POLISH_POSES = -1, -2, -3
+LIST = -4  # instead: list the branches of one problem, see ``closed_form.selection``
 # The code that a solver returns: the number of finished rows << ROWS_AT, and the bit MISSED if one of them misses its
 # goals; or REFUSED - (goal + goals * row) for the first target that is refused
 MISSED, ROWS_AT = 1, 1

@@ -171,7 +171,7 @@ class Solver(ChecksArguments, ABC):
         """Return the compiled entry point for a problem (imported here, so that only this one is compiled)."""
 
     def branch_kernel(self, reduced: Reduced) -> Kernel:
-        """Return the compiled entry point that lists every branch of a problem.
+        """Return the compiled entry point that lists every branch of a problem if its ``first`` is LIST.
 
         Raises:
             UnsupportedError: If the algorithm finds one pose alone.

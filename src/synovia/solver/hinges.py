@@ -87,10 +87,8 @@ class Hinges(ClosedForm):
         return hinges
 
     def branch_kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel that lists the branches."""
-        from synovia.kernels.closed_form.hinges import hinges_branches
-
-        return hinges_branches
+        """Return the kernel, which lists branches too."""
+        return self.kernel(reduced)
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the candidates and of the roots of a polynomial."""

@@ -135,31 +135,26 @@ class Segments(ClosedForm):
 
     def kernel(self, reduced: Reduced) -> Kernel:
         """Return the kernel of the limb or of the arm."""
-        return self._kernels(reduced)[0]
-
-    def branch_kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel that lists the branches."""
-        return self._kernels(reduced)[1]
-
-    @staticmethod
-    def _kernels(reduced: Reduced) -> tuple[Kernel, Kernel]:
-        """Return the kernel that solves and the one that lists."""
         if _is_limb(reduced):
-            from synovia.kernels.closed_form import segments_limb as limb
+            from synovia.kernels.closed_form.segments_limb import segments_limb
 
-            return limb.segments_limb, limb.segments_limb_branches
+            return segments_limb
         structure = _structure(reduced)
         if structure == "seven":
-            from synovia.kernels.closed_form import segments_seven as seven
+            from synovia.kernels.closed_form.segments_seven import segments_seven
 
-            return seven.segments_seven, seven.segments_seven_branches
+            return segments_seven
         if structure == "spherical":
-            from synovia.kernels.closed_form import segments_spherical as spherical
+            from synovia.kernels.closed_form.segments_spherical import segments_spherical
 
-            return spherical.segments_spherical, spherical.segments_spherical_branches
-        from synovia.kernels.closed_form import segments_parallel as parallel_axes
+            return segments_spherical
+        from synovia.kernels.closed_form.segments_parallel import segments_parallel
 
-        return parallel_axes.segments_parallel, parallel_axes.segments_parallel_branches
+        return segments_parallel
+
+    def branch_kernel(self, reduced: Reduced) -> Kernel:
+        """Return the kernel, which lists branches too."""
+        return self.kernel(reduced)
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
         """Return the size of the branches and of the roots of a polynomial."""

@@ -17,13 +17,13 @@ from typing import NamedTuple
 from synovia.kernels.closed_form.selection import choose, list_branches, open_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
 from synovia.kernels.goals.frames import goal_frame, target_frame
-from synovia.kernels.layout import BLOCK_Q, GOAL_ROW, HINGE, KIND, LOWER, PARTS, POSITION, UPPER, VARIABLE
+from synovia.kernels.layout import BLOCK_Q, GOAL_ROW, HINGE, KIND, LIST, LOWER, PARTS, POSITION, UPPER, VARIABLE
 from synovia.kernels.math.rotations import column, origin_of, rotation_of
 from synovia.kernels.math.subproblems import turned
 from synovia.kernels.math.trigonometric_polynomials import real_angles, sample_angle
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, cross, dot, sub
-from synovia.kernels.search.multistart import Search, multistart
+from synovia.kernels.search.multistart import Begins, Search, solve_rows
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.branches import moving_row
 from synovia.kernels.tree.forward import forward
@@ -224,11 +224,8 @@ SEARCH = Search(attempt, random_scalars, prove)
 
 @entry
 def hinges(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems; see ``search.multistart``."""
-    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
-
-
-@entry
-def hinges_branches(ints, floats, targets, starts, out, scratch, warm, first):
-    """List the branches of one problem; see ``list_branches``."""
-    return list_branches(branches, open_problem(ints, floats), open_work(ints, scratch), targets, starts, out)
+    """Solve problems (see ``search.multistart``) or, if ``first`` is LIST, list branches (see ``list_branches``)."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    if first == LIST:
+        return list_branches(branches, problem, work, targets, starts, out)
+    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)

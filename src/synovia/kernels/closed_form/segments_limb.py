@@ -10,11 +10,11 @@ from synovia.kernels.closed_form.limbs import bend_joint, limb_of, pole_swivel, 
 from synovia.kernels.closed_form.selection import choose, list_branches, open_branches, put_candidate
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, perform
 from synovia.kernels.goals.frames import goal_frame, target_frame
-from synovia.kernels.layout import PARTS, POSITION
+from synovia.kernels.layout import LIST, PARTS, POSITION
 from synovia.kernels.math.rotations import matmul_t, matrix_quat, quat_apply, quat_mul
 from synovia.kernels.math.two_segments import FLAT, aim_limb, branch_turn, distance_curve, turn_about, turn_to_distance
 from synovia.kernels.math.vectors import add, norm, normalize, sub
-from synovia.kernels.search.multistart import Search, multistart_general
+from synovia.kernels.search.multistart import Begins, Search, solve_rows
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.ball import nearest_allowed_swivel, rotate_ball
 from synovia.kernels.tree.forward import forward
@@ -79,11 +79,8 @@ SEARCH = Search(attempt, random_start, prove_limbs)
 
 @entry
 def segments_limb(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems; see ``search.multistart``."""
-    return multistart_general(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
-
-
-@entry
-def segments_limb_branches(ints, floats, targets, starts, out, scratch, warm, first):
-    """List the branches of one problem; see ``list_branches``."""
-    return list_branches(branches, open_general(ints, floats), open_work(ints, scratch), targets, starts, out)
+    """Solve problems (see ``search.multistart``) or, if ``first`` is LIST, list branches (see ``list_branches``)."""
+    problem, work = open_general(ints, floats), open_work(ints, scratch)
+    if first == LIST:
+        return list_branches(branches, problem, work, targets, starts, out)
+    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)

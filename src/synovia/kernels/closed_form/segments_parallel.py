@@ -19,6 +19,7 @@ from synovia.kernels.closed_form.six_hinges import (
     turn_cost,
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
+from synovia.kernels.layout import LIST
 from synovia.kernels.math.rotations import apply, apply_t, origin_of
 from synovia.kernels.math.subproblems import (
     double_arcsine,
@@ -34,7 +35,7 @@ from synovia.kernels.math.subproblems import (
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import STRAIGHT, distance_curve
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, scale, sub
-from synovia.kernels.search.multistart import Search, multistart
+from synovia.kernels.search.multistart import Begins, Search, solve_rows
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work
@@ -146,11 +147,8 @@ SEARCH = Search(attempt, random_scalars, prove_arm_branches)
 
 @entry
 def segments_parallel(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems; see ``search.multistart``."""
-    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
-
-
-@entry
-def segments_parallel_branches(ints, floats, targets, starts, out, scratch, warm, first):
-    """List the branches of one problem; see ``list_branches``."""
-    return list_branches(branches, open_problem(ints, floats), open_work(ints, scratch), targets, starts, out)
+    """Solve problems (see ``search.multistart``) or, if ``first`` is LIST, list branches (see ``list_branches``)."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    if first == LIST:
+        return list_branches(branches, problem, work, targets, starts, out)
+    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)

@@ -23,13 +23,13 @@ from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.goals.reach import prove_arm_unreachable
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.jacobian.arm import attempt as descend
-from synovia.kernels.layout import BLOCK_Q, LOWER, UPPER
+from synovia.kernels.layout import BLOCK_Q, LIST, LOWER, UPPER
 from synovia.kernels.math.rotations import PI, apply, apply_t, matmul_t, origin_of
 from synovia.kernels.math.subproblems import Turn, opposite, spin, turn_of, turn_to
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, perpendicular, scale, sub
-from synovia.kernels.search.multistart import Search, multistart
+from synovia.kernels.search.multistart import Begins, Search, solve_rows
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_work, with_steps
@@ -256,11 +256,8 @@ SEARCH = Search(attempt, random_scalars, prove_arm_unreachable)
 
 @entry
 def segments_seven(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems; see ``search.multistart``."""
-    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
-
-
-@entry
-def segments_seven_branches(ints, floats, targets, starts, out, scratch, warm, first):
-    """List the branches of one problem; see ``list_branches``."""
-    return list_branches(branches, open_problem(ints, floats), open_work(ints, scratch), targets, starts, out)
+    """Solve problems (see ``search.multistart``) or, if ``first`` is LIST, list branches (see ``list_branches``)."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    if first == LIST:
+        return list_branches(branches, problem, work, targets, starts, out)
+    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)

@@ -24,11 +24,12 @@ from synovia.kernels.closed_form.six_hinges import (
     turned_about,
 )
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, perform
+from synovia.kernels.layout import LIST
 from synovia.kernels.math.rotations import PI, apply, column, origin_of
 from synovia.kernels.math.subproblems import three_turns, turn_to, turned, turns_to_plane
 from synovia.kernels.math.trigonometric_polynomials import real_angles, sample_angle
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, scale, sub
-from synovia.kernels.search.multistart import Search, multistart
+from synovia.kernels.search.multistart import Begins, Search, solve_rows
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import open_problem, open_work
 
@@ -182,11 +183,8 @@ SEARCH = Search(attempt, random_scalars, prove_arm_branches)
 
 @entry
 def segments_spherical(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems; see ``search.multistart``."""
-    return multistart(SEARCH, ints, floats, targets, starts, out, scratch, warm, first)
-
-
-@entry
-def segments_spherical_branches(ints, floats, targets, starts, out, scratch, warm, first):
-    """List the branches of one problem; see ``list_branches``."""
-    return list_branches(branches, open_problem(ints, floats), open_work(ints, scratch), targets, starts, out)
+    """Solve problems (see ``search.multistart``) or, if ``first`` is LIST, list branches (see ``list_branches``)."""
+    problem, work = open_problem(ints, floats), open_work(ints, scratch)
+    if first == LIST:
+        return list_branches(branches, problem, work, targets, starts, out)
+    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
