@@ -12,6 +12,7 @@ import pytest
 import synovia as sy
 import synovia.kernels
 from synovia.kernels import layout
+from synovia.kernels.compiler import numba
 from synovia.kernels.hierarchy import basis
 from synovia.kernels.tree import problem as packed
 from synovia.problem import table_of
@@ -195,6 +196,39 @@ def test_kernels_open_the_tables_where_they_were_packed(ik):
     assert packed.with_steps(problem, 7).max_steps == 7
     assert packed.with_steps(problem, 7).seed == problem.seed
     assert len(packed.pose_goals_only(problem).general.ints) == 0
+
+
+@pytest.mark.jit
+@pytest.mark.skipif(numba is None, reason="kernels are interpreted")
+def test_compiled_kernels_find_the_tables_where_they_are(ik):
+    """In compiled code a record is a few pointers, and the place of a table is computed where it is read."""
+    records = {"": "problem", "work": "work", "meeting": "problem.clear", "closing": "problem.loops"}
+    records |= {name: f"problem.{name}" for name in ("tree", "general", "clear", "loops")}
+    tables = [(table, *table.name.rpartition(".")[::2]) for table in (*layout.PROBLEM, *layout.WORK)]
+    tables = [one for one in tables if one[1] in records and one[0].name != "work.watch"]  # opening writes to that one
+    lines = [
+        f"    a{k} = {records[group]}.{field}\n    out[{k}, 0], out[{k}, 1], out[{k}, 2] = a{k}.shape[0], a{k}.size, a{k}.sum()"
+        for k, (_, group, field) in enumerate(tables)
+    ]
+    lines[:0] = ["def probe(ints, floats, memory, out):", "    work = open_work(ints, memory)"]
+    lines.insert(2, "    problem = pose_goals_only(with_steps(open_all(ints, floats, memory), 7))")
+    lines += ["    return problem.max_steps * 1000 + problem.columns, problem.tolerance"]
+    names = vars(packed).copy()
+    exec("\n".join(lines), names)
+    probe = numba.njit(names["probe"])
+    out = np.zeros((len(tables), 3))
+    floats, memory = np.arange(len(ik.floats), dtype=float), np.arange(ik.scratch_size, dtype=float)
+    numbers, tolerance = probe(ik.ints, floats, memory, out)
+    assert numbers == 7000 + ik.ints[layout.N_COLUMNS]
+    assert tolerance == floats[layout.TOLERANCE]
+    counts = {name: int(ik.ints[place]) for name, place in layout.COUNTS.items()}
+    for found, (table, _, _) in zip(out, tables, strict=True):
+        start, size = ik.ints[layout.STARTS[table.name]], layout.size_of(table, counts)
+        source = ik.ints if table.integers else floats if table in layout.PROBLEM else memory
+        rows = table.shape[0] if isinstance(table.shape[0], int) else counts[table.shape[0]]
+        if table.name == "general.ints":
+            rows = size = 0
+        np.testing.assert_array_equal(found, [rows, size, source[start : start + size].sum()], table.name)
 
 
 def test_scratch_memory_is_cut_into_tables_that_fill_it(ik):

@@ -13,7 +13,7 @@ if numba is not None:
     from numba.core import types
     from numba.extending import intrinsic
 
-    _WORD = ir.IntType(types.intp.bitwidth)
+    _WORD = ir.IntType(64)
 
     def pointer_of(context, builder, array_type, array):
         """Return the LLVM pointer to the elements of an array."""

@@ -1,9 +1,9 @@
 """Multistart: run an algorithm from the start pose and from random poses, and keep and verify the best answer.
 
 A solver brings a ``Search``: the algorithm, the rule that draws the start of a restart (``restarts``), and the proof
-that a target is out of reach (``reach``). ``solve_rows`` is compiled once for each. Each solver has two entry points,
-one for positions and rotations in the world and one for all goals. They are written out, because only a function at the
-top of a module is kept in the compile cache.
+that a target is out of reach (``reach``). ``solve_rows`` is compiled once for each. Each solver has one entry point. It
+is written out, because only a function at the top of a module is kept in the compile cache. An entry point opens the
+goals of all kinds that its solver supports; a problem without general goals has empty tables of them.
 
 An attempt has the form
 
@@ -23,7 +23,8 @@ points of solvers have the same arguments:
 
 They return the code that ``layout`` describes: how many rows are finished and whether one of them misses its goals, or
 which target is refused. The kernels of misses take the same arguments: ``starts`` and ``out`` are those of the solve,
-``targets`` is not read, ``first`` is POLISH or CLASSIFY, WARM switches off the search elsewhere, and they return 0.
+``targets`` is not read, ``first`` is POLISH, CLASSIFY or POLISH_POSES, WARM switches off the search elsewhere, and they
+return 0. Full-body has one entry point for both.
 """
 
 import math
