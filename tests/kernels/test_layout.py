@@ -206,10 +206,8 @@ def test_compiled_kernels_find_the_tables_where_they_are(ik):
     records |= {name: f"problem.{name}" for name in ("tree", "general", "clear", "loops")}
     tables = [(table, *table.name.rpartition(".")[::2]) for table in (*layout.PROBLEM, *layout.WORK)]
     tables = [one for one in tables if one[1] in records and one[0].name != "work.watch"]  # opening writes to that one
-    lines = [
-        f"    a{k} = {records[group]}.{field}\n    out[{k}, 0], out[{k}, 1], out[{k}, 2] = a{k}.shape[0], a{k}.size, a{k}.sum()"
-        for k, (_, group, field) in enumerate(tables)
-    ]
+    found = "out[{k}, 0], out[{k}, 1], out[{k}, 2] = a{k}.shape[0], a{k}.size, a{k}.sum()"
+    lines = [f"    a{k} = {records[group]}.{field}; {found.format(k=k)}" for k, (_, group, field) in enumerate(tables)]
     lines[:0] = ["def probe(ints, floats, memory, out):", "    work = open_work(ints, memory)"]
     lines.insert(2, "    problem = pose_goals_only(with_steps(open_all(ints, floats, memory), 7))")
     lines += ["    return problem.max_steps * 1000 + problem.columns, problem.tolerance"]
