@@ -166,10 +166,10 @@ class FullBody(IteratingSolver):
         return full_body
 
     def miss_kernel(self) -> Kernel:
-        """Return the same kernel, which finishes misses level by level."""
-        from synovia.kernels.hierarchy.full_body import full_body
+        """Return the kernel that finishes misses level by level."""
+        from synovia.kernels.hierarchy.full_body import finish_levels
 
-        return full_body
+        return finish_levels
 
     def params(self) -> dict[int, float]:
         """Return the settings by their places."""

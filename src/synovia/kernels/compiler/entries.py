@@ -35,6 +35,7 @@ ENTRIES: Final = {
     "heuristic.ccd_chain.ccd_chain": Entry("ccd on plain chains", 4.0),
     "heuristic.ccd.ccd": Entry("ccd", 14.0),
     "hierarchy.full_body.full_body": Entry("full-body", 20.0),
+    "hierarchy.full_body.finish_levels": Entry("misses of full-body", 22.0),
     "heuristic.particles.particles": Entry("particles", 16.0),
     "jacobian.family.family": Entry("dls, transpose, pinv and sdls", 14.0),
     "closed_form.two_bone.two_bone": Entry("two-bone", 11.0),

@@ -1,5 +1,9 @@
 """The full-body solver: goals in strict priorities, hard limits in every level, and the posture in their null space.
 
+One entry point solves and one finishes misses, each for goals of all kinds and for loops: the code for positions and
+rotations only would be half as much again to compile, and not faster. They are two, because a solve needs the first one
+only, and because two processes can compile them at the same time.
+
 Loops are the first level, so that a step corrects what they lack, and keeps them closed to first order. Every pose that
 an attempt returns is closed exactly (see ``descent``).
 """
@@ -62,11 +66,13 @@ def finish_misses(problem, work, starts, out, warm):
 
 @entry
 def full_body(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems, see ``search.multistart``; or finish their misses, as ``search.classify``.
-
-    One entry point does both and takes goals of every kind: whatever it does, it needs nearly the same code.
-    """
+    """Solve a batch of problems with goals of any kind, and loops; see ``search.multistart``."""
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
-    if first < 0:  # POLISH or CLASSIFY
-        return finish_misses(problem, work, starts, out, warm)
     return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
+
+
+@entry
+def finish_levels(ints, floats, targets, starts, out, scratch, warm, first):
+    """Polish and classify the missed rows level by level; called as ``search.classify``."""
+    problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
+    return finish_misses(problem, work, starts, out, warm)

@@ -24,7 +24,7 @@ points of solvers have the same arguments:
 They return the code that ``layout`` describes: how many rows are finished and whether one of them misses its goals, or
 which target is refused. The kernels of misses take the same arguments: ``starts`` and ``out`` are those of the solve,
 ``targets`` is not read, ``first`` is POLISH, CLASSIFY or POLISH_POSES, WARM switches off the search elsewhere, and they
-return 0. Full-body has one entry point for both.
+return 0.
 """
 
 import math
