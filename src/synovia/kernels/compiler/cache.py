@@ -7,8 +7,10 @@ numbers its files and keeps an index beside them, which fails when two processor
 Each file starts with a checksum. A file that is cut short, damaged or does not match is compiled again and replaced. If
 the folder cannot be written, cached code is still read, and new code lasts for its process only.
 
-Making a folder removes old ones: those that no process has used for a month, and of each kernel file all but the last
-few that were used, so that several checkouts side by side keep theirs.
+Making a folder removes old ones beside it: those that no process has used for a month, and the least recently used
+beyond a total size, so that several checkouts side by side keep theirs.
+
+The folder ``objects`` holds what ``packaging/kernels.py`` compiles ahead, in folders of the same kind.
 """
 
 import functools
@@ -28,11 +30,12 @@ from synovia.kernels.compiler import numba
 from synovia.kernels.compiler.sources import digest, name_of
 
 DAYS = 30  # after which an unused folder is removed
-VERSIONS = 8  # of each kernel file that are kept, the last used ones
+SIZE = 500_000_000  # bytes that are kept; the kernels of one version for one processor take some 15 million
 
 keep: Any = None  # gives an entry point this cache; None if numba lacks what that needs
 logger = logging.getLogger("synovia.kernels")
-_OURS = re.compile(r"([a-z0-9_.]+)-[0-9a-f]{16}")  # the name of a kernel file's folder
+_OURS = re.compile(r"[a-z0-9_.]+-[0-9a-f]{16}")  # the name of a kernel file's folder
+_FILES = "*.nb[ci]*", "*.o", "*.so", "*.json"  # of compiled code
 _DAY = 86400.0
 _warned: list[bool] = []  # whether the warning about an unusable cache was given
 
@@ -195,29 +198,32 @@ def note_use(folder: Path) -> None:
 
 
 def remove_old(new: Path) -> None:
-    """Remove folders that no process has used for long, and old versions of the kernel file that ``new`` is for.
+    """Remove the folders next to ``new`` that no process has used for long, and the oldest beyond the total size.
 
     Only files of compiled code, and folders that are empty then, are removed. A process that loses a folder compiles
     again.
     """
     with suppress(OSError):
-        used: dict[str, list[tuple[float, Path]]] = {}
-        for folder in new.parent.iterdir():
-            if (ours := _OURS.fullmatch(folder.name)) and folder != new:
-                used.setdefault(ours[1], []).append((folder.stat().st_mtime, folder))
+        folders = [folder for folder in new.parent.iterdir() if _OURS.fullmatch(folder.name) and folder != new]
+        left = SIZE - _size(new)
         oldest = time.time() - DAYS * _DAY
-        for name, versions in used.items():
-            stay = VERSIONS - 1 if name == new.name.rpartition("-")[0] else len(versions)
-            for k, (when, folder) in enumerate(sorted(versions, reverse=True)):
-                if k >= stay or when < oldest:
-                    _remove(folder)
+        for when, folder in sorted(((folder.stat().st_mtime, folder) for folder in folders), reverse=True):
+            left -= _size(folder)
+            if left < 0 or when < oldest:
+                _remove(folder)
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of the files in a folder."""
+    return sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
 
 
 def _remove(folder: Path) -> None:
     """Remove the compiled code in a folder, and the folder."""
     with suppress(OSError):
-        for file in folder.glob("*.nb[ci]*"):
-            file.unlink(missing_ok=True)
+        for pattern in _FILES:
+            for file in folder.glob(pattern):
+                file.unlink(missing_ok=True)
         folder.rmdir()
 
 
