@@ -9,7 +9,8 @@ once, with everything that it calls. LLVM optimises that code for each level, wi
 that this script writes takes the arguments. The same sources and versions give the same bytes.
 
 Objects are kept in the cache folder by a hash of their sources, so that after an edit only what it changes is compiled.
-The script needs numba, a C compiler and NumPy's headers.
+So are the modules: a clone without its own uses those that another clone of the same sources has compiled for this
+processor. The script needs numba, a C compiler and NumPy's headers.
 """
 
 from __future__ import annotations
@@ -171,15 +172,15 @@ class Compilers:
 
     def objects_of(self, names: list[str], levels: Sequence[str]) -> list[Path]:
         """Return the folders, one a level, of the objects of some entry points of one module; compile what lacks."""
-        from synovia.kernels.compiler import cache, entries, sources
+        from synovia.kernels.compiler import entries, kept, sources
 
         module = names[0].rpartition(".")[0]
         versions = (*map(str, LEVELS[MACHINE].items()), *made_with().values(), FORM, entries.described(names), *names)
         key = sources.digest(sources.modules()[module], versions)
-        root = cache.cache_root() / "objects"
+        root = kept.cache_root() / "objects"
         root.mkdir(parents=True, exist_ok=True)
-        kept = {level: root / f"{module}.{level}-{key}" for level in levels}
-        missing = [level for level, folder in kept.items() if not folder.exists()]
+        placed = {level: root / f"{module}.{level}-{key}" for level in levels}
+        missing = [level for level, folder in placed.items() if not folder.exists()]
         if missing:
             with tempfile.TemporaryDirectory(dir=root) as made:
                 folders = {level: Path(made, level) for level in missing}
@@ -190,11 +191,11 @@ class Compilers:
                     raise SystemExit("kernels: a source was edited while it was compiled. Run this again.")
                 for level, folder in folders.items():
                     with suppress(OSError):  # another run was faster, with the same bytes
-                        folder.rename(kept[level])
-                        cache.remove_old(kept[level])
-        for folder in kept.values():
-            cache.note_use(folder)
-        return [*kept.values()]
+                        folder.rename(placed[level])
+                        kept.remove_old(placed[level])
+        for folder in placed.values():
+            kept.note_use(folder)
+        return [*placed.values()]
 
 
 def source_bytes() -> dict[str, bytes]:
@@ -392,6 +393,26 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
         "made with": made_with(),
     }
     (folder / "made.json").write_text(json.dumps(described, indent=1) + "\n")
+    if not modules:
+        keep(folder, [*levels][-1])
+
+
+def keep(folder: Path, level: str) -> None:
+    """Copy modules into the cache folder, where other clones of the same sources find them.
+
+    Args:
+        folder: The modules.
+        level: The highest level among them.
+    """
+    from synovia.kernels.compiler import kept, prebuilt
+
+    place = prebuilt.kept_folder(level)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as made:
+        shutil.copytree(folder, Path(made, "all"))
+        with suppress(OSError):  # they are there already
+            Path(made, "all").rename(place)
+    kept.remove_old(place)
 
 
 def usable() -> list[str]:
@@ -445,7 +466,7 @@ def main() -> None:
     if options.list:
         print(*usable())
         return
-    levels = {level: known[level] for level in options.levels}
+    levels = {level: processor for level, processor in known.items() if level in options.levels}  # the lowest first
     sys.path.insert(0, str(SOURCE))
     os.environ["SYNOVIA_KERNELS"] = "python"  # this process calls and compiles none
     build(options.folder, levels, options.jobs, options.modules)

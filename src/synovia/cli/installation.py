@@ -107,14 +107,14 @@ def _kernels() -> dict[str, Any]:
 
 def _cache() -> dict[str, Any]:
     """Return the state of the cache: its folder, whether it is writable, and its size."""
-    from synovia.kernels.compiler import cache, numba, sources
+    from synovia.kernels.compiler import cache, kept, numba, sources
 
-    root = cache.cache_root()
+    root = kept.cache_root()
     current = {cache.cache_folder(path) for path in sources.modules().values()}
     here, older = [0, 0], [0, 0]
     with suppress(OSError):
         for path in root.rglob("*"):
-            if path.suffix in (".nbi", ".nbc"):
+            if path.suffix in (".nbi", ".nbc", ".o", ".so"):
                 count = here if current.intersection(path.parents) else older
                 count[0] += 1
                 count[1] += path.stat().st_size
@@ -124,7 +124,7 @@ def _cache() -> dict[str, Any]:
         "files": here[0],
         "bytes": here[1],
         "bytes_of_other_versions": older[1],
-        "days": cache.DAYS,
+        "days": kept.DAYS,
     }
 
 
@@ -192,6 +192,7 @@ def compile_all() -> dict[str, float]:
     """
     from synovia.kernels.compiler import advice, cache, mode, prebuilt
     from synovia.kernels.compiler.entries import ENTRIES
+    from synovia.kernels.compiler.kept import cache_root
 
     if mode == "none":
         raise MissingExtraError(f"the solvers cannot be compiled: {prebuilt.reason}", hint=advice)
@@ -201,7 +202,7 @@ def compile_all() -> dict[str, float]:
     if not cache.WRITABLE:
         raise FileError(
             "compiled kernels cannot be stored",
-            where=str(cache.cache_root()),
+            where=str(cache_root()),
             expected="a folder that can be written",
             hint="set SYNOVIA_CACHE_DIR",
         )

@@ -7,10 +7,7 @@ numbers its files and keeps an index beside them, which fails when two processor
 Each file starts with a checksum. A file that is cut short, damaged or does not match is compiled again and replaced. If
 the folder cannot be written, cached code is still read, and new code lasts for its process only.
 
-Making a folder removes old ones beside it: those that no process has used for a month, and the least recently used
-beyond a total size, so that several checkouts side by side keep theirs.
-
-The folder ``objects`` holds what ``packaging/kernels.py`` compiles ahead, in folders of the same kind.
+Only one process at a time compiles an entry point: another one that needs it waits, and loads what is stored then.
 """
 
 import functools
@@ -18,37 +15,18 @@ import hashlib
 import logging
 import os
 import pickle
-import re
 import sys
-import time
-import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from synovia.kernels.compiler import numba
+from synovia.kernels.compiler.kept import cache_root, note_use, remove_old, write_whole
 from synovia.kernels.compiler.sources import digest, name_of
-
-DAYS = 30  # after which an unused folder is removed
-SIZE = 500_000_000  # bytes that are kept; the kernels of one version for one processor take some 15 million
 
 keep: Any = None  # gives an entry point this cache; None if numba lacks what that needs
 logger = logging.getLogger("synovia.kernels")
-_OURS = re.compile(r"[a-z0-9_.]+-[0-9a-f]{16}")  # the name of a kernel file's folder
-_FILES = "*.nb[ci]*", "*.o", "*.so", "*.json"  # of compiled code
-_DAY = 86400.0
 _warned: list[bool] = []  # whether the warning about an unusable cache was given
-
-
-def cache_root() -> Path:
-    """Return the folder for compiled kernels: ``SYNOVIA_CACHE_DIR``, else the user's cache folder."""
-    if chosen := os.environ.get("SYNOVIA_CACHE_DIR"):
-        return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "synovia" / "kernels"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "synovia" / "kernels"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synovia" / "kernels"
 
 
 def _usable() -> tuple[Path | None, bool]:
@@ -138,17 +116,19 @@ try:
             key = self._index_key(sig, data.codegen)
             file = self._file(key)
             try:
-                if not file.parent.exists():
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    remove_old(file.parent)
+                fresh = not file.parent.exists()
+                file.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(file, sealed((key, self._impl.reduce(data)), dumps))
+                if fresh:
+                    remove_old(file.parent)
             except Exception as error:  # noqa: BLE001 - a full disk, or a numba that is built differently
                 _warn(file.parent.parent, error)
 
-        def stores(self, sig, target_context) -> bool:
-            """Return whether there is code for these types and this processor; it may yet be damaged."""
+        def lacks(self, sig, target_context) -> str:
+            """Return a name for the code for these types and this processor if it is not stored, else ""."""
             target_context.refresh()
-            return self._file(self._index_key(sig, target_context.codegen())).exists()
+            file = self._file(self._index_key(sig, target_context.codegen()))
+            return "" if file.exists() else f"{file.parent.name}/{file.name}"
 
         def _file(self, key: Any) -> Path:
             """Return the file of these types and this processor."""
@@ -176,55 +156,6 @@ def unsealed(data: bytes) -> Any:
     """Return the value of sealed bytes, None if their checksum does not match."""
     seal, data = data[:32], data[32:]
     return pickle.loads(data) if hashlib.sha256(data).digest() == seal else None  # noqa: S301 - the user's own files
-
-
-def write_whole(file: Path, data: bytes) -> None:
-    """Write a file atomically, and leave nothing behind if the disk is full."""
-    part = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
-    try:
-        part.write_bytes(data)
-        part.replace(file)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
-
-
-def note_use(folder: Path) -> None:
-    """Record that a process uses a folder, by its modification time, at most once a day."""
-    with suppress(OSError):
-        if time.time() - folder.stat().st_mtime > _DAY:
-            os.utime(folder)
-
-
-def remove_old(new: Path) -> None:
-    """Remove the folders next to ``new`` that no process has used for long, and the oldest beyond the total size.
-
-    Only files of compiled code, and folders that are empty then, are removed. A process that loses a folder compiles
-    again.
-    """
-    with suppress(OSError):
-        folders = [folder for folder in new.parent.iterdir() if _OURS.fullmatch(folder.name) and folder != new]
-        left = SIZE - _size(new)
-        oldest = time.time() - DAYS * _DAY
-        for when, folder in sorted(((folder.stat().st_mtime, folder) for folder in folders), reverse=True):
-            left -= _size(folder)
-            if left < 0 or when < oldest:
-                _remove(folder)
-
-
-def _size(folder: Path) -> int:
-    """Return the bytes of the files in a folder."""
-    return sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
-
-
-def _remove(folder: Path) -> None:
-    """Remove the compiled code in a folder, and the folder."""
-    with suppress(OSError):
-        for pattern in _FILES:
-            for file in folder.glob(pattern):
-                file.unlink(missing_ok=True)
-        folder.rmdir()
 
 
 def _warn(folder: Path, error: Exception) -> None:

@@ -6,7 +6,8 @@ estimate before, None if unknown; the time taken after). If the logger has no ha
 two seconds prints a line on stderr for what it compiles then and from then on. A log level above INFO silences both.
 
 **Another process.** The compiler is written in Python, so it slows down all other threads of its process. A thread can
-have another process compile what it needs (``delegated``); it then loads the result from the cache on disk.
+have another process compile what it needs (``delegated``); it then loads the result from the cache on disk. Two
+processes never compile the same at the same time: the second one waits for what the first one stores.
 
 **Ctrl-C.** It is handled between two functions, where the compiler can be interrupted safely. An exception at any other
 moment can break numba for the rest of the process (it ends a generator that numba keeps), and an exception during a
@@ -30,6 +31,7 @@ from typing import Any
 from synovia.kernels.compiler.entries import entry_of, name_of_entry
 
 logger = logging.getLogger("synovia.kernels")
+_POLL = 0.02  # seconds between two looks whether another process has compiled what this one needs
 PATIENCE = 2.0  # seconds of compiling in a process before lines are printed
 
 
@@ -163,23 +165,53 @@ def delegated(compile_elsewhere: Callable[[str], object], check: Callable[[], ob
         del _delegate.compile, _delegate.check
 
 
-def _compile_elsewhere(dispatcher: Any, signature: Any) -> None:
-    """Compile an entry point by another process, if this thread wants that and no compiled code is stored."""
+def missing_code(dispatcher: Any, signature: Any) -> str:
+    """Return a name for the code of an entry point if it has to be compiled and can be stored, else ""."""
     from synovia.kernels.compiler import cache
 
-    compile_elsewhere = getattr(_delegate, "compile", None)
-    function = dispatcher.py_func
-    stored = getattr(getattr(dispatcher, "_cache", None), "stores", None)
-    if compile_elsewhere is None or stored is None or entry_of(function) is None or not cache.WRITABLE:
-        return
-    if signature in dispatcher.overloads or stored(signature, dispatcher.targetctx):
-        return
+    lacks = getattr(getattr(dispatcher, "_cache", None), "lacks", None)
+    if lacks is None or entry_of(dispatcher.py_func) is None or not cache.WRITABLE:
+        return ""
+    return "" if signature in dispatcher.overloads else lacks(signature, dispatcher.targetctx)
+
+
+@contextmanager
+def _reported(function: Any) -> Generator[None]:
+    """Report that another process compiles a kernel for this one."""
     begun = time.perf_counter()
     _report_start(function)
     try:
-        compile_elsewhere(name_of_entry(function))
+        yield
     finally:
         _report_end(function, time.perf_counter() - begun)
+
+
+def _compile_elsewhere(dispatcher: Any, signature: Any) -> None:
+    """Compile an entry point by another process, if this thread wants that and no compiled code is stored."""
+    compile_elsewhere = getattr(_delegate, "compile", None)
+    if compile_elsewhere is not None and missing_code(dispatcher, signature):
+        with _reported(dispatcher.py_func):
+            compile_elsewhere(name_of_entry(dispatcher.py_func))
+
+
+@contextmanager
+def _one_at_a_time(dispatcher: Any, signature: Any) -> Generator[None]:
+    """Wait while another process compiles the same entry point; what it stores is there to load then."""
+    from synovia.kernels.compiler import kept
+
+    name = missing_code(dispatcher, signature)
+    if not name:
+        yield
+        return
+    if not kept.lock(name):
+        with _reported(dispatcher.py_func):
+            while not kept.lock(name):
+                handle_interrupt()
+                time.sleep(_POLL)
+    try:
+        yield
+    finally:
+        kept.unlock(name)
 
 
 # Ctrl-C -----------------------------------------------------------------------------------------------------------
@@ -232,7 +264,7 @@ def guard(dispatcher: Any) -> None:
     @functools.wraps(type(dispatcher).compile)
     def compiling(signature: Any) -> Any:
         _compile_elsewhere(dispatcher, signature)
-        with interrupt_deferred():
+        with interrupt_deferred(), _one_at_a_time(dispatcher, signature):
             return _compile(dispatcher, signature)
 
     dispatcher.compile = compiling

@@ -191,8 +191,7 @@ def signatures(name: str) -> list[tuple[Any, ...]]:
     """Return the signatures of an entry point: one, or two for kernels in either precision."""
     from numba import types
 
-    module, _, function = name.rpartition(".")
-    code = getattr(import_module(f"synovia.kernels.{module}"), function).py_func.__code__
+    code = kernel_of(name).py_func.__code__
     arguments = code.co_varnames[: code.co_argcount]
 
     def of(kind: str, dimensions: int) -> Any:
@@ -210,11 +209,16 @@ def described(names: list[str]) -> str:
     return repr((_ARGUMENTS, _PRECISION, [_OTHERS.get(name) for name in names]))
 
 
+def kernel_of(name: str) -> Any:
+    """Return an entry point."""
+    module, _, function = name.rpartition(".")
+    return getattr(import_module(f"synovia.kernels.{module}"), function)
+
+
 def compile_entry(name: str) -> float:
     """Load or compile all signatures of an entry point and return the seconds it took."""
     begun = time.perf_counter()
-    module, _, function = name.rpartition(".")
-    kernel = getattr(import_module(f"synovia.kernels.{module}"), function)
+    kernel = kernel_of(name)
     for types in signatures(name):
         kernel.compile(types)
     return time.perf_counter() - begun
