@@ -404,9 +404,10 @@ def keep(folder: Path, level: str) -> None:
         folder: The modules.
         level: The highest level among them.
     """
-    from synovia.kernels.compiler import kept, prebuilt
+    from synovia.kernels.compiler import kept
+    from synovia.kernels.compiler.prebuilt import kept_folder
 
-    place = prebuilt.kept_folder(level)
+    place = kept_folder(level)
     place.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=place.parent) as made:
         shutil.copytree(folder, Path(made, "all"))

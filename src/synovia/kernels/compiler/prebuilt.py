@@ -2,8 +2,8 @@
 
 A platform wheel holds an extension module for each level of the instruction set (``packaging/kernels.py`` writes them).
 They are used if they were made from the very sources that lie beside them, so that an edited kernel is never passed
-over, and if they are whole. Where there are none, those are used that a clone of the same sources has compiled ahead for
-this processor: the script keeps them in the cache folder. Nothing here imports numba.
+over, and if they are whole. Otherwise those are used that a clone of the same sources has compiled for this processor,
+since the script also puts them into the cache folder. Nothing here imports numba.
 """
 
 import functools
