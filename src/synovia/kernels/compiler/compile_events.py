@@ -24,7 +24,7 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
@@ -134,6 +134,13 @@ def notice(line: str) -> None:
         sys.stderr.flush()
 
 
+def announce(line: str) -> None:
+    """Log a sentence, and print it if the logger has no handler."""
+    logger.info(line)
+    if _has_no_handler():
+        notice(line)
+
+
 def _has_no_handler() -> bool:
     """Return whether the logger has no handler and is not silenced."""
     return logger.level <= logging.INFO and not (logger.isEnabledFor(logging.INFO) and logger.hasHandlers())
@@ -149,20 +156,36 @@ def _is_ours(function: Any) -> bool:
 _delegate = threading.local()
 
 
+while_waiting: list[Callable[[], object]] = []  # work that this process can do while it waits for another one
+
+
 @contextmanager
-def delegated(compile_elsewhere: Callable[[str], object], check: Callable[[], object] | None = None) -> Generator[None]:
+def delegated(
+    compile_elsewhere: Callable[[str], object],
+    check: Callable[[], object] | None = None,
+    start: Callable[[Iterable[str]], object] | None = None,
+) -> Generator[None]:
     """Have another process compile the entry points that this thread needs, if a cache can hold them.
 
     Args:
         compile_elsewhere: Compiles the entry point of a name, and returns when it is stored. What is not stored then is
             compiled by this process.
         check: Called between two functions that this thread compiles all the same; it may raise to end that.
+        start: Begins to compile entry points that will be needed soon, and returns at once.
     """
-    _delegate.compile, _delegate.check = compile_elsewhere, check
+    _delegate.compile, _delegate.check, _delegate.start = compile_elsewhere, check, start
     try:
         yield
     finally:
-        del _delegate.compile, _delegate.check
+        del _delegate.compile, _delegate.check, _delegate.start
+
+
+def start_elsewhere(names: Iterable[str]) -> bool:
+    """Have another process begin to compile entry points, if this thread wants that; return whether it does."""
+    start = getattr(_delegate, "start", None)
+    if start is not None:
+        start(names)
+    return hasattr(_delegate, "compile")
 
 
 def missing_code(dispatcher: Any, signature: Any) -> str:
@@ -186,6 +209,19 @@ def _reported(function: Any) -> Generator[None]:
         _report_end(function, time.perf_counter() - begun)
 
 
+def is_being_compiled(dispatcher: Any, signature: Any) -> bool:
+    """Return whether another process compiles an entry point."""
+    from synovia.kernels.compiler import kept
+
+    name = missing_code(dispatcher, signature)
+    if not name:
+        return False
+    try:
+        return not kept.lock(name)
+    finally:
+        kept.unlock(name)
+
+
 def _compile_elsewhere(dispatcher: Any, signature: Any) -> None:
     """Compile an entry point by another process, if this thread wants that and no compiled code is stored."""
     compile_elsewhere = getattr(_delegate, "compile", None)
@@ -207,7 +243,10 @@ def _one_at_a_time(dispatcher: Any, signature: Any) -> Generator[None]:
         with _reported(dispatcher.py_func):
             while not kept.lock(name):
                 handle_interrupt()
-                time.sleep(_POLL)
+                if while_waiting:
+                    while_waiting.pop()()
+                else:
+                    time.sleep(_POLL)
     try:
         yield
     finally:
@@ -295,7 +334,4 @@ def _compile(dispatcher: Any, signature: Any) -> Any:
 
 def _report_fallback(error: Exception) -> None:
     """Report that kernels are compiled the ordinary way."""
-    line = f"kernels are compiled by numba's own linking, in twice the time ({type(error).__name__}: {error})"
-    logger.info(line)
-    if _has_no_handler():
-        notice(line)
+    announce(f"kernels are compiled by numba's own linking, in twice the time ({type(error).__name__}: {error})")
