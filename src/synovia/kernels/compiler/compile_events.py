@@ -240,6 +240,9 @@ def _one_at_a_time(dispatcher: Any, signature: Any) -> Generator[None]:
         yield
         return
     if not kept.lock(name):
+        if _has_no_handler():
+            words, seconds = purpose(dispatcher.py_func)
+            notice(f"waiting for another process that compiles {words}{about(seconds)}")
         with _reported(dispatcher.py_func):
             while not kept.lock(name):
                 handle_interrupt()
