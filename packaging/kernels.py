@@ -9,7 +9,8 @@ once, with everything that it calls. LLVM optimises that code for each level, wi
 that this script writes takes the arguments. The same sources and versions give the same bytes.
 
 Objects are kept in the cache folder by a hash of their sources, so that after an edit only what it changes is compiled.
-The script needs numba, a C compiler and NumPy's headers.
+So are the modules: a clone without its own uses those that another clone of the same sources has compiled for this
+processor. The script needs numba, a C compiler and NumPy's headers.
 """
 
 from __future__ import annotations
@@ -26,9 +27,11 @@ import sysconfig
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
+from contextlib import suppress
 from importlib.util import find_spec
 from itertools import groupby
+from multiprocessing import get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -53,7 +56,7 @@ SCALARS = {  # type that a kernel takes, type that is read, and what reads it; -
     "int64": ("int64_t", "int64_t", "PyLong_AsLongLong"),
     "float64": ("double", "double", "PyFloat_AsDouble"),
 }
-FORM = "1"  # of the object files; another one for each change in how they are made
+FORM = "2"  # of the object files; another one for each change in how they are made
 C_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-Wall", "-Werror", "-Wno-unused-function")
 
 
@@ -66,36 +69,54 @@ class Symbol(NamedTuple):
     returns: bool  # an int64, or nothing
 
 
-# One process compiles the entry points of one module ------------------------------------------------------------------
+# A process compiles the entry points of one module after the other ----------------------------------------------------
 
 
-def compile_entries(names: list[str], levels: dict[str, str], folder: Path) -> None:
-    """Write the object files of some entry points, and a description of them, into a folder."""
+def compile_entries(names: list[str], folders: dict[str, Path]) -> None:
+    """Write the object files of some entry points, and a description of them, into a folder for each level.
+
+    The process keeps the helpers that it has typed for the next call.
+    """
     import gc
 
     import llvmlite.binding as llvm
     from numba.core.codegen import create_pass_builder
 
-    gc.disable()  # the compiler makes many objects that live to its end
+    gc.disable()  # the compiler makes many objects that live to the end of the call
     symbols: list[Symbol] = []
     for symbol, function, code in lower(names):
-        for level, processor in levels.items():
-            module = llvm.parse_bitcode(code)
-            for one in (*module.functions, *module.global_variables):
-                if not one.is_declaration:
-                    one.linkage = llvm.Linkage.internal
-            entry = module.get_function(function)
-            entry.linkage = llvm.Linkage.external
-            entry.name = symbol.name
+        alone = renamed(code, {function: symbol.name})
+        for level, folder in folders.items():
+            module = llvm.parse_bitcode(alone, llvm.create_context())  # shares no constants with what came before
             machine = llvm.Target.from_triple(module.triple).create_target_machine(
-                cpu=processor, opt=3, reloc="pic", codemodel="default"
+                cpu=LEVELS[MACHINE][level], opt=3, reloc="pic", codemodel="default"
             )
             passes = create_pass_builder(machine, opt=3, loop_vectorize=True, slp_vectorize=False)
             passes.getModulePassManager().run(module, passes)
             module.verify()
-            (folder / f"{symbol.name}.{level}.o").write_bytes(machine.emit_object(module))
+            (folder / f"{symbol.name}.o").write_bytes(machine.emit_object(module))
         symbols.append(symbol)
-    (folder / "symbols.json").write_text(json.dumps(symbols))
+    for folder in folders.values():
+        (folder / "symbols.json").write_text(json.dumps(symbols))
+    gc.collect()
+
+
+def renamed(code: bytes, public: dict[str, str]) -> bytes:
+    """Return LLVM code whose functions and variables are its own, except some that get public names.
+
+    numba counts all functions of a process in their names, and the length of names shows in object files. So the others
+    are counted within this code: it gives the same bytes whatever the process has compiled before.
+    """
+    import llvmlite.binding as llvm
+
+    module = llvm.parse_bitcode(code)
+    for i, one in enumerate((*module.functions, *module.global_variables)):
+        if one.is_declaration:
+            continue
+        shown = public.get(one.name)
+        one.linkage = llvm.Linkage.internal if shown is None else llvm.Linkage.external
+        one.name = shown or f"own{i}"
+    return module.as_bitcode()
 
 
 def lower(names: list[str]) -> Iterator[tuple[Symbol, str, bytes]]:
@@ -126,41 +147,55 @@ def lower(names: list[str]) -> Iterator[tuple[Symbol, str, bytes]]:
             yield symbol, made.fndesc.llvm_func_name, made.library._get_module_for_linking().as_bitcode()
 
 
-def objects_of(names: list[str], levels: dict[str, str], before: dict[str, bytes]) -> Path:
-    """Return the folder of the object files of some entry points of one module; levels that it lacks are compiled.
+class Compilers:
+    """Processes that compile, and the folder where objects are kept.
 
     Args:
-        names: The entry points.
-        levels: What to compile for.
-        before: The sources when this script began; it ends if they have changed since.
+        jobs: How many processes.
     """
-    from synovia.kernels.compiler import cache, entries, sources
 
-    module = names[0].rpartition(".")[0]
-    known = LEVELS[MACHINE]
-    versions = (*map(str, known.items()), *made_with().values(), FORM, entries.described(names), *names)
-    key = sources.digest(sources.modules()[module], versions)
-    kept = cache.cache_root() / "objects" / f"{module}-{key}"
-    kept.mkdir(parents=True, exist_ok=True)
-    missing = [level for level in levels if not (kept / f"{level}.complete").exists()]
-    if missing:
-        with tempfile.TemporaryDirectory(dir=kept.parent) as made:
-            environment = {
-                **os.environ,
-                "PYTHONPATH": str(SOURCE),
-                "PYTHONHASHSEED": "0",
-                "SYNOVIA_KERNELS": "jit",
-                "NUMBA_CPU_NAME": next(iter(known.values())),
-                "NUMBA_CPU_FEATURES": "",
-            }
-            command = [sys.executable, __file__, "--into", made, "--levels", *missing, "--entries", *names]
-            subprocess.run(command, check=True, env=environment)
-            if source_bytes() != before:  # its objects may be those of other sources than its name says
-                raise SystemExit("kernels: a source was edited while it was compiled. Run this again.")
-            shutil.copytree(made, kept, dirs_exist_ok=True)
-        for level in missing:
-            (kept / f"{level}.complete").touch()
-    return kept
+    def __init__(self, jobs: int) -> None:
+        self._before = source_bytes()
+        os.environ |= {  # of the processes, which start with their first work
+            "PYTHONHASHSEED": "0",
+            "SYNOVIA_KERNELS": "jit",
+            "NUMBA_CPU_NAME": next(iter(LEVELS[MACHINE].values())),
+            "NUMBA_CPU_FEATURES": "",
+        }
+        self._processes = ProcessPoolExecutor(jobs, get_context("spawn"))
+
+    def __enter__(self) -> Compilers:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._processes.shutdown(cancel_futures=True)
+
+    def objects_of(self, names: list[str], levels: Sequence[str]) -> list[Path]:
+        """Return the folders, one a level, of the objects of some entry points of one module; compile what lacks."""
+        from synovia.kernels.compiler import entries, kept, sources
+
+        module = names[0].rpartition(".")[0]
+        versions = (*map(str, LEVELS[MACHINE].items()), *made_with().values(), FORM, entries.described(names), *names)
+        key = sources.digest(sources.modules()[module], versions)
+        root = kept.cache_root() / "objects"
+        root.mkdir(parents=True, exist_ok=True)
+        placed = {level: root / f"{module}.{level}-{key}" for level in levels}
+        missing = [level for level, folder in placed.items() if not folder.exists()]
+        if missing:
+            with tempfile.TemporaryDirectory(dir=root) as made:
+                folders = {level: Path(made, level) for level in missing}
+                for folder in folders.values():
+                    folder.mkdir()
+                self._processes.submit(compile_entries, names, folders).result()
+                if source_bytes() != self._before:  # its objects may be those of other sources than its name says
+                    raise SystemExit("kernels: a source was edited while it was compiled. Run this again.")
+                for level, folder in folders.items():
+                    with suppress(OSError):  # another run was faster, with the same bytes
+                        folder.rename(placed[level])
+                        kept.remove_old(placed[level])
+        for folder in placed.values():
+            kept.note_use(folder)
+        return [*placed.values()]
 
 
 def source_bytes() -> dict[str, bytes]:
@@ -324,30 +359,28 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
     wanted = [name for name in ENTRIES if not modules or {name, name.rpartition(".")[0]} & {*modules}]
     groups = [list(group) for _, group in groupby(wanted, lambda name: name.rpartition(".")[0])]
 
-    before = source_bytes()
-
-    def compiled(names: list[str]) -> Path:
+    def compiled(names: list[str]) -> list[Path]:
         begun = time.perf_counter()
-        out = objects_of(names, levels, before)
+        out = compilers.objects_of(names, [*levels])
         print(f"{', '.join(ENTRIES[name].words for name in names)}: {time.perf_counter() - begun:.1f} s", flush=True)
         return out
 
-    with ThreadPoolExecutor(jobs) as pool:
+    with Compilers(jobs) as compilers, ThreadPoolExecutor(jobs) as pool:
         longest_first = sorted(groups, key=lambda names: -sum(ENTRIES[name].seconds for name in names))
         made = dict(zip([names[0] for names in longest_first], pool.map(compiled, longest_first), strict=True))
     kept = [made[names[0]] for names in groups]
     symbols = [
         Symbol(entry, name, [(kind, dimensions) for kind, dimensions in arguments], returns)
         for one in kept
-        for entry, name, arguments, returns in json.loads((one / "symbols.json").read_text())
+        for entry, name, arguments, returns in json.loads((one[0] / "symbols.json").read_text())
     ]
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     with tempfile.TemporaryDirectory() as temporary:
-        for level in levels:
+        for i, level in enumerate(levels):
             source = Path(temporary, f"{level}.c")
             source.write_text(wrapper(level, symbols))
-            objects = [str(one / f"{symbol}.{level}.o") for one in kept for symbol in _names(one)]
+            objects = [str(one[i] / f"{symbol}.o") for one in kept for symbol in _names(one[i])]
             _link(source, [*objects, "-lm"], folder / f"{level}.abi3.so", [f"-I{np.get_include()}"])
         source = Path(temporary, "processor.c")
         source.write_text(_LEVEL)
@@ -360,6 +393,27 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
         "made with": made_with(),
     }
     (folder / "made.json").write_text(json.dumps(described, indent=1) + "\n")
+    if not modules:
+        keep(folder, [*levels][-1])
+
+
+def keep(folder: Path, level: str) -> None:
+    """Copy modules into the cache folder, where other clones of the same sources find them.
+
+    Args:
+        folder: The modules.
+        level: The highest level among them.
+    """
+    from synovia.kernels.compiler import kept
+    from synovia.kernels.compiler.prebuilt import kept_folder
+
+    place = kept_folder(level)
+    place.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=place.parent) as made:
+        shutil.copytree(folder, Path(made, "all"))
+        with suppress(OSError):  # they are there already
+            Path(made, "all").rename(place)
+    kept.remove_old(place)
 
 
 def usable() -> list[str]:
@@ -399,7 +453,7 @@ def _link(source: Path, objects: list[str], out: Path, options: list[str]) -> No
 
 
 def main() -> None:
-    """Build everything, or be one of the processes that compile."""
+    """Build everything."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     known = LEVELS.get(MACHINE, {})
     parser.add_argument("--levels", nargs="+", choices=list(known), default=list(known))
@@ -407,21 +461,16 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=os.cpu_count())
     parser.add_argument("--folder", type=Path, default=FOLDER)
     parser.add_argument("--modules", nargs="+", default=(), help="for tests: these modules or entry points alone")
-    parser.add_argument("--into", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--entries", nargs="+", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if not known:
         raise SystemExit(f"kernels: expected a machine among {', '.join(LEVELS)}, got {MACHINE}")
     if options.list:
         print(*usable())
         return
-    levels = {level: known[level] for level in options.levels}
+    levels = {level: processor for level, processor in known.items() if level in options.levels}  # the lowest first
     sys.path.insert(0, str(SOURCE))
-    if options.entries:
-        compile_entries(options.entries, levels, options.into)
-    else:
-        os.environ["SYNOVIA_KERNELS"] = "python"  # this process calls and compiles none
-        build(options.folder, levels, options.jobs, options.modules)
+    os.environ["SYNOVIA_KERNELS"] = "python"  # this process calls and compiles none
+    build(options.folder, levels, options.jobs, options.modules)
 
 
 if __name__ == "__main__":

@@ -25,6 +25,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background
 import pytest
 from hypothesis import HealthCheck, settings
 
+import compiling_shown
 from shared_files import shared_data_folder
 from synovia.kernels import compiler
 
@@ -111,7 +112,8 @@ def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse a SYNOVIA_DATA that leads nowhere: a typing error must not turn into skipped tests."""
-    del config
+    if compiler.mode == "jit":
+        config.pluginmanager.register(compiling_shown)
     # The garbage collector would walk all modules, tests and compiled kernels again and again. It is not told to leave
     # them out (gc.freeze): then gc.get_referrers misses them, and hypothesis takes its generators for garbage.
     gc.set_threshold(50_000, 20, 100)

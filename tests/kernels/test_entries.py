@@ -15,10 +15,11 @@ from types import SimpleNamespace
 import pytest
 
 from browsing import until
-from synovia.compiling import CompilerProcess
+from synovia.compiling import CompilerProcess, Compilers
 from synovia.errors import SynoviaError
-from synovia.kernels.compiler import compile_events, compiled, entries, sources
+from synovia.kernels.compiler import compile_events, compiled, entries, mode, sources
 
+REPO = Path(__file__).resolve().parents[2]
 pytestmark = [
     pytest.mark.compiled,
     pytest.mark.skipif(not compiled(), reason="kernels are interpreted"),
@@ -237,6 +238,147 @@ def test_code_that_cannot_be_stored_is_not_called_compiled(compiler: CompilerPro
     monkeypatch.setenv("SYNOVIA_CACHE_DIR", f"{os.devnull}/kernels")
     with pytest.raises(SynoviaError, match="cannot cache compiled kernels"):
         compiler.compile("tree.tables.clamp_rows")
+
+
+class Slow:
+    """Stands for a process that compiles: it notes what it is asked for, and waits until it may end."""
+
+    asked: list[str]
+    go: threading.Semaphore
+
+    def compile(self, name: str, *, wait: bool = True) -> float:
+        self.asked.append(name)
+        assert self.go.acquire(timeout=60.0)
+        if name.startswith("bad"):
+            raise SynoviaError("no compiler")
+        return 1.0
+
+    def stop(self) -> None:
+        self.asked.append("stop")
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> type[Slow]:
+    Slow.asked, Slow.go = [], threading.Semaphore(0)
+    monkeypatch.setattr("synovia.compiling.CompilerProcess", Slow)
+    return Slow
+
+
+def test_several_processes_compile_in_order_and_what_is_asked_for_comes_next(slow: type[Slow]) -> None:
+    compilers = Compilers(2)
+    results = compilers.start(["a", "b", "c", "d"])
+    until(lambda: len(slow.asked) == 2, why="two processes work")
+    assert {*slow.asked} == {"a", "b"}
+    asking = threading.Thread(target=compilers.compile, args=("d",))
+    asking.start()
+    until(lambda: compilers._waiting[0] == "d")
+    slow.go.release()
+    until(lambda: len(slow.asked) == 3)
+    assert slow.asked[2] == "d"
+    slow.go.release(3)
+    asking.join()
+    assert [result.result(timeout=60.0) for result in results.values()] == [1.0] * 4
+    assert compilers.compile("a") == 1.0, "it is compiled already"
+    assert sorted(slow.asked) == ["a", "b", "c", "d"]
+    compilers.stop()
+
+
+def test_what_has_failed_is_tried_again(slow: type[Slow]) -> None:
+    compilers = Compilers(1)
+    slow.go.release(2)
+    for _ in range(2):
+        with pytest.raises(SynoviaError, match="no compiler"):
+            compilers.compile("bad")
+    assert slow.asked == ["bad", "bad"]
+
+
+SOON = """
+import sys, time
+from numba.core import event
+from synovia import compiling
+from synovia.kernels.compiler import entries, kept
+from synovia.kernels.compiler.compile_events import missing_code, while_waiting
+
+compiling.cores = lambda: 2
+here = []
+
+
+class Heard(event.Listener):
+    def on_start(self, one):
+        here.append(one.data["dispatcher"].py_func.__name__)
+
+    def on_end(self, one):
+        pass
+
+
+event.register("numba:compile", Heard())
+first, second, third = sys.argv[1:]
+compiling.compile_soon(first, second, third)  # another process begins with the second one, which takes longest
+kernel = entries.kernel_of(second)
+name = missing_code(kernel, entries.signatures(second)[0])
+while name and kept.lock(name):
+    kept.unlock(name)
+    name = missing_code(kernel, entries.signatures(second)[0])
+    time.sleep(0.01)
+for one in (second, first, third):
+    entries.compile_entry(one)
+print(*here, sep="\\n")
+print("missing:", *compiling.missing(sys.argv[1:]))
+"""
+
+
+@pytest.mark.jit
+@pytest.mark.skipif(os.name != "posix", reason="needs locks of POSIX")
+def test_what_is_needed_soon_is_compiled_once_by_two_processes(tmp_path) -> None:
+    """This one comes to what the other one compiles, and compiles the rest meanwhile."""
+    names = "tree.tables.validate", "tree.bends.bend_straight", "tree.tables.clamp_rows"
+    env = {**os.environ, "SYNOVIA_CACHE_DIR": str(tmp_path), "SYNOVIA_KERNELS": "jit"}
+    done = subprocess.run([sys.executable, "-c", SOON, *names], capture_output=True, text=True, check=False, env=env)
+    assert done.returncode == 0, done.stderr
+    *here, missing = done.stdout.splitlines()
+    assert missing.strip() == "missing:"
+    assert "bend_straight" not in here, "both have compiled it"
+    assert "clamp_rows" in here
+    assert "compiling 3 kernels on all cores" in done.stderr
+
+
+USED = """
+import sys
+from synovia.kernels import compiler
+
+used = set()
+
+
+def noted(name, kernel):
+    def call(*arguments):
+        used.add(name)
+        return kernel(*arguments)
+
+    return call
+
+
+for name, kernel in compiler.prebuilt.entries.items():
+    compiler.prebuilt.entries[name] = noted(name, kernel)
+
+import synovia as sy
+from synovia.retargeting.retarget import _KERNELS as RETARGET
+from synovia.servo.servo import _KERNELS as SERVO
+
+arm = sy.bundled("arm7")
+sy.Servo(arm, sy.PoseGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)
+print("servo", *(set(SERVO) - used))
+used.clear()
+walk = sy.load_motion("examples/walk.bvh")
+sy.retarget(walk[:20], walk.skeleton)
+print("retarget", *(set(RETARGET) - used))
+"""
+
+
+@pytest.mark.skipif(mode != "prebuilt", reason="counts calls of kernels that came compiled")
+def test_what_a_servo_and_a_retargeting_have_compiled_is_what_they_need() -> None:
+    done = subprocess.run([sys.executable, "-c", USED], capture_output=True, text=True, check=False, cwd=REPO)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.splitlines() == ["servo", "retarget"]
 
 
 CHECKED = """

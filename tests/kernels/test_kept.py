@@ -1,6 +1,8 @@
 """Files of compiled code: damaged ones are made anew, and where none can be written, those that are there are read."""
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -8,7 +10,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from synovia.kernels.compiler import cache, compiled
+from synovia.kernels.compiler import cache, compiled, kept
 
 pytestmark = [
     pytest.mark.jit,
@@ -115,38 +117,74 @@ def test_folders_that_nobody_uses_go_when_a_new_one_is_made(tmp_path):
         file.parent.mkdir(exist_ok=True)
         file.touch()
     os.utime(others[1].parent, (0, 0))
-    cache.remove_old(make(tmp_path, version("tree.step", 3), 0))
+    kept.remove_old(make(tmp_path, version("tree.step", 3), 0))
     assert used.exists()
     assert not unused.exists()
     assert not moved.exists()
     assert all(file.exists() for file in others), "what is not ours was removed"
 
 
-def test_of_each_kernel_the_last_used_versions_stay(tmp_path):
-    folders = [make(tmp_path, version("tree.step", k), k) for k in range(1, cache.VERSIONS + 3)]
-    other = make(tmp_path, version("tree.steps", 1), 25)
+def test_beyond_the_total_size_the_last_used_folders_stay(tmp_path, monkeypatch):
+    folders = [make(tmp_path, version(name, k), k) for k in range(1, 6) for name in ("tree.step", "tree.steps")]
     new = make(tmp_path, version("tree.step", 0), 0)
-    cache.remove_old(new)
-    stay = cache.VERSIONS - 1
-    assert [folder.exists() for folder in folders] == [True] * stay + [False] * 3
-    assert other.exists()
+    each = sum(file.stat().st_size for file in new.iterdir())
+    monkeypatch.setattr(kept, "SIZE", 5 * each + 1)
+    kept.remove_old(new)
+    assert [folder.exists() for folder in folders] == [True] * 4 + [False] * 6
     assert new.exists()
 
 
 def test_two_checkouts_side_by_side_keep_what_they_use(use, tmp_path, monkeypatch):
     """One compiles anew again and again; the other only loads, which counts as use."""
     root = tmp_path
-    monkeypatch.setattr(cache, "cache_folder", lambda file: root / version("double", 999))
+
+    def choose(k):
+        monkeypatch.setattr(cache, "cache_folder", lambda file: root / version("double", k))
+
+    choose(999)
     assert not use()
     theirs = root / version("double", 999)
-    for k in range(2 * cache.VERSIONS):
+    monkeypatch.setattr(kept, "SIZE", int(3.5 * sum(file.stat().st_size for file in theirs.iterdir())))
+    for k in range(6):
         os.utime(theirs, (time.time() - 2 * 86400.0,) * 2)
-        monkeypatch.setattr(cache, "cache_folder", lambda file: root / version("double", 999))
+        choose(999)
         assert use()
-        monkeypatch.setattr(cache, "cache_folder", lambda file, k=k: root / version("double", k))
+        choose(k)
         assert not use()
     assert theirs.exists()
-    assert len(list(root.iterdir())) == cache.VERSIONS
+    assert len(list(root.glob("double-*"))) == 3
+
+
+LOCKED = """
+import sys
+from synovia.kernels.compiler import kept
+print(kept.lock("a"), flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs locks of POSIX")
+def test_a_lock_is_held_by_one_process_until_it_ends(tmp_path, monkeypatch):
+    monkeypatch.setenv("SYNOVIA_CACHE_DIR", str(tmp_path))
+    kept._lock_file.cache_clear()
+    command = [sys.executable, "-c", LOCKED]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as other:
+        assert other.stdout.readline().strip() == "True"
+        assert not kept.lock("a")
+        assert kept.lock("b")
+        other.kill()
+        other.wait()
+        assert kept.lock("a")
+    for name in ("a", "b"):
+        kept.unlock(name)
+    kept._lock_file.cache_clear()
+
+
+def test_without_a_folder_for_locks_each_process_goes_ahead(monkeypatch):
+    monkeypatch.setenv("SYNOVIA_CACHE_DIR", f"{os.devnull}/nowhere")
+    kept._lock_file.cache_clear()
+    assert kept.lock("a")
+    kept.unlock("a")
 
 
 def test_processes_that_remove_at_once_do_not_disturb_each_other(tmp_path):
@@ -157,7 +195,7 @@ def test_processes_that_remove_at_once_do_not_disturb_each_other(tmp_path):
 
     def remove():
         try:
-            cache.remove_old(new)
+            kept.remove_old(new)
         except BaseException as error:  # noqa: BLE001
             failed.append(error)
 

@@ -6,8 +6,10 @@ import shutil
 import subprocess
 import sys
 from importlib import import_module
+from importlib.util import module_from_spec, spec_from_file_location
 from itertools import count
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -47,7 +49,7 @@ def prebuilt(tmp_path_factory):
     subprocess.run(
         [sys.executable, BUILD, "--folder", folder, "--levels", LEVEL, "--modules", *SMALL, "--jobs", "1"],
         check=True,
-        env=os.environ | {"SYNOVIA_CACHE_DIR": str(tmp_path_factory.mktemp("cache"))},
+        env=os.environ | {"SYNOVIA_CACHE_DIR": str(folder.parent / "cache")},
         capture_output=True,
     )
     return folder
@@ -184,13 +186,73 @@ def test_other_arguments_are_refused(prebuilt):
         assert error in line, call
 
 
-def test_the_same_sources_give_the_same_bytes(prebuilt, tmp_path):
-    again = tmp_path / "again"
+def objects(cache):
+    """The object files in a cache folder, by name."""
+    return {file.name: file.read_bytes() for file in (cache / "objects").glob("*/*.o")}
+
+
+def test_the_same_sources_give_the_same_bytes_whatever_a_process_has_compiled_before(prebuilt, tmp_path):
+    others = "tree.bends.bend_shares", "tree.bends.bend_straight"  # take longer, so one process compiles them first
     subprocess.run(
-        [sys.executable, BUILD, "--folder", again, "--levels", LEVEL, "--modules", *SMALL, "--jobs", "1"],
+        [
+            sys.executable,
+            BUILD,
+            "--folder",
+            tmp_path / "a",
+            "--levels",
+            LEVEL,
+            "--jobs",
+            "1",
+            "--modules",
+            *SMALL,
+            *others,
+        ],
         check=True,
         env=os.environ | {"SYNOVIA_CACHE_DIR": str(tmp_path / "cache")},
         capture_output=True,
     )
+    before, after = objects(prebuilt.parent / "cache"), objects(tmp_path / "cache")
+    assert len(before) == len(SMALL)
+    assert len(after) == len(SMALL) + len(others)
+    assert before == {name: after[name] for name in before}
+
+
+def test_objects_are_found_by_other_runs_and_are_whole(prebuilt, tmp_path):
+    again = tmp_path / "again"
+    made = subprocess.run(
+        [sys.executable, BUILD, "--folder", again, "--levels", LEVEL, "--modules", *SMALL, "--jobs", "2"],
+        check=True,
+        env=os.environ
+        | {"SYNOVIA_CACHE_DIR": str(prebuilt.parent / "cache"), "NUMBA_DISABLE_JIT": "1"},  # compiling fails
+        capture_output=True,
+        text=True,
+    )
+    assert "random poses" in made.stdout
     for file in prebuilt.iterdir():
         assert file.read_bytes() == (again / file.name).read_bytes(), file.name
+    assert not list((prebuilt.parent / "cache" / "objects").glob("tmp*")), "half a folder is left"
+
+
+def test_modules_in_the_cache_serve_clones_on_processors_of_their_level(prebuilt, tmp_path, monkeypatch):
+    loader = import_module("synovia.kernels.compiler.prebuilt")
+    packaging = module_from_spec(spec_from_file_location("packaging_kernels", BUILD))
+    packaging.__loader__.exec_module(packaging)
+    monkeypatch.setenv("SYNOVIA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(loader, "FOLDER", tmp_path / "nothing")
+    monkeypatch.setattr(loader, "_CHOSEN", None)
+    extension, best = loader._extension, [LEVEL]
+
+    def found(folder, name, made):
+        return SimpleNamespace(level=lambda: best[0]) if name == "processor" else extension(folder, name, made)
+
+    monkeypatch.setattr(loader, "_extension", found)
+    assert loader.load().reason == "this installation has no compiled kernels"
+    for _ in range(2):
+        packaging.keep(prebuilt, LEVEL)
+    assert [folder.name for folder in (tmp_path / "cache" / "modules").iterdir()] == [loader.kept_folder(LEVEL).name]
+    assert loader.load().level == LEVEL
+    best[0] = "x86_64_v4" if LEVEL == "x86_64" else "another"
+    assert loader.load().reason == "this installation has no compiled kernels"
+    best[0] = LEVEL
+    monkeypatch.setattr(loader, "_CHOSEN", "a folder")
+    assert loader.load().level == "", "a folder that is named is the only one"

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import os
 import platform
-import queue
 import sys
 import time
-from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, wait
 from contextlib import suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, version
-from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
@@ -20,9 +18,8 @@ from click import style
 from synovia.cli.output import talk
 from synovia.cli.progress import Bar
 from synovia.cli.uncompiled import is_chosen
-from synovia.compiling import CompilerProcess
+from synovia.compiling import Compilers, cores
 from synovia.errors import FileError, MissingExtraError, install_command
-from synovia.ik.parallel import checked_threads
 from synovia.jobs.words import table
 
 SCHEMA: Final = "synovia.doctor/1"
@@ -107,14 +104,14 @@ def _kernels() -> dict[str, Any]:
 
 def _cache() -> dict[str, Any]:
     """Return the state of the cache: its folder, whether it is writable, and its size."""
-    from synovia.kernels.compiler import cache, numba, sources
+    from synovia.kernels.compiler import cache, kept, numba, sources
 
-    root = cache.cache_root()
+    root = kept.cache_root()
     current = {cache.cache_folder(path) for path in sources.modules().values()}
     here, older = [0, 0], [0, 0]
     with suppress(OSError):
         for path in root.rglob("*"):
-            if path.suffix in (".nbi", ".nbc"):
+            if path.suffix in (".nbi", ".nbc", ".o", ".so"):
                 count = here if current.intersection(path.parents) else older
                 count[0] += 1
                 count[1] += path.stat().st_size
@@ -124,7 +121,7 @@ def _cache() -> dict[str, Any]:
         "files": here[0],
         "bytes": here[1],
         "bytes_of_other_versions": older[1],
-        "days": cache.DAYS,
+        "days": kept.DAYS,
     }
 
 
@@ -192,6 +189,7 @@ def compile_all() -> dict[str, float]:
     """
     from synovia.kernels.compiler import advice, cache, mode, prebuilt
     from synovia.kernels.compiler.entries import ENTRIES
+    from synovia.kernels.compiler.kept import cache_root
 
     if mode == "none":
         raise MissingExtraError(f"the solvers cannot be compiled: {prebuilt.reason}", hint=advice)
@@ -201,41 +199,24 @@ def compile_all() -> dict[str, float]:
     if not cache.WRITABLE:
         raise FileError(
             "compiled kernels cannot be stored",
-            where=str(cache.cache_root()),
+            where=str(cache_root()),
             expected="a folder that can be written",
             hint="set SYNOVIA_CACHE_DIR",
         )
     times: dict[str, float] = {}
-    idle: queue.SimpleQueue[CompilerProcess] = queue.SimpleQueue()
-
-    def compile_group(names: list[str]) -> None:
-        process = idle.get()
-        try:
-            for name in names:
-                words = ENTRIES[name].words
-                times[words] = process.compile(name)
-                talk(f"{words}: ready after {times[words]:.1f} s")
-        finally:
-            idle.put(process)
-
-    # the functions of one file share helpers, so one process compiles them all
-    groups = [list(group) for _, group in groupby(ENTRIES, lambda name: name.rpartition(".")[0])]
-    processes = [CompilerProcess() for _ in range(min(checked_threads(None), len(groups)))]
-    for process in processes:
-        idle.put(process)
+    compilers = Compilers(min(cores(), len(ENTRIES)))
     total, begun = sum(entry.seconds for entry in ENTRIES.values()), time.monotonic()
-    with ThreadPoolExecutor(len(processes)) as pool, Bar("compiling", unit="") as bar:
+    with Bar("compiling", unit="") as bar:
         try:
-            waiting = {pool.submit(compile_group, group) for group in groups}
+            waiting = {result: name for name, result in compilers.start(ENTRIES).items()}
             while waiting:
                 ready = sum(entry.seconds for entry in ENTRIES.values() if entry.words in times)
                 so_far = f"{len(times)} of {len(ENTRIES)} ({time.monotonic() - begun:.0f} s so far)"
                 bar(ready, total, text=f"compiling, {so_far}")
-                ended, waiting = wait(waiting, _LOOK, FIRST_COMPLETED)
-                for one in ended:
-                    one.result()
+                for one in wait(waiting, _LOOK, FIRST_COMPLETED).done:
+                    words = ENTRIES[waiting.pop(one)].words
+                    times[words] = one.result()
+                    talk(f"{words}: ready after {times[words]:.1f} s")
         finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
-                process.stop()
+            compilers.stop()
     return times

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.arguments import ChecksArguments, check_kind, shown
+from synovia.compiling import compile_with_next
 from synovia.errors import InputError, SynoviaError, UnsupportedError, restated
 from synovia.goals import Goal, PositionGoal
 from synovia.ik.clear_branches import ClearBranches, Listed
@@ -178,6 +179,7 @@ class CompiledProblem(ChecksArguments):
         from synovia.kernels.compiler.jit import ready
 
         params = table_of(self.ints, self.floats, "params")
+        compile_with_next(self.method.kernel(reduced), partial(self.method.miss_kernel, reduced))
         self.kernel, self._miss_kernel = engine_of(self.skeleton, self.goals, reduced, self.method, params)
         self.starts = starts
         self.begun: tuple[Ints, Array] | None = None

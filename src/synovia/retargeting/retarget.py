@@ -13,6 +13,7 @@ from synovia.arguments import check_kind
 from synovia.bodies.footing import Foothold, standing_lines
 from synovia.clips.ends import find_ends
 from synovia.clips.upright import axis_name
+from synovia.compiling import compile_soon
 from synovia.errors import InputError
 from synovia.ik.parallel import Progress
 from synovia.ik.solution import length_text
@@ -42,6 +43,7 @@ from synovia.retargeting.transfer import follow
 from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
 
+_KERNELS: Final = "tree.orient.orient", "tree.bends.bend_shares", "hierarchy.full_body.full_body"  # of a body with feet
 _FASTER: Final = 1.0 + 1e-6  # times its velocity limit: a joint is too fast
 _AS_FAST: Final = 0.999  # of its velocity limit: a hinge turns as fast as it may
 _OFTEN: Final = 0.02  # smallest share of frames in which a hinge does so that is reported
@@ -348,6 +350,8 @@ def retarget(
     own = target.skeleton
     feet = feet and pair.moves
     passes = 2 if feet and any(f"{side}_foot" in roles for side in SIDES) else 1
+    if passes > 1:
+        compile_soon(*_KERNELS)
     frames = motion.frames()
     still = None
     if not pair.moves:

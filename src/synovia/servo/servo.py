@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from synovia.arguments import ChecksArguments, check_kind
+from synovia.compiling import compile_soon, needed_next
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import Goal
@@ -152,13 +153,15 @@ class Servo(ChecksArguments):
             if goals is not None or solver is not None or root != "fixed":
                 raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
             self.ik = skeleton
+            compile_soon(*_KERNELS)
         else:
             if goals is None:
                 raise InputError("goals", expected="one Goal or several")
             goals = (goals,) if isinstance(goals, Goal) else tuple(goals)
             if solver is None:
                 solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
-            self.ik = IK(skeleton, goals, solver, root=root)
+            with needed_next(*_KERNELS):
+                self.ik = IK(skeleton, goals, solver, root=root)
         self._q = self.ik.default_start.values
         if self.ik.solver.bounds_motion:
             raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
@@ -799,6 +802,10 @@ def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Arra
 
 _LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
 _ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})
+_KERNELS: Final = (  # entry points that every servo needs besides the one of its solver
+    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "choose", "stops")),
+    "hierarchy.full_body.full_body",
+)
 
 
 def _positive(name: str, value: Any, unit: str) -> float:

@@ -7,8 +7,7 @@ numbers its files and keeps an index beside them, which fails when two processor
 Each file starts with a checksum. A file that is cut short, damaged or does not match is compiled again and replaced. If
 the folder cannot be written, cached code is still read, and new code lasts for its process only.
 
-Making a folder removes old ones: those that no process has used for a month, and of each kernel file all but the last
-few that were used, so that several checkouts side by side keep theirs.
+Only one process at a time compiles an entry point: another one that needs it waits, and loads what is stored then.
 """
 
 import functools
@@ -16,36 +15,18 @@ import hashlib
 import logging
 import os
 import pickle
-import re
 import sys
-import time
-import uuid
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from synovia.kernels.compiler import numba
+from synovia.kernels.compiler.kept import cache_root, note_use, remove_old, write_whole
 from synovia.kernels.compiler.sources import digest, name_of
-
-DAYS = 30  # after which an unused folder is removed
-VERSIONS = 8  # of each kernel file that are kept, the last used ones
 
 keep: Any = None  # gives an entry point this cache; None if numba lacks what that needs
 logger = logging.getLogger("synovia.kernels")
-_OURS = re.compile(r"([a-z0-9_.]+)-[0-9a-f]{16}")  # the name of a kernel file's folder
-_DAY = 86400.0
 _warned: list[bool] = []  # whether the warning about an unusable cache was given
-
-
-def cache_root() -> Path:
-    """Return the folder for compiled kernels: ``SYNOVIA_CACHE_DIR``, else the user's cache folder."""
-    if chosen := os.environ.get("SYNOVIA_CACHE_DIR"):
-        return Path(chosen)
-    if sys.platform == "win32":
-        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "synovia" / "kernels"
-    if sys.platform == "darwin":
-        return Path.home() / "Library" / "Caches" / "synovia" / "kernels"
-    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synovia" / "kernels"
 
 
 def _usable() -> tuple[Path | None, bool]:
@@ -135,17 +116,19 @@ try:
             key = self._index_key(sig, data.codegen)
             file = self._file(key)
             try:
-                if not file.parent.exists():
-                    file.parent.mkdir(parents=True, exist_ok=True)
-                    remove_old(file.parent)
+                fresh = not file.parent.exists()
+                file.parent.mkdir(parents=True, exist_ok=True)
                 write_whole(file, sealed((key, self._impl.reduce(data)), dumps))
+                if fresh:
+                    remove_old(file.parent)
             except Exception as error:  # noqa: BLE001 - a full disk, or a numba that is built differently
                 _warn(file.parent.parent, error)
 
-        def stores(self, sig, target_context) -> bool:
-            """Return whether there is code for these types and this processor; it may yet be damaged."""
+        def lacks(self, sig, target_context) -> str:
+            """Return a name for the code for these types and this processor if it is not stored, else ""."""
             target_context.refresh()
-            return self._file(self._index_key(sig, target_context.codegen())).exists()
+            file = self._file(self._index_key(sig, target_context.codegen()))
+            return "" if file.exists() else f"{file.parent.name}/{file.name}"
 
         def _file(self, key: Any) -> Path:
             """Return the file of these types and this processor."""
@@ -173,52 +156,6 @@ def unsealed(data: bytes) -> Any:
     """Return the value of sealed bytes, None if their checksum does not match."""
     seal, data = data[:32], data[32:]
     return pickle.loads(data) if hashlib.sha256(data).digest() == seal else None  # noqa: S301 - the user's own files
-
-
-def write_whole(file: Path, data: bytes) -> None:
-    """Write a file atomically, and leave nothing behind if the disk is full."""
-    part = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
-    try:
-        part.write_bytes(data)
-        part.replace(file)
-    except BaseException:
-        with suppress(OSError):
-            part.unlink()
-        raise
-
-
-def note_use(folder: Path) -> None:
-    """Record that a process uses a folder, by its modification time, at most once a day."""
-    with suppress(OSError):
-        if time.time() - folder.stat().st_mtime > _DAY:
-            os.utime(folder)
-
-
-def remove_old(new: Path) -> None:
-    """Remove folders that no process has used for long, and old versions of the kernel file that ``new`` is for.
-
-    Only files of compiled code, and folders that are empty then, are removed. A process that loses a folder compiles
-    again.
-    """
-    with suppress(OSError):
-        used: dict[str, list[tuple[float, Path]]] = {}
-        for folder in new.parent.iterdir():
-            if (ours := _OURS.fullmatch(folder.name)) and folder != new:
-                used.setdefault(ours[1], []).append((folder.stat().st_mtime, folder))
-        oldest = time.time() - DAYS * _DAY
-        for name, versions in used.items():
-            stay = VERSIONS - 1 if name == new.name.rpartition("-")[0] else len(versions)
-            for k, (when, folder) in enumerate(sorted(versions, reverse=True)):
-                if k >= stay or when < oldest:
-                    _remove(folder)
-
-
-def _remove(folder: Path) -> None:
-    """Remove the compiled code in a folder, and the folder."""
-    with suppress(OSError):
-        for file in folder.glob("*.nb[ci]*"):
-            file.unlink(missing_ok=True)
-        folder.rmdir()
 
 
 def _warn(folder: Path, error: Exception) -> None:

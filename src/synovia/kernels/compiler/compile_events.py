@@ -6,7 +6,8 @@ estimate before, None if unknown; the time taken after). If the logger has no ha
 two seconds prints a line on stderr for what it compiles then and from then on. A log level above INFO silences both.
 
 **Another process.** The compiler is written in Python, so it slows down all other threads of its process. A thread can
-have another process compile what it needs (``delegated``); it then loads the result from the cache on disk.
+have another process compile what it needs (``delegated``); it then loads the result from the cache on disk. Two
+processes never compile the same at the same time: the second one waits for what the first one stores.
 
 **Ctrl-C.** It is handled between two functions, where the compiler can be interrupted safely. An exception at any other
 moment can break numba for the rest of the process (it ends a generator that numba keeps), and an exception during a
@@ -23,13 +24,14 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Iterable
 from contextlib import contextmanager
 from typing import Any
 
 from synovia.kernels.compiler.entries import entry_of, name_of_entry
 
 logger = logging.getLogger("synovia.kernels")
+_POLL = 0.02  # seconds between two looks whether another process has compiled what this one needs
 PATIENCE = 2.0  # seconds of compiling in a process before lines are printed
 
 
@@ -132,6 +134,13 @@ def notice(line: str) -> None:
         sys.stderr.flush()
 
 
+def announce(line: str) -> None:
+    """Log a sentence, and print it if the logger has no handler."""
+    logger.info(line)
+    if _has_no_handler():
+        notice(line)
+
+
 def _has_no_handler() -> bool:
     """Return whether the logger has no handler and is not silenced."""
     return logger.level <= logging.INFO and not (logger.isEnabledFor(logging.INFO) and logger.hasHandlers())
@@ -147,39 +156,104 @@ def _is_ours(function: Any) -> bool:
 _delegate = threading.local()
 
 
+while_waiting: list[Callable[[], object]] = []  # work that this process can do while it waits for another one
+
+
 @contextmanager
-def delegated(compile_elsewhere: Callable[[str], object], check: Callable[[], object] | None = None) -> Generator[None]:
+def delegated(
+    compile_elsewhere: Callable[[str], object],
+    check: Callable[[], object] | None = None,
+    start: Callable[[Iterable[str]], object] | None = None,
+) -> Generator[None]:
     """Have another process compile the entry points that this thread needs, if a cache can hold them.
 
     Args:
         compile_elsewhere: Compiles the entry point of a name, and returns when it is stored. What is not stored then is
             compiled by this process.
         check: Called between two functions that this thread compiles all the same; it may raise to end that.
+        start: Begins to compile entry points that will be needed soon, and returns at once.
     """
-    _delegate.compile, _delegate.check = compile_elsewhere, check
+    _delegate.compile, _delegate.check, _delegate.start = compile_elsewhere, check, start
     try:
         yield
     finally:
-        del _delegate.compile, _delegate.check
+        del _delegate.compile, _delegate.check, _delegate.start
+
+
+def start_elsewhere(names: Iterable[str]) -> bool:
+    """Have another process begin to compile entry points, if this thread wants that; return whether it does."""
+    start = getattr(_delegate, "start", None)
+    if start is not None:
+        start(names)
+    return hasattr(_delegate, "compile")
+
+
+def missing_code(dispatcher: Any, signature: Any) -> str:
+    """Return a name for the code of an entry point if it has to be compiled and can be stored, else ""."""
+    from synovia.kernels.compiler import cache
+
+    lacks = getattr(getattr(dispatcher, "_cache", None), "lacks", None)
+    if lacks is None or entry_of(dispatcher.py_func) is None or not cache.WRITABLE:
+        return ""
+    return "" if signature in dispatcher.overloads else lacks(signature, dispatcher.targetctx)
+
+
+@contextmanager
+def _reported(function: Any) -> Generator[None]:
+    """Report that another process compiles a kernel for this one."""
+    begun = time.perf_counter()
+    _report_start(function)
+    try:
+        yield
+    finally:
+        _report_end(function, time.perf_counter() - begun)
+
+
+def is_being_compiled(dispatcher: Any, signature: Any) -> bool:
+    """Return whether another process compiles an entry point."""
+    from synovia.kernels.compiler import kept
+
+    name = missing_code(dispatcher, signature)
+    if not name:
+        return False
+    try:
+        return not kept.lock(name)
+    finally:
+        kept.unlock(name)
 
 
 def _compile_elsewhere(dispatcher: Any, signature: Any) -> None:
     """Compile an entry point by another process, if this thread wants that and no compiled code is stored."""
-    from synovia.kernels.compiler import cache
-
     compile_elsewhere = getattr(_delegate, "compile", None)
-    function = dispatcher.py_func
-    stored = getattr(getattr(dispatcher, "_cache", None), "stores", None)
-    if compile_elsewhere is None or stored is None or entry_of(function) is None or not cache.WRITABLE:
+    if compile_elsewhere is not None and missing_code(dispatcher, signature):
+        with _reported(dispatcher.py_func):
+            compile_elsewhere(name_of_entry(dispatcher.py_func))
+
+
+@contextmanager
+def _one_at_a_time(dispatcher: Any, signature: Any) -> Generator[None]:
+    """Wait while another process compiles the same entry point; what it stores is there to load then."""
+    from synovia.kernels.compiler import kept
+
+    name = missing_code(dispatcher, signature)
+    if not name:
+        yield
         return
-    if signature in dispatcher.overloads or stored(signature, dispatcher.targetctx):
-        return
-    begun = time.perf_counter()
-    _report_start(function)
+    if not kept.lock(name):
+        if _has_no_handler():
+            words, seconds = purpose(dispatcher.py_func)
+            notice(f"waiting for another process that compiles {words}{about(seconds)}")
+        with _reported(dispatcher.py_func):
+            while not kept.lock(name):
+                handle_interrupt()
+                if while_waiting:
+                    while_waiting.pop()()
+                else:
+                    time.sleep(_POLL)
     try:
-        compile_elsewhere(name_of_entry(function))
+        yield
     finally:
-        _report_end(function, time.perf_counter() - begun)
+        kept.unlock(name)
 
 
 # Ctrl-C -----------------------------------------------------------------------------------------------------------
@@ -232,7 +306,7 @@ def guard(dispatcher: Any) -> None:
     @functools.wraps(type(dispatcher).compile)
     def compiling(signature: Any) -> Any:
         _compile_elsewhere(dispatcher, signature)
-        with interrupt_deferred():
+        with interrupt_deferred(), _one_at_a_time(dispatcher, signature):
             return _compile(dispatcher, signature)
 
     dispatcher.compile = compiling
@@ -263,7 +337,4 @@ def _compile(dispatcher: Any, signature: Any) -> Any:
 
 def _report_fallback(error: Exception) -> None:
     """Report that kernels are compiled the ordinary way."""
-    line = f"kernels are compiled by numba's own linking, in twice the time ({type(error).__name__}: {error})"
-    logger.info(line)
-    if _has_no_handler():
-        notice(line)
+    announce(f"kernels are compiled by numba's own linking, in twice the time ({type(error).__name__}: {error})")

@@ -172,8 +172,7 @@ def signatures(name: str) -> list[tuple[Any, ...]]:
     """Return the signatures of an entry point: one, or two for kernels in either precision."""
     from numba import types
 
-    module, _, function = name.rpartition(".")
-    code = getattr(import_module(f"synovia.kernels.{module}"), function).py_func.__code__
+    code = kernel_of(name).py_func.__code__
     arguments = code.co_varnames[: code.co_argcount]
 
     def of(kind: str, dimensions: int) -> Any:
@@ -191,20 +190,34 @@ def described(names: list[str]) -> str:
     return repr((_ARGUMENTS, _PRECISION, [_OTHERS.get(name) for name in names]))
 
 
-def compile_entry(name: str) -> float:
-    """Load or compile all signatures of an entry point and return the seconds it took."""
-    begun = time.perf_counter()
+def kernel_of(name: str) -> Any:
+    """Return an entry point."""
     module, _, function = name.rpartition(".")
-    kernel = getattr(import_module(f"synovia.kernels.{module}"), function)
+    return getattr(import_module(f"synovia.kernels.{module}"), function)
+
+
+def compile_entry(name: str, *, wait: bool = True) -> float:
+    """Load or compile all signatures of an entry point and return the seconds it took.
+
+    Args:
+        name: The entry point.
+        wait: Whether to wait while another process compiles it; otherwise it is left to that one.
+    """
+    from synovia.kernels.compiler.compile_events import is_being_compiled
+
+    begun = time.perf_counter()
+    kernel = kernel_of(name)
     for types in signatures(name):
-        kernel.compile(types)
+        if wait or not is_being_compiled(kernel, types):
+            kernel.compile(types)
     return time.perf_counter() - begun
 
 
 def serve(names: TextIO, answers: TextIO) -> None:
-    """Read names of entry points, one a line, compile each, and write its seconds as JSON, until the input ends.
+    """Read entry points as JSON, one a line, compile each, and write its seconds as JSON, until the input ends.
 
-    An answer also has the warnings so far: if code cannot be stored, there is one.
+    A line has the name of an entry point, and whether to ``wait`` for other processes. An answer also has the warnings
+    so far: if code cannot be stored, there is one.
 
     The process then ends at once, also while it compiles: its parent has ended, or does not want it any more. It
     ignores Ctrl-C, which is for the parent.
@@ -234,8 +247,9 @@ def serve(names: TextIO, answers: TextIO) -> None:
     threading.Thread(target=read, daemon=True).start()
     try:
         while True:
-            name = wanted.get()
-            answers.write(json.dumps({"entry": name, "seconds": compile_entry(name), "warnings": warnings}) + "\n")
+            asked = json.loads(wanted.get())
+            seconds = compile_entry(asked["entry"], wait=asked["wait"])
+            answers.write(json.dumps({"entry": asked["entry"], "seconds": seconds, "warnings": warnings}) + "\n")
             answers.flush()
             gc.collect()  # otherwise garbage of the compiler grows to gigabytes
     except BaseException:  # noqa: BLE001 - the ordinary end of a process would wait for the thread that reads

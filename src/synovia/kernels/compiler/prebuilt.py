@@ -2,22 +2,28 @@
 
 A platform wheel holds an extension module for each level of the instruction set (``packaging/kernels.py`` writes them).
 They are used if they were made from the very sources that lie beside them, so that an edited kernel is never passed
-over, and if they are whole. Nothing here imports numba.
+over, and if they are whole. Otherwise those are used that a clone of the same sources has compiled for this processor,
+since the script also puts them into the cache folder. Nothing here imports numba.
 """
 
+import functools
+import hashlib
 import json
 import os
+import sysconfig
 from collections.abc import Callable
+from contextlib import suppress
 from importlib.machinery import ExtensionFileLoader
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
-from synovia.kernels.compiler import sources
+from synovia.kernels.compiler import kept, sources
 
 LEVELS = "x86_64", "x86_64_v3", "x86_64_v4", "arm64"
-FOLDER = Path(os.environ.get("SYNOVIA_PREBUILT", Path(__file__).parents[1] / "prebuilt"))
+_CHOSEN = os.environ.get("SYNOVIA_PREBUILT")
+FOLDER = Path(_CHOSEN or Path(__file__).parents[1] / "prebuilt")
 
 
 class Prebuilt(NamedTuple):
@@ -46,12 +52,37 @@ def load(level: str = "") -> Prebuilt:
     """
     if level and level not in LEVELS:
         return Prebuilt("", {}, f"expected jit, python, prebuilt, or a level among {', '.join(LEVELS)}")
+    found = _load(FOLDER, level)
+    if found.level or _CHOSEN is not None:
+        return found
+    with suppress(ImportError, OSError, RuntimeError):  # RuntimeError: no home folder
+        for highest in LEVELS if (kept.cache_root() / "modules").is_dir() else ():
+            folder = kept_folder(highest)
+            if folder.is_dir() and _extension(folder, "processor", _description(folder)).level() == highest:
+                kept.note_use(folder)  # on a processor of a higher level, numba compiles better code
+                return _load(folder, level)
+    return found
+
+
+def kept_folder(level: str) -> Path:
+    """Return the folder in the cache for modules of these sources up to a level, also if there is none."""
+    return kept.cache_root() / "modules" / f"{level}-{_key()}"
+
+
+@functools.cache
+def _key() -> str:
+    """Return a hash of all sources and of the platform."""
+    return hashlib.sha256(repr((sysconfig.get_platform(), sources.digests_of_all())).encode()).hexdigest()[:16]
+
+
+def _load(folder: Path, level: str) -> Prebuilt:
+    """Return the compiled entry points of a folder."""
     try:
-        made = _description()
+        made = _description(folder)
         other = sources.changed_since(made.sources)
         if other:
             return Prebuilt("", {}, f"the compiled kernels were made from another {other}")
-        best = _extension("processor", made).level()
+        best = _extension(folder, "processor", made).level()
     except FileNotFoundError:
         return Prebuilt("", {}, "this installation has no compiled kernels")
     except OSError as error:
@@ -67,7 +98,7 @@ def load(level: str = "") -> Prebuilt:
     reason = ""
     for chosen in [level] if level else reversed(usable):
         try:
-            module = _extension(chosen, made)
+            module = _extension(folder, chosen, made)
         except (ImportError, OSError) as error:
             reason = reason or f"the compiled kernels cannot be loaded: {error}"
         else:
@@ -76,14 +107,14 @@ def load(level: str = "") -> Prebuilt:
     return Prebuilt("", {}, reason)
 
 
-def _description() -> _Made:
-    """Return what lies in the folder.
+def _description(folder: Path) -> _Made:
+    """Return what lies in a folder.
 
     Raises:
         OSError: If the description is not there or cannot be read.
         ImportError: If it is damaged.
     """
-    file = FOLDER / "made.json"
+    file = folder / "made.json"
     try:
         found = json.loads(file.read_bytes())
         made = _Made(dict(found["sources"]), [*found["levels"]], dict(found["bytes"]))
@@ -95,13 +126,13 @@ def _description() -> _Made:
     return made
 
 
-def _extension(name: str, made: _Made) -> ModuleType:
-    """Return an extension module of the folder.
+def _extension(folder: Path, name: str, made: _Made) -> ModuleType:
+    """Return an extension module of a folder.
 
     Raises:
         ImportError: If it is damaged or is for another platform.
     """
-    file = FOLDER / f"{name}.abi3.so"
+    file = folder / f"{name}.abi3.so"
     size, whole = file.stat().st_size, made.bytes[file.name]
     if size != whole:
         raise ImportError(f"{file} is damaged: expected {whole} bytes, got {size}")

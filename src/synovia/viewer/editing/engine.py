@@ -13,6 +13,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.compiling import needed_next
 from synovia.draw.gaps import Gap, Gaps
 from synovia.errors import SynoviaError
 from synovia.facade import IK
@@ -164,7 +165,8 @@ class Engine:
         if editors:
             try:
                 goals = [editor.goal(state.given.address) for editor in editors]
-                self.ik = IK(rooted.held, goals, solver, tolerance=tolerance, root=rooted.mode)
+                with needed_next(misses=True):
+                    self.ik = IK(rooted.held, goals, solver, tolerance=tolerance, root=rooted.mode)
                 self._gaps = Gaps.of_goals(self.ik)
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
                 self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``

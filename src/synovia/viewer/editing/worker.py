@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from synovia.compiling import CompilerProcess, Compiling
+from synovia.compiling import Compilers, Compiling, cores
 from synovia.errors import SynoviaError
 from synovia.kernels.compiler.compile_events import delegated
 from synovia.viewer.editing.engine import Engine, Frame
@@ -25,7 +25,7 @@ _LONGEST: Final = 0.1  # longest time step, seconds, also after a pause
 class Background:
     """The threads of one view that may need a compiled solver.
 
-    Another process compiles it, so that the page answers meanwhile. If that process fails, this one compiles. A process
+    Other processes compile it, so that the page answers meanwhile. If one of them fails, this one compiles. A process
     that ends while the compiler runs may crash, so ``stop`` waits until it has ended between two functions; it is
     called when the page stops and before the process ends.
 
@@ -38,14 +38,14 @@ class Background:
         self.stopped = threading.Event()
         self._lock = threading.Lock()
         self._threads: set[threading.Thread] = set()
-        self._compiler = CompilerProcess()
+        self._compilers = Compilers(cores())
 
     def start(self, name: str, action: Callable[[], None]) -> None:
         """Run an action in a new thread, unless ``stop`` was called."""
 
         def run() -> None:
             try:
-                with delegated(self._compile, self._check):
+                with delegated(self._compile, self._check, self._compilers.start):
                     action()
             finally:
                 with self._lock:
@@ -60,9 +60,9 @@ class Background:
             thread.start()
 
     def _compile(self, name: str) -> None:
-        """Have the other process compile an entry point."""
+        """Have another process compile an entry point."""
         try:
-            self._compiler.compile(name)
+            self._compilers.compile(name)
         except SynoviaError as error:
             self._check()
             logging.getLogger("synovia.kernels").warning("%s. This process compiles it instead", error)
@@ -82,9 +82,9 @@ class Background:
             return sum(thread.name == name for thread in self._threads)
 
     def stop(self) -> None:
-        """End the compiler and all threads."""
+        """End the compilers and all threads."""
         self.stopped.set()
-        self._compiler.stop()
+        self._compilers.stop()
         while True:
             with self._lock:
                 others = self._threads - {threading.current_thread()}

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 
 from synovia.io.load import is_bundled
-from synovia.kernels.compiler.cache import cache_root
+from synovia.kernels.compiler.kept import cache_root
 
 _MOST: Final = 12
 _NAME: Final = "recent-models.txt"

@@ -1,0 +1,120 @@
+"""The user's cache folder of compiled code: where it is, how files get into it, and how old ones are removed.
+
+    MODULE-HASH           code that numba compiled for this user's processors, a folder for each kernel file (``cache``)
+    objects/MODULE-HASH   objects that ``packaging/kernels.py`` compiled ahead, a folder for each kernel file and level
+    modules/LEVEL-HASH    extension modules that it linked of them, with their description (``prebuilt``)
+
+Each name ends in a hash of all that determines the code, so that clones of the same sources share it. Making a folder
+removes old ones of its kind: those that no process has used for a month, and the least recently used beyond a total
+size. The file ``locks`` keeps processes from compiling the same at the same time.
+"""
+
+import functools
+import hashlib
+import os
+import re
+import sys
+import time
+import uuid
+from contextlib import suppress
+from pathlib import Path
+
+DAYS = 30  # after which an unused folder is removed
+SIZE = 500_000_000  # bytes of each kind; the kernels of one version for one processor take some 15 million
+_OURS = re.compile(r"[a-z0-9_.]+-[0-9a-f]{16}")
+_FILES = "*.nb[ci]*", "*.o", "*.so", "symbols.json", "made.json"  # of compiled code
+_DAY = 86400.0
+
+
+def cache_root() -> Path:
+    """Return the folder for compiled kernels: ``SYNOVIA_CACHE_DIR``, else the user's cache folder."""
+    if chosen := os.environ.get("SYNOVIA_CACHE_DIR"):
+        return Path(chosen)
+    if sys.platform == "win32":
+        return Path(os.environ.get("LOCALAPPDATA", Path.home() / "AppData" / "Local")) / "synovia" / "kernels"
+    if sys.platform == "darwin":
+        return Path.home() / "Library" / "Caches" / "synovia" / "kernels"
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "synovia" / "kernels"
+
+
+def write_whole(file: Path, data: bytes) -> None:
+    """Write a file atomically, and leave nothing behind if the disk is full."""
+    part = file.with_name(f"{file.name}.{uuid.uuid4().hex}")
+    try:
+        part.write_bytes(data)
+        part.replace(file)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
+
+
+def note_use(folder: Path) -> None:
+    """Record that a process uses a folder, by its modification time, at most once a day."""
+    with suppress(OSError):
+        if time.time() - folder.stat().st_mtime > _DAY:
+            os.utime(folder)
+
+
+def remove_old(new: Path) -> None:
+    """Remove the folders next to ``new`` that no process has used for long, and the oldest beyond the total size.
+
+    Only files of compiled code, and folders that are empty then, are removed. A process that loses a folder compiles
+    again.
+    """
+    with suppress(OSError):
+        folders = [folder for folder in new.parent.iterdir() if _OURS.fullmatch(folder.name) and folder != new]
+        left = SIZE - _size(new)
+        oldest = time.time() - DAYS * _DAY
+        for when, folder in sorted(((folder.stat().st_mtime, folder) for folder in folders), reverse=True):
+            left -= _size(folder)
+            if left < 0 or when < oldest:
+                _remove(folder)
+
+
+def _size(folder: Path) -> int:
+    """Return the bytes of the files in a folder."""
+    return sum(file.stat().st_size for file in folder.iterdir() if file.is_file())
+
+
+def _remove(folder: Path) -> None:
+    """Remove the compiled code in a folder, and the folder."""
+    with suppress(OSError):
+        for pattern in _FILES:
+            for file in folder.glob(pattern):
+                file.unlink(missing_ok=True)
+        folder.rmdir()
+
+
+def lock(name: str) -> bool:
+    """Try to get the lock of a name, for this process among all that share the cache; return False if another has it.
+
+    The system releases the locks of a process that ends. Where there are no such locks, each process goes ahead.
+    """
+    with suppress(ImportError, OSError, RuntimeError):
+        import fcntl
+
+        try:
+            fcntl.lockf(_lock_file(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(name))
+        except (BlockingIOError, PermissionError):
+            return False
+    return True
+
+
+def unlock(name: str) -> None:
+    """Release the lock of a name, if this process has it."""
+    with suppress(ImportError, OSError, RuntimeError):
+        import fcntl
+
+        fcntl.lockf(_lock_file(), fcntl.LOCK_UN, 1, _place(name))
+
+
+@functools.cache
+def _lock_file() -> int:
+    """Return the file of locks, one a byte. It stays open: closing it would release all."""
+    return os.open(cache_root() / "locks", os.O_RDWR | os.O_CREAT, 0o600)
+
+
+def _place(name: str) -> int:
+    """Return the byte that stands for a name; names that share one wait for each other."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") >> 1
