@@ -21,6 +21,8 @@ if sys.dont_write_bytecode and sys.pycache_prefix is None:
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background of a shell; some tests press Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -110,8 +112,13 @@ def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a SYNOVIA_DATA that leads nowhere: a typing error must not turn into skipped tests."""
-    del config
+    """Refuse a SYNOVIA_DATA that leads nowhere, and take slow tests whose file is named.
+
+    A typing error must not turn into skipped tests.
+    """
+    if not hasattr(config, "workerinput") and "-m" not in config.invocation_params.args:
+        if any(one.partition("::")[0].endswith(".py") for one in config.args):
+            config.option.markexpr = ""
     # The garbage collector would walk all modules, tests and compiled kernels again and again. It is not told to leave
     # them out (gc.freeze): then gc.get_referrers misses them, and hypothesis takes its generators for garbage.
     gc.set_threshold(50_000, 20, 100)
