@@ -116,9 +116,9 @@ def pytest_configure(config: pytest.Config) -> None:
 
     A typing error must not turn into skipped tests.
     """
-    if not hasattr(config, "workerinput") and "-m" not in config.invocation_params.args:
-        if any(one.partition("::")[0].endswith(".py") for one in config.args):
-            config.option.markexpr = ""
+    named = any(one.partition("::")[0].endswith(".py") for one in config.args)
+    if named and "-m" not in config.invocation_params.args and not hasattr(config, "workerinput"):
+        config.option.markexpr = ""
     # The garbage collector would walk all modules, tests and compiled kernels again and again. It is not told to leave
     # them out (gc.freeze): then gc.get_referrers misses them, and hypothesis takes its generators for garbage.
     gc.set_threshold(50_000, 20, 100)

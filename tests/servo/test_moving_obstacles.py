@@ -69,7 +69,9 @@ def judged_by_coal():
 
 @pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize(("speed", "ticks"), [(0.0, 1000), (0.1, 6000), (0.6, 3000)])
+@pytest.mark.parametrize(
+    ("speed", "ticks"), [(0.0, 1000), (0.1, 1500), pytest.param(0.1, 6000, marks=pytest.mark.nightly), (0.6, 3000)]
+)
 def test_ticks_only_come_nearer_where_they_have_to_brake(speed, ticks):
     """A pair that is clear among the obstacles of a tick stays clear, and one that is not comes no nearer.
 
