@@ -1,4 +1,4 @@
-"""Tests for test_crashes.py, which pytest collects only by the name of this file: one ends its worker."""
+"""Tests for test_test_command.py, which pytest collects only by the name of this file: one ends its worker."""
 
 import os
 import signal
