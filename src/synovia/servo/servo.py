@@ -655,8 +655,10 @@ class Servo(ChecksArguments):
             return
         guard.begin_slide()
         table, (there, before) = self.axes.table, self._aim
-        # the second time as if the target stood still: then a body at rest that leans on two things comes free
-        for came_from in () if self._held else (before, there):
+        tries = () if self._held else (before,)
+        if tries and not kept[:, AXIS_VELOCITY].any():
+            tries = before, there  # as if the target stood still: so a body at rest that leans on two things comes free
+        for came_from in tries:
             table[:] = kept
             self._tick(q, there, came_from, out, h, PROPOSE)
             guard.refine(q, out, h, self._live.table, self._feedback)
