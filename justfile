@@ -37,6 +37,10 @@ fix:
     .venv/bin/ruff format
     .venv/bin/ruff check --fix
 
+# The tests of CI, with pytest's own arguments: also those that the plain command leaves out
+test-all *ARGS:
+    .venv/bin/pytest -m "not nightly" {{ ARGS }}
+
 # Kernels, problems and solvers compiled for every kind of processor that this machine can run; slow tests too
 processors:
     PROCESSORS=all .ci/run processors
@@ -49,7 +53,13 @@ nightly:
     data=bundled; [ ! -d "${SYNOVIA_DATA:-../shared/data}" ] || data=all
     night=$(date +%Y%m%d) # other problems every night; the name of a failure brings them back
     part() { printf '\n== %s\n' "$*"; "$@" || failed+=("$*"); }
-    part just processors
+    # all tests, once with coverage; every level of the instruction set; kernels as plain Python; the plain wheel at length
+    part env PROCESSORS=all .ci/run --night tests interpreted processors plain
+    # the README's commands: compiled in place as on a new machine, compiled ahead, and with the shared data
+    part env FORM=compiled .ci/run readme
+    part env FORM=ahead .ci/run readme
+    part env FORM=data .ci/run readme
+    part .ci/run soak
     part "$python" benchmarks/soak.py --solves 1000000 --seed "$night" --models "$data"
     part "$python" benchmarks/soak.py --solves 1000000 --seed "$night" --models "$data" --wide
     part "$python" benchmarks/interrupt.py 10000
@@ -58,6 +68,7 @@ nightly:
     part just mutants
     part just misses
     [ ${#failed[@]} = 0 ] || { printf 'failed: %s\n' "${failed[@]}"; exit 1; }
+
 # Which of 400 random one-token changes of kernels, readers and writers do tests notice?
 mutants *ARGS:
     .venv/bin/python benchmarks/mutants.py {{ ARGS }}

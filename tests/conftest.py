@@ -21,6 +21,8 @@ if sys.dont_write_bytecode and sys.pycache_prefix is None:
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # a job in the background of a shell; some tests press Ctrl-C
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:  # nohup
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -111,7 +113,13 @@ def small_pictures(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Refuse a SYNOVIA_DATA that leads nowhere: a typing error must not turn into skipped tests."""
+    """Refuse a SYNOVIA_DATA that leads nowhere, and take slow tests whose file is named.
+
+    A typing error must not turn into skipped tests.
+    """
+    named = any(one.partition("::")[0].endswith(".py") for one in config.args)
+    if named and "-m" not in config.invocation_params.args and not hasattr(config, "workerinput"):
+        config.option.markexpr = ""
     if compiler.mode == "jit":
         config.pluginmanager.register(compiling_shown)
     # The garbage collector would walk all modules, tests and compiled kernels again and again. It is not told to leave
@@ -175,8 +183,34 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         items[:] = [item for item in items if item not in others]
 
 
+_crashed: list[str] = []  # workers that ended before their time
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: object, error: object) -> None:
+    """Note a worker that crashed, also one that did so outside of a test."""
+    if error and error != "keyboard-interrupt":
+        _crashed.append(str(node))
+
+
+@pytest.hookimpl(trylast=True)  # once the report is shown and counted
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """End the run when a worker has crashed in a test.
+
+    pytest-xdist would give its groups to another worker, the tests that were done among them, and wait for these for
+    ever. The other workers would go on to the end of their groups.
+    """
+    if _crashed and report.when == "???":  # only reports of crashes have this
+        pytest.exit(str(report.longrepr), returncode=pytest.ExitCode.TESTS_FAILED)
+
+
 @pytest.hookimpl(trylast=True)
-def pytest_sessionfinish() -> None:
-    """Collect once what the tests have left; pytest does it five times, with all modules and libraries."""
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Fail if a worker crashed, and collect once what the tests have left.
+
+    pytest collects five times, with all modules and libraries.
+    """
+    if _crashed and session.exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
     gc.collect()
     gc.freeze()

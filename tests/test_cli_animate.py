@@ -342,6 +342,7 @@ def test_a_body_passes_through_points(tmp_path):
         np.testing.assert_allclose(sy.load_motion(out).positions()[:, -4:], clip.positions(), atol=2e-3)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("ending", [".csv", ".tsv"])
 def test_a_folder_with_one_table_of_points_gives_what_the_table_gives(tmp_path, ending):

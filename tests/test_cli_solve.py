@@ -347,6 +347,7 @@ def test_a_solve_of_much_work_is_compiled_in_the_same_process(tmp_path: Path) ->
     assert sy.load_pose(tmp_path / "pose.json", sy.bundled("arm7")).q.tolist() == list(ran.data["q"].values())
 
 
+@pytest.mark.slow
 def test_a_numba_that_does_not_work_says_why(tmp_path: Path) -> None:
     env = _without_numba(tmp_path, "Numba needs NumPy 2.2 or less")
     ran = _with_little_work("solve", "arm7", "-t", "tool=5,5,5", env=env)

@@ -323,6 +323,7 @@ def test_comparison(body):
     assert all(row.reached > 0.6 for row in found.rows)
 
 
+@pytest.mark.slow
 @bodies
 def test_plots(body, tmp_path):
     pytest.importorskip("matplotlib")

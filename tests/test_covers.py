@@ -103,6 +103,7 @@ def tube(joints: int, sides: int, rings: int, seed: int) -> tuple[sy.Skeleton, S
     return body, Surface((Part(vertices, faces, np.arange(joints), frames, bones, weights),))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("seed", range(4))
 def test_triangles_between_bones_are_covered(seed):
     """Points of few large triangles that span several bones are inside, also far from all corners."""
@@ -118,6 +119,7 @@ def test_triangles_between_bones_are_covered(seed):
     assert max(map(len, found.values())) <= 4
 
 
+@pytest.mark.slow
 def test_fit_of_known_shapes():
     """Gap and overhang of a ball around a cube, of one inside of it, and of a ball far away."""
     body = sy.Skeleton([sy.Joint("cube"), sy.Joint("arm", "cube")])
@@ -172,6 +174,7 @@ def test_bundled_bodies_have_two_equal_sides():
         assert [s.radius for s in shapes] == pytest.approx([s.radius for s in other], abs=1.5e-4)
 
 
+@pytest.mark.slow
 def test_capsules_contain_a_body():
     body = sy.with_shapes(sy.bundled("humanoid_hands"), "surface")
     fit = sy.shape_fit(body, points=20_000)
@@ -189,6 +192,7 @@ def test_a_wrist_left_bare_is_found():
     assert bare.links["right_hand"].gap == 0.0
 
 
+@pytest.mark.slow
 def test_less_overhang_takes_more_capsules():
     body = sy.bundled("quadruped")
     few, many = (sy.with_shapes(body, "surface", overhang=length) for length in (0.2, 0.02))
@@ -197,6 +201,7 @@ def test_less_overhang_takes_more_capsules():
     assert sy.shape_fit(many, points=10_000).overhang < sy.shape_fit(few, points=10_000).overhang
 
 
+@pytest.mark.slow
 def test_covers_of_a_body_with_longer_bones():
     """A body whose bones are longer than those of its file is covered as its surface is drawn: stretched at rest."""
     body = sy.bundled("arm7")
@@ -240,6 +245,7 @@ def test_robots_without_collision_shapes_get_capsules_around_their_meshes(tmp_pa
     assert list(bones.shapes) == ["base"] or not bones.shapes  # there is no surface any more
 
 
+@pytest.mark.slow
 def test_inspect_tells_the_fit(tmp_path):
     (tmp_path / "r.urdf").write_text(VISUAL)
     found = run("inspect", tmp_path / "r.urdf", "--shapes", "--json").data

@@ -110,6 +110,7 @@ def marked(pages: list[str]) -> list[object]:
     return [pytest.param(page, marks=pytest.mark.slow) if page in LONG else page for page in pages]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", marked(WITH_CODE))
 def test_the_python_of_a_page_runs(page, desk):
     codes = blocks(page, "python")
@@ -174,6 +175,7 @@ def test_claims_are_found_and_checked():
     assert sum(len(claims_of(code)) for page in WITH_CODE for code in blocks(page, "python")) > 12
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("page", marked(WITH_COMMANDS))
 def test_the_commands_of_a_page_run(page, desk, capsys):
     names: dict[str, object] = {"sy": sy, "np": np}

@@ -54,6 +54,7 @@ def fuzz(script, *arguments):
     )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::UserWarning")  # what a file has and the model has not
 def test_what_is_damaged_was_whole(tmp_path):
     from fuzzing import seeds, worker

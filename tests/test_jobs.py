@@ -324,6 +324,7 @@ def rows_of(folder):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("job", "option"), GIVEN)
 def test_one_input_and_a_folder_of_one_have_the_same_answer(job, option, desk, monkeypatch):
     """Same bytes, same figures, same exit code, for every option of every job."""
@@ -513,6 +514,7 @@ def test_an_object_does_one_input_or_a_folder(desk):
         sy.jobs.Convert(roles="roles.toml").run("clips", "out", format="toml")
 
 
+@pytest.mark.slow
 def test_edits_of_the_command_are_those_of_python(desk):
     """Every option does what the function or the method of its name does, in the order of the help."""
     walk, other = sy.load_motion("walk.bvh"), sy.load_motion("other.bvh")

@@ -96,6 +96,7 @@ def test_the_axes_and_the_unit_of_the_file_make_no_difference(walk, answer):
         np.testing.assert_array_equal(a.contact, b.contact)
 
 
+@pytest.mark.slow
 def test_a_wrong_rest_pose_of_one_arm(walk, answer):
     bad = turned(answer.motion, "right_upper_arm", [0.0, np.radians(30.0), 0.0])
     found = sy.judge(bad, walk)
@@ -113,6 +114,7 @@ def test_a_limb_that_is_mirrored(walk, answer):
     assert not any("right" in one.limb and one.cause != "overlap" for one in found.warnings)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("parts", ["body", "arm", "leg"])
 def test_a_map_that_exchanges_left_and_right(walk, answer, parts):
     words = {"body": ("_",), "arm": ("arm", "hand", "shoulder"), "leg": ("leg", "foot", "toes")}[parts]
@@ -505,6 +507,7 @@ def test_limits_of_balls_and_hinges_are_seen():
         np.testing.assert_array_equal(seen[body.index(joint)], ~same)
 
 
+@pytest.mark.slow
 def test_command_line(walk, tmp_path):
     out, plot = tmp_path / "out.npz", tmp_path / "judged.png"
     ran = run("retarget", WALK, "humanoid", "-o", out, "--plot", plot, "--json")

@@ -166,6 +166,7 @@ def test_every_command_that_reads_tells_the_notes_once(robot: Path, clip: Path, 
             assert ran.err.count(note) == 1, (arguments, ran)
 
 
+@pytest.mark.slow
 def test_many_files_have_notes_in_their_rows_and_those_of_the_model_once(
     robot: Path, clip: Path, tmp_path: Path
 ) -> None:

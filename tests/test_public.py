@@ -131,6 +131,7 @@ print(shown._repr_png_()[:4], shown._repr_html_()[:5], "synovia.draw" in sys.mod
 """
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("thing", ["arm", "arm.rest_pose()", "sy.solve(arm, sy.PositionGoal('tool', (0.4, 0.1, 0.5)))"])
 def test_a_notebook_that_only_imports_the_package_shows_a_picture(thing):
     pytest.importorskip("PIL")

@@ -455,6 +455,7 @@ def test_a_damaged_reader_is_caught(tmp_path, monkeypatch, name):
     assert not readback.differs(read, out) <= 1.0
 
 
+@pytest.mark.slow
 def test_verify_on_the_command_line(tmp_path, monkeypatch):
     path = chain(tmp_path, ONE, ONE, ONE, ONE)
     clip = readback.random_clip(sy.load_skeleton(path), np.random.default_rng(1))

@@ -592,6 +592,7 @@ def test_meshes_of_a_robot_that_unpack_to_much(tmp_path, change, message):
     assert message is None or message in surface.notes[0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("side", "few", "many", "free"),
     [(8192, 1, 2, 2**21), (1024, 15, 200, FREE_NUMBERS)],  # the largest image takes half a second

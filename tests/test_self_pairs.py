@@ -273,6 +273,7 @@ def test_what_cannot_be_asked():
         sy.self_pairs(many)
 
 
+@pytest.mark.slow
 def test_pairs_that_cannot_be_far_apart_are_listed():
     """Those that a clearance goal of this distance names; measured apart from it in other poses."""
     arm = sy.bundled("arm7")
@@ -431,6 +432,7 @@ def test_links_touch_where_coal_finds_a_collision(shared_data):
         assert (_touches(body, packed, links, one[None]) > 0).tolist() == hits
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.compiled
 @pytest.mark.parametrize("name", ["robot/ur5e_nomesh.xml", "robot/g1_menagerie_nomesh.xml"])

@@ -360,6 +360,7 @@ def test_captions_and_angles_are_written(tmp_path) -> None:
         sy.render(motion, tmp_path / "no.png", angles=["joint9"])
 
 
+@pytest.mark.slow
 def test_command_line_takes_a_look(tmp_path) -> None:
     target = ("solve", "arm7", "-t", "tool=0.4,0.1,0.5", "--picture")
     assert run(*target, tmp_path / "a.png").code == 0

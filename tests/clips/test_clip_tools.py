@@ -418,6 +418,7 @@ def fastest(clip):
     return max(np.linalg.norm(rate, axis=1).max() for rate in rates), max(hard)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("skeleton", [ARM, LEG, FREE], ids=lambda one: one.name)
 @settings(max_examples=8 if UNCOMPILED else 25)  # a whole body takes a tenth of a second
 @given(seed=seeds, velocity=st.floats(0.2, 3.0), acceleration=st.floats(1.0, 20.0))

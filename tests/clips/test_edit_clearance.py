@@ -172,6 +172,7 @@ def test_what_cannot_be_clear_is_told():
     assert "should be 10 mm apart" in edited.report()
 
 
+@pytest.mark.slow
 def test_a_layer_above_stays_clear(swing, post):
     """Its target yields; keys alone do not, and the final clip is what is told."""
     clear = sy.Layer(goals=[sy.ClearanceGoal(0.01, world=post)], name="clear")
@@ -267,6 +268,7 @@ def test_the_command_keeps_a_whole_clip_clear(desk, inside, swing, post):
     assert gaps(sy.load_motion("past.npz"), world=post).min() >= -SLACK
 
 
+@pytest.mark.slow
 def test_layers_of_a_file_get_the_world_of_the_command(desk):
     """A goal of the file keeps its own distance, and takes the place of the goal that the world alone adds."""
     words = ("edit", "swing.npz", "--layers", "layers.toml", "--world", "post.toml", "--json")
@@ -290,6 +292,7 @@ def test_the_command_tells_what_it_cannot_keep_apart(desk):
     assert "joint2 and cell overlap by" in run("edit", "arm.npz", "--world", "cell.toml").out
 
 
+@pytest.mark.slow
 def test_clearance_is_measured_after_the_tools(desk, post):
     """A clip that is moved to another place has the obstacles where they are."""
     way = post["post"].solids()[0].center

@@ -574,6 +574,7 @@ def test_flips_of_the_cloud_are_found_with_their_frames(walk, preset):
             assert find_flips(as_landmarks(bad, None, None, preset), walk.fps) == frames, (signs, frames)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize(("count", "verdict", "code"), [(1, "look", 0), (6, "failed", 1), (0, "good", 0)])
 def test_a_cloud_that_flips_is_no_success(walk, tmp_path, count, verdict, code):

@@ -100,6 +100,7 @@ BODIES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", BODIES)
 @given(seed=seeds)
 def test_left_places_are_the_reflected_right_ones_and_twice_is_the_original(name, seed):
@@ -145,6 +146,7 @@ def test_the_plane_stands_upright_and_holds_the_upward_axis(up):
     )
 
 
+@pytest.mark.slow
 @given(seed=seeds)
 def test_a_rest_pose_with_one_arm_down_is_mirrored_by_its_bones(seed):
     """The arm hangs on one side at rest, and its elbow is bent; places are mirrored all the same."""

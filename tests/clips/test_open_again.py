@@ -117,6 +117,7 @@ def written(request, tmp_path_factory):
 ENDINGS = ("bvh", "npz", "csv", "glb")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_every_verb_reads_what_is_written(written, ending, tmp_path):
     if ending not in written.files:
@@ -170,6 +171,7 @@ def test_the_page_plays_what_is_written(written, ending):
             )
 
 
+@pytest.mark.slow
 @pytest.mark.shared_data
 @pytest.mark.parametrize("model", ["g1_29dof.urdf", "g1_menagerie_nomesh.xml"])
 def test_a_real_robot_opens_again(shared_data, model, tmp_path):

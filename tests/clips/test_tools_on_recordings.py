@@ -32,6 +32,7 @@ def clip(request, shared_data):
     return sy.load_motion(shared_data / "motion" / f"{request.param}.bvh")
 
 
+@pytest.mark.slow
 def test_a_clip_is_judged_no_worse_after_a_tool(clip):
     before = sy.judge(clip)
     for name, tool in TOOLS.items():

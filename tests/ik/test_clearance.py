@@ -75,6 +75,7 @@ MIXED = sy.World(
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("world", [None, WALL, MIXED], ids=["self", "wall", "mixed"])
 def test_reached_poses_keep_every_distance(world):
     """Of each pair, measured by ``sy.distance``; within the limits."""

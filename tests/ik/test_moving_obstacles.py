@@ -76,6 +76,7 @@ def test_tables_are_those_of_a_problem_packed_anew(pairs):
         assert (nodes[1 : len(nodes) // 2, 3:] == below[:, :, 3:].max(axis=1)).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", [None, [("hand", "cup"), ("joint5", "floor"), "self"]])
 def test_a_moved_obstacle_gives_the_verdict_of_a_problem_packed_anew(pairs):
     rng = np.random.default_rng(1)
@@ -92,6 +93,7 @@ def test_a_moved_obstacle_gives_the_verdict_of_a_problem_packed_anew(pairs):
     assert (still.q == first.q).all()  # the problem itself stays as it is
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["lm", "segments"])
 def test_other_solvers_see_moved_obstacles(solver):
     rng = np.random.default_rng(2)
@@ -105,6 +107,7 @@ def test_other_solvers_see_moved_obstacles(solver):
         assert_same(found, sy.IK(ARM, moved, solver).solve({"tool": target}))
 
 
+@pytest.mark.slow
 def test_a_batch_equals_single_solves():
     rng = np.random.default_rng(3)
     world = scene(rng)
@@ -124,6 +127,7 @@ def test_a_batch_equals_single_solves():
     assert (one_thread.q == many.q).all()
 
 
+@pytest.mark.slow
 def test_obstacles_alone_may_move():
     rng = np.random.default_rng(4)
     ik = sy.IK(ARM, goals(scene(rng)))
@@ -133,6 +137,7 @@ def test_obstacles_alone_may_move():
     assert all((many[k].q == ik.solve({"clearance": {"far": balls[k]}}).q).all() for k in range(COUNT))
 
 
+@pytest.mark.slow
 def test_a_thrown_ball_is_evaded_in_a_track():
     count = 20 if UNCOMPILED else 200
     world = sy.World({"ball": sy.Sphere(radius=0.05), "post": sy.Box(center=(0.4, 0.4, 0.3), size=(0.05, 0.05, 0.6))})
@@ -172,6 +177,7 @@ def test_a_plate_that_goes_through_the_arm_between_two_frames_is_listed():
     assert 1 in over.blocked
 
 
+@pytest.mark.slow
 def test_ways_among_moving_obstacles_are_clear_where_no_frame_is_listed():
     rng = np.random.default_rng(6)
     world = sy.World({"box": sy.Box(size=(0.2, 0.1, 0.05)), "rod": sy.Capsule(a=(0, 0, -1), b=(0, 0, 1), radius=0.02)})

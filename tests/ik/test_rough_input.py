@@ -373,6 +373,7 @@ USES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("use", USES)
 def test_the_pose_of_a_row_that_was_skipped_is_refused_with_the_reason(use, tmp_path):
     ik = sy.IK(ARM, sy.PositionGoal("tool"))

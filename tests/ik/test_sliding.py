@@ -55,9 +55,10 @@ def test_the_tip_slides_with_a_target_beyond_reach(solver, name, fast):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("count", [40, pytest.param(200, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("solver", HEURISTICS)
-def test_in_many_sweeps_no_tip_rests_and_no_hop_is_hidden(solver):
-    for seed in range(200):
+def test_in_many_sweeps_no_tip_rests_and_no_hop_is_hidden(solver, count):
+    for seed in range(count):
         check(solver, [*BODIES][seed % len(BODIES)], seed, 60, seed % 2 > 0)
 
 

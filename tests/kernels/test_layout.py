@@ -13,6 +13,7 @@ import synovia as sy
 import synovia.kernels
 from synovia.kernels import layout
 from synovia.kernels.compiler import numba
+from synovia.kernels.compiler.jit import entry, inline
 from synovia.kernels.hierarchy import basis
 from synovia.kernels.tree import problem as packed
 from synovia.problem import table_of
@@ -179,23 +180,57 @@ def test_the_tables_of_a_problem_share_no_memory_and_fill_its_arrays(ik):
     np.testing.assert_array_equal(np.sort(memory_of(views)), np.arange(layout.INT_TABLES, len(ints)))
 
 
+MARK = 1_000_000  # the mark of the first table; no number of a packed problem is as large
+
+
+@inline
+def mark(view, value):
+    """Write a mark into all of a table."""
+    for i in range(view.size):
+        view.flat[i] = value
+
+
+def kernel_that_marks(opened, arguments, tables):
+    """Return a kernel that opens arrays and writes a number into all of each table: ``MARK``, ``MARK + 1`` and so on.
+
+    Where numba compiles, only kernels can open tables. So the check is a kernel, made from the declarations.
+    """
+    lines = [f"    mark(opened.{name}, {MARK + k})" for k, name in enumerate(tables)]
+    text = "\n".join([f"def kernel({arguments}):", f"    opened = {opened}", *lines])
+    space = {**globals(), "__name__": __name__}
+    exec(text, space)
+    return entry(space["kernel"])
+
+
 def test_kernels_open_the_tables_where_they_were_packed(ik):
-    problem = packed.open_general(ik.ints, ik.floats)
-    for table in layout.PROBLEM:
-        group, _, field = table.name.rpartition(".")
-        if group in ("clear", "loops", "learned"):
-            continue  # opened together with scratch memory, or where starts are looked up
-        view = getattr(getattr(problem, group) if group else problem, field)
-        there = table_of(ik.ints, ik.floats, table.name)
-        assert view.shape == there.shape
-        assert np.shares_memory(view, there) or not view.size
-        np.testing.assert_array_equal(view, there)
-    assert packed.open_problem(ik.ints, ik.floats).general is None
-    assert packed.open_general(ik.ints, ik.floats).clear is None
-    assert packed.open_general(ik.ints, ik.floats).loops is None
-    assert packed.with_steps(problem, 7).max_steps == 7
-    assert packed.with_steps(problem, 7).seed == problem.seed
-    assert len(packed.pose_goals_only(problem).general.ints) == 0
+    # the others are opened together with scratch memory, or where starts are looked up
+    names = [one.name for one in layout.PROBLEM if one.name.rpartition(".")[0] not in ("clear", "loops", "learned")]
+    ints, floats = ik.ints.copy(), ik.floats.copy()
+    kernel_that_marks("packed.open_general(ints, floats)", "ints, floats", names)(ints, floats)
+    for number, name in enumerate(names):
+        found = table_of(ints, floats, name)
+        np.testing.assert_array_equal(found, np.full(found.shape, MARK + number), err_msg=name)
+    untouched = [(one < MARK) | (one >= MARK + len(names)) for one in (ints, floats)]
+    assert sum(table_of(ints, floats, name).size for name in names) == sum(np.sum(~one) for one in untouched)
+    for before, after, kept in zip((ik.ints, ik.floats), (ints, floats), untouched, strict=True):
+        np.testing.assert_array_equal(after[kept], before[kept])
+
+
+@entry
+def changes(ints, floats, out):
+    """Write what a problem is like after each change of it."""
+    problem = packed.open_general(ints, floats)
+    out[0] = packed.open_problem(ints, floats).general is None
+    out[1] = problem.clear is None and problem.loops is None
+    out[2] = packed.with_steps(problem, 7).max_steps == 7
+    out[3] = packed.with_steps(problem, 7).seed == problem.seed
+    out[4] = len(packed.pose_goals_only(problem).general.ints) == 0
+
+
+def test_a_problem_is_opened_in_part_and_changed_by_name(ik):
+    out = np.zeros(5, np.int64)
+    changes(ik.ints, ik.floats, out)
+    assert out.tolist() == [1] * 5
 
 
 @pytest.mark.jit
@@ -230,15 +265,19 @@ def test_compiled_kernels_find_the_tables_where_they_are(ik):
 
 
 def test_scratch_memory_is_cut_into_tables_that_fill_it(ik):
+    names = [one.name.rpartition(".")[2] for one in layout.WORK if one.name.startswith("work.")]
     memory = np.zeros(ik.scratch_size)
-    work = packed.open_work(ik.ints, memory)
-    memory[:] = np.arange(len(memory))
-    np.testing.assert_array_equal(memory_of(work), np.arange(len(memory)))
+    kernel_that_marks("packed.open_work(ints, memory)", "ints, memory", names)(ik.ints, memory)
+    sizes = [np.sum(memory == MARK + number) for number in range(len(names))]
+    np.testing.assert_array_equal(memory, np.repeat(MARK + np.arange(len(names)), sizes))
+    assert all(sizes)
+    kernel = kernel_that_marks("basis.open_levels(memory, m, n)", "memory, m, n", basis.Levels._fields)
     for m, n in [(3, 5), (5, 3), (0, 4)]:
-        size = basis.levels_size(m, n)
-        levels = basis.open_levels(np.arange(float(size)), m, n)
-        np.testing.assert_array_equal(memory_of(levels), np.arange(size))
-        assert (levels.G.shape, levels.B.shape, levels.v.shape) == ((m, n), (n + 1, n), (layout.VECTORS, n))
+        memory = np.zeros(basis.levels_size(m, n))
+        kernel(memory, m, n)
+        of_each = {name: np.sum(memory == MARK + k) for k, name in enumerate(basis.Levels._fields)}
+        assert (of_each["G"], of_each["B"], of_each["v"]) == (m * n, (n + 1) * n, layout.VECTORS * n)
+        assert sum(of_each.values()) == len(memory)
 
 
 def test_reading_the_layout_loads_no_compiler():

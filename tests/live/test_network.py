@@ -36,6 +36,7 @@ class Keeper:
         pass
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["vmc", "json"])
 def test_a_source_that_is_lost_and_comes_back_elsewhere_breaks_no_limit(walk, kind):
@@ -77,6 +78,7 @@ def test_a_source_that_is_lost_and_comes_back_elsewhere_breaks_no_limit(walk, ki
     assert sy.Status.REACHED in status[held[-1] + 1 :]
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.skipif(sys.platform == "win32", reason="no signal ends a process gently there")
 def test_ctrl_c_ends_the_command_which_says_what_has_passed_and_starts_again(walk, tmp_path):

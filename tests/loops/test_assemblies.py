@@ -46,6 +46,7 @@ def test_a_parallelogram_has_its_twin() -> None:
     assert abs(float(found[1]["rocker"]) - 0.9) > 0.1
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_assemblies_by_the_motors() -> None:
     """Leading joints keep their values; every pose is closed, and no two are the same."""

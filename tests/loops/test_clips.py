@@ -110,6 +110,7 @@ def test_edits_beside_loops_are_those_of_the_tree() -> None:
     np.testing.assert_allclose(one.motion.q, two.motion.q, atol=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_retargeted_feet_and_pistons() -> None:
     """Pistons follow the legs: the parts move as without them, and later edits of legs and feet stay closed."""

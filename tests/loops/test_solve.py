@@ -17,6 +17,7 @@ from synovia.solver import SolverName
 SOLVERS: tuple[SolverName, ...] = ("full-body", "lm", "dls", "pinv")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", ["full-body", "lm"])
 @pytest.mark.parametrize("name", NAMES)
 def test_targets_of_closed_poses(name: str, solver: SolverName) -> None:

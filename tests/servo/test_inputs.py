@@ -68,6 +68,7 @@ def test_a_twist_goes_on_for_the_timeout_and_then_the_body_stops():
     assert worst(moving + kept + lost + back, servo) <= 0.0
 
 
+@pytest.mark.slow
 @LATE_MODES
 def test_a_twist_out_of_reach_does_not_wind_up(late):
     servo = arm(late=late, jerk=120.0 if late == "deviate" else None)
@@ -257,6 +258,7 @@ def course(t):
     return shifted(NEAR, way, (0.0, 0.0, 0.3 * (1 - np.cos(1.5 * t))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("hertz", [10, 20, 60])
 def test_slow_targets_are_followed_smoothly_with_the_stated_lag(hertz):
     lag = 2.0 / hertz
@@ -296,6 +298,7 @@ def test_a_jump_of_a_slow_target_does_not_overshoot():
     assert place(command)[0] > NEAR[0, 3] + 0.1 - 1e-3
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**31))
 @settings(max_examples=20, deadline=None)
 def test_a_curve_never_jumps_in_place_or_velocity_and_is_at_its_samples_in_time(seed):

@@ -71,6 +71,7 @@ def adversary(rng, line, velocity):
     return wanted
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("jerk", [False, True], ids=["acceleration", "jerk"])
 @pytest.mark.parametrize("uneven", [False, True], ids=["even", "uneven"])

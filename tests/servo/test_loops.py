@@ -60,6 +60,7 @@ def _norm(values: Array) -> Array:
     return np.linalg.norm(values, axis=1)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("jerk", [None, J])
 @pytest.mark.parametrize("name", NAMES)
 def test_dragged_to_and_fro(name: str, jerk: float | None) -> None:
@@ -78,6 +79,7 @@ def test_dragged_to_and_fro(name: str, jerk: float | None) -> None:
     assert "recovering" not in {why for command in commands for why in command.limited.values()}
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("jerk", [None, J])
 @pytest.mark.parametrize("name", ["four-bar", "slider-crank", "stewart", "delta"])
@@ -153,6 +155,7 @@ def test_at_a_limit_of_a_joint_that_follows_the_others() -> None:
     assert min(abs(rocker - 1.6), abs(rocker - 2.2)) < 1e-3
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("jerk", [None, J])
 def test_uneven_ticks(jerk: float | None) -> None:
@@ -192,6 +195,7 @@ def test_lower_limits_are_a_recovery() -> None:
     assert mechanism_of(body).lacks(np.array([command.q for command in slow])).max() <= CLOSED
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_an_answer_in_another_branch_does_not_lead_astray() -> None:
     """Targets of the other assembly branch are missed there, where the body stands still, and loops stay closed."""
@@ -210,6 +214,7 @@ def test_an_answer_in_another_branch_does_not_lead_astray() -> None:
     assert steps.max() <= V / 100 * (1 + 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("jerk", [None, J])
 def test_tool_speed(jerk: float | None) -> None:
@@ -229,6 +234,7 @@ def test_tool_speed(jerk: float | None) -> None:
     assert any(command.limited.get(joint) == "tool speed" for command in commands)
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("jerk", [None, J])
 def test_clearance(jerk: float | None) -> None:
@@ -253,6 +259,7 @@ def test_a_path_is_refused() -> None:
         servo_of(four_bar(), sy.PositionGoal("coupler"), late="slow")
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.shared_data
 def test_a_gripper_of_a_file(shared_data: Any) -> None:

@@ -67,8 +67,11 @@ def judged_by_coal():
     return judge
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
-@pytest.mark.parametrize(("speed", "ticks"), [(0.0, 1000), (0.1, 6000), (0.6, 3000)])
+@pytest.mark.parametrize(
+    ("speed", "ticks"), [(0.0, 1000), (0.1, 1500), pytest.param(0.1, 6000, marks=pytest.mark.nightly), (0.6, 3000)]
+)
 def test_ticks_only_come_nearer_where_they_have_to_brake(speed, ticks):
     """A pair that is clear among the obstacles of a tick stays clear, and one that is not comes no nearer.
 
@@ -110,6 +113,7 @@ def test_ticks_only_come_nearer_where_they_have_to_brake(speed, ticks):
     assert braked <= 0.2 * checked
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("jerk", [None, 100.0])
 def test_a_thrown_ball_pushes_a_body_that_stands(jerk):
@@ -132,6 +136,7 @@ def test_a_thrown_ball_pushes_a_body_that_stands(jerk):
     assert command.reached
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 @pytest.mark.parametrize("offset", [(0.0, 0.0, 0.08), (-0.05, -0.05, 0.05), (0.05, 0.05, 0.0)])
 def test_an_obstacle_put_into_a_body_is_left_as_from_a_start_in_collision(offset):

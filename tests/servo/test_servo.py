@@ -160,6 +160,7 @@ def test_hands_of_a_standing_body_come_where_they_can_and_feet_stay():
         assert max(np.linalg.norm(command.pose.position("left_foot") - foot) for command in commands) < 5e-3
 
 
+@pytest.mark.slow
 @pytest.mark.compiled
 def test_goals_of_one_level_that_contradict_each_other_do_not_lead_a_body_astray():
     body = sy.bundled("humanoid").with_root("free")

@@ -17,6 +17,7 @@ def speeds(poses, joint, times):
     return np.linalg.norm(np.diff(places, axis=0), axis=1) / times, (turns[1:] * turns[:-1].inv()).magnitude() / times
 
 
+@pytest.mark.slow
 @given(seed=st.integers(0, 2**31))
 @settings(max_examples=10, deadline=None)
 def test_no_target_makes_an_end_effector_faster_than_its_limits(seed):
@@ -61,6 +62,7 @@ def trunk(rng):
     return sy.Skeleton(joints)
 
 
+@pytest.mark.slow
 @example(seed=7)  # the stop was fastest in its first ticks, between two of its samples
 @given(seed=st.integers(0, 2**31))
 @settings(max_examples=5, deadline=None)

@@ -342,6 +342,7 @@ def is_clear(pose, gap):
     )
 
 
+@pytest.mark.slow
 def test_branches_are_those_that_are_clear():
     """Of an arm in closed form; ``solve`` returns the nearest of them, and else goes on with the same joints."""
     arm, pose = sy.bundled("arm7"), sy.PoseGoal("tool")

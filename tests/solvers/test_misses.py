@@ -12,6 +12,7 @@ STARTS = 10  # of the reference; without restarts a solver is worse than the bes
 pytestmark = pytest.mark.compiled
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("solver", SOLVERS)
 def test_a_miss_is_as_good_as_the_best_of_random_starts(solver, monkeypatch):
     """At most 1 % of the reach worse, by levels, on the bodies that come with Synovia; 1 in 30 may be unlucky."""

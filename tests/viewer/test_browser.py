@@ -133,11 +133,19 @@ class Visit:
         self.tab.wait_for_timeout(200)
         mouse.up()
 
-    def still(self) -> None:
-        """Wait until the eased targets have arrived."""
-        self.wait(
-            lambda: all(np.array_equal(editor.position, editor.eased_position) for editor in self.session.goals.editors)
+    def answered(self) -> bool:
+        """Whether the page rests with an answer to what the session asks now, by the solver and not its stand-in."""
+        frame, state, asked = self.page.frame, self.session.state, self.session.goals.editors
+        if self.page.worker.engine.stale or state.changed.is_set() or not frame.still or frame.busy:
+            return False
+        shown = {editor.key: editor.eased_position for editor in frame.editors}
+        return frame.pose is state.pose and all(
+            np.array_equal(editor.position, shown.get(editor.key)) for editor in asked
         )
+
+    def still(self) -> None:
+        """Wait until the eased targets have arrived, and the solver has answered."""
+        self.wait(self.answered, "the page never came to rest")
         frames = -1
         while frames != self.page.worker.frames:
             frames = self.page.worker.frames

@@ -467,6 +467,7 @@ def test_a_session_that_waits_for_the_compiler_can_be_called_off() -> None:
     assert all(worker.engine.ik is None for worker in workers)
 
 
+@pytest.mark.slow
 def test_a_process_ends_only_after_what_the_page_compiles() -> None:
     """The compiler dies of being destroyed while it works, so the end of the script waits for it."""
     script = (
@@ -549,6 +550,7 @@ def test_a_browser_sends_files_more_slowly_than_the_server_allows() -> None:
     assert UPLOAD["burst"] < BYTES[1]
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "SIGHUP"), reason="no such signals here")
 def test_a_page_that_a_service_manager_ends_leaves_no_folder(tmp_path: Path) -> None:
     command = [sys.executable, "-m", "synovia", "view", "arm7", "--port", "0"]

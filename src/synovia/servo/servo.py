@@ -657,15 +657,20 @@ class Servo(ChecksArguments):
         if not guard.blocked:
             return
         guard.begin_slide()
-        table = self.axes.table
-        if not self._held:
+        table, (there, before) = self.axes.table, self._aim
+        tries = () if self._held else (before,)
+        if tries and not kept[:, AXIS_VELOCITY].any():
+            tries = before, there  # as if the target stood still: so a body at rest that leans on two things comes free
+        for came_from in tries:
             table[:] = kept
-            self._tick(q, *self._aim, out, h, PROPOSE)
+            self._tick(q, there, came_from, out, h, PROPOSE)
             guard.refine(q, out, h, self._live.table, self._feedback)
-            self._tick(q, *self._aim, out, h, ADVANCE)
-        if self._held or not guard.allows(q, out, h, self._feedback):
+            self._tick(q, there, came_from, out, h, ADVANCE)
+            if guard.allows(q, out, h, self._feedback):
+                break
+        else:
             table[:] = kept
-            self._tick(q, *self._aim, out, h, PROPOSE | ADVANCE | STOP)
+            self._tick(q, there, before, out, h, PROPOSE | ADVANCE | STOP)
             guard.note(self._feedback.body(out))
         if self._way is not None:
             self._q = out
