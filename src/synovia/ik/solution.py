@@ -17,10 +17,11 @@ from synovia.ik.status import INTERRUPTED, Status
 from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array
+from synovia.model.shapes.body import bare_links
 from synovia.model.shapes.distances import Contact
 from synovia.model.skeleton import SkippedPose
 from synovia.notebook import Pictured
-from synovia.text import counted, first_few
+from synovia.text import counted, first_few, listed
 
 _EVERY_STATUS = tuple(Status)
 _METRE = 0.9995  # metres; lengths from here on round to 1000 mm
@@ -327,12 +328,17 @@ class Solution(Pictured):
         return line if hint is None else f"{line}; {hint}"
 
     def _shown(self, goal: Goal, error: GoalError) -> str:
-        """Return a goal's errors as text, in millimetres if the unit is known, and degrees."""
+        """Return a goal's errors as text, in millimetres if the unit is known, and degrees.
+
+        For a clearance goal that does not see all links, it has their number.
+        """
         parts = [f"{error.position:.3g}"] if goal.own_tolerance is not None else []
         if goal.measures & POSITION:
             parts.append(length_text(error.position, self.ik.skeleton.meters_per_unit))
         if goal.measures & ROTATION:
             parts.append(f"{math.degrees(error.angle):.3g} deg")
+        if isinstance(goal, ClearanceGoal) and goal.is_about_all and (bare := bare_links(self.ik.given)):
+            parts.append(f"not checked for {counted(len(bare), 'link')} without shapes")
         return ", ".join(parts)
 
     def __repr__(self) -> str:
@@ -457,8 +463,13 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
 
 
 def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
-    """Return sentences about what clearance goals do not see: goals without pairs, and shapes that were not kept."""
+    """Return sentences about what clearance goals do not see: goals without pairs, links and obstacles without shapes.
+
+    The notes of the body and of worlds say which shapes are not those of their files.
+    """
     goals = [goal for goal in ik.goals if isinstance(goal, ClearanceGoal)]
+    if not goals:
+        return ()
     empty = [goal.label for goal in goals if not goal.rows]
     lines = [
         f"Goal {label!r} keeps nothing apart: no two of its links, and no link and obstacle, can meet."
@@ -472,7 +483,12 @@ def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
                 f"Goal {goal.label!r} cannot keep {counted(len(close), 'pair')} of links so far apart in most poses; "
                 f"they only must not touch: {named}."
             )
-    return (*lines, *(note for note in ik.given.notes if goals and "shape" in note.lower()))
+    every = any(goal.is_about_all for goal in goals)
+    if every and (bare := bare_links(ik.given)):
+        lines.append(f"Clearance is not checked for links that have no shapes: {listed(bare)}.")
+    worlds = [goal.world for goal in goals if goal.world is not None]
+    notes = dict.fromkeys(note for source in (ik.given, *worlds) for note in source.notes)
+    return (*lines, *(note for note in notes if "shape" in note.lower()))
 
 
 def gap_text(distance: float, meters_per_unit: float | None) -> str:
