@@ -22,7 +22,7 @@ from synovia.errors import (
     did_you_mean,
     restated,
 )
-from synovia.io.base import NO_SHAPES, OF_LOOPS, OF_POINTS, Contents, Format, as_path, read_bytes
+from synovia.io.base import OF_LOOPS, OF_POINTS, Contents, Format, as_path, read_bytes
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
@@ -141,9 +141,8 @@ def load_skeleton(
 ) -> Skeleton:
     """Read the skeleton of a URDF, MJCF, glTF/GLB, FBX, BVH, Synovia TOML or npz file.
 
-    A ``UserWarning`` lists the parts of the file that were not kept, such as limits of tendons; another one, which
-    begins with ``Shapes were not kept`` after the name of the file, lists shapes. ``skeleton.notes`` has the same
-    sentences.
+    A ``UserWarning`` lists the parts of the file that were not kept, such as limits of tendons or missing meshes.
+    ``skeleton.notes`` has the same sentences.
 
     Args:
         path: The file. Its content decides the format, or else its extension.
@@ -167,10 +166,8 @@ def load_skeleton(
     """
     where = as_path(path)
     skeleton = _contents(where, srdf, loops).skeleton
-    of_shapes = [note for note in skeleton.notes if note.startswith(NO_SHAPES)]
-    others = [note for note in skeleton.notes if note not in of_shapes]
-    for notes in filter(None, (others, of_shapes)):  # who needs no shapes can ignore the second warning
-        warnings.warn(f"{where}: {first_notes(notes, 'skeleton.notes')}", UserWarning, stacklevel=2)
+    if skeleton.notes:
+        warnings.warn(f"{where}: {first_notes(skeleton.notes, 'skeleton.notes')}", UserWarning, stacklevel=2)
     return skeleton if root is None else skeleton.with_root(root)
 
 
