@@ -17,7 +17,7 @@ from synovia.ik.status import INTERRUPTED, Status
 from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
 from synovia.model import Pose
 from synovia.model.geometry import Array
-from synovia.model.shapes.body import bare_links
+from synovia.model.shapes.body import unchecked_links
 from synovia.model.shapes.distances import Contact
 from synovia.model.skeleton import SkippedPose
 from synovia.notebook import Pictured
@@ -337,8 +337,8 @@ class Solution(Pictured):
             parts.append(length_text(error.position, self.ik.skeleton.meters_per_unit))
         if goal.measures & ROTATION:
             parts.append(f"{math.degrees(error.angle):.3g} deg")
-        if isinstance(goal, ClearanceGoal) and goal.is_about_all and (bare := bare_links(self.ik.given)):
-            parts.append(f"not checked for {counted(len(bare), 'link')} without shapes")
+        if isinstance(goal, ClearanceGoal) and goal.is_about_all and (unseen := unchecked_links(self.ik.given)):
+            parts.append(f"not checked for {counted(len(unseen), 'link')} without known shapes")
         return ", ".join(parts)
 
     def __repr__(self) -> str:
@@ -424,6 +424,11 @@ class Solutions:
         return self.status == Status.REACHED
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about all problems: what clearance goals do not see."""
+        return unseen_by_clearance(self.ik)
+
+    @property
     def interrupted(self) -> NDArray[np.bool_]:
         """Whether a deadline stopped each problem, (B,); a problem that was not begun has its start as pose."""
         return np.isin(self._rows[:, STOPPED_BY], INTERRUPTED)
@@ -484,8 +489,8 @@ def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
                 f"they only must not touch: {named}."
             )
     every = any(goal.is_about_all for goal in goals)
-    if every and (bare := bare_links(ik.given)):
-        lines.append(f"Clearance is not checked for links that have no shapes: {listed(bare)}.")
+    if every and (unseen := unchecked_links(ik.given)):
+        lines.append(f"Clearance is not checked for links without known shapes: {listed(unseen)}.")
     worlds = [goal.world for goal in goals if goal.world is not None]
     notes = dict.fromkeys(note for source in (ik.given, *worlds) for note in source.notes)
     return (*lines, *(note for note in notes if "shape" in note.lower()))

@@ -55,10 +55,11 @@ class BodyShapes(NamedTuple):
 _SHORT: Final = 1e-3  # of the size of the body: shorter bones have no extent
 
 
-def bare_links(skeleton: Skeleton) -> list[str]:
-    """Return the names of the links without shapes that have an extent: a mass, a bone, or shapes that are lost.
+def unchecked_links(skeleton: Skeleton) -> list[str]:
+    """Return the names of the links that clearance does not see, or not as a whole.
 
-    Frames have none of these. A fixed link without a mass counts as a frame.
+    These are links whose shapes could not all be read, and links without shapes that have an extent: a mass or a bone.
+    Frames have none. A fixed link without a mass counts as a frame.
     """
     long = {
         parent
@@ -68,8 +69,8 @@ def bare_links(skeleton: Skeleton) -> list[str]:
     return [
         str(skeleton.link_key(row))
         for row, joint in enumerate(skeleton.joints)
-        if not joint.shapes
-        and (joint.shapes_lost or joint.mass > 0.0 or (joint.kind not in (Kind.FIXED, Kind.FREE) and row in long))
+        if joint.shapes_lost
+        or (not joint.shapes and (joint.mass > 0.0 or (joint.kind not in (Kind.FIXED, Kind.FREE) and row in long)))
     ]
 
 
