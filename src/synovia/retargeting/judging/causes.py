@@ -23,6 +23,8 @@ from synovia.retargeting.judging.steps import limbs_of_joints, swing_used
 Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]  # directions of each bone in the source and in the result, (T, 3)
 _HALF: Final = 0.5  # an explanation holds if at most this part of the angle is left
+_REST: Final = 0.4  # the same for limbs that are exchanged, which may be off by little
+_CALM: Final = np.radians(5.0)  # smaller angles between source and result do not show this
 _CLOSE: Final = np.radians(20.0)  # and at most this angle
 _TILT: Final = np.radians(25.0)  # smallest tilt of a body that counts as a wrong up axis
 _STEADY: Final = np.radians(12.0)  # mean spread of a direction, seen from its joint, that is one constant offset
@@ -242,6 +244,35 @@ def whole_body(pairs: Pairs, lines: Sequence[tuple[Array, Array]], off: float) -
     if _explains(_turned_angle([(mirror * a, b) for a, b in [*crossed, *crossed_lines]]), off):
         return "mirrored", np.pi
     return None
+
+
+def exchanged_limbs(pairs: Pairs, result: Actor) -> dict[str, tuple[float, float]]:
+    """Return the limbs, ``"arm"`` or ``"leg"``, that move as those of the other side, or as their mirror images.
+
+    With each, the mean angle between the directions of source and result, and the one that is left if left and right
+    are exchanged, radians.
+
+    Args:
+        pairs: Directions of the bones, those of the source turned about z already.
+        result: The clip.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    across = result.across("upper_leg")
+    across = result.across("upper_arm") if across is None else across
+    left = None if across is None else unit(across)
+    for limb in ("arm", "leg"):
+        bones = [bone for part in ("upper", "lower") for side in SIDES if (bone := f"{side}_{part}_{limb}") in pairs]
+        bones = [bone for bone in bones if _other(bone) in bones]
+        if not bones:
+            continue
+        off = _mean_angle([pairs[bone] for bone in bones])
+        crossed = [(pairs[_other(bone)][0], pairs[bone][1]) for bone in bones]
+        ways = [_mean_angle(crossed)]
+        if left is not None:
+            ways.append(_mean_angle([(a - 2.0 * np.sum(a * left, 1, keepdims=True) * left, b) for a, b in crossed]))
+        if off > _CALM and min(ways) < min(_REST * off, _CLOSE):
+            found[limb] = off, min(ways)
+    return found
 
 
 def limb_cause(bone: str, pairs: Pairs, result: Actor) -> tuple[str, float] | None:
