@@ -174,6 +174,11 @@ class ClearanceGoal(Goal):
         return self.world is not None and self.pairs != (SELF,)
 
     @property
+    def avoids_itself(self) -> bool:
+        """Whether it keeps the pairs of links apart that can collide."""
+        return self.pairs is None or SELF in self.pairs
+
+    @property
     def is_about_all(self) -> bool:
         """Whether it is about all links, and not only about those of some pairs."""
         return self.pairs is None or any(isinstance(pair, str) for pair in self.pairs)

@@ -19,6 +19,7 @@ from synovia.model import Pose
 from synovia.model.geometry import Array
 from synovia.model.shapes.body import unchecked_links
 from synovia.model.shapes.distances import Contact
+from synovia.model.shapes.pairs import self_pairs
 from synovia.model.skeleton import SkippedPose
 from synovia.notebook import Pictured
 from synovia.text import counted, first_few, listed
@@ -488,6 +489,8 @@ def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
                 f"Goal {goal.label!r} cannot keep {counted(len(close), 'pair')} of links so far apart in most poses; "
                 f"they only must not touch: {named}."
             )
+    if any(goal.avoids_itself for goal in goals):
+        lines += self_pairs(ik.given).notes
     every = any(goal.is_about_all for goal in goals)
     if every and (unseen := unchecked_links(ik.given)):
         lines.append(f"Clearance is not checked for links without known shapes: {listed(unseen)}.")

@@ -32,6 +32,7 @@ from synovia.text import counted, first_few, unit_name
 
 Bools = NDArray[np.bool_]
 CAUSES: Final = ("missed", "body", "jerk", "limits", "feet", "stretch", "room", "unit")
+DOUBTFUL: Final = ("jerk", "limits", "feet", "stretch", "room", "unit")  # causes over which no verdict is "good"
 _MOVED: Final = 1e-3  # of the body's size: a foot that moves farther has left its place
 _ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}

@@ -114,4 +114,5 @@ def _notes(root: Element, name: str, unknown: Iterable[str]) -> Iterator[str]:
         parts = ", ".join(counted(count, what, _PLURAL.get(what)) for what, count in counts.items())
         yield f"Of the SRDF file {name} only pairs of links are used; not used: {parts}."
     if missing := [repr(link) for link in unknown]:
-        yield f"Of the SRDF file {name} pairs with links that the robot does not have are not used: {first_few(missing)}."
+        links = first_few(missing)
+        yield f"Of the SRDF file {name} pairs with links that the robot does not have are not used: {links}."

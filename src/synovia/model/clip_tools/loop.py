@@ -61,8 +61,8 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[s
         if least < _BETTER * off[best - 1]:
             advice = f"The part [{first}:{end}] of these {count} frames is better: {100.0 * least:.0f} %."
         notes.append(
-            f"{DOUBT}in the loop, the blend shows, because the clip does not end as it begins: the difference is {much}, as the root"
-            f" mean square of joints, with their motion in a tenth of a second. {advice}"
+            f"{DOUBT}in the loop, the blend shows, because the clip does not end as it begins: the difference is"
+            f" {much}, as the root mean square of joints, with their motion in a tenth of a second. {advice}"
         )
     return best, tuple(notes)
 

@@ -264,7 +264,7 @@ class World(ChecksArguments):
             ),
             meters_per_unit=body.meters_per_unit,
             up=body.up,
-            notes=[f"Links without known shapes are no obstacles: {listed(unseen)}."] if unseen else (),
+            notes=(f"Links without known shapes are no obstacles: {listed(unseen)}.",) if unseen else (),
             source=body.source,
         )
 

@@ -246,7 +246,7 @@ def whole_body(pairs: Pairs, lines: Sequence[tuple[Array, Array]], off: float) -
     return None
 
 
-def exchanged_limbs(pairs: Pairs, result: Actor) -> dict[str, tuple[float, float]]:
+def exchanged_limbs(pairs: Pairs, lines: Sequence[tuple[Array, Array]], turn: float) -> dict[str, tuple[float, float]]:
     """Return the limbs, ``"arm"`` or ``"leg"``, that move as those of the other side, or as their mirror images.
 
     With each, the mean angle between the directions of source and result, and the one that is left if left and right
@@ -254,25 +254,29 @@ def exchanged_limbs(pairs: Pairs, result: Actor) -> dict[str, tuple[float, float
 
     Args:
         pairs: Directions of the bones, those of the source turned about z already.
-        result: The clip.
+        lines: Directions across hips and shoulders in the source and in the result, (T, 3).
+        turn: Angle by which those of the source are turned about z, radians.
     """
     found: dict[str, tuple[float, float]] = {}
-    across = result.across("upper_leg")
-    across = result.across("upper_arm") if across is None else across
-    left = None if across is None else unit(across)
-    for limb in ("arm", "leg"):
+    for limb, line in (("leg", lines[:1]), ("arm", lines[-1:])):
         bones = [bone for part in ("upper", "lower") for side in SIDES if (bone := f"{side}_{part}_{limb}") in pairs]
-        bones = [bone for bone in bones if _other(bone) in bones]
-        if not bones:
+        crossed = [(pairs[_other(bone)][0], pairs[bone][1]) for bone in bones if _other(bone) in bones]
+        if not crossed:
             continue
-        off = _mean_angle([pairs[bone] for bone in bones])
-        crossed = [(pairs[_other(bone)][0], pairs[bone][1]) for bone in bones]
+        off = _mean_angle([pairs[bone] for bone in bones if _other(bone) in bones])
         ways = [_mean_angle(crossed)]
-        if left is not None:
-            ways.append(_mean_angle([(a - 2.0 * np.sum(a * left, 1, keepdims=True) * left, b) for a, b in crossed]))
+        ways += [_mean_angle([(_mirrored(a, about_z(c, turn), d), b) for a, b in crossed]) for c, d in line]
         if off > _CALM and min(ways) < min(_REST * off, _CLOSE):
             found[limb] = off, min(ways)
     return found
+
+
+def _mirrored(a: Array, across: Array, own: Array) -> Array:
+    """Return mirror images of vectors (T, 3) beside a line across the body, turned about z with it to another line."""
+    image = a - 2.0 * np.sum(a * across, axis=1, keepdims=True) * across
+    angle = np.arctan2(own[:, 1], own[:, 0]) - np.arctan2(across[:, 1], across[:, 0])
+    c, s = np.cos(angle), np.sin(angle)
+    return np.stack([c * image[:, 0] - s * image[:, 1], s * image[:, 0] + c * image[:, 1], image[:, 2]], axis=1)
 
 
 def limb_cause(bone: str, pairs: Pairs, result: Actor) -> tuple[str, float] | None:

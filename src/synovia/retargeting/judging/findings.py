@@ -16,6 +16,7 @@ from synovia.model import Kind
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector
+from synovia.model.shapes.body import unchecked_links
 from synovia.retargeting.bones import between
 from synovia.retargeting.judging.actor import Actor, lean, stands_on_four
 from synovia.retargeting.judging.causes import (
@@ -116,7 +117,8 @@ def find(figures: Figures) -> tuple[Finding, ...]:
     everywhere = any(one.limb == "body" for one in swapped)  # then all directions are off for this reason
     found = [
         *swapped, *(() if everywhere else _directions(figures)), *_fingers(figures), *_upside_down(figures),
-        *_scales(figures), *_crossings(figures), *_through(figures), *_jumps(figures), *_steps(figures),
+        *_scales(figures), *_crossings(figures), *_through(figures), *_unchecked(figures), *_jumps(figures),
+        *_steps(figures),
         *_feet(figures), *_limits(figures), *_unmapped(figures), *_of_parts(figures), *_four_legs(figures),
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
@@ -334,7 +336,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
             }[cause]
             yield Finding("body", cause, "failed", tuple(range(len(figures.motion))), text)
             return
-    for limb, (angle, left) in exchanged_limbs(turned, figures.result).items():
+    for limb, (angle, left) in exchanged_limbs(turned, figures.lines, figures.turn).items():
         text = (
             f"left and right {limb}s are swapped: each moves as the other one of the source ({degrees(angle)} off as"
             f" they are, {degrees(left)} if they are exchanged)"
@@ -529,6 +531,14 @@ def _through(figures: Figures) -> Iterator[Finding]:
         )
         text = f"is up to {size} inside the {one.parts[1].replace('_', ' ')} ({links}){beside}"
         yield Finding(one.parts[0], "overlap", "look", _frames(deep), text)
+
+
+def _unchecked(figures: Figures) -> Iterator[Finding]:
+    """Yield a note about links of a body with shapes that overlaps do not count."""
+    skeleton = figures.motion.skeleton
+    if skeleton.shapes and (unseen := unchecked_links(skeleton)):
+        text = f"overlaps are not checked for links without known shapes: {listed(unseen)}"
+        yield Finding("body", "overlap", "note", (), text)
 
 
 def _jumps(figures: Figures) -> Iterator[Finding]:
