@@ -94,8 +94,8 @@ class Travel:
             )
         if self.wander > max(WANDERS, FAR * self._range):
             told.append(
-                f"{DOUBT}uncertain path: in {counted(len(self.flights), 'flight')}, the feet show the speed over the ground"
-                f" at take-off and landing only roughly, so the way may be off by {self.wander:.2f} m"
+                f"{DOUBT}uncertain path: in {counted(len(self.flights), 'flight')}, the feet show the speed over the"
+                f" ground at take-off and landing only roughly, so the way may be off by {self.wander:.2f} m"
             )
         share = float(self.adrift.mean()) if len(self.adrift) else 0.0
         if share > TOLD:

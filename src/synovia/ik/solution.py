@@ -15,7 +15,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import INTERRUPTED, Status
 from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
-from synovia.model import Pose
+from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.shapes.body import unchecked_links
 from synovia.model.shapes.distances import Contact
@@ -489,13 +489,16 @@ def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
                 f"Goal {goal.label!r} cannot keep {counted(len(close), 'pair')} of links so far apart in most poses; "
                 f"they only must not touch: {named}."
             )
-    if any(goal.avoids_itself for goal in goals):
-        lines += self_pairs(ik.given).notes
-    every = any(goal.is_about_all for goal in goals)
-    if every and (unseen := unchecked_links(ik.given)):
+    return (*lines, *unchecked_shapes(ik.given, goals))
+
+
+def unchecked_shapes(skeleton: Skeleton, goals: Sequence[ClearanceGoal]) -> tuple[str, ...]:
+    """Return sentences about shapes that clearance goals of a body do not see, or not as its file has them."""
+    lines = list(self_pairs(skeleton).notes) if any(goal.avoids_itself for goal in goals) else []
+    if any(goal.is_about_all for goal in goals) and (unseen := unchecked_links(skeleton)):
         lines.append(f"Clearance is not checked for links without known shapes: {listed(unseen)}.")
     worlds = [goal.world for goal in goals if goal.world is not None]
-    notes = dict.fromkeys(note for source in (ik.given, *worlds) for note in source.notes)
+    notes = dict.fromkeys(note for source in (skeleton, *worlds) for note in source.notes)
     return (*lines, *(note for note in notes if "shape" in note.lower()))
 
 

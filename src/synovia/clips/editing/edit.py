@@ -20,7 +20,7 @@ from synovia.clips.editing.smoothness import Moved
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.parallel import Progress
-from synovia.ik.solution import length_text
+from synovia.ik.solution import length_text, unchecked_shapes
 from synovia.layers import Layer
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
@@ -146,6 +146,8 @@ class Edited:
         lines.append(f"{counted(missed, 'frame')} {verb} a goal" if missed else "all goals are met")
         lines += self.moved()
         lines += [f"{one.layer}: {one.text(self.motion.skeleton.meters_per_unit)}" for one in self.clearances]
+        if self.clearances:
+            lines += unchecked_shapes(self.motion.skeleton, [one.goal for one in self.clearances])
         for finding in self.findings:
             place = f"{finding.layer}: " if finding.layer else ""
             lines.append(f"{place}{finding.text} ({frames_text(finding.frames)})")
