@@ -175,13 +175,13 @@ class ClearanceGoal(Goal):
 
     @property
     def avoids_itself(self) -> bool:
-        """Whether it keeps the pairs of links apart that can collide."""
-        return self.pairs is None or SELF in self.pairs
+        """Whether it keeps the pairs of links apart that can collide; pairs of rows are those, see ``on_rows``."""
+        return self.pairs is None or any(one == SELF or _is_of_rows(one) for one in self.pairs)
 
     @property
     def is_about_all(self) -> bool:
-        """Whether it is about all links, and not only about those of some pairs."""
-        return self.pairs is None or any(isinstance(pair, str) for pair in self.pairs)
+        """Whether it is about all links, and not only about those of some named pairs."""
+        return self.avoids_itself or WORLD in self.pairs
 
     @property
     def can_move(self) -> bool:
@@ -314,6 +314,11 @@ def _checked_pairs(given: Any) -> tuple[Any, ...]:
             raise InputError("pairs", value=one, expected=_PAIRS)
         found.append(one if isinstance(one, str) else tuple(k if isinstance(k, str) else int(k) for k in one))
     return tuple(found)
+
+
+def _is_of_rows(one: Any) -> bool:
+    """Return whether a pair, or a word, is a pair of rows."""
+    return not isinstance(one, str) and not any(isinstance(name, str) for name in one)
 
 
 def _is_pair(one: Any) -> bool:
