@@ -308,32 +308,35 @@ def robot(tmp_path, *links):
 
 
 def test_links_whose_shapes_are_missing_are_covered_and_the_others_stay(tmp_path):
-    """A link with some shapes keeps them alone; one without any in the file is a frame."""
+    """A link of which only some could be read keeps these, and gets a capsule too; one without any is a frame."""
     body = robot(tmp_path, LOST, READ, READ + LOST, "", LOST, READ)
     assert [joint.shapes_lost for joint in body.joints] == [True, False, True, False, True, False]
     full = sy.with_shapes(body)
     assert list(full.shapes) == ["l0", "l1", "l2", "l4", "l5"]
-    assert all(full.shapes[link] == shapes for link, shapes in body.shapes.items())
+    assert all(full.shapes[link][: len(shapes)] == shapes for link, shapes in body.shapes.items())
+    assert [len(full.shapes[link]) for link in ("l1", "l2", "l5")] == [1, 2, 1]
+    assert not any(joint.shapes_lost for joint in full.joints)
     (capsule,) = full.shapes["l0"]
     np.testing.assert_allclose((capsule.a, capsule.b), ((0, 0, 0), (1, 0, 0)))
-    note = "Shapes that could not be read are replaced by capsules, on links: 'l0', 'l4'."
+    note = "Shapes that could not be read are replaced by capsules, on links: 'l0', 'l2', 'l4'."
     assert full.notes == (*body.notes, note)
     assert sy.with_shapes(full) is full
-    bare = sy.with_shapes(body, {"l0": [], "l4": []})  # by hand: on purpose
+    bare = sy.with_shapes(body, {"l0": [], "l2": [], "l4": []})  # by hand: on purpose
     assert sy.with_shapes(bare) is bare
 
 
 def test_a_link_without_a_bone_has_a_capsule_around_its_centre_of_mass(tmp_path):
-    """Its size is unknown without one, which a note says."""
+    """Without one, it has a sphere as thick as the bone that leads to it."""
     weight = '<inertial><origin xyz="0 0 0.1"/><mass value="1"/></inertial>'
     ends = sy.with_shapes(robot(tmp_path, READ, weight + LOST))
     (capsule,) = ends.shapes["l1"]
     np.testing.assert_allclose((capsule.a, capsule.b), ((0, 0, 0), (0, 0, 0.2)))
     assert capsule.radius == pytest.approx(0.03)
     unknown = sy.with_shapes(robot(tmp_path, READ, LOST))
-    assert "l1" not in unknown.shapes
+    (ball,) = unknown.shapes["l1"]
+    assert (ball.center.tolist(), ball.radius) == ([0, 0, 0], pytest.approx(0.15))
     assert unknown.notes[-1].endswith("on links: 'l1'.")
-    assert sy.with_shapes(unknown).notes == unknown.notes
+    assert sy.with_shapes(unknown) is unknown
 
 
 def test_files_keep_which_shapes_are_missing(tmp_path):
@@ -350,14 +353,17 @@ def test_files_keep_which_shapes_are_missing(tmp_path):
         assert "l0" in sy.with_shapes(again).shapes
 
 
-@pytest.mark.parametrize("fit", [(), ("--shapes",)])
-def test_commands_fit_missing_shapes_if_they_may(tmp_path, fit):
-    """They say it, and keep clear with the links that are covered."""
+def test_commands_fit_missing_shapes_if_they_may(tmp_path):
+    """They say it, and keep clear with the links that are covered; else they name the option."""
     robot(tmp_path, LOST, READ, "", READ)
-    ran = run("solve", tmp_path / "r.urdf", "-t", "l3=1,2,0", "--clearance", 0.01, *fit, "--json")
-    named = {name for contact in ran.data["contacts"] for name in contact["pair"]}
-    assert ("l0" in named) == bool(fit)
-    assert ("capsules on 1 link are used" in ran.err) == bool(fit)
+    ask = ("solve", tmp_path / "r.urdf", "-t", "l3=1,2,0", "--clearance", 0.01, "--json")
+    ran = run(*ask, "--shapes")
+    assert "l0" in {name for contact in ran.data["contacts"] for name in contact["pair"]}
+    assert "capsules on 1 link are used" in ran.err
+    refused = run(*ask)
+    assert (refused.code, refused.out) == (3, "")
+    assert "could not be read" in refused.err
+    assert "--shapes" in refused.err
 
 
 @pytest.mark.shared_data
@@ -371,7 +377,7 @@ def test_missing_shapes_of_a_real_arm(shared_data):
 
 
 def test_bodies_of_mjcf_whose_meshes_are_missing_are_covered(tmp_path):
-    """Bodies without geoms, and with geoms that never collide, stay bare."""
+    """Bodies without geoms stay bare; those of which all that is seen is missing do not."""
     pytest.importorskip("mujoco")
     (tmp_path / "m.xml").write_text(
         '<mujoco><asset><mesh name="absent" file="absent.stl"/></asset><worldbody><geom type="mesh" mesh="absent"/>'
@@ -386,6 +392,6 @@ def test_bodies_of_mjcf_whose_meshes_are_missing_are_covered(tmp_path):
     with pytest.warns(UserWarning, match="absent.stl"):
         body = sy.load_skeleton(tmp_path / "m.xml")
     full = sy.with_shapes(body)
-    assert (set(body.shapes), set(full.shapes)) == ({"b"}, {"a", "b"})
+    assert (set(body.shapes), set(full.shapes)) == ({"b"}, {"a", "b", "d"})
     assert full.shapes["b"] == body.shapes["b"]
-    assert full.notes[-1].endswith("on links: 'a'.")
+    assert full.notes[-1].endswith("on links: 'a', 'd'.")

@@ -21,6 +21,7 @@ _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART
 _BITS: Final = 10_000  # of a whole number; Python prints up to 4300 digits
 _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
 _LISTED: Final = 4  # names that one note lists
+DOUBT: Final = "Look at it: "  # begins notes that name a doubt about a clip: then no verdict on it is "good"
 UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}  # metres
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 

@@ -33,7 +33,7 @@ from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.points import confidence_of
 from synovia.clips.travel import find_travel, middle_of_hips
-from synovia.clips.upright import SURE, axis_name, forwardness, make_upright, to_y_up
+from synovia.clips.upright import SURE, axis_name, check_sides, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
@@ -41,7 +41,7 @@ from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, s
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.model.root import free_root
-from synovia.text import counted
+from synovia.text import DOUBT, counted
 from synovia.tracking.trajectory import Progress, part_of
 
 ONE_HAND: Final = "hand"  # the preset of 21 landmarks of one hand
@@ -175,7 +175,7 @@ def fit_keypoints(
     notes += _flip_notes(flips)
     spread = bone_spread(upright.marks.places)
     if spread > STRETCHY:
-        notes.append(f"bone lengths vary by {100 * spread:.0f} %: coordinates of an image are not to scale")
+        notes.append(f"{DOUBT}bone lengths vary by {100 * spread:.0f} %: coordinates of an image are not to scale")
     own, marks, metre = _to_scale(upright.marks, body, meters_per_unit, notes, fingers=bool(hands))
     fit = measured(own, marks)
 
@@ -236,7 +236,7 @@ def _fit_one_hand(body: Skeleton, points: tuple[Array, Array], side: str | None,
     moving, q, hand, more = moved_hand(body, fitted, fit.fps)
     notes = [f"MediaPipe, {COUNT} landmarks of a hand", *more]
     if fitted.side != seen:
-        notes.append(f"the points look like those of a {seen} hand, and were taken for a {fitted.side} one")
+        notes.append(f"{DOUBT}the points look like those of a {seen} hand, and were taken for a {fitted.side} one")
     size = float(np.linalg.norm(hand.hand.frame[:3, 3])) / fitted.size
     return Fitted.made(Motion(moving, q, fit.fps, name=name), size * fitted.seen_errors, 0.0, notes, ())
 
@@ -335,6 +335,8 @@ def _joints_upright(
         InputError: If the points are mirrored for an unknown reason, or ``up`` or ``mirror`` cannot be applied.
     """
     asked = up is not None or mirror is not None
+    if marks is not None and mirror is None:
+        check_sides(marks)
     if marks is None:
         if asked:
             raise InputError("up or mirror", expected="points of shoulders, hips and knees", hint="leave them out")

@@ -127,9 +127,12 @@ class Landmarks:
             self.weights[name] = np.minimum(*(self.weights[one] for one in _both(part)))
         return self
 
-    def swapped(self) -> Landmarks:
-        """Return the landmarks with left and right exchanged."""
-        other = {key: re.sub("^(left|right)_", _other_side, key) for key in self.places}
+    def swapped(self, parts: Sequence[str] = ()) -> Landmarks:
+        """Return the landmarks with left and right exchanged: of some parts, such as ``"elbow"``, or of all."""
+        other = {
+            key: re.sub("^(left|right)_", _other_side, key) if not parts or key.endswith(tuple(parts)) else key
+            for key in self.places
+        }
         return Landmarks(
             {key: self.places.get(name, self.places[key]) for key, name in other.items()},
             {key: self.weights.get(name, self.weights[key]) for key, name in other.items()},

@@ -18,6 +18,7 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.limits import Interval, Limit, SwingTwist
 from synovia.model.motion import Motion
+from synovia.text import DOUBT, first_few
 
 Bools = NDArray[np.bool_]
 FAR: Final = 3.0  # times the median error: a point that is farther away may be held back by a limit
@@ -25,6 +26,7 @@ LASTS: Final = 0.1  # seconds of such frames that contradict limits; noise has s
 CLOSER: Final = 0.6  # part of these errors that a fit without limits may leave, if the limits are to blame
 AT: Final = 1e-4  # radians, or part of a half-angle: a value that is nearer to a limit is at it
 MARGIN: Final = np.radians(1.0)  # between the motion and the widened limits
+UNLIKELY: Final = np.radians(60.0)  # a limit that is widened by more: points or names are wrong, not the limit
 TOLD: Final = np.radians(1.0)  # a limit that is widened by less is not told
 NAMED: Final = 6  # joints that are named
 
@@ -58,6 +60,11 @@ def loosened(fitted: Fitted, body: Skeleton, fit: Callable[[Skeleton], Fitted]) 
     text = ", ".join(f"{name} by {np.degrees(grown[name]):.0f}°" for name in named[:NAMED])
     text += f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
     notes = [f"the points contradict limits of the body, which were widened: {text}"] if named else []
+    if far := [f"{name} by {np.degrees(grown[name]):.0f}°" for name in named if grown[name] > UNLIKELY]:
+        notes.append(
+            f"{DOUBT}limits were widened farther than people differ: {first_few(far)}; points of these parts may be"
+            " wrong, or their names"
+        )
     return Fitted.made(motion, free.errors, free.smoothness, free.notes, free.flips), notes
 
 

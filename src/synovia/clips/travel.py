@@ -29,7 +29,7 @@ from synovia.model.anatomy.feet import frames_text
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
-from synovia.text import counted
+from synovia.text import DOUBT, counted
 from synovia.tracking.trajectory.solve import solve_banded
 
 Bools = NDArray[np.bool_]
@@ -89,20 +89,20 @@ class Travel:
         hard = [flight for flight in self.flights if flight.off > HARD]
         if hard:
             told.append(
-                f"uncertain path: in {counted(len(hard), 'flight')} of {len(self.flights)}, the legs do not have the"
-                " speed that gravity needs at take-off or landing, so height and way are a guess"
+                f"{DOUBT}uncertain path: in {counted(len(hard), 'flight')} of {len(self.flights)}, the legs do not have"
+                " the speed that gravity needs at take-off or landing, so height and way are a guess"
             )
         if self.wander > max(WANDERS, FAR * self._range):
             told.append(
-                f"uncertain path: in {counted(len(self.flights), 'flight')}, the feet show the speed over the ground at"
-                f" take-off and landing only roughly, so the way may be off by {self.wander:.2f} m"
+                f"{DOUBT}uncertain path: in {counted(len(self.flights), 'flight')}, the feet show the speed over the"
+                f" ground at take-off and landing only roughly, so the way may be off by {self.wander:.2f} m"
             )
         share = float(self.adrift.mean()) if len(self.adrift) else 0.0
         if share > TOLD:
             frames = np.flatnonzero(self.adrift).tolist()
             told.append(
-                f"uncertain path: in {100 * share:.0f} % of the frames no foot stands still, so the way there is a"
-                f" guess: {frames_text(frames)}"
+                f"{DOUBT}uncertain path: in {100 * share:.0f} % of the frames no foot stands still, so the way there is"
+                f" a guess: {frames_text(frames)}"
             )
         return told
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Final
 
 import numpy as np
@@ -22,6 +23,12 @@ STANDING: Final = np.cos(np.radians(45.0))  # the body counts as upright along a
 OFTEN: Final = 0.5  # share of the frames in which the body is upright along the axis that points up
 SURE: Final = 0.3  # mean cosine between expected and seen forward directions that decides about a mirror image
 TINY: Final = 0.02  # a shorter vector does not determine the forward axis; a fraction of the body's length
+_LINES: Final = ("shoulder", "hip")  # that are level and point to the same side
+_CHAINS: Final = (("shoulder", "elbow", "wrist"), ("hip", "knee", "ankle"))
+_OPPOSITE: Final = -0.5  # median cosine of shoulders and hips: no body is twisted farther in half of a clip
+_UNSTEADY: Final = 0.1  # spread of the length of a bone over time, as a part of it
+_STEADIER: Final = 0.4  # part of this spread that exchanged ends leave
+_SEEN: Final = 5  # fewest frames that show it
 FLAT: Final = 0.02  # smallest depth of a body in space, as a fraction of its length
 
 
@@ -83,6 +90,8 @@ def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = N
         marks = marks.turned(turn)
         notes.append(f"{mirror} was negated")
     axis = up or _up_of(marks)
+    if mirror is None:
+        check_sides(marks)
     score = forwardness(marks) if mirror is None else 1.0
     if score < -SURE:
         if not axis.startswith("-"):
@@ -100,6 +109,47 @@ def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = N
     if axis != "y":
         notes.append(f"{axis} of the points is up; they were turned upright")
     return Upright(marks.turned(own), own @ turn, notes)
+
+
+def check_sides(marks: Landmarks) -> None:
+    """Refuse landmarks of which left and right are exchanged in arms or legs alone.
+
+    Then shoulders and hips point opposite ways, or a bone to the other side keeps its length while its own does not.
+
+    Raises:
+        InputError: If they are.
+    """
+    lines = [marks.places[f"left_{part}"] - marks.places[f"right_{part}"] for part in ("shoulder", "hip")
+             if {f"left_{part}", f"right_{part}"} <= marks.places.keys()]  # fmt: skip
+    parts: list[str] = []
+    if len(lines) == len(_LINES):
+        sizes = np.linalg.norm(lines, axis=2).prod(axis=0)
+        cosines = np.sum(lines[0] * lines[1], axis=1) / np.maximum(sizes, 1e-300)
+        if np.isfinite(cosines).any() and float(np.nanmedian(cosines)) < _OPPOSITE:
+            arms = forwardness(marks.swapped(("shoulder", "elbow", "wrist", "hand")))
+            parts.append("the arms" if arms > 0.0 else "the legs" if arms < 0.0 else "the arms or the legs")
+    for chain in _CHAINS:
+        parts += [f"the {lower}s" for upper, lower in pairwise(chain) if _bones_cross(marks, upper, lower)]
+    if parts:
+        raise InputError(
+            f"left and right of {' and '.join(parts)} are exchanged in the points",
+            expected="names of the right sides",
+            hint="exchange the names of these points, or keep them with mirror='none' (--mirror none)",
+        )
+
+
+def _bones_cross(marks: Landmarks, upper: str, lower: str) -> bool:
+    """Return whether bones from one side to the other keep their lengths over time, and those of one side do not."""
+    ends = [[f"{side}_{part}" for side in SIDES] for part in (upper, lower)]
+    if not {*ends[0], *ends[1]} <= marks.places.keys():
+        return False
+    a, b = (np.stack([marks.places[name] for name in names]) for names in ends)
+    own, other = (np.linalg.norm(a - far, axis=2) for far in (b, b[::-1]))
+    seen = np.isfinite(own).all(0) & np.isfinite(other).all(0)
+    if int(seen.sum()) < _SEEN:
+        return False
+    spread, across = (float((far[:, seen].std(1) / far[:, seen].mean(1)).mean()) for far in (own, other))
+    return spread > _UNSTEADY and across < _STEADIER * spread
 
 
 def _body_length(marks: Landmarks) -> float:

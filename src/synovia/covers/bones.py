@@ -1,7 +1,7 @@
 """Capsules along the bones of a body of which no surface is known: as thick as those of an adult of the same height.
 
 A link of another body whose joints are all in one point has no bone, as in many wrists of robots. Its capsule begins
-there and has the centre of mass in its middle.
+there and has the centre of mass in its middle. Without one, a sphere is around the point.
 
 Thickness is that of the circle with the mean circumference in the survey, as a part of the stature, the mean of the
 shares of men and women.
@@ -13,6 +13,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Final
 
 import numpy as np
@@ -45,10 +46,14 @@ _SLENDER: Final = 0.15  # radius of a bone of another body as a part of its leng
 _SHORT: Final = 1e-3  # part of the body's size below which a bone has no capsule
 
 
-def bone_capsules(skeleton: Skeleton) -> dict[int, list[Solid]]:
+def bone_capsules(skeleton: Skeleton, needed: Collection[int] = ()) -> dict[int, list[Solid]]:
     """Return a capsule along each bone, and a sphere at the end of limbs, by the row of the joint, in its frame.
 
     A link without a bone and a role has a capsule around its centre of mass.
+
+    Args:
+        skeleton: The skeleton.
+        needed: Joints that also get a sphere if they have none of these, as thick as the bone that leads to them.
     """
     roles = {row: role for role, row in skeleton.role_rows.items()}
     stature = stature_of(skeleton)
@@ -70,9 +75,19 @@ def bone_capsules(skeleton: Skeleton) -> dict[int, list[Solid]]:
         length = 2.0 * float(np.linalg.norm(joint.com))
         if not shapes and own == 0.0 and length > _SHORT * skeleton.size:
             shapes.append(Capsule(a=np.zeros(3), b=2.0 * joint.com, radius=_SLENDER * length))
+        if not shapes and row in needed and (length := _bone_to(skeleton, row)) > 0.0:
+            shapes.append(Sphere(radius=_SLENDER * length))
         if shapes:
             found[row] = shapes
     return found
+
+
+def _bone_to(skeleton: Skeleton, row: int) -> float:
+    """Return the length of the bone that leads to a joint; the mean of all bones if it has none."""
+    lengths = [float(np.linalg.norm(joint.rest[:3, 3])) for joint in skeleton.joints[1:]]
+    long = [length for length in lengths if length > _SHORT * skeleton.size]
+    own = lengths[row - 1] if row else 0.0
+    return own if own in long else sum(long) / max(len(long), 1)
 
 
 def _onward(skeleton: Skeleton, row: int) -> Array:

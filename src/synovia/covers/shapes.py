@@ -23,7 +23,6 @@ from synovia.text import counted, listed
 Given = Mapping[str | int, Solid | Sequence[Solid]] | Literal["surface", "bones"] | None
 _KINDS: Final = ("surface", "bones")
 _ESTIMATED: Final = "Shapes that could not be read are replaced by capsules, on links"
-_BARE: Final = "Shapes that could not be read have no bone or centre of mass to fit capsules to, on links"
 
 
 def with_shapes(skeleton: Skeleton, shapes: Given = None, *, overhang: float | None = None) -> Skeleton:
@@ -31,10 +30,10 @@ def with_shapes(skeleton: Skeleton, shapes: Given = None, *, overhang: float | N
 
     Without ``shapes``, a skeleton that has no shapes gets capsules around its surface, or along its bones if its file
     has no surface. If it has some, they are kept, and capsules are added only to links whose shapes are missing: the
-    file has shapes of them, but none could be read, for example because the files of meshes are missing
+    file has shapes of them, but not all could be read, for example because the files of meshes are missing
     (``Joint.shapes_lost``). Links of which the file has no shape stay without: they are frames, or parts that its
     author left out on purpose, and capsules there would forbid poses that are possible. ``notes`` names the links that
-    are covered, and those that cannot be.
+    are covered.
 
     The surface is the skin of a character or the meshes of a robot. The capsules of a joint contain the triangles that
     it carries: each corner weighs joints, and a triangle goes to the one that weighs most. So the capsules contain the
@@ -43,7 +42,8 @@ def with_shapes(skeleton: Skeleton, shapes: Given = None, *, overhang: float | N
 
     Along bones, parts of a human body that are recognised are as thick as those of an adult of the same height, by a
     survey of 6,068 soldiers. Other bones have a radius of 15 % of their length. A link whose joints are all in one
-    point has such a capsule around its centre of mass. These shapes are estimates.
+    point has such a capsule around its centre of mass. If that is also there, and its shapes are missing, it has a
+    sphere around the point, as thick as the bone that leads to it. These shapes are estimates.
 
     Args:
         skeleton: The skeleton.
@@ -76,9 +76,9 @@ def with_shapes(skeleton: Skeleton, shapes: Given = None, *, overhang: float | N
     if shapes is None or isinstance(shapes, str):
         if shapes is None and skeleton.shapes:
             return _completed(skeleton, overhang)
-        found = _capsules(skeleton, shapes, overhang)
+        found = _capsules(skeleton, shapes, overhang, _lost(skeleton))
         joints = [
-            replace(joint, shapes=tuple(found.get(row, ())), shapes_lost=False)
+            replace(joint, shapes=tuple(found.get(row, ())), shapes_lost=joint.shapes_lost and row not in found)
             for row, joint in enumerate(skeleton.joints)
         ]
         return skeleton.with_joints(joints)
@@ -102,31 +102,34 @@ def fitted_text(skeleton: Skeleton, found: Skeleton) -> str | None:
         skeleton: The body before.
         found: The body with shapes.
     """
-    if len(found.shapes) == len(skeleton.shapes):
+    if found is skeleton:
         return None
     if not skeleton.shapes:
         return "the body has no shapes; capsules that fit it are used"
-    links = counted(len(found.shapes) - len(skeleton.shapes), "link")
+    links = counted(len(_lost(skeleton)) - len(_lost(found)), "link")
     return f"shapes of the body are missing; capsules on {links} are used"
 
 
+def _lost(skeleton: Skeleton) -> list[int]:
+    """Return the rows of the joints whose links have shapes that could not be read."""
+    return [row for row, joint in enumerate(skeleton.joints) if joint.shapes_lost]
+
+
 def _completed(skeleton: Skeleton, overhang: float | None) -> Skeleton:
-    """Return the skeleton with capsules for the links whose shapes are missing, and with notes that name them."""
-    lost = [row for row, joint in enumerate(skeleton.joints) if joint.shapes_lost and not joint.shapes]
-    if not lost:
+    """Return the skeleton with capsules for the links whose shapes are missing, and with a note that names them."""
+    lost = _lost(skeleton)
+    found = _capsules(skeleton, None, overhang, lost) if lost else {}
+    covered = [row for row in lost if row in found]
+    if not covered:
         return skeleton
-    found = _capsules(skeleton, None, overhang, lost)
-    covered, bare = ([row for row in lost if (row in found) == is_covered] for is_covered in (True, False))
     joints = list(skeleton.joints)
     for row in covered:
-        joints[row] = replace(joints[row], shapes=tuple(found[row]), shapes_lost=False)
-    said = ((_ESTIMATED, covered), (_BARE, bare))
-    notes = [f"{text}: {listed([str(skeleton.link_key(row)) for row in rows])}." for text, rows in said if rows]
-    return skeleton.with_joints(joints, [note for note in notes if note not in skeleton.notes])
+        joints[row] = replace(joints[row], shapes=(*joints[row].shapes, *found[row]), shapes_lost=False)
+    return skeleton.with_joints(joints, [f"{_ESTIMATED}: {listed([str(skeleton.link_key(row)) for row in covered])}."])
 
 
 def _capsules(
-    skeleton: Skeleton, what: str | None, overhang: float | None, needed: Sequence[int] = ()
+    skeleton: Skeleton, what: str | None, overhang: float | None, needed: Sequence[int]
 ) -> dict[int, Sequence[Solid]]:
     """Return capsules around the surface of a skeleton or along its bones, by the row of the joint.
 
@@ -151,9 +154,10 @@ def _capsules(
     if skin is None or partial:
         frames = frames_to_transforms(skeleton.rest_pose().frames) if skin is None else skin.frames
         around = [shape.moved(frames[row]) for row, shapes in found.items() for shape in shapes]
-        for row, shapes in bone_capsules(skeleton).items():
+        for row, shapes in bone_capsules(skeleton, needed).items():
             moved = [shape.moved(frames[row]) for shape in shapes]
-            if row not in found and not any(_is_inside(shape.place()[:3, 3], around) for shape in moved):
+            covered = row not in needed and any(_is_inside(shape.place()[:3, 3], around) for shape in moved)
+            if row not in found and not covered:
                 found[row] = shapes
     return found
 

@@ -20,7 +20,7 @@ from synovia.model.shapes.body import packed_shapes
 from synovia.model.shapes.pairs import self_pairs
 from synovia.model.shapes.within import pairs_within
 from synovia.model.shapes.world import World
-from synovia.text import first_few
+from synovia.text import counted, first_few
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
@@ -31,6 +31,7 @@ WORLD: Final = "world"
 _MEANS: Final = {SELF: "the pairs of links that can collide", WORLD: "all links and all obstacles"}
 _MOST_SLOTS: Final = 24  # contacts that count at once
 _SPARE_SLOTS: Final = 6  # beyond one a degree of freedom
+_COVERS: Final = "sy.with_shapes(skeleton), or --shapes on the command line, covers them with capsules"
 _PAIRS: Final = '"self", "world" or pairs such as ("left_hand", "head")'
 
 
@@ -93,7 +94,8 @@ class ClearanceGoal(Goal):
         priority: None for a constraint; a number makes it a goal of that priority.
 
     Raises:
-        InputError: If a value cannot be used; when an ``IK`` is built, if the body has no shapes, or a pair is unknown.
+        InputError: If a value cannot be used; when an ``IK`` is built, if the body has no shapes, if those of a link
+            that it is about could not be read (``with_shapes`` covers such links), or a pair is unknown.
 
     Example:
         >>> import synovia as sy
@@ -172,6 +174,16 @@ class ClearanceGoal(Goal):
         return self.world is not None and self.pairs != (SELF,)
 
     @property
+    def avoids_itself(self) -> bool:
+        """Whether it keeps the pairs of links apart that can collide; pairs of rows are those, see ``on_rows``."""
+        return self.pairs is None or any(one == SELF or _is_of_rows(one) for one in self.pairs)
+
+    @property
+    def is_about_all(self) -> bool:
+        """Whether it is about all links, and not only about those of some named pairs."""
+        return self.avoids_itself or WORLD in self.pairs
+
+    @property
     def can_move(self) -> bool:
         """Whether it has a target: no."""
         return False
@@ -180,7 +192,7 @@ class ClearanceGoal(Goal):
         """Return the goal with the pairs of links and obstacles that it keeps apart, in the unit of the skeleton.
 
         Raises:
-            InputError: If the body has no shapes.
+            InputError: If the body has no shapes, or some of a link that it is about could not be read.
             UnknownNameError: If there is no link or obstacle of a name.
         """
         rows = [row for row, joint in enumerate(skeleton.joints) if joint.shapes]
@@ -194,6 +206,7 @@ class ClearanceGoal(Goal):
         world = None if self.world is None else self.world.matched(skeleton)
         pairs = self._chosen(skeleton)
         named = [_find(pair, skeleton, world) for pair in pairs if not isinstance(pair, str)]
+        _check_lost(skeleton, _subjects(skeleton, pairs, world))
         links = [pair for pair, is_obstacle in named if not is_obstacle]
         single = [pair for pair, is_obstacle in named if is_obstacle]
         close: list[tuple[int, int]] = []
@@ -255,6 +268,31 @@ class ClearanceGoal(Goal):
         return Sketch(on_joint=False)
 
 
+def _subjects(skeleton: Skeleton, pairs: Sequence[Any], world: World | None) -> set[int]:
+    """Return the rows of the links that words and pairs of names mean; pairs of rows are taken as they are."""
+    if any(isinstance(pair, str) for pair in pairs):
+        return set(range(len(skeleton)))
+    names = [name for pair in pairs for name in pair if isinstance(name, str)]
+    return {skeleton.locate(name)[0] for name in names if world is None or name not in world}
+
+
+def _check_lost(skeleton: Skeleton, rows: set[int]) -> None:
+    """Refuse links whose shapes could not all be read, because the goal would hold for the others only.
+
+    Raises:
+        InputError: If one of the rows is such a link.
+    """
+    lost = [str(skeleton.link_key(row)) for row in sorted(rows) if skeleton.joints[row].shapes_lost]
+    if lost:
+        raise InputError(
+            f"shapes of {counted(len(lost), 'link')} of {skeleton.name} could not be read",
+            where="clearance goal",
+            value=first_few(lost),
+            expected="a body whose shapes are all known",
+            hint=f"{_COVERS}; sy.with_shapes(skeleton, {{{lost[0]!r}: []}}) says that a link needs none",
+        )
+
+
 def _table(pairs: Sequence[Sequence[int]]) -> Rows:
     """Return pairs of rows as an array (n, 2), each once."""
     return np.array([*dict.fromkeys(tuple(pair) for pair in pairs)], np.int64).reshape(-1, 2)
@@ -276,6 +314,11 @@ def _checked_pairs(given: Any) -> tuple[Any, ...]:
             raise InputError("pairs", value=one, expected=_PAIRS)
         found.append(one if isinstance(one, str) else tuple(k if isinstance(k, str) else int(k) for k in one))
     return tuple(found)
+
+
+def _is_of_rows(one: Any) -> bool:
+    """Return whether a pair, or a word, is a pair of rows."""
+    return not isinstance(one, str) and not any(isinstance(name, str) for name in one)
 
 
 def _is_pair(one: Any) -> bool:
@@ -350,5 +393,6 @@ def _link(skeleton: Skeleton, name: str | int, world: World | None) -> int:
         raise unknown_name("link or obstacle", name, [*world.names, *keys]) from None
     if not skeleton.joints[row].shapes:
         expected = f"a link with shapes: {first_few(keys)}"
+        hint = hint or (_COVERS if skeleton.joints[row].shapes_lost else None)
         raise InputError("pairs", where="clearance goal", value=name, expected=expected, hint=hint)
     return row

@@ -15,12 +15,14 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import INTERRUPTED, Status
 from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
-from synovia.model import Pose
+from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
+from synovia.model.shapes.body import unchecked_links
 from synovia.model.shapes.distances import Contact
+from synovia.model.shapes.pairs import self_pairs
 from synovia.model.skeleton import SkippedPose
 from synovia.notebook import Pictured
-from synovia.text import counted, first_few
+from synovia.text import counted, first_few, listed
 
 _EVERY_STATUS = tuple(Status)
 _METRE = 0.9995  # metres; lengths from here on round to 1000 mm
@@ -327,12 +329,17 @@ class Solution(Pictured):
         return line if hint is None else f"{line}; {hint}"
 
     def _shown(self, goal: Goal, error: GoalError) -> str:
-        """Return a goal's errors as text, in millimetres if the unit is known, and degrees."""
+        """Return a goal's errors as text, in millimetres if the unit is known, and degrees.
+
+        For a clearance goal that does not see all links, it has their number.
+        """
         parts = [f"{error.position:.3g}"] if goal.own_tolerance is not None else []
         if goal.measures & POSITION:
             parts.append(length_text(error.position, self.ik.skeleton.meters_per_unit))
         if goal.measures & ROTATION:
             parts.append(f"{math.degrees(error.angle):.3g} deg")
+        if isinstance(goal, ClearanceGoal) and goal.is_about_all and (unseen := unchecked_links(self.ik.given)):
+            parts.append(f"not checked for {counted(len(unseen), 'link')} without known shapes")
         return ", ".join(parts)
 
     def __repr__(self) -> str:
@@ -418,6 +425,11 @@ class Solutions:
         return self.status == Status.REACHED
 
     @property
+    def notes(self) -> tuple[str, ...]:
+        """Sentences about all problems: what clearance goals do not see."""
+        return unseen_by_clearance(self.ik)
+
+    @property
     def interrupted(self) -> NDArray[np.bool_]:
         """Whether a deadline stopped each problem, (B,); a problem that was not begun has its start as pose."""
         return np.isin(self._rows[:, STOPPED_BY], INTERRUPTED)
@@ -457,8 +469,13 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
 
 
 def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
-    """Return sentences about what clearance goals do not see: goals without pairs, and shapes that were not kept."""
+    """Return sentences about what clearance goals do not see: goals without pairs, links and obstacles without shapes.
+
+    The notes of the body and of worlds say which shapes are not those of their files.
+    """
     goals = [goal for goal in ik.goals if isinstance(goal, ClearanceGoal)]
+    if not goals:
+        return ()
     empty = [goal.label for goal in goals if not goal.rows]
     lines = [
         f"Goal {label!r} keeps nothing apart: no two of its links, and no link and obstacle, can meet."
@@ -472,7 +489,17 @@ def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
                 f"Goal {goal.label!r} cannot keep {counted(len(close), 'pair')} of links so far apart in most poses; "
                 f"they only must not touch: {named}."
             )
-    return (*lines, *(note for note in ik.given.notes if goals and "shape" in note.lower()))
+    return (*lines, *unchecked_shapes(ik.given, goals))
+
+
+def unchecked_shapes(skeleton: Skeleton, goals: Sequence[ClearanceGoal]) -> tuple[str, ...]:
+    """Return sentences about shapes that clearance goals of a body do not see, or not as its file has them."""
+    lines = list(self_pairs(skeleton).notes) if any(goal.avoids_itself for goal in goals) else []
+    if any(goal.is_about_all for goal in goals) and (unseen := unchecked_links(skeleton)):
+        lines.append(f"Clearance is not checked for links without known shapes: {listed(unseen)}.")
+    worlds = [goal.world for goal in goals if goal.world is not None]
+    notes = dict.fromkeys(note for source in (skeleton, *worlds) for note in source.notes)
+    return (*lines, *(note for note in notes if "shape" in note.lower()))
 
 
 def gap_text(distance: float, meters_per_unit: float | None) -> str:

@@ -39,7 +39,8 @@ class Status(IntEnum):
 
 
 _MEANINGS = {
-    Status.REACHED: "Reached: every goal is met within its tolerance, checked by forward kinematics of the pose.",
+    Status.REACHED: "Reached: every goal is met within its tolerance, checked by forward kinematics of the pose."
+    " Collisions are checked by clearance goals only.",
     Status.UNREACHABLE: "Unreachable: a target is too far from its chain, too near to it, or outside its joint limits.",
     Status.CONFLICT: "Conflict: the goals cannot be met together near this pose. Try more attempts or other goals.",
     Status.LIMITED: "Limited: no small step within the joint limits lowers the error. Another start may.",

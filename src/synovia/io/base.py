@@ -19,9 +19,7 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.text import first_few, listed
 
-# What begins notes that do not warn, because kinematics does not need shapes:
-NO_SHAPES: Final = "Shapes were not kept"
-OF_SRDF: Final = "Of the SRDF file"
+NO_SHAPES: Final = "Shapes were not kept"  # begins notes about shapes
 OF_LOOPS: Final = ".loops.toml"  # ending of the file of loops of a model
 SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
 SAME_TIME: Final = 1e-6  # relative difference of rates, or of key times in frames, that counts as rounding

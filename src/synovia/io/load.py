@@ -22,7 +22,7 @@ from synovia.errors import (
     did_you_mean,
     restated,
 )
-from synovia.io.base import NO_SHAPES, OF_LOOPS, OF_POINTS, OF_SRDF, Contents, Format, as_path, read_bytes
+from synovia.io.base import OF_LOOPS, OF_POINTS, Contents, Format, as_path, read_bytes
 from synovia.io.bundled import bundled, bundled_names
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
@@ -141,7 +141,7 @@ def load_skeleton(
 ) -> Skeleton:
     """Read the skeleton of a URDF, MJCF, glTF/GLB, FBX, BVH, Synovia TOML or npz file.
 
-    A ``UserWarning`` lists the parts of the file that were not kept, such as limits of tendons.
+    A ``UserWarning`` lists the parts of the file that were not kept, such as limits of tendons or missing meshes.
     ``skeleton.notes`` has the same sentences.
 
     Args:
@@ -166,9 +166,8 @@ def load_skeleton(
     """
     where = as_path(path)
     skeleton = _contents(where, srdf, loops).skeleton
-    notes = [note for note in skeleton.notes if not note.startswith((NO_SHAPES, OF_SRDF))]
-    if notes:
-        warnings.warn(f"{where}: {first_notes(notes, 'skeleton.notes')}", UserWarning, stacklevel=2)
+    if skeleton.notes:
+        warnings.warn(f"{where}: {first_notes(skeleton.notes, 'skeleton.notes')}", UserWarning, stacklevel=2)
     return skeleton if root is None else skeleton.with_root(root)
 
 

@@ -169,8 +169,9 @@ class Joint(ChecksArguments):
             ``retarget`` keeps it.
         sites: Named frames on its body (MJCF sites).
         shapes: Shapes of its body in this joint's frame, such as ``[Capsule(...)]``; half-spaces are refused.
-        shapes_lost: Whether the file has shapes of its body that could not be read, such as meshes that are missing.
-            ``with_shapes`` covers such a body if it has no other shapes.
+        shapes_lost: Whether the file has shapes of its body that could not be read, such as missing meshes: any of
+            those that collide or, without such shapes, of those that are only seen. ``with_shapes`` covers such a body,
+            and a ``ClearanceGoal`` refuses it.
 
     Raises:
         InputError: If a value cannot be used.

@@ -54,7 +54,8 @@ class Motion:
         name: Name of the clip.
         stretch: Animated scale of each joint along its own axes, (T, n, 3), which rigid joints cannot represent; None
             without one. ``positions`` and ``frames`` include it, and poses do not.
-        notes: Sentences about what of its file, or of the clip that it was made from, was not kept.
+        notes: Sentences about what of its file, or of the clip that it was made from, was not kept. One that begins
+            with ``Look at it:`` names a doubt, so that no verdict on the clip is "good".
 
     Raises:
         InputError: If a shape or a value cannot be used.

@@ -160,9 +160,10 @@ class Retargeted:
             found.append(uncertain_rest(judgement.findings, pose, hint, hardly=rest.certainty < DOUBTFUL))
         if self.motion.skeleton.loops:
             found += [*forced_by_loops(self.forced), *hurried_by_loops(self.too_fast)]
-        for one in found:
-            judgement = judgement.with_finding(one)
-        return judgement
+        if self.clearance and (near := self._nearness()):
+            frames = tuple(sorted({frame for one in self.too_near for frame in one.frames}))
+            found.append(Finding("body", "overlap", "look", frames, *near))
+        return judgement.with_findings(found)
 
     @cached_property
     def too_near(self) -> tuple[TooNear, ...]:

@@ -12,7 +12,7 @@ from synovia.diagnosis.explain import contact_sentences
 from synovia.ik import GoalError, Solution, Status
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
-from synovia.ik.solution import length_text
+from synovia.ik.solution import length_text, unseen_by_clearance
 from synovia.kernels.layout import STATUS
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
@@ -194,10 +194,12 @@ class Command:
         """Return sentences that say how far the body is behind, and why."""
         status = self.status
         lines = [self.holding or status.meaning]
+        problem = self._servo.problem
         if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
-            problem = self._servo.problem
             problem = problem if self._places is None else problem.at(self._places)
             lines = Solution(problem, self._servo.classified(self._row, self._places)[None]).explain()
+        else:
+            lines += unseen_by_clearance(problem)
         for limit in dict.fromkeys((*REASONS, *self._tools.values())):
             joints = [joint for joint, reason in self.limited.items() if reason == limit]
             if joints:

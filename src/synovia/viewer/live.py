@@ -153,13 +153,13 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
     if clip is not None:
         clips, playing, carried = _with_clip(clips, clip, own)
     clear = [] if clearance is None else [ClearanceGoal(clearance)]
-    if clear:
+    wanted = None if goals is None else list(goals) if isinstance(goals, Iterable) else [goals]
+    if any(isinstance(goal, ClearanceGoal) for goal in (*(wanted or ()), *clear)):
         shaped = with_shapes(own)
         if (text := fitted_text(own, shaped)) is not None:
             carried = (*carried, f"{own.name}: {text}")
         own = shaped
     skeleton, clips = together(own, clips)
-    wanted = None if goals is None else list(goals) if isinstance(goals, Iterable) else [goals]
     if solver is None and wanted is None and stands(skeleton):
         solver = DRAGGED
     if solver is None and any(isinstance(goal, ClearanceGoal) for goal in (*(wanted or ()), *clear)):

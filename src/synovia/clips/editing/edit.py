@@ -20,7 +20,7 @@ from synovia.clips.editing.smoothness import Moved
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.parallel import Progress
-from synovia.ik.solution import length_text
+from synovia.ik.solution import length_text, unchecked_shapes
 from synovia.layers import Layer
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
@@ -32,6 +32,7 @@ from synovia.text import counted, first_few, unit_name
 
 Bools = NDArray[np.bool_]
 CAUSES: Final = ("missed", "body", "jerk", "limits", "feet", "stretch", "room", "unit")
+DOUBTFUL: Final = ("jerk", "limits", "feet", "stretch", "room", "unit")  # causes over which no verdict is "good"
 _MOVED: Final = 1e-3  # of the body's size: a foot that moves farther has left its place
 _ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
@@ -145,6 +146,8 @@ class Edited:
         lines.append(f"{counted(missed, 'frame')} {verb} a goal" if missed else "all goals are met")
         lines += self.moved()
         lines += [f"{one.layer}: {one.text(self.motion.skeleton.meters_per_unit)}" for one in self.clearances]
+        if self.clearances:
+            lines += unchecked_shapes(self.motion.skeleton, [one.goal for one in self.clearances])
         for finding in self.findings:
             place = f"{finding.layer}: " if finding.layer else ""
             lines.append(f"{place}{finding.text} ({frames_text(finding.frames)})")

@@ -1,7 +1,8 @@
 """Shapes of a compiled MuJoCo model: the geoms that collide, and the pairs of bodies that do not.
 
 Two geoms collide if ``contype`` of one and ``conaffinity`` of the other have a bit in common, or if the file names them
-as a pair. Geoms that collide with no other geom are left out, such as those that are only seen. A mesh counts as its
+as a pair. Geoms that collide with no other geom are left out, such as those that are only seen; if the meshes of a body
+without others are missing, the body has shapes that could not be read. A mesh counts as its
 convex hull, as in MuJoCo. An ellipsoid becomes the hull of points around it, which contains it. Shapes of the world
 body belong to the skeleton's root. Planes, which no body can have, are obstacles of a world only; height fields are
 left out. Notes say so.
@@ -74,7 +75,8 @@ class Geoms:
         self._round: list[int] = []  # bodies with ellipsoids
         self.planes: dict[int, Solid] = {}  # by geom, each in the frame of its body, as those of ``solids``
         self.solids: dict[int, Solid] = {}
-        for geom in np.flatnonzero(self._collides).tolist():
+        seen = stood_in & ~np.isin(self._bodies, self._bodies[self._collides])  # all that shows how large a body is
+        for geom in np.flatnonzero(self._collides | seen).tolist():
             body = int(self._bodies[geom])
             if stood_in[geom]:
                 self._lost.setdefault("mesh files are missing", []).append(body)

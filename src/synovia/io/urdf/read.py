@@ -223,8 +223,12 @@ def _limit_notes(edges: list[_Edge], mimics: dict[str, Mimic]) -> list[str]:
     still: dict[str, float] = {}
     soft: list[str] = []
     without: list[str] = []
+    unbounded: list[str] = []
     for edge in edges:
         bounds = _bounds(edge)
+        given = _given_velocity(edge)
+        if given is not None and _velocity(edge) is None and edge.type in _SCALAR:
+            unbounded.append(f"{edge.name!r} ({given:g})")
         if edge.type not in _LIMITED:
             if edge.type != "fixed" and bounds is not None and bounds[0] < bounds[1]:
                 without.append(f"{edge.name!r} ({edge.type})")
@@ -241,6 +245,8 @@ def _limit_notes(edges: list[_Edge], mimics: dict[str, Mimic]) -> list[str]:
         notes.append(immovable_note(still))
     if without:
         notes.append(f"Limits of joints whose type has none were not kept: {first_few(without)}.")
+    if unbounded:
+        notes.append(f"Velocity limits that are 0, negative or infinite count as none: {first_few(unbounded)}.")
     if soft:
         notes.append(f"Soft limits of safety controllers were not kept, only those of <limit>: {first_few(soft)}.")
     return notes
@@ -435,13 +441,18 @@ def _limit(edge: _Edge) -> Interval | None:
     return Interval(lower, upper) if lower <= upper else None
 
 
+def _given_velocity(edge: _Edge) -> float | None:
+    """Return the velocity limit of a joint as the file has it; None without one."""
+    limit = edge.element.only("limit")
+    if limit is None or "velocity" not in limit.attributes:
+        return None
+    return limit.numbers("velocity", 1, bounded=False)[0]
+
+
 def _velocity(edge: _Edge) -> float | None:
     """Return the velocity limit of a joint; 0 is what files write that have none."""
-    limit = edge.element.only("limit")
-    if limit is None:
-        return None
-    (velocity,) = limit.numbers("velocity", 1, default=(0.0,), bounded=False)
-    return velocity if 0.0 < velocity <= LONGEST else None
+    velocity = _given_velocity(edge)
+    return velocity if velocity is not None and 0.0 < velocity <= LONGEST else None
 
 
 def _mimics(edges: list[_Edge], notes: list[str]) -> dict[str, Mimic]:

@@ -1,6 +1,7 @@
 """Shapes of a URDF's links: those of <collision>, where meshes count as their convex hulls.
 
-A shape that cannot be read is named in a note.
+A shape that cannot be read is named in a note. So is one of <visual> of a link without <collision>: the link has an
+extent, and the file does not show which.
 
 References:
     https://wiki.ros.org/urdf/XML/link
@@ -44,7 +45,11 @@ class Collisions:
 
     def of(self, link: Element) -> tuple[Solid, ...]:
         """Return the shapes of a link, in its frame."""
-        return tuple(self._shapes(link))
+        if not any(element.tag == "collision" for element in link.children):
+            for _ in self._shapes(link, "visual"):  # only what cannot be read counts
+                pass
+            return ()
+        return tuple(self._shapes(link, "collision"))
 
     def is_incomplete(self, link: Element) -> bool:
         """Return whether some shape of a link, which ``of`` has read, is missing."""
@@ -54,11 +59,11 @@ class Collisions:
         """Return a note about each reason for which shapes are missing."""
         return [f"{NO_SHAPES} ({why}): {first_few([*dict.fromkeys(names)])}." for why, names in self._missing.items()]
 
-    def _shapes(self, link: Element) -> Iterator[Solid]:
-        """Yield the shapes of a link."""
+    def _shapes(self, link: Element, tag: str) -> Iterator[Solid]:
+        """Yield the shapes in the elements of a link with a tag."""
         own = link.attributes.get("name", "")
         for element in link.children:
-            if element.tag != "collision":
+            if element.tag != tag:
                 continue
             try:
                 geometry = element.only("geometry")

@@ -1,7 +1,8 @@
 """SRDF, the semantic description of a robot by MoveIt: the pairs of links whose collisions are not checked.
 
 ``<disable_default_collisions>`` disables all pairs of a link, ``<disable_collisions>`` disables a pair, and
-``<enable_collisions>`` enables one again. Groups, their states and end effectors are notes: they are not used.
+``<enable_collisions>`` enables one again. Groups, their states, end effectors and unknown elements are notes: they are
+not used.
 
 References:
     https://wiki.ros.org/srdf
@@ -14,7 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from synovia.errors import SynoviaError
-from synovia.io.base import OF_SRDF, read_bytes
+from synovia.io.base import read_bytes
 from synovia.io.xmltree import Element, parse
 from synovia.text import counted, first_few
 
@@ -22,6 +23,8 @@ Pair = tuple[str, str]
 
 _LARGEST: Final = 2**26  # bytes
 _MOST: Final = 200_000  # pairs; a line of the file may stand for a pair with each other link
+_PLURAL: Final = {"joint property": "joint properties"}
+_USED: Final = ("disable_default_collisions", "disable_collisions", "enable_collisions")
 _UNUSED: Final = {  # elements that are not used, and what they are called
     "group": "group",
     "group_state": "group state",
@@ -29,6 +32,7 @@ _UNUSED: Final = {  # elements that are not used, and what they are called
     "virtual_joint": "virtual joint",
     "passive_joint": "passive joint",
     "link_sphere_approximation": "sphere approximation",
+    "joint_property": "joint property",
 }
 
 
@@ -57,7 +61,7 @@ def read_pairs(robot: Path, given: Path | None, links: Iterable[str]) -> tuple[l
     try:
         return _read(path, [*links])
     except SynoviaError as error:
-        return [], [f"{OF_SRDF} {path.name} nothing is used, because it cannot be read: {error}"]
+        return [], [f"Of the SRDF file {path.name} nothing is used, because it cannot be read: {error}"]
 
 
 def _read(path: Path, links: list[str]) -> tuple[list[Pair], list[str]]:
@@ -103,10 +107,12 @@ def _notes(root: Element, name: str, unknown: Iterable[str]) -> Iterator[str]:
     """Yield notes about what of a file is not used."""
     counts: dict[str, int] = {}
     for element in root.children:
-        if element.tag in _UNUSED:
-            counts[element.tag] = counts.get(element.tag, 0) + 1
+        if element.tag not in _USED:
+            what = _UNUSED.get(element.tag, f"unknown <{element.tag}>")
+            counts[what] = counts.get(what, 0) + 1
     if counts:
-        parts = ", ".join(counted(count, _UNUSED[tag]) for tag, count in counts.items())
-        yield f"{OF_SRDF} {name} only pairs of links are used; not used: {parts}."
+        parts = ", ".join(counted(count, what, _PLURAL.get(what)) for what, count in counts.items())
+        yield f"Of the SRDF file {name} only pairs of links are used; not used: {parts}."
     if missing := [repr(link) for link in unknown]:
-        yield f"{OF_SRDF} {name} pairs with links that the robot does not have are not used: {first_few(missing)}."
+        links = first_few(missing)
+        yield f"Of the SRDF file {name} pairs with links that the robot does not have are not used: {links}."

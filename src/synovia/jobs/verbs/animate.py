@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from synovia.model.motion import Motion
     from synovia.model.root import Root
     from synovia.model.shapes.world import World
+    from synovia.retargeting import Finding
     from synovia.tracking import Tracked
 
 _STOOD_ON: Final = replace(
@@ -106,6 +107,12 @@ class Made(NamedTuple):
     fitted: Fitted | None = None
     locked: FootLocked | None = None
     world: World | None = None
+
+    @property
+    def missed(self) -> tuple[int, ...]:
+        """Frames in which goals are missed, or feet do not reach their places."""
+        steps = (self.tracked, self.locked)
+        return tuple(sorted({frame for step in steps if step is not None for frame in step.missed_frames}))
 
 
 @described
@@ -165,8 +172,8 @@ class _Animate(Saved, Roles, ClipJob):
             motion, up=up,
             flips=None if fitted is None else fitted.flips,
             errors=None if fitted is None else fitted.errors,
-            missed=() if tracked is None else tracked.missed_frames, world=world,
-        )  # fmt: skip
+            missed=made.missed, world=world,
+        ).with_findings(() if tracked is None else _doubts(tracked))  # fmt: skip
         figures = {"frames": len(motion), **self.figures(made), **judged(judgement)}
         return Outcome(
             motion, figures, check=check, falls_short=self.falls_short(figures),
@@ -625,6 +632,17 @@ class _Verb(Verb):
             if name in typed and name != "foot_lock" and wanted not in owners and (wanted or name not in known):
                 flags = " or ".join(f"--{one}" for one in owners)
                 raise UsageError(f"expected {flags} with this option.", flag_of(name, said))
+
+
+def _doubts(tracked: Tracked) -> list[Finding]:
+    """Return what tracking says about the clip beside its misses, as findings."""
+    from synovia.retargeting import Finding
+
+    said = (
+        (tracked.jumps, "jump", "the solver jumps to another pose"),
+        (tracked.blocked, "overlap", "links come too near on the way to these frames"),
+    )
+    return [Finding("body", cause, "look", frames, text) for frames, cause, text in said if frames]
 
 
 def _check_inputs(inputs: Mapping[str, str], *, locks: bool) -> None:

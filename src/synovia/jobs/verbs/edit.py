@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from synovia.clips import EditClearance, Edited, FootLocked
     from synovia.layers import Layer
     from synovia.model.motion import Motion
+    from synovia.retargeting import Finding
 
 SCHEMA: Final = "synovia.edited/1"
 _SLICE: Final = "FIRST:END or FIRST:END:STEP, as in Python, such as 10:60"
@@ -278,7 +279,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         made = self._made(motion.on(with_roles(motion.skeleton, self.roles)), host)
         host.note([note for note in made.motion.notes if note not in motion.notes], motion.name)
         check = None if output is None else self.save(made.motion, output, self.copied(item.path), host)
-        judgement = judge(made.motion, missed=made.missed)
+        judgement = judge(made.motion, missed=made.missed).with_findings(_doubts(made))
         before = None if judgement.verdict == "good" else judge(motion).verdict
         as_before = ", as it was before the edit" if before == judgement.verdict else ""
         figures = {"frames": len(made.motion), **_figures(made), **judged(judgement)}
@@ -370,6 +371,24 @@ class Edit(Saved, Roles, Clear, ClipJob):
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output that holds its skeleton, beside its input."""
         return None if output.suffix.lower() == ".csv" else drawn(last_clip(output), self.original(source))
+
+
+def _doubts(made: Made) -> list[Finding]:
+    """Return what the layers say about the result as findings; without frames if the tools have changed these."""
+    from synovia.clips.editing.edit import DOUBTFUL
+    from synovia.retargeting import Finding
+
+    edited = made.edited
+    if edited is None:
+        return []
+    same = made.motion is edited.motion
+    return [
+        Finding(
+            "body", "doubt", "look", one.frames if same else (), f"{one.layer}: {one.text}" if one.layer else one.text
+        )
+        for one in edited.findings
+        if one.cause in DOUBTFUL
+    ]
 
 
 def _at_rate(motion: Motion, fps: float, host: Host) -> Motion:

@@ -13,6 +13,7 @@ from synovia.model.clip_tools.chart import Chart
 from synovia.model.clip_tools.path import Ground, inverse
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
+from synovia.text import DOUBT
 
 _PACE: Final = 0.1  # seconds; velocities count as much as the way in this time
 _BETTER: Final = 0.7  # a clip is cut if the pose there is nearer to the first one than that at the end by this factor
@@ -60,8 +61,8 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[s
         if least < _BETTER * off[best - 1]:
             advice = f"The part [{first}:{end}] of these {count} frames is better: {100.0 * least:.0f} %."
         notes.append(
-            f"loop: the blend shows, because the clip does not end as it begins: the difference is {much}, as the root"
-            f" mean square of joints, with their motion in a tenth of a second. {advice}"
+            f"{DOUBT}in the loop, the blend shows, because the clip does not end as it begins: the difference is"
+            f" {much}, as the root mean square of joints, with their motion in a tenth of a second. {advice}"
         )
     return best, tuple(notes)
 

@@ -1,8 +1,8 @@
-"""The shapes of a body as kernels read them, each on the joint that carries it."""
+"""The shapes of a body as kernels read them, each on the joint that carries it; and the links that have none."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Final, NamedTuple
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.kernels import layout
 from synovia.model.geometry import Array
+from synovia.model.joint import Kind
 from synovia.model.shapes.distances import PackedShapes, pack_shapes
 from synovia.model.skeleton import Skeleton
 
@@ -49,6 +50,28 @@ class BodyShapes(NamedTuple):
         """Return the rows of the shapes of a link."""
         at, count = self.links[link, layout.FIRST_OF_LINK], self.links[link, layout.SHAPES_OF_LINK]
         return np.arange(at, at + count, dtype=np.int32)
+
+
+_SHORT: Final = 1e-3  # of the size of the body: shorter bones have no extent
+
+
+def unchecked_links(skeleton: Skeleton) -> list[str]:
+    """Return the names of the links that clearance does not see, or not as a whole.
+
+    These are links whose shapes could not all be read, and links without shapes that have an extent: a mass or a bone.
+    Frames have none. A fixed link without a mass counts as a frame.
+    """
+    long = {
+        parent
+        for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True)
+        if np.linalg.norm(joint.rest[:3, 3]) > _SHORT * skeleton.size
+    }
+    return [
+        str(skeleton.link_key(row))
+        for row, joint in enumerate(skeleton.joints)
+        if joint.shapes_lost
+        or (not joint.shapes and (joint.mass > 0.0 or (joint.kind not in (Kind.FIXED, Kind.FREE) and row in long)))
+    ]
 
 
 _known: WeakKeyDictionary[Skeleton, BodyShapes] = WeakKeyDictionary()

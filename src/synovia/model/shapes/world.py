@@ -32,6 +32,7 @@ from synovia.model.geometry import (
     largest_number,
     rigid,
 )
+from synovia.model.shapes.body import unchecked_links
 from synovia.model.shapes.distances import (
     Contact,
     PackedShapes,
@@ -43,7 +44,7 @@ from synovia.model.shapes.distances import (
 )
 from synovia.model.shapes.ground import Ground, ground_under
 from synovia.model.shapes.solids import HalfSpace, PointCloud, Shape, Solid, Sphere
-from synovia.text import counted, first_few
+from synovia.text import counted, first_few, listed
 
 if TYPE_CHECKING:
     from synovia.model.skeleton import Pose, Skeleton
@@ -242,6 +243,8 @@ class World(ChecksArguments):
     def of(cls, pose: Pose) -> World:
         """Return the shapes of a body in a pose as obstacles, one for each link, such as those of a second robot.
 
+        ``notes`` names the links without known shapes, which are no obstacles.
+
         Args:
             pose: The pose; its skeleton has shapes.
 
@@ -251,6 +254,7 @@ class World(ChecksArguments):
             ('base', 'joint1')
         """
         body = pose.skeleton
+        unseen = unchecked_links(body)
         places = frames_to_transforms(pose.frames)
         return cls(
             tuple(
@@ -260,6 +264,7 @@ class World(ChecksArguments):
             ),
             meters_per_unit=body.meters_per_unit,
             up=body.up,
+            notes=(f"Links without known shapes are no obstacles: {listed(unseen)}.",) if unseen else (),
             source=body.source,
         )
 

@@ -23,6 +23,8 @@ from synovia.retargeting.judging.steps import limbs_of_joints, swing_used
 Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]  # directions of each bone in the source and in the result, (T, 3)
 _HALF: Final = 0.5  # an explanation holds if at most this part of the angle is left
+_REST: Final = 0.4  # the same for limbs that are exchanged, which may be off by little
+_CALM: Final = np.radians(5.0)  # smaller angles between source and result do not show this
 _CLOSE: Final = np.radians(20.0)  # and at most this angle
 _TILT: Final = np.radians(25.0)  # smallest tilt of a body that counts as a wrong up axis
 _STEADY: Final = np.radians(12.0)  # mean spread of a direction, seen from its joint, that is one constant offset
@@ -242,6 +244,39 @@ def whole_body(pairs: Pairs, lines: Sequence[tuple[Array, Array]], off: float) -
     if _explains(_turned_angle([(mirror * a, b) for a, b in [*crossed, *crossed_lines]]), off):
         return "mirrored", np.pi
     return None
+
+
+def exchanged_limbs(pairs: Pairs, lines: Sequence[tuple[Array, Array]], turn: float) -> dict[str, tuple[float, float]]:
+    """Return the limbs, ``"arm"`` or ``"leg"``, that move as those of the other side, or as their mirror images.
+
+    With each, the mean angle between the directions of source and result, and the one that is left if left and right
+    are exchanged, radians.
+
+    Args:
+        pairs: Directions of the bones, those of the source turned about z already.
+        lines: Directions across hips and shoulders in the source and in the result, (T, 3).
+        turn: Angle by which those of the source are turned about z, radians.
+    """
+    found: dict[str, tuple[float, float]] = {}
+    for limb, line in (("leg", lines[:1]), ("arm", lines[-1:])):
+        bones = [bone for part in ("upper", "lower") for side in SIDES if (bone := f"{side}_{part}_{limb}") in pairs]
+        crossed = [(pairs[_other(bone)][0], pairs[bone][1]) for bone in bones if _other(bone) in bones]
+        if not crossed:
+            continue
+        off = _mean_angle([pairs[bone] for bone in bones if _other(bone) in bones])
+        ways = [_mean_angle(crossed)]
+        ways += [_mean_angle([(_mirrored(a, about_z(c, turn), d), b) for a, b in crossed]) for c, d in line]
+        if off > _CALM and min(ways) < min(_REST * off, _CLOSE):
+            found[limb] = off, min(ways)
+    return found
+
+
+def _mirrored(a: Array, across: Array, own: Array) -> Array:
+    """Return mirror images of vectors (T, 3) beside a line across the body, turned about z with it to another line."""
+    image = a - 2.0 * np.sum(a * across, axis=1, keepdims=True) * across
+    angle = np.arctan2(own[:, 1], own[:, 0]) - np.arctan2(across[:, 1], across[:, 0])
+    c, s = np.cos(angle), np.sin(angle)
+    return np.stack([c * image[:, 0] - s * image[:, 1], s * image[:, 0] + c * image[:, 1], image[:, 2]], axis=1)
 
 
 def limb_cause(bone: str, pairs: Pairs, result: Actor) -> tuple[str, float] | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -16,9 +16,11 @@ from synovia.model import Kind
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector
+from synovia.model.shapes.body import unchecked_links
 from synovia.retargeting.bones import between
 from synovia.retargeting.judging.actor import Actor, lean, stands_on_four
 from synovia.retargeting.judging.causes import (
+    exchanged_limbs,
     held_by_limit,
     inherited,
     limb_cause,
@@ -29,14 +31,14 @@ from synovia.retargeting.judging.causes import (
 )
 from synovia.retargeting.judging.ground import held_frames, on_the_spot, path_factor, speeds
 from synovia.retargeting.judging.measure import Figures, Limb
-from synovia.text import counted, listed
+from synovia.text import DOUBT, counted, listed
 
 Bools = NDArray[np.bool_]
 LEVELS: Final = ("note", "look", "failed")
 CAUSES: Final = (
     "up axis", "sides swapped", "mirrored", "rest pose", "direction", "upside down", "scale", "crossed", "overlap",
     "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose", "flip", "part",
-    "four legs", "missed", "points", "names", "in place", "loops", "fingers",
+    "four legs", "missed", "points", "names", "in place", "loops", "fingers", "doubt",
 )  # fmt: skip
 
 # Thresholds of "look" and of "failed". Angles in radians, lengths in lengths of a leg, shares of all frames.
@@ -115,7 +117,8 @@ def find(figures: Figures) -> tuple[Finding, ...]:
     everywhere = any(one.limb == "body" for one in swapped)  # then all directions are off for this reason
     found = [
         *swapped, *(() if everywhere else _directions(figures)), *_fingers(figures), *_upside_down(figures),
-        *_scales(figures), *_crossings(figures), *_through(figures), *_jumps(figures), *_steps(figures),
+        *_scales(figures), *_crossings(figures), *_through(figures), *_unchecked(figures), *_jumps(figures),
+        *_steps(figures),
         *_feet(figures), *_limits(figures), *_unmapped(figures), *_of_parts(figures), *_four_legs(figures),
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
@@ -155,6 +158,11 @@ def apart(distances: Array, figures: Figures) -> Finding | None:
     unit = " m" if body.meters_per_unit == 1.0 else ""
     text = f"points are up to {float(far.max()) * leg:.2g}{unit} ({float(far.max()):.2g} leg lengths) from the body"
     return Finding("body", "points", level, _frames(some), text)
+
+
+def doubts(notes: Iterable[str]) -> list[Finding]:
+    """Return a finding for each note of a clip that names a doubt about it."""
+    return [Finding("body", "doubt", "look", (), note.removeprefix(DOUBT)) for note in notes if note.startswith(DOUBT)]
 
 
 def in_place() -> Finding:
@@ -328,6 +336,13 @@ def _directions(figures: Figures) -> Iterator[Finding]:
             }[cause]
             yield Finding("body", cause, "failed", tuple(range(len(figures.motion))), text)
             return
+    for limb, (angle, left) in exchanged_limbs(turned, figures.lines, figures.turn).items():
+        text = (
+            f"left and right {limb}s are swapped: each moves as the other one of the source ({degrees(angle)} off as"
+            f" they are, {degrees(left)} if they are exchanged)"
+        )
+        yield Finding(f"{limb}s", "sides swapped", "failed", tuple(range(len(figures.motion))), text)
+        off = {bone: found for bone, found in off.items() if not bone.endswith(f"er_{limb}")}
     causes: dict[str, tuple[str, float]] = {}
     for bone in off:
         if not inherited(bone, turned) or bone.replace("lower_", "upper_") not in off:
@@ -516,6 +531,14 @@ def _through(figures: Figures) -> Iterator[Finding]:
         )
         text = f"is up to {size} inside the {one.parts[1].replace('_', ' ')} ({links}){beside}"
         yield Finding(one.parts[0], "overlap", "look", _frames(deep), text)
+
+
+def _unchecked(figures: Figures) -> Iterator[Finding]:
+    """Yield a note about links of a body with shapes that overlaps do not count."""
+    skeleton = figures.motion.skeleton
+    if skeleton.shapes and (unseen := unchecked_links(skeleton)):
+        text = f"overlaps are not checked for links without known shapes: {listed(unseen)}"
+        yield Finding("body", "overlap", "note", (), text)
 
 
 def _jumps(figures: Figures) -> Iterator[Finding]:

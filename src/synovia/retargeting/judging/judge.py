@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -11,7 +11,7 @@ from synovia.clips.fit import Fitted
 from synovia.model.geometry import as_numbers
 from synovia.model.motion import InPlace, Motion
 from synovia.model.shapes.world import World
-from synovia.retargeting.judging.findings import LEVELS, Finding, apart, degrees, find, flipped, in_place
+from synovia.retargeting.judging.findings import LEVELS, Finding, apart, degrees, doubts, find, flipped, in_place
 from synovia.retargeting.judging.findings import missed as goals_missed
 from synovia.retargeting.judging.measure import Figures
 from synovia.text import counted
@@ -40,9 +40,9 @@ class Judgement:
     figures: Figures
     findings: tuple[Finding, ...]
 
-    def with_finding(self, finding: Finding) -> Judgement:
-        """Return the judgement with one more finding."""
-        return Judgement(self.figures, tuple(sorted((*self.findings, finding), key=_rank)))
+    def with_findings(self, findings: Iterable[Finding]) -> Judgement:
+        """Return the judgement with more findings."""
+        return Judgement(self.figures, tuple(sorted((*self.findings, *findings), key=_rank)))
 
     @property
     def verdict(self) -> str:
@@ -117,8 +117,8 @@ def judge(
 
     The judge compares the two clips as they are, and does not depend on how the result was made. Without a source it
     looks at jumps, feet, crossed and overlapping limbs, limits, and a trunk that is upside down. A clip that misses its
-    goals, or is far from the points that it was fitted to, is never good. A clip of ``Motion.in_place`` is judged with
-    its way over the ground, because feet slide without it; a note says so.
+    goals, is far from the points that it was fitted to, or has a note that begins with ``Look at it:``, is never good.
+    A clip of ``Motion.in_place`` is judged with its way over the ground, because feet slide without it; a note says so.
 
     Fingers that both bodies have are compared by the directions of their segments in the frame of the palm (see
     ``Hand.frame``). A hand whose fingers are off by more than 10° on average, or whose thumb is off by more than 15°,
@@ -157,7 +157,7 @@ def judge(
     figures = Figures(whole, source, joint_map, (source_up, up), world)
     if isinstance(motion, Fitted):
         flips, errors = motion.flips if flips is None else flips, motion.errors if errors is None else errors
-    made = [flipped(flips or (), len(motion)), goals_missed(missed, len(motion))]
+    made = [flipped(flips or (), len(motion)), goals_missed(missed, len(motion)), *doubts(motion.notes)]
     if errors is not None:
         made.append(apart(as_numbers(errors, (len(motion), -1), "errors", finite=False), figures))
     if isinstance(motion, InPlace):
