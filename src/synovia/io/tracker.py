@@ -34,8 +34,8 @@ from synovia.model.geometry import (
     same_side,
 )
 from synovia.model.motion import Motion
-from synovia.model.rates import usual_rate
 from synovia.model.pose import world_frames
+from synovia.model.rates import usual_rate
 from synovia.model.robot import Order, Robot, body_name, floating, free_slice, mounted, robot_of
 from synovia.text import counted
 

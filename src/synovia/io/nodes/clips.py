@@ -76,8 +76,8 @@ class Animation(Protocol):
         ...
 
     @property
-    def written(self) -> bool:
-        """Whether Synovia wrote it into the file."""
+    def written(self) -> int:
+        """Number that rises with each clip that Synovia wrote into the file; 0 for other clips."""
         ...
 
     @property
@@ -185,7 +185,8 @@ class Clips(Generic[_Clip]):
     @property
     def written(self) -> int | None:
         """Number of the clip that Synovia wrote last; None if all are from elsewhere."""
-        return max((number for number, clip in enumerate(self._animations) if clip.written), default=None)
+        marks = [(clip.written, number) for number, clip in enumerate(self._animations) if clip.written]
+        return max(marks)[1] if marks else None
 
     def motions(self) -> list[Motion]:
         """Return every clip, sampled at the rate of its own keys."""
