@@ -72,6 +72,7 @@ def in_blender(source: str, target: str) -> None:
         arrays[f"weights{which}"] = weights
     said = {
         "rate": scene.render.fps / scene.render.fps_base, "names": names,
+        "off frames": max((abs(key - round(key)) for key in keys), default=0.0),
         "takes": [one.name for one in bpy.data.actions],
         "take": actions[0].name if actions else "",
         "roots": sum(bone.parent is None for bone in (actors if rig is None else rig.data.bones)),
@@ -171,6 +172,7 @@ def compared(motion, path, name, blender, folder):
     row["no bones"] = [names[at] for at in missing][:4]
     row["blender rate"] = abs(said["rate"] / motion.fps - 1.0) < 1e-5
     row["take"] = motion.name in said["take"]
+    row["keys"] = said["off frames"]
     row["roots"] = said["roots"]
     row |= skins(motion, said, arrays, size)
     return row
