@@ -5,11 +5,11 @@
 ``--blender`` is an environment with ``pip install bpy``, ``--node`` a folder in which
 ``npm install three @pixiv/three-vrm @pixiv/three-vrm-animation`` was run. What is not given is left out. Twenty clips,
 recordings of ../shared/data and of the examples and clips of characters, are written as a new GLB, into the GLB of a
-character with clips of its own, as FBX, VRMA and BVH. Blender opens the files. It shows at first the clip that was
-written, and then each clip after each other one: what a clip does not key stays where the clip before has put it.
-three-vrm plays the VRMA on two characters, one as large as the body, one smaller. Places of all joints are compared with
-those of the motion in memory, relative to the size of the body (the largest distance between two of its joints at rest).
-A VRMA holds only joints with a role; if joints between them bend, the difference is that which a warning says.
+character with clips of its own, as FBX, VRMA and BVH. Blender opens the files. It shows the clip that was written first,
+and then each clip after each other one: what a clip does not key stays where the clip before has put it. three-vrm plays
+the VRMA on two characters, one as large as the body, one smaller. Places of all joints are compared with those in
+memory, relative to the size of the body (the largest distance between two of its joints at rest). A VRMA holds only
+joints with a role; where others between them bend, the difference is that which a warning says.
 """
 
 import argparse
@@ -23,12 +23,16 @@ from pathlib import Path
 
 import numpy as np
 
-FRAMES = 30  # of each clip that are compared
-AFTER = 3  # of them that are compared after each other clip
+FRAMES = 16  # of each clip that are compared
+LONGEST = 150  # frames of a clip
+AFTER = 2  # of them that are compared after each other clip
 WHOLE = 2e-3  # of a frame: key times in single precision, after a thousand frames
 CLOSE = 1e-4
 SMALLER = 0.7  # size of the second character
 HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE.parent)]
+import fbx_out  # noqa: E402
+import readers  # noqa: E402
 
 
 def in_blender(source: str, rate: float, target: str) -> None:
@@ -66,8 +70,7 @@ def in_blender(source: str, rate: float, target: str) -> None:
         play(clip)
         curves = []
         for action in {one.animation_data.action for one in actors} - {None}:
-            for bag in action.layers[0].strips[0].channelbags:
-                curves += bag.fcurves
+            curves += fbx_out.curves_of(action)
         found = np.unique([point.co[0] for curve in curves for point in curve.keyframe_points])
         keys.append(found)
         frames.append(found[np.unique(np.linspace(0, len(found) - 1, FRAMES).astype(int))])
@@ -95,16 +98,23 @@ def in_blender_bvh(source: str, rate: float, target: str) -> None:
     bpy.ops.preferences.addon_enable(module="io_anim_bvh")
     bpy.context.scene.render.fps, bpy.context.scene.render.fps_base = round(rate), round(rate) / rate
     bpy.ops.import_anim.bvh(filepath=source, frame_start=0, use_fps_scale=True, update_scene_fps=False)
-    (bag,) = bpy.context.object.animation_data.action.layers[0].strips[0].channelbags
-    np.savez(target, keys=np.unique([point.co[0] for curve in bag.fcurves for point in curve.keyframe_points]))
+    curves = fbx_out.curves_of(bpy.context.object.animation_data.action)
+    keys = np.unique([point.co[0] for curve in curves for point in curve.keyframe_points])
+    names, places = readers.blender(source)
+    np.savez(target, keys=keys, names=np.array(names), places=places)
+
+
+def in_blender_fbx(source: str, rate: float, target: str) -> None:
+    """Open an FBX file in Blender, which takes its rate; write what it shows."""
+    fbx_out.in_blender(source, target)
 
 
 if __name__ == "__main__" and sys.argv[1:2] == ["--in-blender"]:  # in an environment without the package
-    {"gltf": in_blender, "bvh": in_blender_bvh}[sys.argv[2]](sys.argv[3], float(sys.argv[4]), sys.argv[5])
+    how = {".glb": in_blender, ".vrma": in_blender, ".fbx": in_blender_fbx, ".bvh": in_blender_bvh}
+    for name, rate in json.loads(sys.argv[2]):
+        how[Path(name).suffix](name, rate, f"{name}.npz")
     sys.exit(0)
 
-sys.path[:0] = [str(HERE.parent)]
-import fbx_out  # noqa: E402
 import run  # noqa: E402
 from common import machine, needed_data, save, table, verdicts  # noqa: E402
 
@@ -126,7 +136,7 @@ def clips(data):
 
 
 def sparse(path, into):
-    """Write a copy of a GLB without its meshes, half of whose clips lack two of three channels: they then are at rest."""
+    """Write a copy of a GLB without its meshes; half of its clips lose two of three channels, which then are at rest."""
     data = path.read_bytes()
     (length,) = struct.unpack_from("<I", data, 12)
     content, rest = json.loads(data[20 : 20 + length]), data[20 + length :]
@@ -140,16 +150,18 @@ def sparse(path, into):
     return into
 
 
-def opened(python, kind, path, rate, out):
-    """Return what Blender shows of a file."""
-    command = [python, __file__, "--in-blender", kind, path, repr(rate), out]
+def opened(python, files):
+    """Have Blender open some files, each with a frame rate, and write what it shows beside them."""
+    command = [python, __file__, "--in-blender", json.dumps([(str(path), rate) for path, rate in files])]
     ran = subprocess.run(command, capture_output=True, text=True, check=False)
-    if not out.exists():
-        raise SystemExit(f"Blender on {path}: {ran.stdout[-500:]}{ran.stderr[-500:]}")
-    with np.load(out) as arrays:
-        found = {name: arrays[name] for name in arrays.files}
-    out.unlink()
-    return found
+    if ran.returncode:
+        raise SystemExit(f"Blender: {ran.stdout[-500:]}{ran.stderr[-500:]}")
+
+
+def seen(path):
+    """Return what Blender showed of a file."""
+    with np.load(f"{path}.npz") as arrays:
+        return dict(arrays)
 
 
 def off_whole(keys):
@@ -158,7 +170,7 @@ def off_whole(keys):
 
 
 def differences(found, motions, size):
-    """Return the largest distances of joints of all clips, and of all clips after each other one; axes as in Blender."""
+    """Return the largest distances of joints of all clips, and of all clips after each other one."""
     names, labels = found["names"].tolist(), found["clips"].tolist()
     worst = [0.0, 0.0]
     for number, label in enumerate(labels):
@@ -169,25 +181,24 @@ def differences(found, motions, size):
         first, keys = found[f"keys{number}"][0], found[f"frames{number}"]
         at = np.rint((keys - first) / found["rate"] * motion.fps).astype(int)
         own = motion.positions()[at][:, rows]
-        own = np.stack([own[..., 0], -own[..., 2], own[..., 1]], -1)
+        own = np.stack([own[..., 0], -own[..., 2], own[..., 1]], -1)  # z is up
         some = np.unique(np.linspace(0, len(keys) - 1, AFTER).astype(int))
         off = np.linalg.norm(found[f"places{number}"][:, columns] - own, axis=-1).max()
         worst[0] = max(worst[0], float(off) / size)
         for other in range(len(labels)):
             if other != number:
-                seen = found[f"after{other}_{number}"][:, columns]
-                worst[1] = max(worst[1], float(np.linalg.norm(seen - own[some], axis=-1).max()) / size)
+                after = found[f"after{other}_{number}"][:, columns]
+                worst[1] = max(worst[1], float(np.linalg.norm(after - own[some], axis=-1).max()) / size)
     return worst
 
 
-def gltf_row(blender, motion, path, source):
+def gltf_row(motion, path, source):
     """Return how a glTF file with a motion differs in Blender."""
     from synovia.io.gltf.fresh import file_frame
 
     frame = np.eye(4) if source is not None else file_frame(motion.skeleton)[0]
     unit = float(np.cbrt(np.linalg.det(frame[:3, :3])))
-    found = opened(blender, "gltf", path, motion.fps, path.with_suffix(".npz"))
-    found["rate"] = motion.fps
+    found = seen(path) | {"rate": motion.fps}
     motions = {} if source is None else {one.name: one for one in load_motions(source)}
     motions[motion.name] = Turned(motion, frame[:3, :3])
     worst = differences(found, motions, run.size_of(motion.skeleton) * unit)
@@ -209,28 +220,23 @@ class Turned:
         return self._places
 
 
-def fbx_row(blender, motion, path, folder):
+def fbx_row(motion, path):
     """Return how an FBX file differs in Blender."""
-    line = fbx_out.compared(motion, path, path.name, blender, folder)
-    off = line["blender"] if isinstance(line.get("blender"), float) else float("inf")
-    return {
-        "off": off,
-        "keys": line.get("keys", float("inf")),
-        "opens": bool(line.get("take")) and line["blender rate"],
-    }
+    told = Path(f"{path}.npz")
+    with np.load(f"{told}.npz") as arrays:
+        line = fbx_out.blenders(motion, json.loads(told.read_text()), arrays, range(len(motion.skeleton)))
+    off = line["blender"] if isinstance(line["blender"], float) else float("inf")
+    return {"off": off, "keys": line["keys"], "opens": line["take"] and line["blender rate"]}
 
 
-def bvh_row(blender, motion, path, folder):
+def bvh_row(motion, path):
     """Return how a BVH file differs in Blender."""
-    out = folder / "read.npz"
-    subprocess.run([blender, HERE / "readers.py", "blender", path, out], capture_output=True, check=True)
-    with np.load(out) as read:
-        off = run.compared(motion, read["names"].tolist(), read["places"])[1]
-    keys = opened(blender, "bvh", path, motion.fps, folder / "keys.npz")["keys"]
-    return {"off": off, "keys": off_whole(keys)}
+    found = seen(path)
+    off = run.compared(motion, found["names"].tolist(), found["places"])[1]
+    return {"off": off, "keys": off_whole(found["keys"])}
 
 
-def vrma_row(blender, node, motion, path, folder, said):
+def vrma_row(blender, node, motion, path, said):
     """Return how a VRMA differs in Blender, and on two characters in three-vrm."""
     rows = {role: row for role, row in motion.skeleton.role_rows.items()}
     own = motion.positions()
@@ -239,11 +245,11 @@ def vrma_row(blender, node, motion, path, folder, said):
     kept = [role for role in bones if role in rows]
     own = own[:, [rows[role] for role in kept]]
     if blender:
-        found = opened(blender, "gltf", path, motion.fps, path.with_suffix(".npz"))
+        found = seen(path)
         names = found["names"].tolist()
-        seen = found["places0"][:, [names.index(bones[role]) for role in kept]]
+        there = found["places0"][:, [names.index(bones[role]) for role in kept]]
         at = np.rint(found["frames0"]).astype(int)
-        out |= {"keys": off_whole(found["keys0"]), "off": fitted(own[at], seen)[0] / size}
+        out |= {"keys": off_whole(found["keys0"]), "off": fitted(own[at], there)[0] / size}
     if node:
         at = np.unique(np.linspace(0, len(motion) - 1, FRAMES).astype(int))
         played = []
@@ -302,30 +308,29 @@ def rows_of(motion, into, options, folder):
     if motion.skeleton.source.suffix in (".glb", ".gltf"):  # otherwise it would go into a copy of its file
         sy.save_motion(motion, folder / "alone.npz", force=True)
         motion = sy.load_motion(folder / "alone.npz")
-    path = folder / "clip"
     character = sy.load_skeleton(into)
-    names = set(character.joint_names)
-    carried = motion if names == set(motion.skeleton.joint_names) else sy.retarget(motion, character).motion
-    carried = sy.Motion(carried.skeleton, carried.q, carried.fps, name="the new clip", stretch=carried.stretch)
-    if options.blender:
-        written(motion, path.with_suffix(".glb"))
-        out["GLB"] = gltf_row(options.blender, motion, path.with_suffix(".glb"), None)
-        source = sparse(into, folder / into.name)
-        written(carried, path.with_suffix(".glb"), into=source)
-        out["GLB into"] = gltf_row(options.blender, carried, path.with_suffix(".glb"), source)
-        written(motion, path.with_suffix(".fbx"))
-        out["FBX"] = fbx_row(options.blender, motion, path.with_suffix(".fbx"), folder)
-        written(motion, path.with_suffix(".bvh"))
-        out["BVH"] = bvh_row(options.blender, motion, path.with_suffix(".bvh"), folder)
-    said = written(motion, path.with_suffix(".vrma"))
+    whole = set(character.joint_names) == set(motion.skeleton.joint_names)
+    moved = motion if whole else sy.retarget(motion, character).motion
+    moved = sy.Motion(moved.skeleton, moved.q, moved.fps, name="the new clip", stretch=moved.stretch)
+    paths = {way: folder / f"clip{way[3:].strip()}.{way[:4].strip().lower()}" for way in WAYS}
+    source = sparse(into, folder / into.name)
+    for way in ("GLB", "FBX", "BVH"):
+        written(motion, paths[way])
+    written(moved, paths["GLB into"], into=source)
+    standing, said = motion, written(motion, paths["VRMA"])
     if said is None:
         try:
-            motion = sy.stand_at_rest(motion)
-            said = written(motion, path.with_suffix(".vrma"))
-        except sy.SynoviaError:
-            said = None
+            standing = sy.stand_at_rest(motion)
+            said = written(standing, paths["VRMA"])
+        except sy.SynoviaError as error:
+            print(f"{motion.name}: {error}", file=sys.stderr)
+    if options.blender:
+        opened(options.blender, [(path, motion.fps) for path in paths.values() if path.exists()])
+        out["GLB"] = gltf_row(motion, paths["GLB"], None)
+        out["GLB into"] = gltf_row(moved, paths["GLB into"], source)
+        out["FBX"], out["BVH"] = fbx_row(motion, paths["FBX"]), bvh_row(motion, paths["BVH"])
     if said is not None:
-        out["VRMA"] = vrma_row(options.blender, options.node, motion, path.with_suffix(".vrma"), folder, said)
+        out["VRMA"] = vrma_row(options.blender, options.node, standing, paths["VRMA"], said)
     return out
 
 
@@ -338,6 +343,7 @@ def main():
     options = parser.parse_args()
     where, rows = machine(), []
     for motion, into in clips(needed_data()):
+        motion = motion[:LONGEST]
         if options.only in motion.name:
             with tempfile.TemporaryDirectory() as folder:
                 rows.append({"clip": motion.name, "frames": len(motion), "fps": motion.fps}
@@ -359,9 +365,9 @@ def main():
     sys.argv = ["files/shown.py", "--blender", "...", "--node", "..."]
     lines, held = verdicts(bars)
     lines += (
-        f"\n\nDistances are relative to the size of the body, and hold within {CLOSE:g}, or within what the warning of a"
-        " VRMA says; keys within 0.002 frames. After: each clip of the file after each other one. Smaller: on a character"
-        f" of {SMALLER:g} times the size. Shift: of the whole clip over the floor of the character."
+        f"\n\nDistances are relative to the size of the body, and hold within {CLOSE:g}, or within what the warning of"
+        " a VRMA says; keys within 0.002 frames. After: each clip of the file after each other one. Smaller: on a"
+        f" character of {SMALLER:g} times the size. Shift: of the whole clip over the floor of the character."
     )
     save(
         "files_shown", "Saved files in the programs that read them", {"rows": rows}, "\n\n".join([*text, lines]), where
