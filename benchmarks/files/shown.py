@@ -5,11 +5,11 @@
 ``--blender`` is an environment with ``pip install bpy``, ``--node`` a folder in which
 ``npm install three @pixiv/three-vrm @pixiv/three-vrm-animation`` was run. What is not given is left out. Twenty clips,
 recordings of ../shared/data and of the examples and clips of characters, are written as a new GLB, into the GLB of a
-character with clips of its own, as FBX, VRMA and BVH. Blender opens the files. It shows the clip that was written first,
-and then each clip after each other one: what a clip does not key stays where the clip before has put it. three-vrm plays
-the VRMA on two characters, one as large as the body, one smaller. Places of all joints are compared with those in
-memory, relative to the size of the body (the largest distance between two of its joints at rest). A VRMA holds only
-joints with a role; where others between them bend, the difference is that which a warning says.
+character with clips of its own, as FBX, VRMA and BVH. Blender opens the files. It shows the clip that was written
+first, and then each clip after each other one: what a clip does not key stays where the clip before has put it.
+three-vrm plays the VRMA on two characters, one as large as the body, one smaller. Places of all joints are compared
+with those in memory, relative to the size of the body (the largest distance between two of its joints at rest). A VRMA
+holds only joints with a role; where others between them bend, the difference is that which a warning says.
 """
 
 import argparse
@@ -136,7 +136,7 @@ def clips(data):
 
 
 def sparse(path, into):
-    """Write a copy of a GLB without its meshes; half of its clips lose two of three channels, which then are at rest."""
+    """Write a copy of a GLB without meshes; half of its clips lose two of three channels, which then are at rest."""
     data = path.read_bytes()
     (length,) = struct.unpack_from("<I", data, 12)
     content, rest = json.loads(data[20 : 20 + length]), data[20 + length :]
@@ -238,7 +238,7 @@ def bvh_row(motion, path):
 
 def vrma_row(blender, node, motion, path, said):
     """Return how a VRMA differs in Blender, and on two characters in three-vrm."""
-    rows = {role: row for role, row in motion.skeleton.role_rows.items()}
+    rows = motion.skeleton.role_rows
     own = motion.positions()
     size, out = run.size_of(motion.skeleton), {}
     bones = sy.load_skeleton(path).roles

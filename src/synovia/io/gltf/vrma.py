@@ -185,8 +185,8 @@ def _t_pose(motion: Motion, where: str) -> _TPose:
         height = float(offsets[0, 1]) - lowest
         low = (meters * motion.positions()[:, list(points)] @ turn[1]).min(1)
         if not -_BELOW * height <= lowest <= _SOLE * height:
-            first = float(np.quantile(low, _LOWEST))
-            offsets[0, 1] = height + (first if 0.0 <= first <= _SOLE * height else 0.0)
+            stands = float(np.median(low))  # above the sole, which is on the floor
+            offsets[0, 1] = height + (stands if 0.0 <= stands <= _SOLE * height else 0.0)
         if float(np.quantile(low, 1.0 - _LOWEST)) < -_BELOW * height:
             lift = float(offsets[0, 1]) - height - float(np.quantile(low, _LOWEST))
     elif (top := next((n for role in _TOPS for n, bone in enumerate(bones) if bone.role == role), None)) is not None:
