@@ -72,7 +72,7 @@ def in_blender(source: str, target: str) -> None:
         arrays[f"weights{which}"] = weights
     said = {
         "rate": scene.render.fps / scene.render.fps_base, "names": names,
-        "off frames": max((abs(key - round(key)) for key in keys), default=0.0),
+        "off frames": float(off_frames(np.array(keys or [0.0]), scene)),
         "takes": [one.name for one in bpy.data.actions],
         "take": actions[0].name if actions else "",
         "roots": sum(bone.parent is None for bone in (actors if rig is None else rig.data.bones)),
@@ -91,6 +91,12 @@ def curves_of(action):
         return list(action.fcurves)
     bags = [bag for layer in action.layers for strip in layer.strips for bag in strip.channelbags]
     return [curve for bag in bags for curve in bag.fcurves]
+
+
+def off_frames(keys, scene):
+    """Return how far keys are from whole frames; importers of Blender count frames of whole rates, 30 for 29.97."""
+    passed = (keys - keys[0]) / scene.render.fps_base
+    return max(abs(keys[0] - round(keys[0])), abs(passed - passed.round()).max())
 
 
 def in_ufbx(source: str, target: str) -> None:

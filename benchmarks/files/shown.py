@@ -100,8 +100,9 @@ def in_blender_bvh(source: str, rate: float, target: str) -> None:
     bpy.ops.import_anim.bvh(filepath=source, frame_start=0, use_fps_scale=True, update_scene_fps=False)
     curves = fbx_out.curves_of(bpy.context.object.animation_data.action)
     keys = np.unique([point.co[0] for curve in curves for point in curve.keyframe_points])
+    off = fbx_out.off_frames(keys, bpy.context.scene)
     names, places = readers.blender(source)
-    np.savez(target, keys=keys, names=np.array(names), places=places)
+    np.savez(target, keys=np.array([off]), names=np.array(names), places=places)
 
 
 def in_blender_fbx(source: str, rate: float, target: str) -> None:
@@ -116,7 +117,7 @@ if __name__ == "__main__" and sys.argv[1:2] == ["--in-blender"]:  # in an enviro
     sys.exit(0)
 
 import run  # noqa: E402
-from common import machine, needed_data, save, table, verdicts  # noqa: E402
+from common import RESULTS, machine, needed_data, save, table, verdicts  # noqa: E402
 
 import synovia as sy  # noqa: E402
 from synovia.io.load import load_motions  # noqa: E402
@@ -339,9 +340,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blender", help="interpreter with bpy")
     parser.add_argument("--node", type=Path, help="folder with node_modules")
-    parser.add_argument("--only", default="", help="clips whose name has this word")
+    parser.add_argument("--only", default="", help="clips whose name has this word; other results are kept")
     options = parser.parse_args()
-    where, rows = machine(), []
+    where, rows, old = machine(), [], RESULTS / "files_shown.json"
     for motion, into in clips(needed_data()):
         motion = motion[:LONGEST]
         if options.only in motion.name:
@@ -349,6 +350,10 @@ def main():
                 rows.append({"clip": motion.name, "frames": len(motion), "fps": motion.fps}
                             | rows_of(motion, into, options, Path(folder)))  # fmt: skip
             print(rows[-1], file=sys.stderr, flush=True)
+    if options.only and old.exists():
+        new = {row["clip"]: row for row in rows}
+        kept = json.loads(old.read_text(encoding="utf-8"))["rows"]
+        rows = [new.pop(row["clip"], row) for row in kept] + list(new.values())
     text, bars = [], []
     for way in WAYS:
         done = [(row, row[way]) for row in rows if way in row]
