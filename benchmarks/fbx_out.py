@@ -38,7 +38,7 @@ def in_blender(source: str, target: str) -> None:
     rig = max(armatures, key=lambda one: len(one.data.bones), default=None)  # None: all nodes are objects
     actors = list(bpy.data.objects) if rig is None else [rig]
     actions = [one.animation_data.action for one in actors if one.animation_data is not None]
-    curves = [curve for action in actions for curve in action.fcurves]
+    curves = [curve for action in actions for curve in curves_of(action)]
     keys = sorted({round(float(key.co[0]), 4) for curve in curves for key in curve.keyframe_points})
     names = [bone.name for bone in (actors if rig is None else rig.data.bones)]
     meshes = [
@@ -72,6 +72,7 @@ def in_blender(source: str, target: str) -> None:
         arrays[f"weights{which}"] = weights
     said = {
         "rate": scene.render.fps / scene.render.fps_base, "names": names,
+        "off frames": float(off_frames(np.array(keys or [0.0]), scene)),
         "takes": [one.name for one in bpy.data.actions],
         "take": actions[0].name if actions else "",
         "roots": sum(bone.parent is None for bone in (actors if rig is None else rig.data.bones)),
@@ -82,6 +83,20 @@ def in_blender(source: str, target: str) -> None:
     }  # fmt: skip
     Path(target).write_text(json.dumps(said), encoding="utf-8")
     np.savez(target + ".npz", places=places, **arrays)
+
+
+def curves_of(action):
+    """Return the curves of an action of Blender, whose actions have layers since version 4.4."""
+    if hasattr(action, "fcurves"):
+        return list(action.fcurves)
+    bags = [bag for layer in action.layers for strip in layer.strips for bag in strip.channelbags]
+    return [curve for bag in bags for curve in bag.fcurves]
+
+
+def off_frames(keys, scene):
+    """Return how far keys are from whole frames; importers of Blender count frames of whole rates, 30 for 29.97."""
+    passed = (keys - keys[0]) / scene.render.fps_base
+    return max(abs(keys[0] - round(keys[0])), abs(passed - passed.round()).max())
 
 
 def in_ufbx(source: str, target: str) -> None:
@@ -129,16 +144,13 @@ def compared(motion, path, name, blender, folder):
     """Return one line of the table: how a written file differs from a motion, by each reader."""
     import numpy as np
 
-    from synovia.io.fbx.document import axes_for, read_document
-    from synovia.io.nodes.lengths import unit_of
+    from synovia.io.fbx.document import read_document
 
     skeleton = motion.skeleton
     names, told = skeleton.joint_names, folder / "told.json"
     row = {"file": name, "frames": len(motion), "joints": len(skeleton), "bytes": path.stat().st_size}
     document = read_document(path)
-    unit = unit_of(skeleton, 0.01).meters
-    own = motion.positions() @ axes_for(skeleton.up or "y").T * unit  # metres, y up
-    size = max((skeleton.size or 1.0) * unit, float(np.ptp(own, axis=(0, 1)).max()))  # a body may be one point
+    own, size = in_metres(motion)
     said, arrays = shown(sys.executable, "--in-ufbx", path, told)
     if arrays is None:
         return row | {"ufbx": said}
@@ -159,6 +171,27 @@ def compared(motion, path, name, blender, folder):
     if arrays is None:
         return row | {"blender": said}
     row["seconds"] = round(time.perf_counter() - began, 1)
+    return row | blenders(motion, said, arrays, shared)
+
+
+def in_metres(motion):
+    """Return the places of joints in metres with y up, (T, n, 3), and the size of the body."""
+    import numpy as np
+
+    from synovia.io.fbx.document import axes_for
+    from synovia.io.nodes.lengths import unit_of
+
+    unit = unit_of(motion.skeleton, 0.01).meters
+    own = motion.positions() @ axes_for(motion.skeleton.up or "y").T * unit
+    size = max((motion.skeleton.size or 1.0) * unit, float(np.ptp(own, axis=(0, 1)).max()))  # a body may be one point
+    return own, size
+
+
+def blenders(motion, said, arrays, shared):
+    """Return how a file differs from a motion in Blender, from what ``in_blender`` wrote, for some joints."""
+    import numpy as np
+
+    row, names, (own, size) = {}, motion.skeleton.joint_names, in_metres(motion)
     place = {joint: at for at, joint in enumerate(said["names"])}
     missing = [at for at in shared if names[at] not in place]
     kept = [at for at in shared if names[at] in place]
@@ -171,6 +204,7 @@ def compared(motion, path, name, blender, folder):
     row["no bones"] = [names[at] for at in missing][:4]
     row["blender rate"] = abs(said["rate"] / motion.fps - 1.0) < 1e-5
     row["take"] = motion.name in said["take"]
+    row["keys"] = said["off frames"]
     row["roots"] = said["roots"]
     row |= skins(motion, said, arrays, size)
     return row

@@ -431,7 +431,7 @@ READERS = {
     "bvh offsets": (".bvh", patched("synovia.io.bvh.read.rigid", lambda f: lambda offset: f(offset[::-1]))),
     "bvh axes": (".bvh", patched("synovia.io.bvh.read.AXES", lambda f: "XZY")),
     "csv columns": (".csv", patched("synovia.io.csvfile.columns", lambda f: lambda s: f(s)[::-1])),
-    "csv rate": (".csv", patched("synovia.io.csvfile.frame_rate", lambda f: lambda *a: 1.01 * f(*a))),
+    "csv rate": (".csv", patched("synovia.io.csvfile.frame_rate", lambda f: lambda *a: (1.01 * f(*a)[0], []))),
     "npz scale": (".npz", patched("synovia.io.npz.read_arrays", lambda f: lambda p, w, e: f(p, w[:-2], e))),
 }  # fmt: skip
 

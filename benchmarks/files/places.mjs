@@ -18,7 +18,7 @@ gltf.scene.traverse((object) => {
   if (node !== undefined) found.set(json.nodes[node].name, object);
 });
 const mixer = new THREE.AnimationMixer(gltf.scene);
-const action = mixer.clipAction(gltf.animations.at(-1)).setLoop(THREE.LoopOnce);
+const action = mixer.clipAction(gltf.animations[0]).setLoop(THREE.LoopOnce);
 action.clampWhenFinished = true;
 action.play();
 const out = JSON.parse(times).map((time) => {

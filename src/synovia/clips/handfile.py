@@ -14,6 +14,7 @@ from synovia.clips.pointfile import POINT_ENDINGS, read_points
 from synovia.errors import FormatError, SynoviaError
 from synovia.io.npz import read_arrays, unread_notes
 from synovia.model.anatomy.hands.landmarks import COUNT
+from synovia.model.rates import usual_rate
 from synovia.text import listed
 
 HAND_ENDINGS: Final = (".npz", ".npy", ".csv", ".tsv")
@@ -102,6 +103,9 @@ def read_hand(path: Path) -> HandFile:
             raise FormatError("fps cannot be used", where=str(path), value=fps, expected="frames per second above 0")
         side = content.get("side")
         notes = unread_notes(path, (fitting[0], *_BESIDE))
+        if fps is not None:
+            fps, said = usual_rate(fps)
+            notes += said
         return HandFile(
             _points(content[fitting[0]]), content.get("confidence"), fps,
             None if side is None else str(np.asarray(side).item()), tuple(notes),

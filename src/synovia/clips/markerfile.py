@@ -16,6 +16,7 @@ import numpy as np
 from synovia.errors import FormatError
 from synovia.io.base import most_numbers, optional_package, read_bytes, read_text
 from synovia.model.geometry import Array
+from synovia.model.rates import usual_rate
 from synovia.text import UNITS
 
 METERS: Final = {**UNITS, "meters": 1.0, "metres": 1.0, "dm": 0.1}
@@ -74,7 +75,8 @@ def read_trc(path: Path) -> Markers:
     except ValueError:
         rate = float("nan")
     unit = METERS.get(fields.get("Units", "").lower())
-    return Markers(names, _gaps(places.reshape(len(rows), -1, 3)), rate if rate > 0.0 else None, unit)
+    fps, notes = usual_rate(rate)
+    return Markers(names, _gaps(places.reshape(len(rows), -1, 3)), fps if fps > 0.0 else None, unit, notes)
 
 
 def read_c3d(path: Path) -> Markers:
@@ -120,8 +122,8 @@ def read_c3d(path: Path) -> Markers:
     ]
     lost = ", ".join(text for text, there in left if there)
     notes = (f"Only labelled markers were read; not kept: {lost}.",) if lost else ()
-    fps = rate if rate > 0.0 else None
-    return Markers([labels[k] for k in keep], _gaps(places), fps, METERS.get(unit), notes)
+    fps, said = usual_rate(rate)
+    return Markers([labels[k] for k in keep], _gaps(places), fps if fps > 0.0 else None, METERS.get(unit), notes + said)
 
 
 def unpack_c3d(path: str) -> None:

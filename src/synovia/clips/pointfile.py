@@ -25,6 +25,7 @@ from synovia.clips.pointtable import read_point_table
 from synovia.errors import FormatError, unknown_name
 from synovia.io.base import read_bytes
 from synovia.io.npz import read_array, read_arrays, texts_of, unread_notes
+from synovia.model.rates import usual_rate
 
 _SHAPE: Final = "(T, K, 3): frames, points, x y z"
 _ARRAY: Final = b"\x93NUMPY"
@@ -133,14 +134,14 @@ def read_points(path: Path) -> PointFile:
     names = texts_of(content["joints"]) if "joints" in content else None
     if names is None and "joints" in content:
         raise FormatError("a joint name is not text", where=str(path), expected="joints (K,) as texts")
-    rate = content.get("fps")
+    fps, said = (None, ()) if "fps" not in content else usual_rate(float(content["fps"]))
     return PointFile(
         content["positions"],
         names,
         content.get("offsets"),
         content.get("confidence"),
-        None if rate is None else float(rate),
-        notes=tuple(notes),
+        fps,
+        notes=(*notes, *said),
     )
 
 

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import FormatError
 from synovia.io.base import most_numbers, read_text
-from synovia.io.csvfile import frame_rate, number_of, text_rows, uneven_notes
+from synovia.io.csvfile import frame_rate, number_of, text_rows
 from synovia.model.geometry import Array
 
 SECONDS: Final = {"time": 1.0, "t": 1.0, "time_s": 1.0, "seconds": 1.0, "timestamp": 1.0, "time_ms": 1e-3,
@@ -82,22 +82,17 @@ def read_point_table(path: Path) -> PointTable:
     return _wide(head, place or f"{path}, line 1", rows, path)
 
 
-def _rate(times: Array, factor: float, last: int, path: Path) -> float | None:
-    """Return the frames per second of times; factor 0 marks numbers of frames, which only have to increase.
+def _rate(times: Array, factor: float, frames: NDArray[np.intp], path: Path) -> tuple[float | None, list[str]]:
+    """Return the frames per second of times, and notes about them; see ``frame_rate``.
 
     Args:
-        times: Times of the rows, (T,), the first of frame 0.
-        factor: Seconds in a unit of time.
-        last: Number of the last frame.
+        times: Times of the rows, (T,).
+        factor: Seconds in a unit of time; 0 for numbers of frames, which only have to increase.
+        frames: Frames of the rows, (T,).
         path: The file, for messages.
     """
-    rate = frame_rate(times, path)
-    return None if rate is None or not factor else rate / factor * (last / (len(times) - 1))
-
-
-def _time_notes(times: Array, factor: float, frames: NDArray[np.intp]) -> list[str]:
-    """Return a note if times (T,) of frames (T,) are not evenly spaced; factor as in ``_rate``."""
-    return uneven_notes(np.diff(times) * factor / np.diff(frames)) if factor else []
+    rate, notes = frame_rate(times * (factor or 1.0), path, frames)
+    return (rate, notes) if factor else (None, [])
 
 
 def _frames_of(numbers: Array) -> NDArray[np.intp]:
@@ -141,8 +136,7 @@ def _wide(head: list[str], place: str, rows: Iterator[tuple[str, list[str]]], pa
         places[frames, k] = values[:, [parts[axis] for axis in "xyz"]]
         weights[frames, k] = values[:, parts["confidence"]] if "confidence" in parts else 1.0
     times, factor = values[:, at], SECONDS.get(small[at], 0.0)
-    fps = _rate(times, factor, last, path)
-    return PointTable(list(columns), places, weights, fps, _time_notes(times, factor, frames))
+    return PointTable(list(columns), places, weights, *_rate(times, factor, frames, path))
 
 
 def _wide_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
@@ -239,6 +233,6 @@ def _long(head: list[str], rows: Iterator[tuple[str, list[str]]], path: Path, mo
     times = np.full(len(frames), np.nan)
     times[which] = values[:, 1]
     factor = SECONDS[small[time]] if time >= 0 else 0.0
-    fps, notes = _rate(times, factor, last, path), _time_notes(times, factor, numbers_of)
     shape = (last + 1, len(names))
-    return PointTable(list(names), places.reshape(*shape, 3), weights.reshape(shape), fps, notes)
+    rate = _rate(times, factor, numbers_of, path)
+    return PointTable(list(names), places.reshape(*shape, 3), weights.reshape(shape), *rate)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean, restated
@@ -26,6 +27,7 @@ from synovia.io.base import OF_POINTS, Format, as_path, read_text, resting_notes
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.model.rates import rate_of_times
 from synovia.model.root import root_of
 from synovia.text import counted
 
@@ -160,29 +162,20 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         raise FormatError("file has no frames", where=str(where))
     q = np.repeat(skeleton.rest_q[None], len(values), axis=0)
     q[:, at] = values[:, 1:]
-    rate = frame_rate(values[:, 0], where)
-    notes = [*resting_notes(skeleton, at, q), *_time_notes(values[:, 0])]
+    rate, said = frame_rate(values[:, 0], where)
+    notes = [*resting_notes(skeleton, at, q), *said, *_start_notes(values[:, 0])]
     try:
         return Motion(skeleton, q, rate or 30.0, name=where.stem, notes=notes)
     except InputError as error:
         raise restated(error, FormatError, str(where)) from error
 
 
-def _time_notes(times: Array) -> list[str]:
-    """Return notes about times (T,), seconds, that a constant rate from 0 on does not keep."""
+def _start_notes(times: Array) -> list[str]:
+    """Return a note about times (T,), seconds, that do not begin at 0."""
     steps = np.diff(times)
-    notes = uneven_notes(steps)
     if len(times) and abs(times[0]) > (0.5 * steps.mean() if len(steps) else 0.0):
-        notes.append(f"Times begin at {float(times[0]):.6g} s; those of the clip begin at 0.")
-    return notes
-
-
-def uneven_notes(steps: Array) -> list[str]:
-    """Return a note about times from frame to frame (T - 1,), seconds, that a constant rate does not keep."""
-    if not len(steps) or np.abs(steps - steps.mean()).max() <= _UNEVEN * steps.mean():
-        return []
-    least, most = float(steps.min()), float(steps.max())
-    return [f"Times are not evenly spaced ({least:.3g} to {most:.3g} s); frames have the mean rate."]
+        return [f"Times begin at {float(times[0]):.6g} s; those of the clip begin at 0."]
+    return []
 
 
 def _with_root_of(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
@@ -268,8 +261,16 @@ def number_of(cell: str, place: str, gap: float | None = None) -> float:
         ) from None
 
 
-def frame_rate(times: Array, path: Path) -> float | None:
-    """Return the frames per second of times (T,), seconds; None for a single time.
+def frame_rate(times: Array, path: Path, frames: NDArray[np.intp] | None = None) -> tuple[float | None, list[str]]:
+    """Return the frames per second of times, and notes about times that are rounded or not evenly spaced.
+
+    Args:
+        times: Times of the rows, (T,), seconds.
+        path: The file, for messages.
+        frames: Number of the frame of each row, (T,); None for 0, 1, 2, ...
+
+    Returns:
+        The rate, None for a single time, and the notes.
 
     Raises:
         FormatError: If the times do not increase, or one is not finite.
@@ -277,7 +278,14 @@ def frame_rate(times: Array, path: Path) -> float | None:
     length = float(times[-1]) - float(times[0]) if len(times) else 0.0
     if not (np.isfinite(length) and (times[1:] > times[:-1]).all()):
         raise FormatError("times do not increase", where=str(path), expected="seconds, one frame after the other")
-    return (len(times) - 1) / length if len(times) > 1 else None
+    if len(times) < 2:
+        return None, []
+    found = rate_of_times(times, frames)
+    steps = np.diff(times) if frames is None else np.diff(times) / np.diff(frames)
+    if found.notes or np.abs(steps - steps.mean()).max() <= _UNEVEN * steps.mean():
+        return found.fps, list(found.notes)
+    uneven = f"Times are not evenly spaced ({steps.min():.3g} to {steps.max():.3g} s); frames have the mean rate."
+    return found.fps, [uneven]
 
 
 FORMAT: Final = Format.without_skeleton(

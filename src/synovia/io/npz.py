@@ -27,6 +27,7 @@ from synovia.errors import FormatError
 from synovia.io.base import OF_POINTS, Contents, Format, as_path, as_utf8, most_numbers, read_bytes, write_bytes
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.model.rates import usual_rate
 from synovia.text import first_few, listed
 
 SCHEMA: Final = "synovia.motion/1"
@@ -112,7 +113,10 @@ def _read(path: Path) -> Contents:
     skeleton = parse_skeleton(content["skeleton"].tobytes(), path)
     notes = [] if "notes" not in content else texts_of(content["notes"]) or []
     notes += unread_notes(path, (*_NEEDED, *_OPTIONAL))
-    motion = Motion(skeleton, content["q"], float(rate), name=name[0], stretch=content.get("stretch"), notes=notes)
+    fps, said = usual_rate(float(rate))
+    motion = Motion(
+        skeleton, content["q"], fps, name=name[0], stretch=content.get("stretch"), notes=dict.fromkeys([*notes, *said])
+    )
     return Contents(skeleton, lambda: [motion], shown=0)
 
 

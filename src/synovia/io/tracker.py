@@ -35,6 +35,7 @@ from synovia.model.geometry import (
 )
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
+from synovia.model.rates import usual_rate
 from synovia.model.robot import Order, Robot, body_name, floating, free_slice, mounted, robot_of
 from synovia.text import counted
 
@@ -163,7 +164,8 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     notes += unread_notes(where, wanted | _DERIVED)
     body, q = mounted(skeleton, rooted, q)
     name = where.stem.removesuffix(".isaac").removesuffix(".mujoco")
-    return Motion(body, q, float(fps[0]), name=name, notes=notes)
+    rate = usual_rate(float(fps[0]))
+    return Motion(body, q, rate.fps, name=name, notes=[*notes, *rate.notes])
 
 
 class _Frames(NamedTuple):

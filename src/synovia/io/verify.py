@@ -14,6 +14,7 @@ from synovia.io.load import clip_number, load_clips, load_model
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
+from synovia.model.rates import usual_rate
 from synovia.model.root import root_of
 from synovia.text import counted, listed
 
@@ -141,10 +142,10 @@ def _timing(motion: Motion, count: int, times: Array | None) -> list[str]:
         return [f"The file has {counted(count, 'frame')} instead of {len(motion)}."]
     if times is None or count < 2:
         return []
-    off = (times - times[0] - motion.times) * motion.fps
     slack = SAME_TIME * len(motion) + FLOAT_ROUNDING * motion.fps * float(np.abs(times).max())
-    if np.abs(off).max() <= slack:
-        return []
+    for fps in (motion.fps, usual_rate(motion.fps).fps):  # readers take the usual rate for a rounded one
+        if np.abs((times - times[0]) * fps - np.arange(count)).max() <= slack:
+            return []
     rate = (len(motion) - 1) / max(float(times[-1] - times[0]), 1e-300)
     return [f"The file plays at {rate:.6g} frames per second instead of {motion.fps:.6g}."]
 

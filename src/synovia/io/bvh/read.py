@@ -21,6 +21,7 @@ from synovia.io.nodes.euler import AXES, to_quat
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import Array, axis_vector, rigid
 from synovia.model.motion import Motion
+from synovia.model.rates import rate_of_step
 from synovia.model.skeleton import MAX_JOINTS
 
 _LOST = 1e-9  # largest rounding error of a position relative to OFFSET, as a part of the position or of one unit
@@ -54,12 +55,12 @@ def read(path: Path) -> Contents:
     source = Source(path)
     nodes, moves = read_hierarchy(source)
     rows, width = _rows(source, nodes)
-    table, seconds, notes = read_table(source, width) if moves else (None, 0.0, ())
+    table, seconds, notes = read_table(source, width) if moves else (None, "", ())
     skeleton = Skeleton([row.joint for row in rows], name=path.name, notes=notes, source=path)
     return Contents(skeleton, lambda: [_motion(source, skeleton, rows, table, seconds)], shown=0)
 
 
-def _motion(source: Source, skeleton: Skeleton, rows: list[_Row], table: Array | None, seconds: float) -> Motion:
+def _motion(source: Source, skeleton: Skeleton, rows: list[_Row], table: Array | None, seconds: str) -> Motion:
     """Return the motion of a table (T, channels), None for a file without a MOTION part.
 
     Raises:
@@ -71,10 +72,12 @@ def _motion(source: Source, skeleton: Skeleton, rows: list[_Row], table: Array |
         source.fail(
             "file has no frames", value=0, expected="at least one", hint="load_skeleton reads the hierarchy alone"
         )
-    fps = 1.0 / seconds if seconds else 0.0
-    if not (np.isfinite(fps) and fps > 0.0):
-        source.fail("frame time is not positive", value=seconds, expected="seconds above 0")
-    return Motion(skeleton, _joint_values(source, rows, table), fps, name=source.path.stem, notes=skeleton.notes)
+    step = float(seconds)
+    if not (step > 0.0 and 0.0 < 1.0 / step < np.inf):
+        source.fail("frame time is not positive", value=step, expected="seconds above 0")
+    fps, notes = rate_of_step(seconds)
+    q = _joint_values(source, rows, table)
+    return Motion(skeleton, q, fps, name=source.path.stem, notes=(*skeleton.notes, *notes))
 
 
 def _rows(source: Source, nodes: list[Node]) -> tuple[list[_Row], int]:

@@ -17,8 +17,8 @@ _COUNT: Final = re.compile(r"-?\d{1,15}", re.ASCII)  # some recorders write -1 f
 _FRAME_TIME: Final = re.compile(r"\s*+frame\s*+time\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
 
 
-def read_table(source: Source, width: int) -> tuple[Array, float, tuple[str, ...]]:
-    """Return the numbers of all frames, (T, width), the frame time in seconds, unchecked, and notes.
+def read_table(source: Source, width: int) -> tuple[Array, str, tuple[str, ...]]:
+    """Return the numbers of all frames, (T, width), the frame time in seconds as it is written, and notes.
 
     If there are more or fewer whole frames than announced, all that are there are read, as in Blender, with a note.
 
@@ -53,7 +53,7 @@ def read_table(source: Source, width: int) -> tuple[Array, float, tuple[str, ...
     table = _numbers(source, max(frames, 0), width)
     cut = ", so it may be cut off" if len(table) < frames else ""
     note = f"The file announces {frames} frames and has {len(table)}{cut}; these were read."
-    return table, float(word), () if len(table) == frames else (note,)
+    return table, word, () if len(table) == frames else (note,)
 
 
 def _numbers(source: Source, frames: int, width: int) -> Array:

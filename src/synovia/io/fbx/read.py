@@ -249,9 +249,9 @@ class _Take:
     notes: tuple[str, ...]
 
     @property
-    def written(self) -> bool:
-        """False: files do not tell who wrote a take."""
-        return False
+    def written(self) -> int:
+        """0: files do not tell who wrote a take."""
+        return 0
 
 
 def _takes(found: Unpacked, tree: Scene) -> list[_Take]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -19,6 +20,7 @@ _OTHERS: Final = {"weights": "morph targets (such as faces)", "pointer": "proper
 _NOTED: Final = 3  # other channels that are named one by one
 _INTERPOLATIONS: Final = ("STEP", "LINEAR", "CUBICSPLINE")
 WRITER: Final = "Synovia"
+_MARK: Final = "clip"
 _NEAR: Final = 1e-9  # radians between keys; for smaller angles, rounding spoils the sine that slerp divides by
 _UNIT: Final = 0.1  # tolerance of a key's length: 8-bit quaternions are off by 0.01
 
@@ -105,10 +107,9 @@ class Animation:
     notes: tuple[str, ...] = ()
 
     @property
-    def written(self) -> bool:
-        """Whether Synovia wrote it into the file (``mark_written``)."""
-        extras: Any = self.place.data.get("extras")
-        return isinstance(extras, dict) and cast("dict[str, Any]", extras).get("generator") == WRITER
+    def written(self) -> int:
+        """Number that rises with each clip that Synovia wrote into the file (``mark_written``); 0 for other clips."""
+        return _mark_of(self.place.data)
 
     @property
     def frames(self) -> None:
@@ -116,9 +117,18 @@ class Animation:
         return None
 
 
-def mark_written(animation: dict[str, Any]) -> None:
-    """Mark the JSON of a new animation as written by Synovia, so that it is told from those that were there."""
-    animation["extras"] = {"generator": WRITER}
+def mark_written(animation: dict[str, Any], others: Sequence[dict[str, Any]]) -> None:
+    """Mark the JSON of a new animation as the one that Synovia wrote last into a file."""
+    animation["extras"] = {"generator": WRITER, _MARK: max(map(_mark_of, others), default=0) + 1}
+
+
+def _mark_of(animation: dict[str, Any]) -> int:
+    """Return the number with which ``mark_written`` marked an animation; version 0.1 wrote none, which counts as 1."""
+    extras: Any = animation.get("extras")
+    if not isinstance(extras, dict) or cast("dict[str, Any]", extras).get("generator") != WRITER:
+        return 0
+    number: Any = cast("dict[str, Any]", extras).get(_MARK)
+    return number if isinstance(number, int) and number > 0 else 1
 
 
 def read_animations(document: Document, row_of: dict[int, int]) -> list[Animation]:

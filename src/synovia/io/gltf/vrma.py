@@ -9,6 +9,10 @@ with their arms, and all else stays as it is. With the world rotations W of a bo
 turned from the T-pose by ``W(t) W(0)⁻¹ C⁻¹``, the product of the local rotations in the file down to it. Only the hips
 move. Joints are where they are in memory if no joint without a role bends between them.
 
+Players put the hips of a character at their place in the clip times the ratio of two heights: of its own hips, and of
+those in the T-pose, both above y = 0. So the T-pose stands there, also if the rest pose of the skeleton does not. A
+clip whose feet are below in all frames, as with hips that stay at the origin, is lifted onto it.
+
 References:
     VRM Consortium, *VRMC_vrm_animation-1.0*, and *VRMC_vrm-1.0*, humanoid bones.
 """
@@ -42,6 +46,11 @@ from synovia.text import listed
 
 _CARRY: Final = "carry the clip over to a humanoid that stands at rest: synovia retarget clip.bvh humanoid -o clip.vrma"
 _STAND: Final = "sy.stand_at_rest(motion) finds a rest pose that stands, and so does synovia convert"
+_SOLE: Final = 0.15  # of the height of the hips: joints of feet on the floor are at most that high
+_BELOW: Final = 0.1  # of it: how far below the floor feet may be
+_LOWEST: Final = 0.02  # quantile of heights over time that counts as the lowest one
+_NO_LEGS: Final = 1.4  # height of the hips of a person, in lengths from the hips to the head
+_HIGH: Final = 1e-3  # relative difference of heights of hips that counts as none
 _UPRIGHT: Final = 45.0  # degrees by which trunk and legs may be from vertical at rest
 _SHORT: Final = 1e-6  # of the size: a shorter bone has no direction
 _NEXT: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot"}
@@ -67,6 +76,28 @@ class _Bone(NamedTuple):
     row: int
     turns: int
     parent: int
+
+
+class _TPose(NamedTuple):
+    """The T-pose of a file, in its world.
+
+    Args:
+        bones: The bones.
+        turn: Rotation from the world of the skeleton, (3, 3).
+        meters: Metres of a length unit of the skeleton.
+        rotations: Rotation of each bone from rest to the T-pose.
+        offsets: Place of each bone from the one above it, (n, 3); of the hips from the origin.
+        lift: Metres by which the clip is lifted.
+        notes: Sentences about the unit, and about the lift.
+    """
+
+    bones: list[_Bone]
+    turn: Array
+    meters: float
+    rotations: list[Array]
+    offsets: Array
+    lift: float
+    notes: tuple[str, ...]
 
 
 def _read(path: Path) -> Contents:
@@ -95,21 +126,11 @@ def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fa
     if not len(motion):
         raise InputError("motion has no frames", where=str(target), expected="at least one")
     as_utf8(motion.name, str(target))
-    body = motion.skeleton
-    bones = _bones(body, str(target))
-    meters, notes = unit_of(body, 1.0)
-    turn = _standing(body, {bone.role: bone.row for bone in bones}, str(target))
-    rest = np.array(body.rest_pose().frames)
-    places = meters * rest[:, 9:] @ turn.T
-    standing = _to_t_pose(bones, places, str(target))
-    offsets = np.empty((len(bones), 3))
-    for number, bone in enumerate(bones):
-        above = bone.parent
-        offsets[number] = places[bone.row]
-        if above >= 0:
-            offsets[number] = standing[above] @ (places[bone.row] - places[bones[above].row])
+    pose = _t_pose(motion, str(target))
+    bones, turn = pose.bones, pose.turn
     nodes: list[dict[str, Any]] = [
-        {"name": bone_of(bone.role), "translation": offsets[number].tolist()} for number, bone in enumerate(bones)
+        {"name": bone_of(bone.role), "translation": offset}
+        for bone, offset in zip(bones, pose.offsets.tolist(), strict=True)
     ]
     for number, bone in enumerate(bones):
         if bone.parent >= 0:
@@ -121,17 +142,73 @@ def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fa
         "extensions": {ANIMATION: {"specVersion": "1.0", "humanoid": {"humanBones": table}}},
     }  # fmt: skip
     clip = NewClip(content, motion.name, motion.times, 0)
-    frames = motion.frames()
+    rest, frames = motion.skeleton.rest_pose().frames, motion.frames()
     worlds: list[Array] = []
     for number, bone in enumerate(bones):
         own = frames[:, bone.turns, :9].reshape(-1, 3, 3)
         at_rest = rest[bone.turns, :9].reshape(3, 3)
-        worlds.append(turn @ own @ (at_rest.T @ turn.T @ standing[number].T))
+        worlds.append(turn @ own @ (at_rest.T @ turn.T @ pose.rotations[number].T))
         local = worlds[-1] if bone.parent < 0 else np.swapaxes(worlds[bone.parent], 1, 2) @ worlds[-1]
         clip.add_track(number, "rotation", same_side(matrix_to_quat(local)))
-    clip.add_track(0, "translation", meters * frames[:, bones[0].row, 9:] @ turn.T)
+    clip.add_track(0, "translation", pose.meters * frames[:, bones[0].row, 9:] @ turn.T + (0.0, pose.lift, 0.0))
     write_new(content, bytes(clip.data), target, force=force)
-    return notes
+    return pose.notes
+
+
+def _t_pose(motion: Motion, where: str) -> _TPose:
+    """Return the T-pose of the file of a clip.
+
+    Raises:
+        InputError: If the skeleton is no humanoid, or does not stand at rest.
+    """
+    body = motion.skeleton
+    bones = _bones(body, where)
+    meters, notes = unit_of(body, 1.0)
+    turn = _standing(body, {bone.role: bone.row for bone in bones}, where)
+    places = meters * body.rest_pose().positions @ turn.T
+    rotations = _to_t_pose(bones, places, where)
+    offsets, there = np.empty((len(bones), 3)), np.empty((len(bones), 3))
+    for number, bone in enumerate(bones):
+        above = bone.parent
+        offsets[number] = there[number] = places[bone.row]
+        if above >= 0:
+            offsets[number] = rotations[above] @ (places[bone.row] - places[bones[above].row])
+            there[number] = there[above] + offsets[number]
+    legs = [number for number, bone in enumerate(bones) if bone.role.endswith(("_leg", "_foot", "_toes"))]
+    lift = 0.0
+    if legs:
+        points = {row: number for number in legs for row in _with_tips(body, bones[number].row)}
+        lowest = min(
+            float(there[number, 1] + rotations[number][1] @ (places[row] - places[bones[number].row]))
+            for row, number in points.items()
+        )
+        height = float(offsets[0, 1]) - lowest
+        low = (meters * motion.positions()[:, list(points)] @ turn[1]).min(1)
+        if not -_BELOW * height <= lowest <= _SOLE * height:
+            stands = float(np.median(low))  # above the sole, which is on the floor
+            offsets[0, 1] = height + (stands if 0.0 <= stands <= _SOLE * height else 0.0)
+        if float(np.quantile(low, 1.0 - _LOWEST)) < -_BELOW * height:
+            lift = float(offsets[0, 1]) - height - float(np.quantile(low, _LOWEST))
+    elif (top := next((n for role in _TOPS for n, bone in enumerate(bones) if bone.role == role), None)) is not None:
+        height = _NO_LEGS * float(np.linalg.norm(there[top] - there[0]))
+        if offsets[0, 1] < 0.5 * height:
+            lift = height - float(offsets[0, 1])
+            offsets[0, 1] = height
+    if lift:
+        notes += (f"The clip is below the floor of the file, y = 0: it was lifted by {lift:.3g} m.",)
+    return _TPose(bones, turn, meters, rotations, offsets, lift, notes)
+
+
+def _with_tips(body: Skeleton, row: int) -> list[int]:
+    """Return a joint and those below it, up to the next ones that have a role."""
+    known = set(body.role_rows.values())
+    out, todo = [row], list(body.children[row])
+    while todo:
+        at = todo.pop()
+        if at not in known:
+            out.append(at)
+            todo += body.children[at]
+    return out
 
 
 def _bones(body: Skeleton, where: str) -> list[_Bone]:
@@ -275,11 +352,15 @@ def _shown(path: Path, motion: Motion) -> Shown:
     local = {key: track.sample(times) for key, track in clip.tracks.items()}
     row_of = {role: row for row, role in scene.roles.items()}
     rows = {role: row for role, row in motion.skeleton.role_rows.items() if role in row_of}
-    bones = _bones(motion.skeleton, str(path))
-    turn = _standing(motion.skeleton, {bone.role: bone.row for bone in bones}, str(path))
-    meters = motion.skeleton.meters_per_unit or _meters(bones, motion.skeleton, scene, row_of)
-    places = node_places(scene, local, len(times))[:, [row_of[role] for role in rows]] @ turn / meters
-    return Shown(list(rows.values()), places, times)
+    pose = _t_pose(motion, str(path))
+    meters = motion.skeleton.meters_per_unit or _meters(pose.bones, motion.skeleton, scene, row_of)
+    scale = meters / pose.meters
+    hips = scene.translation[row_of["hips"], 1]
+    problems: list[str] = []
+    if abs(hips / (wanted := scale * float(pose.offsets[0, 1])) - 1.0) > _HIGH:
+        problems.append(f"The hips are {hips:.3g} m high at rest and not {wanted:.3g} m; players divide heights by it.")
+    places = node_places(scene, local, len(times))[:, [row_of[role] for role in rows]] - (0.0, scale * pose.lift, 0.0)
+    return Shown(list(rows.values()), places @ pose.turn / meters, times, tuple(problems))
 
 
 def _meters(bones: list[_Bone], body: Skeleton, scene: Scene, row_of: dict[str, int]) -> float:

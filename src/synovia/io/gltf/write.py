@@ -1,6 +1,9 @@
 """Write a motion as a new clip, or a pose, into a copy of the glTF file that its skeleton came from, or into a new one.
 
-Nothing else in the copy changes. Functions that read such a file back are here, too.
+Programs such as Blender leave what a clip does not key where the clip before has put it. So a new clip keys all joints,
+also those at rest, and the other clips of a copy get a key at rest for what they leave out and another clip moves. By
+the specification this changes nothing: what is not keyed is at rest. Blender opens a file with its first clip, so the
+new one is first. Nothing else in the copy changes. Functions that read such a file back are here, too.
 """
 
 from __future__ import annotations
@@ -9,6 +12,7 @@ import base64
 import json
 import os
 import struct
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -16,7 +20,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.io.base import Shown, as_path, as_utf8, read_bytes, write_bytes
-from synovia.io.gltf.animation import mark_written, read_animations
+from synovia.io.gltf.animation import Animation, mark_written, read_animations
 from synovia.io.gltf.container import BIN_CHUNK, EXTENSIONS, JSON_CHUNK, MAGIC, Document, looks_like, read_document
 from synovia.io.gltf.fresh import Fresh, below_frame
 from synovia.io.gltf.scene import read_scene
@@ -26,6 +30,7 @@ from synovia.io.nodes.tree import Rest, Scene, node_places, over_time
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rigid, same_side
 from synovia.model.motion import Motion
+from synovia.text import listed
 
 _FLOAT: Final = 5126
 _STILL: Final = 1e-7  # rounding of float32: a property that differs from rest by less needs no channel
@@ -41,11 +46,11 @@ def write_gltf(
 ) -> tuple[str, ...]:
     """Write a copy of a glTF or GLB file with a motion of its skeleton as a new clip, or a new file (``fresh.py``).
 
-    The clip has the local translations and rotations of the nodes in float32, with one key a frame. They put every
-    joint where it is in the motion, and turn it as there. Below a nonuniform scale, whose bones change their length in
-    other programs, translations are keyed so that joints are in their places all the same. Meshes, materials, other
-    clips and unknown parts are copied. The clip is marked (``extras``), so that readers show it rather than the first
-    clip of the file.
+    The clip has the local translations and rotations of the nodes in float32, with one key a frame, or one key in all
+    if the node is at rest. They put every joint where it is in the motion, and turn it as there. Below a nonuniform
+    scale, whose bones change their length in other programs, translations are keyed so that joints are in their places
+    all the same. Meshes, materials, other clips and unknown parts are copied; other clips get keys at rest as the head
+    of this module says. The clip is the first of the file, and marked (``extras``) as the one written last.
 
     Args:
         motion: The motion. Its skeleton is that of ``into``, with or without an added free root.
@@ -71,13 +76,15 @@ def write_gltf(
     if source is None:
         new = Fresh(motion.skeleton, target.stem, skin)
         clip = NewClip(new.content, motion.name, motion.times, 0, bytes(new.data) + bytes(-len(new.data) % 4))
-        for (row, what), values in node_tracks(motion, new.scene).items():
+        for (row, what), values in (_at_rest(new.scene, {}) | node_tracks(motion, new.scene)).items():
             clip.add_track(row, what, values)
         write_new(new.content, bytes(clip.data), target, force=force)
         return new.notes
     document = read_document(source)
     scene = below_frame(read_scene(document), document, motion.skeleton)
-    tracks = node_tracks(motion, scene)
+    clips = read_animations(document, scene.row_of)
+    moved = node_tracks(motion, scene)
+    tracks = _at_rest(scene, _moved(clips, scene)) | moved
     content, chunk = _parts(document)
     buffers = document.root.items("buffers")
     binary = target.suffix.lower() != ".gltf"
@@ -88,8 +95,16 @@ def write_gltf(
     nodes = {row: node for node, row in scene.row_of.items()}
     for (row, what), values in tracks.items():
         node = nodes[row]
+        if (row, what) not in moved and "matrix" in content["nodes"][node]:  # no clip can move it
+            continue
         _as_parts(content["nodes"][node], scene, row)
         clip.add_track(node, what, values)
+    everywhere = _moved(clips, scene) | dict.fromkeys(moved)
+    for animation, other in zip(content["animations"][1:], clips, strict=True):
+        start = min((float(track.times[0]) for track in other.tracks.values()), default=0.0)
+        for row, what in everywhere if other.tracks else ():
+            if (row, what) not in other.tracks:
+                clip.add_rest(animation, start, nodes[row], what, rest_of(scene, row, what))
     if binary and chunk:
         content["buffers"][0]["byteLength"] = len(clip.data)
         chunk = bytes(clip.data)
@@ -230,11 +245,51 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
     clips = read_animations(document, scene.row_of)
     if not clips:
         raise InputError("file has no motion", where=str(path))
-    clip = ([each for each in clips if each.written] or clips)[-1]
+    clip = max(reversed(clips), key=lambda each: each.written)
     times = np.unique(np.concatenate([track.times for track in clip.tracks.values()]))
     local = {key: track.sample(times) for key, track in clip.tracks.items()}
     rows = _same_joints(motion.skeleton, scene, str(path), what="motion")
-    return Shown(rows, node_places(scene, local, len(times)), times)
+    problems = [] if clip is clips[0] else [f"Programs that open a file with its first clip show {clips[0].name!r}."]
+    problems += _left_over(clips, scene)
+    return Shown(rows, node_places(scene, local, len(times)), times, tuple(problems))
+
+
+def _left_over(clips: Sequence[Animation], scene: Scene) -> list[str]:
+    """Return sentences about clips that show something else after another clip of the file.
+
+    Blender and others leave what a clip does not key where the clip before has put it.
+    """
+    out: list[str] = []
+    for clip in clips:
+        lacking = {key: other.name for other in clips for key in _moved([other], scene) if key not in clip.tracks}
+        if clip.tracks and lacking:
+            joints = listed(sorted({scene.names[row] for row, _ in lacking}))
+            others = listed(sorted(set(lacking.values())))
+            out.append(f"Clip {clip.name!r} has no keys of {joints}, which stay where {others} puts them.")
+    return out
+
+
+def _moved(clips: Iterable[Animation], scene: Scene) -> dict[tuple[int, str], None]:
+    """Return the properties that clips move from rest, by row."""
+    size = float(np.abs(scene.translation).max(initial=0.0))
+    return {
+        (row, what): None
+        for clip in clips
+        for (row, what), track in clip.tracks.items()
+        if np.abs(track.change(rest_of(scene, row, what)[0])).max() > _STILL * (size if what == "translation" else 1.0)
+    }
+
+
+def _at_rest(scene: Scene, others: Iterable[tuple[int, str]]) -> dict[tuple[int, str], Array]:
+    """Return the values at rest, (1, width), of translations and rotations of all nodes, and of other properties."""
+    keys = [(row, what) for row in range(len(scene.names)) for what in ("translation", "rotation")]
+    return {(row, what): rest_of(scene, row, what) for row, what in (*keys, *others)}
+
+
+def rest_of(scene: Scene, row: int, what: str) -> Array:
+    """Return a property of a node at rest, (1, width)."""
+    values = {"translation": scene.translation, "rotation": scene.rotation, "scale": scene.scale}[what]
+    return values[row : row + 1]
 
 
 def _values(joint: Joint, motion: Array) -> Array:
@@ -319,7 +374,7 @@ def node_tracks(motion: Motion, scene: Scene, *, what: str = "motion") -> dict[t
         if places is not None:
             rotation, scale = over_time(out, row, "rotation", scene.rotation), over_time(out, row, "scale", scene.scale)
             linear[row] = linear[parent] @ (quat_to_matrix(rotation) * scale[:, None, :])
-    if not out:  # a clip needs at least one channel, even if nothing moves
+    if not out:  # at least one track has all frames, even if nothing moves
         out[0, "rotation"] = scene.rotation[:1]
     return {key: np.broadcast_to(values, (len(motion), values.shape[-1])) for key, values in out.items()}
 
@@ -392,23 +447,37 @@ class NewClip:
         self.data = bytearray(before)
         self.buffer = buffer
         self.animation: dict[str, Any] = {"name": name, "channels": [], "samplers": []}
-        mark_written(self.animation)
-        content.setdefault("animations", []).append(self.animation)
+        clips = content.setdefault("animations", [])
+        mark_written(self.animation, clips)
+        clips.insert(0, self.animation)
         if len(np.unique(times.astype(np.float32))) < len(times):
             raise InputError(
                 "frames are too close together for a glTF, whose times have seven digits", where=name,
                 expected="fewer frames, or a lower rate", hint="NPZ and BVH hold any",
             )  # fmt: skip
         self._times = self._accessor(times.reshape(-1, 1), "SCALAR", bounds=True)
+        self._starts: dict[float, int] = {} if len(times) > 1 else {float(times[0]): self._times}
+        self._first = float(times[0])
 
     def add_track(self, node: int, what: str, values: Array) -> None:
-        """Add the values of one property of one node."""
+        """Add the values of one property of one node, (T, width), or (1, width) if it is at rest."""
+        if len(values) == 1:
+            self.add_rest(self.animation, self._first, node, what, values)
+        else:
+            self._add(self.animation, self._times, node, what, values)
+
+    def add_rest(self, animation: dict[str, Any], start: float, node: int, what: str, values: Array) -> None:
+        """Add a key at rest to an animation of the file: (1, width), at the time of its first key."""
+        if start not in self._starts:
+            self._starts[start] = self._accessor(np.array([[start]]), "SCALAR", bounds=True)
+        self._add(animation, self._starts[start], node, what, values)
+
+    def _add(self, animation: dict[str, Any], times: int, node: int, what: str, values: Array) -> None:
+        """Add a channel to an animation."""
         output = self._accessor(values, "VEC4" if what == "rotation" else "VEC3")
-        sampler = {"input": self._times, "output": output, "interpolation": "LINEAR"}
-        self.animation["channels"].append(
-            {"sampler": len(self.animation["samplers"]), "target": {"node": node, "path": what}}
-        )
-        self.animation["samplers"].append(sampler)
+        channels, samplers = animation["channels"], animation["samplers"]
+        channels.append({"sampler": len(samplers), "target": {"node": node, "path": what}})
+        samplers.append({"input": times, "output": output, "interpolation": "LINEAR"})
 
     def _accessor(self, values: Array, kind: str, *, bounds: bool = False) -> int:
         """Write numbers as float32 and return the index of their accessor."""

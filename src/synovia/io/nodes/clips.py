@@ -15,6 +15,7 @@ from synovia.io.nodes.tree import Rest, Scene, node_places, over_time
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, rigid, same_side
 from synovia.model.motion import Motion
+from synovia.model.rates import Rate, usual_rate
 from synovia.text import listed
 
 # Translation that makes a joint free, as a part of the skeleton's size. Exporters bake a translation for every bone,
@@ -75,8 +76,8 @@ class Animation(Protocol):
         ...
 
     @property
-    def written(self) -> bool:
-        """Whether Synovia wrote it into the file."""
+    def written(self) -> int:
+        """Number that rises with each clip that Synovia wrote into the file; 0 for other clips."""
         ...
 
     @property
@@ -184,7 +185,8 @@ class Clips(Generic[_Clip]):
     @property
     def written(self) -> int | None:
         """Number of the clip that Synovia wrote last; None if all are from elsewhere."""
-        return max((number for number, clip in enumerate(self._animations) if clip.written), default=None)
+        marks = [(clip.written, number) for number, clip in enumerate(self._animations) if clip.written]
+        return max(marks)[1] if marks else None
 
     def motions(self) -> list[Motion]:
         """Return every clip, sampled at the rate of its own keys."""
@@ -194,7 +196,7 @@ class Clips(Generic[_Clip]):
         """Sample one clip."""
         skeleton, rest = self.skeleton, self._rest
         sheared = bool(rest.sheared.any())
-        starts, rate, count = _rate(animation)
+        starts, rate, count, said = _rate(animation)
         numbers = skeleton.nq + (36 if sheared else 12) * len(skeleton)  # temporary arrays included
         self._spend(count * numbers, animation)
         times = _times(starts, rate, count)
@@ -212,8 +214,8 @@ class Clips(Generic[_Clip]):
         stretch = None if sheared else self._stretch(local, len(times))
         if far is None:
             far = self._dropped(local, len(times), scaled=stretch is not None)
-        notes = [*animation.notes, *self._far_notes(far), *self._scale_notes(local, len(times), stretch)]
-        return Motion(skeleton, q, rate, name=animation.name, stretch=stretch, notes=notes)
+        notes = [*animation.notes, *self._far_notes(far), *self._scale_notes(local, len(times), stretch), *said.notes]
+        return Motion(skeleton, q, said.fps, name=animation.name, stretch=stretch, notes=notes)
 
     def _dropped(self, local: dict[tuple[int, str], Array], count: int, *, scaled: bool) -> Array | None:
         """Return how far each joint is from its place in the file because tracks were too small to be kept, (n,).
@@ -327,37 +329,38 @@ def _relative(rest: Array, quat: Array) -> Array:
     return -out if out[0, 3] < 0.0 else out
 
 
-def _rate(animation: Animation) -> tuple[Array, float, int]:
-    """Return the distinct key times of a clip, its frames per second and its number of frames.
+def _rate(animation: Animation) -> tuple[Array, float, int, Rate]:
+    """Return the distinct key times of a clip, its frames per second, its number of frames, and the rate of its motion.
 
     A clip that Synovia wrote has a key in each frame. The rate of another one is the first common rate with every key
     on a frame. If there is none, it is the rate of the closest keys. If those do not fit either, it is 30, raised
-    slightly so that the last key is on a frame.
+    slightly so that the last key is on a frame. The motion has a usual rate instead of one that the file rounded.
     """
     if animation.frames is not None:
         rate, count = animation.frames
-        return np.arange(count) / rate, rate, count
+        return np.arange(count) / rate, rate, count, usual_rate(rate)
     inputs = {id(track.times): track.times for track in animation.tracks.values()}
     if not inputs:
-        return np.zeros(1), 30.0, 1
+        return np.zeros(1), 30.0, 1, Rate(30.0)
     keys = np.unique(np.concatenate(list(inputs.values())))
     length = float(keys[-1] - keys[0])
     if not length > 0.0:
-        return keys[:1], 30.0, 1
-    if animation.written and all(len(times) == len(keys) for times in inputs.values()):
+        return keys[:1], 30.0, 1, Rate(30.0)
+    slack = 2.0 * FLOAT_ROUNDING * float(np.abs(keys).max()) / length
+    if animation.written and all(len(times) in (1, len(keys)) for times in inputs.values()):
         own = (len(keys) - 1) / length
         if np.abs((keys - keys[0]) * own - np.arange(len(keys))).max() <= _ON_GRID:
-            slack = 2.0 * FLOAT_ROUNDING * float(np.abs(keys).max()) / length
             plain = (rate for rate in (*_RATES, float(f"{own:.6g}")) if abs(rate / own - 1.0) <= slack)
-            return keys, next(plain, own), len(keys)
+            rate = next(plain, own)
+            return keys, rate, len(keys), usual_rate(rate, slack)
     own = 1.0 / float(np.diff(keys).min())
     own = round(length * own) / length
     for rate in (*_RATES, *((own,) if 10.0 <= own <= 250.0 else ())):
         phase = (keys - keys[0]) * rate
         if round(phase[-1]) > 0 and np.abs(phase - np.rint(phase)).max() <= _ON_GRID:
-            return keys, rate, round(phase[-1]) + 1
+            return keys, rate, round(phase[-1]) + 1, usual_rate(rate, slack)
     count = max(math.ceil(length * 30.0 - _ON_GRID), 1)
-    return keys, count / length, count + 1
+    return keys, count / length, count + 1, Rate(count / length)
 
 
 def _times(keys: Array, rate: float, count: int) -> Array:

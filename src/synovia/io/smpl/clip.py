@@ -22,6 +22,7 @@ from synovia.io.smpl.model import NAMES
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, same_side, times_exp
 from synovia.model.motion import Motion
+from synovia.model.rates import usual_rate
 from synovia.model.robot import floating, free_slice
 from synovia.text import listed
 
@@ -46,16 +47,16 @@ def read_amass(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     """
     where = as_path(path)
     arrays = read_arrays(where, ("poses", "trans", *_RATES), _EXPECTED)
-    rate = next((name for name in _RATES if name in arrays), _RATES[0])
-    poses, trans, fps = (numbers_of(arrays, name, where, _EXPECTED) for name in ("poses", "trans", rate))
+    key = next((name for name in _RATES if name in arrays), _RATES[0])
+    poses, trans, fps = (numbers_of(arrays, name, where, _EXPECTED) for name in ("poses", "trans", key))
     fps = fps.reshape(-1)
     names = NAMES.get(poses.shape[1] // 3) if poses.ndim == 2 and poses.shape[1] % 3 == 0 else None
     if names is None or trans.shape != (len(poses), 3) or len(fps) != 1:
         raise FormatError(
             "arrays do not fit each other",
             where=str(where),
-            value=f"poses {poses.shape}, trans {trans.shape}, {rate} {fps.shape}",
-            expected=f"poses (T, 3 J) with J one of {', '.join(map(str, NAMES))}, trans (T, 3), {rate} one number",
+            value=f"poses {poses.shape}, trans {trans.shape}, {key} {fps.shape}",
+            expected=f"poses (T, 3 J) with J one of {', '.join(map(str, NAMES))}, trans (T, 3), {key} one number",
         )
     if not len(poses):
         raise FormatError("file has no frames", where=str(where))
@@ -85,7 +86,8 @@ def read_amass(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     if lost:
         notes.append(f"Rotations of joints that the model lacks were not kept: {listed(lost)}.")
     notes += unread_notes(where, ("poses", "trans", "betas", *_RATES, *_DERIVED))
-    return Motion(skeleton, q, float(fps[0]), name=where.stem, notes=notes)
+    rate = usual_rate(float(fps[0]))
+    return Motion(skeleton, q, rate.fps, name=where.stem, notes=[*notes, *rate.notes])
 
 
 def _first_joint(skeleton: Skeleton) -> Array:

@@ -1,0 +1,128 @@
+"""Frame rates that files round: the usual rate that a rounded frame time, or rounded times of frames, stand for.
+
+A file that writes 30 frames per second as 0.0333333 s says 30.00003, and keys at that rate lie between the frames of
+other programs. A usual rate is taken if it agrees with all that the file says, within the digits that the file has.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Final, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.model.geometry import Array
+
+_USUAL: Final = (
+    10.0, 12.0, 12.5, 15.0, 20.0, 24.0, 25.0, 30.0, 40.0, 48.0, 50.0, 60.0, 72.0, 75.0, 80.0, 90.0, 96.0, 100.0, 120.0,
+    144.0, 150.0, 160.0, 180.0, 200.0, 240.0, 250.0, 300.0, 360.0, 400.0, 480.0, 500.0, 600.0, 960.0, 1000.0,
+)  # fmt: skip
+_NTSC: Final = tuple(rate / 1.001 for rate in (24.0, 30.0, 48.0, 60.0, 120.0))
+_PLAIN: Final = tuple(round(rate, 3) for rate in _NTSC)  # as people write them: rates of their own
+_COARSE: Final = 0.02  # relative rounding of a frame time above which it does not show a rate
+_PERIOD: Final = 0.002  # the same for the frame time of a rate: fewer digits may be those of an unusual rate
+_NARROW: Final = 0.005  # frames per second; a whole rate in a narrower interval is not there by chance
+_DIGITS: Final = 9  # digits from which a frame time counts as not rounded
+_EXACT: Final = 1e-12  # relative rounding of double precision, with a margin
+_NOISE: Final = 0.01  # of the last digit: rounding of float64 above which digits cannot be seen
+_FLOAT32: Final = 2.0**-23  # relative rounding of single precision
+_SAME: Final = 1e-8  # relative difference of rates that no note mentions
+_NUMBER: Final = re.compile(r"[-+]?(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?", re.ASCII)
+
+
+class Rate(NamedTuple):
+    """The frame rate of a file.
+
+    Args:
+        fps: Frames per second.
+        notes: A sentence if it is a usual rate that the file rounded.
+    """
+
+    fps: float
+    notes: tuple[str, ...] = ()
+
+
+def rate_of_step(text: str) -> Rate:
+    """Return the rate of a frame time, in seconds above 0, as a file writes it."""
+    step = float(text)
+    match = _NUMBER.fullmatch(text)
+    own = Rate(1.0 / step)
+    if match is None:
+        return own
+    whole, part, power = match.groups()
+    digits = len((whole + part).lstrip("0"))
+    unit = 10.0 ** (int(power or 0) - len(part)) if digits <= _DIGITS else _EXACT * step
+    return own if unit > 2.0 * _COARSE * step else _rounded(own.fps, unit) or own
+
+
+def usual_rate(fps: float, slack: float | None = None) -> Rate:
+    """Return the usual rate of a rate that differs from it by rounding: of the rate, or of its frame time.
+
+    Args:
+        fps: Frames per second; what is no rate stays as it is.
+        slack: Relative rounding of the rate; None for that of its own precision, float32 or float64.
+    """
+    if not 0.0 < fps < np.inf:
+        return Rate(fps)
+    if slack is None:
+        slack = _FLOAT32 if float(np.float32(min(fps, 1e30))) == fps else _EXACT
+    step = 1.0 / fps
+    if near := _rounded(fps, slack * step):
+        return Rate(near.fps)
+    if any(abs(plain / fps - 1.0) <= slack for plain in (*_PLAIN, float(f"{fps:.4g}"))):
+        return Rate(fps)
+    for digits in range(3, _DIGITS):
+        short = f"{step:.{digits - 1}e}"
+        if abs(float(short) - step) <= slack * step:
+            unit = 10.0 ** (int(short.partition("e")[2]) - digits + 1)
+            return (_rounded(fps, unit) if unit <= 2.0 * _PERIOD * step else None) or Rate(fps)
+    return Rate(fps)
+
+
+def rate_of_times(times: Array, frames: NDArray[np.intp] | None = None) -> Rate:
+    """Return the mean rate of increasing times, or the usual rate with which all of them agree.
+
+    Args:
+        times: Times of at least two frames, (T,), seconds.
+        frames: Numbers of the frames, (T,); None for 0, 1, 2, ...
+    """
+    numbers = np.arange(len(times)) if frames is None else frames - frames[0]
+    passed = times - times[0]
+    length, largest = float(passed[-1]), float(np.abs(times).max())
+    own = float(numbers[-1]) / length
+    unit, decimal = _unit_of(times)
+    if unit <= _COARSE * length:
+        for rate in (*_USUAL, *_NTSC):
+            if abs(rate / own - 1.0) <= _COARSE and np.abs(passed - numbers / rate).max() <= unit:
+                return _taken(rate, own) if decimal else Rate(rate)
+    return usual_rate(own, max(_EXACT, 2.0**-51 * largest / length))
+
+
+def _unit_of(times: Array) -> tuple[float, bool]:
+    """Return the rounding of times, and whether it is that of decimal digits, and not of float32 or float64."""
+    largest = float(np.abs(times).max())
+    passed = times - times[0]
+    for digits in range(_DIGITS):
+        noise = 2.0**-50 * largest * 10.0**digits
+        if noise <= _NOISE and np.abs(passed * 10.0**digits - np.rint(passed * 10.0**digits)).max() <= noise:
+            return 10.0**-digits, True
+    return (_FLOAT32 if np.array_equal(times, times.astype(np.float32)) else 2.0**-51) * largest, False
+
+
+def _rounded(own: float, unit: float) -> Rate | None:
+    """Return the usual rate whose frame time is that of a rate, rounded or cut off after a unit; None if none is."""
+    step = 1.0 / own
+    least, most = 1.0 / (step + unit), 1.0 / (step - 0.5 * unit)
+    whole = (float(round(own)),) if most - least <= _NARROW and own >= 1.0 else ()
+    for rates in (_USUAL, whole, _NTSC):
+        if fitting := [rate for rate in rates if least < rate <= most]:
+            return _taken(min(fitting, key=lambda rate: abs(1.0 / rate - step)), own)
+    return None
+
+
+def _taken(rate: float, own: float) -> Rate:
+    """Return a usual rate, with a sentence if it differs from that of the file."""
+    if abs(rate / own - 1.0) <= _SAME:
+        return Rate(rate)
+    return Rate(rate, (f"Frames are {1.0 / own:.9g} s apart in the file: taken as {rate:.5g} per second, rounded.",))
