@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray

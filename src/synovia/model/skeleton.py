@@ -1233,9 +1233,9 @@ class Pose(Pictured):
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """Copy and pickle all values, those of a derived class too; frames are computed again."""
-        names = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
+        names: list[str] = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
         values = {name: getattr(self, name) for name in names if hasattr(self, name)}
-        return None, values | dict.fromkeys(("_frames", "_inside", "ready"))
+        return None, {**values, "_frames": None, "_inside": None, "ready": None}
 
     def __repr__(self) -> str:
         """Return the skeleton's name and the first values."""

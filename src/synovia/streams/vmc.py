@@ -94,7 +94,7 @@ def _attached(known: Iterable[str]) -> dict[str, str | None]:
 
 @cache
 def _usual_places() -> dict[str, Array]:
-    """Return the places (3,) of parts in the T-pose of the bundled body; parts that it lacks are where those above are."""
+    """Return places (3,) of parts in the T-pose of the bundled body; those that it lacks are where those above are."""
     body = Body.of(bundled("humanoid_hands"))
     straight = straightened(body, body.basis[:, 1], body.basis[:, 2])[:, 9:] @ body.basis
     out: dict[str, Array] = {}
