@@ -11,7 +11,7 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError, install_command
+from synovia.errors import FormatError, MissingExtraError, UnsupportedError, install_command
 from synovia.io.base import optional_package, read_bytes
 from synovia.io.gltf.container import read_document
 from synovia.io.gltf.scene import parents_of

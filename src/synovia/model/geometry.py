@@ -7,7 +7,7 @@ xyzw. All functions accept SciPy's ``Rotation``; none imports SciPy.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,8 @@ _ROUNDS: Final = 3  # of the iteration of ``nearest_rotations``, which squares t
 _FEW: Final = 16  # numbers up to which plain Python looks through an array faster than NumPy
 _PLAIN: Final = frozenset({float, int, np.float64})
 _NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # types that NumPy converts to numbers
+_PAIR: Final = 2
+_WITH_QUATERNION: Final = (4, 7)  # numbers of a quaternion, and of a position and a quaternion
 _DEEPEST: Final = 64  # axes of an array of NumPy
 _IDENTITY: Final = np.eye(3).tobytes()
 _NO_MOTION: Final = np.eye(4)
@@ -163,6 +165,15 @@ def dimensions(value: object) -> int:
         return int(np.ndim(value))  # type: ignore[arg-type]  # any value
     except ValueError:
         return -1
+
+
+def quaternion_hint(value: Any) -> str | None:
+    """Return how to give a quaternion, if a target that cannot be used seems to have one; None for any other."""
+    pair = isinstance(value, tuple | list) and len(cast("list[Any]", value)) == _PAIR
+    last: Any = value[1] if pair else value
+    if dimensions(last) < 1 or np.shape(last)[-1] not in _WITH_QUATERNION:
+        return None
+    return "a quaternion (x, y, z, w) is a Rotation: (position, sy.Rotation.from_quat(quaternion))"
 
 
 def as_matrix(value: Any, what: str = "rotation", *, rounded: float = ROUNDED) -> Array:
