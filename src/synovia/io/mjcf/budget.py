@@ -56,6 +56,7 @@ class Budget:
                 self.spend(element, "replicates", 1.0, MOST_ELEMENTS)
                 times *= max(1.0, *numbers(element, "count"))
             waiting += [(child, times) for child in element.children]
+        self.add_steps()
         replicates, elements = self.spent.get("replicates", 0.0), self.spent["elements"]
         if replicates * elements > MOST_COPIED:
             most = int(MOST_COPIED // elements)
@@ -93,10 +94,11 @@ class Budget:
         if tag == "numeric":
             self.at_most(element, "size", MOST_EXTRA)
 
-    def finish(self) -> None:
-        """Count the steps that MuJoCo simulates to find length ranges, after all files of a model."""
-        for element in self.ranges:
+    def add_steps(self) -> None:
+        """Count the steps that MuJoCo simulates to find length ranges, once for each <lengthrange>."""
+        for element in [*self.ranges]:
             if any(_lacks_range(actuator, element) for actuator in self.actuators):
+                self.ranges.remove(element)
                 steps = max(10.0, *numbers(element, "inttotal"))
                 steps /= min([step for step in numbers(element, "timestep") if step > 0.0], default=0.01)
                 self.spend(element, "steps", steps, MOST_STEPS)

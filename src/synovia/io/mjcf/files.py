@@ -145,7 +145,6 @@ def _read(path: Path) -> _Reading:
                     if nested not in seen:
                         seen[nested] = None
                         waiting.append((nested, nested.parent, ""))
-    budget.finish()
     return _Reading(home, (path, *(file for file in seen if file != path.resolve())), folders, assets, tuple(notes))
 
 
