@@ -39,7 +39,7 @@ def results() -> dict[str, Any]:
         "command": servo.step((0.4, 0.1, 0.5)),
         "command of a miss": [servo.step((9.0, 0.0, 0.0)) for _ in range(3)][-1],
         "live": live.step(free.rest_pose()),
-        "live without a source": live.step(None),
+        "live without a source": [live.step(None) for _ in range(20)][-1],
         "report": live.report(),
         "hand": hand.step(marks),
         "no hand": hand.step(None),

@@ -621,11 +621,13 @@ def test_points_of_composites_are_counted_by_their_numbers(tmp_path: Path) -> No
 
 
 def test_what_mujoco_reads_without_a_space_is_read(tmp_path):
-    text = '<mujoco><worldbody><body name="a"pos="0 0 1"><joint name="x"axis="0 1 0"/><geom size="0.1"/></body></worldbody></mujoco>'
+    joint = '<joint name="x"axis="0 1 0"/><geom size="0.1"/>'
+    text = f'<mujoco><worldbody><body name="a"pos="0 0 1">{joint}</body></worldbody></mujoco>'
     (tmp_path / "a.xml").write_text(text)
     mujoco = pytest.importorskip("mujoco")
     assert mujoco.MjModel.from_xml_path(str(tmp_path / "a.xml")).nbody == 2
-    body = load_skeleton(tmp_path / "a.xml")
+    with pytest.warns(UserWarning, match="Attributes without a space between them"):
+        body = load_skeleton(tmp_path / "a.xml")
     np.testing.assert_allclose(body.rest_pose().position("x"), (0, 0, 1))
 
 

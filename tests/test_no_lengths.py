@@ -65,9 +65,9 @@ def test_other_verbs_take_a_body_of_size_0(name: str, tmp_path: Path) -> None:
     tip = body.joint_names[-1]
     clip = sy.Motion(body, np.array([body.random_pose(k).q for k in range(12)]), 30.0)
     assert body.size == 0.0
-    for goal in (sy.PositionGoal(tip, (0, 0, 0)), sy.PositionGoal(tip, (1, 0, 0))):
-        solution = sy.solve(body, goal)
-        assert solution.reached == (goal.position[0] == 0.0)
+    for x in (0.0, 1.0):
+        solution = sy.solve(body, sy.PositionGoal(tip, (x, 0, 0)))
+        assert solution.reached == (x == 0.0)
         assert solution.explain()
     path = np.zeros((4, 3))
     assert sy.IK(body, sy.PositionGoal(tip)).track(path).reached.all()

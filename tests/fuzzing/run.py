@@ -32,6 +32,7 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent)]
 WALL = 120.0  # seconds without an answer, after which a process is taken to wait for something
+START = 900.0  # seconds until a process has read every whole file once
 SHOWN = 40
 
 
@@ -74,7 +75,7 @@ class Reading:
         with tempfile.TemporaryFile("w+") as said, subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=said, text=True
         ) as process:  # fmt: skip
-            watch = threading.Timer(WALL, process.kill)
+            watch = threading.Timer(START, process.kill)
             watch.start()
             ready = process.stdout.readline() == "ready\n"
             for line in process.stdout:
