@@ -28,6 +28,31 @@ def test_every_target_is_where_a_pose_within_the_limits_has_it():
         )
 
 
+GRIPPER = """<robot name="r"><link name="a"/><link name="hand"/>{tool}
+  <link name="left"/><link name="right"/>
+  <joint name="turn" type="revolute"><parent link="a"/><child link="hand"/><origin xyz="0 0 1"/><axis xyz="0 1 0"/>
+    <limit lower="-1" upper="1" effort="1" velocity="1"/></joint>
+  <joint name="one" type="prismatic"><parent link="hand"/><child link="left"/><origin xyz="0 0.03 0.06"/>
+    <axis xyz="0 1 0"/><limit lower="0" upper="0.04" effort="1" velocity="1"/></joint>
+  <joint name="two" type="prismatic"><parent link="hand"/><child link="right"/><origin xyz="0 -0.03 0.06"/>
+    <axis xyz="0 -1 0"/><limit lower="0" upper="0.04" effort="1" velocity="1"/></joint>
+</robot>"""
+TOOL = """<link name="tcp"/><joint name="tool" type="fixed"><parent link="hand"/><child link="tcp"/>
+  <origin xyz="0 0 0.1"/></joint>"""
+
+
+@pytest.mark.parametrize(("tool", "named"), [(TOOL, "tool"), ("", "turn")])
+def test_a_gripper_on_an_arm_has_one_goal(tmp_path, tool, named):
+    (tmp_path / "r.urdf").write_text(GRIPPER.format(tool=tool))
+    assert default_joints(sy.load_skeleton(tmp_path / "r.urdf")) == (named,)
+
+
+def test_joints_of_problems_are_names():
+    for joints in (3, "tool"):
+        with pytest.raises(InputError, match="joints: expected names of joints"):
+            make_problems(sy.bundled("arm7"), joints)
+
+
 def test_rows_tell_what_happened(result):
     lm, ccd, few = result.rows
     assert lm.reached == 1.0

@@ -573,6 +573,9 @@ def test_swings_up_to_their_ends(tmp_path, low, high):
     np.testing.assert_allclose(limit.twist, [-np.pi, np.pi])
 
 
+MUSCLE = "<actuator><muscle lengthrange='1 0'/></actuator>"  # whose range has to be found
+
+
 # --- sizes of MuJoCo models -----------------------------------------------------------------------------------------
 
 
@@ -592,8 +595,14 @@ def test_swings_up_to_their_ends(tmp_path, low, high):
         ('<mesh builtin="sphere" params="223"/>', '<mesh builtin="sphere" params="224"/>'),
         ('<mesh builtin="a"/>' * 50, '<mesh builtin="a"/>' * 51),
         ('<mesh/>' * 60, '<mesh builtin="a" params="1"/>' * 51),
-        ('<lengthrange inttotal="50" timestep="0.005"/>', '<lengthrange inttotal="51" timestep="0.005"/>'),
-        ('<lengthrange inttotal="100"/>', '<lengthrange inttotal="101"/>'),
+        (f'{MUSCLE}<lengthrange inttotal="50" timestep="0.005"/>',
+         f'{MUSCLE}<lengthrange inttotal="51" timestep="0.005"/>'),
+        (f'{MUSCLE}<lengthrange inttotal="100"/>', f'<lengthrange inttotal="101"/>{MUSCLE}'),
+        ('<lengthrange inttotal="1e9"/><actuator><motor/></actuator>',
+         '<lengthrange inttotal="1e9" mode="all"/><actuator><motor/></actuator>'),
+        ('<lengthrange inttotal="1e9"/><actuator><muscle lengthrange="0 1"/></actuator>',
+         '<lengthrange inttotal="1e9" useexisting="false"/><actuator><muscle lengthrange="0 1"/></actuator>'),
+        (f'{MUSCLE}<lengthrange inttotal="1e9" mode="none"/>', f'{MUSCLE}<lengthrange inttotal="1e9"/>'),
         ('<size nuser_body="100"/>', '<size nuser_body="101"/>'),
         ('<size nstack="100000000"/>', '<size nstack="100000001"/>'),
         ('<size njmax="1000000"/>', '<size njmax="1000001"/>'),

@@ -37,6 +37,17 @@ def told(path, rng):
     except MemoryError as error:
         raise worker.sy.SynoviaError("too large") from error
 
+def swell(path, rng):
+    bytearray(100 * 2**20)
+
+def refuse(path, rng):
+    raise worker.sy.InputError("an input of a live door")
+
+for name, fault in {{"toml file": swell, "osc": refuse}}.items():
+    def take(path, rng, fault=fault, whole=worker.DOORS[name]):
+        (fault if path.name.startswith("case") else whole)(path, rng)
+    worker.DOORS[name] = take
+
 for name, fault in dict(map=hang, pose=hoard, goals=crash, points=leak, csv=told).items():
     def read(path, rng, fault=fault, whole=worker.READERS[name]):
         (fault if path.name.startswith("case") else whole)(path, rng)
@@ -68,6 +79,24 @@ def test_what_is_damaged_was_whole(tmp_path):
         assert worker.judged(seed, seed.data, always, path) == ("read", ""), seed.name
 
 
+@pytest.mark.compiled
+def test_inputs_of_doors_were_whole(tmp_path):
+    from fuzzing import doors, worker
+
+    found = doors.door_seeds()
+    assert {seed.reader for seed in found} == set(doors.DOORS)
+    for seed in found:
+        path = tmp_path / f"a{seed.ending}"
+        for draw in (0.1, 0.9):
+            fixed = Random(0)
+            fixed.random = lambda draw=draw: draw
+            outcome, wrong = worker.judged(seed, seed.data, fixed, path)
+            assert not wrong, (seed.name, wrong)
+            assert outcome in ("read", "FormatError"), (
+                seed.name
+            )  # a table of points has no joint values, and vice versa
+
+
 def test_a_case_comes_back_from_its_number():
     from fuzzing import seeds, worker
 
@@ -93,6 +122,27 @@ def test_it_sees_faults(tmp_path):
     assert sorted(path.stem.split("-")[2] for path in (tmp_path / "kept").iterdir()) == sorted(
         ["csv", "goals", "map", "points", "pose"]
     )
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_it_sees_faults_of_doors(tmp_path):
+    script = tmp_path / "faulty.py"
+    script.write_text(FAULTY.format(folder=str(FOLDER)), encoding="utf-8")
+    readers = "osc,toml file"
+    ran = fuzz(script, "--doors", "--cases", 2, "--jobs", 1, "--readers", readers, "--keep", tmp_path / "kept")
+    assert ran.returncode == 1, ran.stdout + ran.stderr
+    for word in ("MiB more than at rest", "an input ends the loop", "2 cases of seed 0, 2 failed"):
+        assert word in ran.stdout, word
+
+
+@pytest.mark.slow
+@pytest.mark.compiled
+def test_doors_take_or_refuse_what_is_damaged(tmp_path):
+    script, cases = FOLDER / "fuzzing" / "run.py", 80
+    ran = fuzz(script, "--doors", "--seed", SEED, "--cases", cases, "--jobs", 1, "--keep", tmp_path / "kept")
+    assert ran.returncode == 0, ran.stdout[-8000:] + ran.stderr[-4000:]
+    assert f"{cases} cases of seed {SEED}, 0 failed" in ran.stdout
 
 
 @pytest.mark.slow

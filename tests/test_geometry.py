@@ -1,6 +1,7 @@
 """Rotations and transforms at the door: what is taken, what is cleaned and what is refused."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -161,3 +162,21 @@ def test_align_z_turns_no_more_than_it_must(seed):
     axis /= np.linalg.norm(axis)
     wanted = math.atan2(math.hypot(axis[0], axis[1]), axis[2])
     assert Rotation.from_matrix(ge.align_z(axis)).magnitude() == pytest.approx(wanted, abs=1e-7)
+
+
+def test_texts_are_refused_before_they_take_memory():
+    texts = [""] * 20_000 + ["a" * 20_000]
+    tracemalloc.start()
+    for value in (texts, [texts], [[0.5], texts], [[texts]]):
+        assert ge.dimensions(value) == -1
+        with pytest.raises(InputError, match="x: expected numbers"):
+            ge.as_numbers(value, (-1, -1), "x")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 8 << 20
+    nested = 1.0
+    for _ in range(200):
+        nested = [nested]
+    assert ge.dimensions(nested) == -1
+    with pytest.raises(InputError, match="x: expected numbers"):
+        ge.as_numbers(nested, (-1,), "x")

@@ -24,6 +24,7 @@ HANG = 10.0  # seconds: no measurement, only far from hanging, also on a busy ma
 mujoco = pytest.importorskip("mujoco")
 
 BALL = '<geom type="sphere" size="0.1" mass="2" pos="0.1 0.2 0.3"/>'
+MUSCLE = '<actuator><muscle joint="x"/></actuator>'
 
 
 def write(folder: Path, body: str, extra: str = "", name: str = "robot.xml") -> Path:
@@ -488,8 +489,8 @@ def test_the_memory_that_old_files_ask_for(tmp_path: Path, size: str) -> None:
         ("", '<size nuserdata="50000000"/>', "nuserdata of <size> is too large"),
         ("", '<sensor><user dim="2000000000"/></sensor>', "dim of <user> is too large"),
         ("", '<custom><numeric name="n" size="999999"/></custom>', "size of <numeric> is too large"),
-        ("", '<compiler><lengthrange inttotal="1e9"/></compiler>', "too many steps"),
-        ("", '<compiler><lengthrange timestep="1e-9"/></compiler>', "too many steps"),
+        ("", f'<compiler><lengthrange inttotal="1e9"/></compiler>{MUSCLE}', "too many steps"),
+        ("", f'{MUSCLE}<compiler><lengthrange timestep="1e-9"/></compiler>', "too many steps"),
         (f'<replicate count="100000"><body>{BALL}</body></replicate>', "", ":4: <body> creates too many bodies"),
         (400 * f'<replicate count="2"><body>{BALL}</body></replicate>', "", "too many <replicate>s for its size"),
         (f'<replicate count="1e9x"><body>{BALL}</body></replicate>', "", "MuJoCo cannot compile it"),
@@ -617,3 +618,23 @@ def test_points_of_composites_are_counted_by_their_numbers(tmp_path: Path) -> No
     counted(int(MOST_POINTS))
     with pytest.raises(FormatError, match="too many points"):
         counted(int(MOST_POINTS) + 1)
+
+
+def test_what_mujoco_reads_without_a_space_is_read(tmp_path):
+    joint = '<joint name="x"axis="0 1 0"/><geom size="0.1"/>'
+    text = f'<mujoco><worldbody><body name="a"pos="0 0 1">{joint}</body></worldbody></mujoco>'
+    (tmp_path / "a.xml").write_text(text)
+    mujoco = pytest.importorskip("mujoco")
+    assert mujoco.MjModel.from_xml_path(str(tmp_path / "a.xml")).nbody == 2
+    with pytest.warns(UserWarning, match="Attributes without a space between them"):
+        body = load_skeleton(tmp_path / "a.xml")
+    np.testing.assert_allclose(body.rest_pose().position("x"), (0, 0, 1))
+
+
+@pytest.mark.parametrize(
+    "actuator",
+    ['<motor joint="x"/>', '<muscle joint="x" lengthrange="0.1 0.2"/>', '<general joint="x" lengthrange="0 1"/>'],
+)
+def test_length_ranges_that_nothing_has_to_find_are_not_counted(tmp_path, actuator):
+    extra = f'<compiler><lengthrange inttotal="500"/></compiler><actuator>{actuator}</actuator>'
+    assert len(load_skeleton(write(tmp_path, TWO, extra))) == 3

@@ -579,3 +579,19 @@ def test_looks_like() -> None:
     assert not urdf.FORMAT.looks_like(b"<robots>")
     assert not urdf.FORMAT.looks_like(b"<!-- <robot> --><mujoco>")
     assert not urdf.FORMAT.looks_like(b"HIERARCHY")
+
+
+def test_attributes_need_no_space_between_them(tmp_path):
+    text = """<robot name='r'><!-- <a b="1"c="2"/> --><link name="a"/><link name="b"/>
+      <joint name="j"type="revolute"><parent link="a"/><child link='b'/><origin xyz="0 0 1"rpy="0 0 0"/>
+      <axis xyz="0 1 0"/><limit lower="-1"upper="2"effort="1"velocity="1"/></joint></robot>"""
+    (tmp_path / "tight.urdf").write_text(text)
+    (tmp_path / "spaced.urdf").write_text(re.sub(r"""(="[^"]*"|='[^']*')(?=[a-z])""", r"\1 ", text))
+    with pytest.warns(UserWarning, match=r"Attributes without a space between them \(line 2\)"):
+        tight = load_skeleton(tmp_path / "tight.urdf")
+    spaced = load_skeleton(tmp_path / "spaced.urdf")
+    np.testing.assert_array_equal(tight.limits, spaced.limits)
+    np.testing.assert_array_equal(tight.rest_pose().frames, spaced.rest_pose().frames)
+    (tmp_path / "wrong.urdf").write_text(text.replace("</robot>", "</rob>"))
+    with pytest.raises(FormatError, match=":4: is not well-formed XML: mismatched tag"):
+        load_skeleton(tmp_path / "wrong.urdf")

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
+from typing import Any
 
 import numpy as np
 
@@ -301,13 +302,14 @@ class IK(CompiledProblem):
             begin = given if len(given) == 1 else given[good]
             rows[good] = self._solve_from(begin, table[good], packed.of(good), solve)
 
-        def reason(b: int) -> SynoviaError:
-            """Return the error of a problem that was skipped."""
-            if b in unusable:
-                return self.error_of_start(b, starts)
-            return self.error_of_targets(b, int(np.argmax(wrong[b])), targets, others)
+        bad = {b: int(np.argmax(wrong[b])) for b in np.flatnonzero(skipped).tolist() if b not in unusable}
+        return Solutions(ik, rows, given, partial(self._refusal, starts, targets, others, bad))
 
-        return Solutions(ik, rows, given, reason)
+    def _refusal(self, starts: Any, targets: Any, others: Any, bad: Mapping[int, int], b: int) -> SynoviaError:
+        """Return why problem b of a batch was skipped: the target of a goal, or its start."""
+        if b in bad:
+            return self.error_of_targets(b, bad[b], targets, others)
+        return self.error_of_start(b, starts)
 
     def errors_after(self, steps: int, targets: Targets | None = None, starts: Starts | None = None) -> Array:
         """Return the errors (B, goals, 2) of the first attempt after a number of steps: position, angle (radians).

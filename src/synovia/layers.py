@@ -26,6 +26,7 @@ from synovia.model.geometry import (
     dimensions,
     is_number,
     nearest_rotations,
+    quaternion_hint,
 )
 from synovia.model.motion import Motion
 
@@ -436,7 +437,7 @@ def _as_target(value: Any, what: str, count: int | None) -> LayerTarget:
         return LayerTarget(None, _as_rotations(value, what))
     if shape[-1:] == (3,) and len(shape) in (1, 2):
         return LayerTarget(_as_positions(value, what))
-    raise InputError(what, value=given, expected=_FORMS)
+    raise InputError(what, value=given, expected=_FORMS, hint=quaternion_hint(given))
 
 
 def _is_turn(value: Any) -> bool:

@@ -18,6 +18,10 @@ _MOST_PARTS: Final = 16  # of a dotted key; tomllib's time and memory grow with 
 _PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
 # Search only where a key may begin; a search from every position would take quadratic time.
 _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
+# Tables of a file: lines with a name in brackets, and values in braces. tomllib takes a kilobyte for each.
+_TABLE: Final = re.compile(r"^[ \t]*+\[{1,2}[^\[\]\n,]*+\]{1,2}[ \t]*+(?:#.*+)?\r?$|=[ \t]*+\{", re.MULTILINE)
+_FREE_TABLES: Final = 24_000  # that every file may have, however small
+_BYTES_A_TABLE: Final = 64  # of a file for each further one
 _BITS: Final = 10_000  # of a whole number; Python prints up to 4300 digits
 _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
 _LISTED: Final = 4  # names that one note lists
@@ -120,11 +124,16 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
         where: File that it comes from, for messages.
 
     Raises:
-        FormatError: If it is malformed, nested too deeply, or a key has too many parts.
+        FormatError: If it is malformed, nested too deeply, or a key has too many parts, or the text too many tables.
     """
     if long := _LONG_KEY.search(text):
         line = text.count("\n", 0, long.start()) + 1
         raise FormatError("dotted key", where=f"{where}, line {line}", expected=f"at most {_MOST_PARTS} parts")
+    tables, most = sum(1 for _ in _TABLE.finditer(text)), _FREE_TABLES + len(text) // _BYTES_A_TABLE
+    if tables > most:
+        raise FormatError(
+            "too many tables", where=where, value=tables, expected=f"at most {most} in a file of this size"
+        )
     try:
         content = tomllib.loads(text)
     except RecursionError as error:

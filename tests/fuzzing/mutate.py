@@ -17,9 +17,12 @@ from collections.abc import Callable
 from random import Random
 from xml.etree import ElementTree as ET
 
+import numpy as np
+
 from fuzzing.seeds import Seed
 
 LARGEST = 300_000  # bytes of a changed file
+SWOLLEN = 2**20  # bytes of one of a door
 NUMBERS = (
     "0", "-0", "1", "-1", "2", "0.5", "1e-320", "1e-170", "1e-9", "1e9", "1e15", "1e77", "1e155", "1e300", "-1e300",
     "1e309", "-1e309", "nan", "NaN", "inf", "-inf", "Infinity", "255", "256", "65536", "2147483647", "2147483648",
@@ -91,7 +94,9 @@ FAMILY = {
     "bvh": "bvh", "fbx": "fbx", "gltf": "json", "urdf": "urdf", "mjcf": "mjcf", "toml": "toml", "npz": "csv",
     "csv": "csv", "points": "csv", "map": "toml", "pose": "json", "goals": "json", "track": "json", "tracker": "csv",
     "smpl": "csv", "amass": "csv", "unitree": "csv", "markers": "trc", "table": "targets", "ledger": "ledger",
-    "lerobot": "lerobot", "world": "scene",
+    "lerobot": "lerobot", "world": "scene", "live lines": "json", "live landmarks": "json", "live vmc": "vmc",
+    "osc": "vmc", "csv file": "csv", "hand file": "csv", "calibration file": "toml", "toml file": "toml",
+    "layers file": "json", "world file": "scene",
 }  # fmt: skip
 _TOKEN = re.compile(r"[+-]?\d+(?:\.\d*)?(?:[eE][+-]?\d+)?|[A-Za-z_][\w.]*|\"[^\"\n]*\"")
 
@@ -106,12 +111,14 @@ def mutated(seed: Seed, rng: Random) -> bytes:
         except Exception:  # noqa: BLE001  earlier damage leaves no tree to change
             data = flip(data, rng)
         data = data[:LARGEST]
-    return data
+    return swell(data, rng) if seed.door and rng.random() < 0.4 else data
 
 
 def _ways(seed: Seed, data: bytes) -> list[Callable[[bytes, Random], bytes]]:
     """Return the changes that suit a file."""
     raw = [flip, cut, drop, double, insert, overwrite, shuffle]
+    if seed.ending in (".vmc", ".osc"):
+        return [*raw, floats, floats, osc_types, osc_bundle, osc_name]
     if data[:4] == b"PK\x03\x04":
         return [*raw, *[zip_members, zip_fields, zip_arrays, zip_arrays] * 3]
     if data[:4] == b"glTF":
@@ -204,6 +211,83 @@ def shuffle(data: bytes, rng: Random) -> bytes:
     """Exchange two pieces."""
     (a, b), (c, d) = sorted((span(data, rng), span(data, rng)))
     return data if b > c else data[:a] + data[c:d] + data[b:c] + data[a:b] + data[d:]
+
+
+def swell(data: bytes, rng: Random) -> bytes:
+    """Repeat a word, a line, a run or a piece up to a megabyte."""
+    size = min(int(2 ** rng.uniform(12, 20.5)), SWOLLEN)
+    if data[:4] == b"PK\x03\x04":
+        return bomb(size, rng)
+    if data[:8] == b"#bundle\0" and rng.random() < 0.7:
+        return osc_bundle(data, rng, size)
+    lines, (a, b) = data.split(b"\n"), span(data, rng)
+    found = spans(data, numbers=False)
+    word = data[slice(*rng.choice(found))] if found else b"a"
+    piece = rng.choice((word + b",", word + b" ", rng.choice(lines) + b"\n", data[a:b], rng.choice(RUNS).encode(),
+                        rng.choice(SMALL).encode(), rng.choice(SMALL).encode()))  # fmt: skip
+    at = rng.choice((0, len(data), a, *(found[0] if found else ()), *(rng.choice(found) if found else ())))
+    count = max(1, (size - len(data)) // max(len(piece), 1))
+    body = piece * count
+    if rng.random() < 0.3:  # each one differs, as names do
+        body = b"".join(piece.replace(b"@", str(k).encode()) for k in range(count))
+    return (data[:at] + body + data[at:])[:SWOLLEN]
+
+
+SMALL = (
+    "[],", "{},", "[0],", "{\"a\":0},", "\"\",", "\"\\u00e9\",", "1e9,", "0,", "[[0,0,0]],", "null,", "1,1\n",
+    ",", ",\n", "a@=1\n", "[a@]\n", "[[a@]]\n", "[[joint]]\n", "a@.b=1\n", "b@={}\n", "a@=[]\n", "\"a@\":0,", "0 0 0\n",
+    "a@,", "* @\n", "[[layers]]\n", "[[obstacle]]\n", "a@={b=0}\n", "a.b.c@=0\n", "{},\n",
+    "1970-01-01,",
+)  # fmt: skip
+
+
+def bomb(size: int, rng: Random) -> bytes:
+    """Return an archive of a hand that unpacks to much more."""
+    kind = rng.choice(("<f8", "<f4", "<i1", "<U9", "<f2", "|b1"))
+    frames = size * rng.choice((1, 1, 30)) // (63 * 8)
+    arrays = {rng.choice(("joints", "arr_0", "x")): np.zeros((frames, 21, 3), kind)}
+    if rng.random() < 0.3:
+        arrays["confidence"] = np.zeros((frames, 21), rng.choice(("<f8", "<U3", "<i1")))
+    data = io.BytesIO()
+    rng.choice((np.savez, np.savez_compressed))(data, **arrays)
+    return data.getvalue()[:SWOLLEN]
+
+
+# Datagrams
+
+
+def floats(data: bytes, rng: Random) -> bytes:
+    """Replace four bytes by a number that may not fit."""
+    at = 4 * rng.randrange(max(1, len(data) // 4))
+    value = rng.choice((float("nan"), float("inf"), 1e30, -1e30, 1e-30, 0.0, 1e4, 5.0))
+    return data[:at] + struct.pack(">f", value) + data[at + 4 :]
+
+
+def osc_types(data: bytes, rng: Random) -> bytes:
+    """Return a message of VMC with other types and values."""
+    address = rng.choice((b"/VMC/Ext/Bone/Pos\0\0\0", b"/VMC/Ext/T\0\0", b"/a\0\0"))
+    types = b"," + bytes(rng.choice(b"ifsbTFNQ") for _ in range(int(2 ** rng.uniform(0, 12))))
+    types += b"\0" * (4 - len(types) % 4)
+    return address + types + rng.choice((data, b"\0" * len(types) * 4, rng.randbytes(64)))
+
+
+def osc_name(data: bytes, rng: Random) -> bytes:
+    """Replace the name of a bone."""
+    names = (b"Hips", b"LeftHand", b"LeftFoot", b"LeftThumbProximal", b"Jaw", b"Spine")
+    old, new = rng.choice(names), rng.choice(names)
+    return data.replace(old, (new + b"\0" * len(old))[: len(old)])
+
+
+def osc_bundle(data: bytes, rng: Random, size: int = 2000) -> bytes:
+    """Return bundles in bundles of pieces of a datagram."""
+    a, b = span(data, rng)
+    piece = rng.choice((data, data[a : b - (b - a) % 4], b"/a\0\0", b"/a\0\0,\0\0\0", b"/a\0\0,i\0\0\0\0\0\0"))
+    piece = piece + b"\0" * (-len(piece) % 4)
+    out = b"#bundle\0" + bytes(8)
+    out += (len(piece).to_bytes(4, "big") + piece) * max(1, min(size, 65_000) // (len(piece) + 4))
+    for _ in range(rng.choice((0, 0, 1, 3, 5))):
+        out = b"#bundle\0" + bytes(8) + len(out).to_bytes(4, "big") + out
+    return out
 
 
 # Words

@@ -2,6 +2,9 @@
 
     python tests/fuzzing/run.py --cases 1000000
     python tests/fuzzing/run.py --seed 1 --case 4711        # one case again, in this process
+    python tests/fuzzing/run.py --doors --cases 200000      # live lines and datagrams, and text files, of up to 1 MiB
+
+Inputs of doors are larger, and may take 64 MiB more than the process has at rest; see ``doors``.
 
 Cases are drawn from small valid files, made here or found in the folder of real models (--data, SYNOVIA_DATA, else
 ../shared/data; --data "" leaves them out). Cases are the same only with the same files, --readers and packages: Arrow,
@@ -29,13 +32,18 @@ os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 HERE = Path(__file__).resolve().parent
 sys.path[:0] = [str(HERE.parent)]
 WALL = 120.0  # seconds without an answer, after which a process is taken to wait for something
+START = 900.0  # seconds until a process has read every whole file once
 SHOWN = 40
 
 
-def seeds_of(data: str | None, readers: str | None) -> list:
-    """Return all files that are changed, or those of some readers."""
+def seeds_of(options: argparse.Namespace) -> list:
+    """Return all files that are changed, or those of some readers; the inputs of doors, if asked for."""
+    from fuzzing.doors import door_seeds
     from fuzzing.seeds import made, real
 
+    data, readers = options.data, options.readers
+    if options.doors:
+        return [seed for seed in door_seeds() if readers is None or seed.reader in readers.split(",")]
     folder = Path(data if data is not None else os.environ.get("SYNOVIA_DATA", HERE.parents[2] / "shared" / "data"))
     seeds = made() + (real(folder) if data != "" and folder.is_dir() else [])
     return seeds if readers is None else [seed for seed in seeds if seed.reader in readers.split(",")]
@@ -67,7 +75,7 @@ class Reading:
         with tempfile.TemporaryFile("w+") as said, subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=said, text=True
         ) as process:  # fmt: skip
-            watch = threading.Timer(WALL, process.kill)
+            watch = threading.Timer(START, process.kill)
             watch.start()
             ready = process.stdout.readline() == "ready\n"
             for line in process.stdout:
@@ -111,7 +119,7 @@ def again(options: argparse.Namespace) -> int:
     """Read one case in this process, without limits."""
     from fuzzing.worker import case_of, judged
 
-    chosen, data, rng = case_of(seeds_of(options.data, options.readers), options.seed, options.case)
+    chosen, data, rng = case_of(seeds_of(options), options.seed, options.case)
     path = Path(tempfile.mkdtemp()) / f"case{chosen.ending}"
     begun = time.process_time()
     outcome, wrong = judged(chosen, data, rng, path)
@@ -169,6 +177,7 @@ def main() -> int:
     parser.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     parser.add_argument("--data", help="folder of real models; empty for none")
     parser.add_argument("--readers", help="only these readers, for example table,ledger")
+    parser.add_argument("--doors", action="store_true", help="live lines and datagrams, and text files of a megabyte")
     parser.add_argument("--keep", type=Path, default=Path("fuzz-failures"), help="where files that failed go")
     parser.add_argument("--work", help=argparse.SUPPRESS)
     parser.add_argument("--seeds", type=Path, help=argparse.SUPPRESS)
@@ -178,7 +187,7 @@ def main() -> int:
         return 0
     if options.case is not None:
         return again(options)
-    seeds = seeds_of(options.data, options.readers)
+    seeds = seeds_of(options)
     begun = time.perf_counter()
     with tempfile.TemporaryDirectory() as folder:
         kept = Path(folder) / "seeds.pickle"  # made once, for all processes

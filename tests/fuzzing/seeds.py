@@ -36,12 +36,14 @@ class Seed:
         reader: Key of ``worker.READERS``.
         ending: Extension with the dot.
         data: The content.
+        door: Whether it is one of ``doors``, with larger inputs and a tighter bound of memory.
     """
 
     name: str
     reader: str
     ending: str
     data: bytes
+    door: bool = False
 
 
 def clip(skeleton: sy.Skeleton, frames: int = 3) -> sy.Motion:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -469,6 +470,38 @@ def test_files_of_points_in_other_shapes(tmp_path: Path, body: sy.Skeleton) -> N
             read_hand(tmp_path / name)
     sy.save_motion(curling(body, "right", 5), tmp_path / "clip.npz")
     assert not holds_hand(tmp_path / "clip.npz")
+
+
+@pytest.mark.parametrize(
+    ("more", "says"),
+    [
+        ({"fps": np.zeros(0)}, "fps cannot be used: expected one number above 0"),
+        ({"fps": np.array("thirty")}, "fps cannot be used"),
+        ({"fps": np.array([30.0, 30.0])}, "fps cannot be used"),
+        ({"fps": np.array(np.nan)}, "fps cannot be used"),
+        ({"side": np.array(["left", "right"])}, "side cannot be used: expected 'left' or 'right'"),
+        ({"side": np.array(2)}, "side cannot be used"),
+        ({"side": np.zeros(0, "<U5")}, "side cannot be used"),
+        ({"confidence": np.full((5, 21), "high")}, "confidence cannot be used: expected numbers"),
+        ({"joints": np.full((5, 21, 3), "1")}, "no points of a hand"),
+    ],
+)
+def test_archives_of_hands_with_other_values(tmp_path: Path, more: dict[str, Any], says: str) -> None:
+    np.savez(tmp_path / "a.npz", **({"joints": np.zeros((5, 21, 3))} | more))
+    with pytest.raises(sy.FormatError, match=says):
+        read_hand(tmp_path / "a.npz")
+    holds_hand(tmp_path / "a.npz")
+
+
+@pytest.mark.parametrize("kind", ["<f8", "<f4", "<f2", "<i1"])
+def test_small_archives_do_not_unpack_to_much(tmp_path: Path, kind: str) -> None:
+    points = np.zeros((100_000, 21, 3), kind)
+    np.savez_compressed(tmp_path / "a.npz", joints=points)
+    assert (tmp_path / "a.npz").stat().st_size < 2**20
+    with pytest.raises(sy.FormatError, match="array is too large"):
+        read_hand(tmp_path / "a.npz")
+    np.savez(tmp_path / "whole.npz", joints=points[:20_000])
+    assert len(read_hand(tmp_path / "whole.npz").points) == 20_000
 
 
 def test_velocities_are_shares_of_those_of_the_file(body: sy.Skeleton) -> None:

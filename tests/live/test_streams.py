@@ -5,6 +5,7 @@ import os
 import resource
 import struct
 import time
+import tracemalloc
 from pathlib import Path
 
 import numpy as np
@@ -181,6 +182,98 @@ def test_frames_that_are_doubled_or_exchanged_are_put_in_order(body, vmc):
     times = [one.time for one in found]
     assert times == sorted(set(times))
     assert source.dropped["out of order"] > 0
+
+
+def bone(part, place=(0.0, 0.0, 0.0), turn=(0.0, 0.0, 0.0, 1.0)):
+    return message("/VMC/Ext/Bone/Pos", (BONES[part][0], *map(float, place), *map(float, turn)))
+
+
+def heard(frames):
+    """What a source makes of frames, each a list of messages."""
+    source, out = VmcSource(port=0), []
+    for k, frame in enumerate(frames):
+        source.take(bundle([message("/VMC/Ext/T", (k / 30.0,)), *frame]), out)
+    source.close()
+    return source.skeleton, out
+
+
+def without_places(body, frames, keep=()):
+    """Frames of a sender that knows only rotations, but for some parts."""
+    sink = VmcSink(body)
+    out = []
+    for pose in frames:
+        places, turns = sink.frames(pose)
+        parts = zip(sink._parts, places, turns, strict=True)
+        out.append([bone(part, place if part in keep else (0, 0, 0), turn) for part, place, turn in parts])
+    sink.close()
+    return out
+
+
+@pytest.mark.parametrize("keep", [(), ("hips",)])
+def test_bones_without_places_are_those_of_a_usual_body(body, keep):
+    frames = [body.rest_pose(), *(body.random_pose(k) for k in range(4))]
+    skeleton, samples = heard(without_places(body, frames, keep))
+    sink = VmcSink(body)
+    usual = sink.frames(body.rest_pose())[0] * (-1.0, 1.0, 1.0)
+    for part, offset in zip(sink._parts[1:], usual[1:], strict=True):
+        np.testing.assert_allclose(skeleton.joints[skeleton.index(part)].rest[:3, 3], offset, atol=1e-6, err_msg=part)
+    sink.close()
+    live = sy.LiveRetarget(skeleton, sy.bundled("humanoid"), rate=30, learn=0)
+    live.step(skeleton.rest_pose())
+    assert all(live.step(one.pose, one.time).status is not sy.Status.HOLDING for one in samples)
+
+
+def test_a_limb_without_places_is_as_long_as_the_others_say(body):
+    sink = VmcSink(body)
+    large, (places, turns) = 1.5, sink.frames(body.rest_pose())
+    gone = {"left_lower_arm", "left_hand", "right_foot"}
+    frame = [
+        bone(part, (0, 0, 0) if part in gone else large * place, turn)
+        for part, place, turn in zip(sink._parts, places, turns, strict=True)
+    ]
+    skeleton, _ = heard([frame] * 5)
+    for part, place in zip(sink._parts[1:], places[1:], strict=True):
+        offset = skeleton.joints[skeleton.index(part)].rest[:3, 3]
+        np.testing.assert_allclose(offset, large * place * (-1.0, 1.0, 1.0), atol=1e-5, err_msg=part)
+    sink.close()
+
+
+def test_fingers_without_a_hand_wait_for_it_and_are_left_out_in_the_end(body):
+    sink = VmcSink(body)
+    places, turns = sink.frames(body.rest_pose())
+    bones = {part: bone(part, place, turn) for part, place, turn in zip(sink._parts, places, turns, strict=True)}
+    sink.close()
+    fingers = [part for part in bones if part.startswith("left_index")]
+    no_hand = [one for part, one in bones.items() if part != "left_hand"]
+    first = [bones[part] for part in ("hips", *fingers)]
+    skeleton, samples = heard([first] * 4 + [list(bones.values())] * 6)
+    assert {*skeleton.joint_names} == {*bones}
+    assert samples
+    skeleton, samples = heard([no_hand] * 60)
+    gone = {part for part in bones if part == "left_hand" or part.startswith(("left_thumb", "left_index"))}
+    assert gone.isdisjoint(skeleton.joint_names)
+    assert "right_index_1" in skeleton.joint_names
+    assert len(samples) > 20
+
+
+def test_texts_among_numbers_take_no_memory():
+    source = JsonSource(sy.bundled("arm7"), None)
+    texts = [""] * 14_000 + ["a" * 14_000]
+    lines = [json.dumps({key: value}) for key in ("q", "points") for value in (texts, [texts], [[0.5, *texts]])]
+    tracemalloc.start()
+    found = [source.take(line.encode()) for line in lines]
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert found == [None] * len(lines)
+    assert source.dropped["not readable"] == len(lines)
+    assert most < 8 << 20
+
+
+@pytest.mark.parametrize("q", ['["0", 1]', "[true, 1]", "[null]", "[[1], [1, 2]]", "[1e999999]", "[[[[1]]]]", "{}"])
+def test_lines_with_other_values_are_counted(q):
+    source = JsonSource(sy.bundled("arm7"), None)
+    assert source.take(f'{{"q": {q}}}'.encode()) is None
+    assert sum(source.dropped.values()) == 1
 
 
 def test_osc_is_what_python_osc_writes_and_reads():

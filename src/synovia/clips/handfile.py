@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 import zipfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.clips.pointfile import POINT_ENDINGS, read_points
 from synovia.errors import FormatError, SynoviaError
-from synovia.io.npz import read_arrays, unread_notes
+from synovia.io.npz import read_arrays, read_npy, texts_of, unread_notes
 from synovia.model.anatomy.hands.landmarks import COUNT
 from synovia.model.rates import usual_rate
 from synovia.text import listed
@@ -26,6 +28,8 @@ _CLIP: Final = frozenset({"schema", "q", "skeleton"})  # names of the arrays of 
 _MOST: Final = 16  # arrays of an archive that are looked at
 _DIMENSIONS: Final = 3  # of an array (T, K, 3), and of space
 _BESIDE: Final = ("confidence", "fps", "side")
+_ARCHIVE: Final = ".npz with an array (T, 21, 3)"
+_FREE: Final = 2**19  # numbers that an archive may hold, however small it is: over four minutes at 30 frames per second
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,11 +88,11 @@ def read_hand(path: Path) -> HandFile:
         FormatError: If it does not hold 21 points.
     """
     if path.suffix.lower() == ".npz":
-        content = read_arrays(path, (*_NAMES, *_BESIDE), ".npz with an array (T, 21, 3)")
+        content = read_arrays(path, (*_NAMES, *_BESIDE), _ARCHIVE, _FREE)
         fitting = [name for name in _NAMES if name in content and _fits(content[name])]
         if not fitting:
             others = [name for name in _names_in(path) if name not in content][:_MOST]
-            content |= read_arrays(path, others, ".npz with an array (T, 21, 3)")
+            content |= read_arrays(path, others, _ARCHIVE, _FREE)
             fitting = [name for name in others if _fits(content[name])]
         if len(fitting) != 1 and not set(fitting) & set(_NAMES):
             shapes = {name: one.shape for name, one in content.items() if name not in _BESIDE}
@@ -97,22 +101,20 @@ def read_hand(path: Path) -> HandFile:
                 problem, where=str(path), value=shapes or None, hint=_OTHERS,
                 expected=f"an array {_SHAPE}, called {listed([*_NAMES[:-2]])}, or the only one of this shape",
             )  # fmt: skip
-        rate = content.get("fps")
-        fps = None if rate is None else float(np.asarray(rate).reshape(-1)[0])
-        if fps is not None and not 0.0 < fps < math.inf:
-            raise FormatError("fps cannot be used", where=str(path), value=fps, expected="frames per second above 0")
-        side = content.get("side")
         notes = unread_notes(path, (fitting[0], *_BESIDE))
+        fps = _rate(content, path)
         if fps is not None:
             fps, said = usual_rate(fps)
             notes += said
+        confidence = content.get("confidence")
+        if confidence is not None and confidence.dtype.kind not in "bfiu":
+            raise FormatError("confidence cannot be used", where=str(path), value=confidence.dtype, expected="numbers")
         return HandFile(
-            _points(content[fitting[0]]), content.get("confidence"), fps,
-            None if side is None else str(np.asarray(side).item()), tuple(notes),
-        )  # fmt: skip
+            _points(content[fitting[0]]), confidence, fps, _side(content, path), tuple(notes)
+        )
     if path.suffix.lower() not in POINT_ENDINGS:
         raise FormatError("is no file of points", where=str(path), expected=", ".join(HAND_ENDINGS))
-    if path.suffix.lower() == ".npy" and _fits(flat := _array_in(path)):
+    if path.suffix.lower() == ".npy" and _fits(flat := read_npy(path)):
         return HandFile(_points(flat))
     found = read_points(path)
     if not _fits(found.positions):
@@ -128,16 +130,29 @@ def _names_in(path: Path) -> list[str]:
     try:
         with zipfile.ZipFile(path) as archive:
             return [entry.removesuffix(".npy") for entry in archive.namelist() if entry.endswith(".npy")]
-    except (zipfile.BadZipFile, ValueError):
+    except Exception:  # noqa: BLE001  damaged archives raise a dozen exception types
         return []
 
 
-def _array_in(path: Path) -> Any:
-    """Return the array of a file of one array; None if it cannot be read, which another reader reports."""
-    try:
-        return np.load(path, allow_pickle=False)
-    except (OSError, ValueError, EOFError):
+def _rate(content: Mapping[str, NDArray[Any]], path: Path) -> float | None:
+    """Return the frames per second of an archive; None without."""
+    rate = content.get("fps")
+    if rate is None:
         return None
+    fps = float(rate.reshape(-1)[0]) if rate.size == 1 and rate.dtype.kind in "fiu" else math.nan
+    if not 0.0 < fps < math.inf:
+        raise FormatError("fps cannot be used", where=str(path), value=rate, expected="one number above 0")
+    return fps
+
+
+def _side(content: Mapping[str, NDArray[Any]], path: Path) -> str | None:
+    """Return the side of the hand of an archive; None without."""
+    if "side" not in content:
+        return None
+    found = texts_of(content["side"])
+    if found not in (["left"], ["right"]):
+        raise FormatError("side cannot be used", where=str(path), value=content["side"], expected="'left' or 'right'")
+    return found[0]
 
 
 def _points(array: Any) -> Any:

@@ -10,7 +10,6 @@ TRC, C3D   markers (``markerfile``)
 
 from __future__ import annotations
 
-import io
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
@@ -24,7 +23,7 @@ from synovia.clips.markerfile import read_c3d, read_trc
 from synovia.clips.pointtable import read_point_table
 from synovia.errors import FormatError, unknown_name
 from synovia.io.base import read_bytes
-from synovia.io.npz import read_array, read_arrays, texts_of, unread_notes
+from synovia.io.npz import read_arrays, read_npy, texts_of, unread_notes
 from synovia.model.rates import usual_rate
 
 _SHAPE: Final = "(T, K, 3): frames, points, x y z"
@@ -111,15 +110,8 @@ def read_points(path: Path) -> PointFile:
             meters_per_unit=markers.meters_per_unit,
             notes=markers.notes,
         )
-    data = read_bytes(path)
-    if data.startswith(_ARRAY):
-        try:
-            content = {"positions": read_array(io.BytesIO(data), str(path), len(data))}
-        except FormatError:
-            raise
-        except Exception as error:  # damaged headers raise a dozen exception types
-            raise FormatError(f"is not a NumPy file ({error})", where=str(path), expected="an array as .npy") from error
-        notes: list[str] = []
+    if read_bytes(path)[: len(_ARRAY)] == _ARRAY:
+        content, notes = {"positions": read_npy(path)}, list[str]()
     else:
         content = read_arrays(path, (*_NAMES, *_BESIDE), ".csv, .npz or .npy")
         first = next((name for name in _NAMES if name in content), None)

@@ -13,13 +13,16 @@ from synovia.errors import InputError
 from synovia.goals import Goal, PoseGoal, PositionGoal
 from synovia.ik.targets import targets_from
 from synovia.model import Kind, Skeleton
+from synovia.model.anatomy.hands.find import hands_of
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
+from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import all_variables
 
 _ROLES: Final = ("left_hand", "right_hand", "left_foot", "right_foot", "head")
 _MOST_GOALS: Final = 5
+_JAWS: Final = 3  # most fingers of a gripper
 _STOPS: Final = 5  # random poses along the path
 _AMPLITUDE: Final = 0.5  # distance from rest, as a part of that of a random pose: people rarely move up to their limits
 
@@ -73,7 +76,8 @@ def make_problems(
 
     Args:
         skeleton: The model.
-        joints: Joints with a goal each; None for hands, feet and head of a body, else the tips.
+        joints: Joints with a goal each; None for hands, feet and head of a body, else the tips; of a gripper on
+            an arm, its tool.
         pose: Whether the goals have orientations too.
         count: Number of separate problems.
         frames: Frames of the path, which goes through five random poses, at half their distance from rest.
@@ -93,6 +97,8 @@ def make_problems(
     for name, value, least in (("count", count, 1), ("frames", frames, 3), ("seed", seed, 0)):
         if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < least:
             raise InputError(f"{name} is out of range", value=value, expected=f"a whole number from {least}")
+    if joints is not None and (isinstance(joints, str) or not isinstance(joints, Sequence)):
+        raise InputError("joints", value=joints, expected="names of joints, such as ['left_hand']")
     names = tuple(joints) if joints else default_joints(skeleton)
     for name in names:
         skeleton.locate(name)
@@ -110,6 +116,8 @@ def make_problems(
 def default_joints(skeleton: Skeleton, most: int = _MOST_GOALS) -> tuple[str, ...]:
     """Return the joints that get a goal: hands, feet and head of a body, else the tips furthest from the root.
 
+    A gripper on an arm has one goal, at its tool.
+
     Args:
         skeleton: The model.
         most: Largest number of joints: the first ones in this order.
@@ -123,9 +131,34 @@ def default_joints(skeleton: Skeleton, most: int = _MOST_GOALS) -> tuple[str, ..
     far = np.zeros(len(skeleton))
     for row, parent in enumerate(skeleton.parents):
         far[row] = far[parent] + skeleton.lengths[row] if parent >= 0 else 0.0
-    tips = sorted(skeleton.tip_rows, key=lambda row: -far[row])
+    tools = _tools(skeleton)
+    ends = dict.fromkeys(tools.get(row, row) for row in skeleton.tip_rows)
+    tips = sorted(ends, key=lambda row: -far[row])
     chosen = [row for row in tips if far[row] > 0.5 * far.max()][:most]
     return tuple(skeleton.frame_names[row] for row in sorted(chosen))
+
+
+def _tools(skeleton: Skeleton) -> dict[int, int]:
+    """Return the row that stands for each tip of a gripper on an arm: a frame fixed to its palm, else the palm."""
+    out: dict[int, int] = {}
+    kinds = [joint.kind for joint in skeleton.joints]
+    for hand in hands_of(skeleton):
+        palm = skeleton.locate(hand.palm)[0]
+        line = ancestors(skeleton.parents, palm)
+        if len(hand.fingers) > _JAWS or all(kinds[row] in (Kind.FIXED, Kind.FREE) for row in line):
+            continue
+        tool, reach, ahead = palm, 0.0, (skeleton.rest_pose().transform(hand.palm) @ hand.frame)[:3, 1]
+        places, below = skeleton.rest_pose().positions, list[int]()
+        for row in range(palm + 1, len(skeleton)):
+            above = ancestors(skeleton.parents, row)
+            if palm not in above:
+                continue
+            below.append(row)
+            fixed = all(kinds[one] is Kind.FIXED for one in above[: above.index(palm)])
+            if fixed and (along := float((places[row] - places[palm]) @ ahead)) > reach:
+                tool, reach = row, along
+        out |= dict.fromkeys(below, tool)
+    return out
 
 
 def _transforms(skeleton: Skeleton, q: Array, names: Sequence[str]) -> dict[str, Array]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,6 +63,14 @@ class ShapeFit:
     overhang: float
     points: int
     links: Mapping[str | int, LinkFit]
+
+    def __post_init__(self) -> None:
+        """Make the table read-only."""
+        object.__setattr__(self, "links", MappingProxyType(dict(self.links)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the values."""
+        return ShapeFit, (self.gap, self.overhang, self.points, dict(self.links))
 
     def report(self) -> str:
         """Return a table of the links, those whose shapes stand out most first."""
@@ -140,7 +148,7 @@ def measured(skin: Skin, skeleton: Skeleton, count: int, seed: int) -> ShapeFit:
         own = [overhang for at, overhang in zip(rows, overhangs, strict=True) if at == row]
         gap = float(gaps[carriers == row].max(initial=0.0))
         links[skeleton.link_key(row)] = LinkFit(len(own), gap, max(own, default=0.0))
-    return ShapeFit(float(gaps.max()), max(overhangs), count, MappingProxyType(links))
+    return ShapeFit(float(gaps.max()), max(overhangs), count, links)
 
 
 def _outside(samples: Array, carriers: NDArray[np.int64], rows: list[int], shapes: list[Solid]) -> Array:

@@ -244,13 +244,22 @@ class CompiledProblem(ChecksArguments):
         """Pickle and copy by the arguments, without scratch memory and compiled code."""
         make = partial(type(self), tolerance=self.tolerance, root=self.root, starts=self.starts)
         values = self.given, self.goals, self.solver
-        return (make, values) if self.obstacle_places is None else (_over, (make, values, self.obstacle_places.moved))
+        bent = None if self.bent is BENT else self.bent
+        return _again, (make, values, bent, None if self.obstacle_places is None else self.obstacle_places.moved)
 
     def with_solver(self, solver: Solver) -> Self:
         """Return the same problem with other settings."""
         starts = None if solver.closed else self.starts
         new = type(self)(self.given, self.goals, solver, tolerance=self.tolerance, root=self.root, starts=starts)
-        return new.over(self.obstacle_places)
+        return new.over(self.obstacle_places).bending_from(self.bent)
+
+    def bending_from(self, sine: Array) -> Self:
+        """Return the problem with another angle from which it minds to which side a limb bends; it shares all else."""
+        if sine is self.bent:
+            return self
+        new = self._copy()
+        new.bent = sine
+        return new
 
     def at(self, places: Places, b: int = 0) -> Self:
         """Return the problem with obstacles as they stand in problem b of some of its places; it shares all else."""
@@ -664,10 +673,12 @@ class CompiledProblem(ChecksArguments):
         return tuple(dict.fromkeys(int(row) for row in t.owner[out > margin]))
 
 
-def _over(make: Callable[..., CompiledProblem], values: tuple[Any, ...], moved: Array) -> CompiledProblem:
-    """Return a copied problem with obstacles that stand elsewhere in each problem or frame."""
-    new = make(*values)
-    return new if new.obstacles is None else new.over(Places(new.obstacles, moved))
+def _again(
+    make: Callable[..., CompiledProblem], values: tuple[Any, ...], bent: Array | None, moved: Array | None
+) -> CompiledProblem:
+    """Return a copied problem, with obstacles that stand elsewhere in each problem or frame."""
+    new = make(*values).bending_from(BENT if bent is None else bent)
+    return new if new.obstacles is None or moved is None else new.over(Places(new.obstacles, moved))
 
 
 def _refuse_one(*_: Any) -> int:

@@ -30,6 +30,7 @@ from synovia.model.geometry import (
     as_transform,
     dimensions,
     frames_to_transforms,
+    quaternion_hint,
     with_exact_rotations,
 )
 from synovia.model.motion import Motion
@@ -480,6 +481,7 @@ def _write(row: Array, goal: Goal, value: Any) -> None:
             where,
             value=value,
             expected="a position (3,), a Rotation, a pair of both, or a 4x4 transform",
+            hint=quaternion_hint(value),
         )
     if not _fits(goal, parts):
         forms = {0: "no target", POSITION: "a position", ROTATION: "a rotation", _BOTH: "both"}
@@ -519,7 +521,7 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> Bools:
             expected="(B, 3), a Rotation of B, a pair of both, or (B, 4, 4) for B problems",
             hint="this is one target: pass it to solve(), or pass [target] as a batch of one"
             if parts_of(value)
-            else None,
+            else quaternion_hint(value),
         )
     if not _fits(goal, parts):
         raise InputError(where, expected=f"targets that fit {goal!r}")

@@ -7,11 +7,11 @@ from functools import lru_cache
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 
-from synovia.errors import FormatError, MissingExtraError, SynoviaError, UnsupportedError, install_command
+from synovia.errors import FormatError, MissingExtraError, UnsupportedError, install_command
 from synovia.io.base import optional_package, read_bytes
 from synovia.io.gltf.container import read_document
 from synovia.io.gltf.scene import parents_of
@@ -91,23 +91,60 @@ def read_mesh(path: Path) -> tuple[Array, Faces, tuple[float, ...] | None]:
         raise MissingExtraError("needs pycollada: pip install pycollada", where=str(path))
     if kind == "glb":
         _check_size(path)
-    trimesh = optional_package("trimesh", "mesh files need trimesh", "meshes")
+    optional_package("trimesh", "mesh files need trimesh", "meshes")
     try:
-        loaded = trimesh.load_scene(BytesIO(data), file_type=kind, process=False)
-        mesh = loaded.to_mesh()
-        mesh.merge_vertices(merge_tex=True, merge_norm=True)
-        vertices = np.array(mesh.vertices, np.float64).reshape(-1, 3)
-        faces = np.array(mesh.faces, np.int64).reshape(-1, 3)
-        colour = _colour(mesh)
-    except SynoviaError:
-        raise
+        vertices, faces, colour = _unpacked(data, kind)
     except Exception as error:
-        raise FormatError(f"mesh cannot be read ({error or type(error).__name__})", where=str(path)) from error
+        raise FormatError(
+            f"mesh cannot be read{_reason(error)}", where=str(path), expected=f"a mesh as .{kind}",
+            hint="save it again with the program that made it, or as .obj or .stl",
+        ) from error  # fmt: skip
     if not 0 < len(faces) <= MOST_FACES:
         raise FormatError(f"mesh has {counted(len(faces), 'triangle')}", where=str(path), expected=f"1 to {MOST_FACES}")
     if not np.isfinite(vertices).all():
         raise FormatError("mesh has vertices that are not finite", where=str(path))
     return vertices, faces, colour
+
+
+def _unpacked(data: bytes, kind: str) -> tuple[Array, Faces, tuple[float, ...] | None]:
+    """Return vertices, faces and colour of the bytes of a mesh; without materials if these cannot be read."""
+    import trimesh
+
+    def unpacked(form: bytes) -> tuple[Array, Faces, tuple[float, ...] | None]:
+        mesh: Any = cast("Any", trimesh).load_scene(BytesIO(form), file_type=kind, process=False).to_mesh()
+        mesh.merge_vertices(merge_tex=True, merge_norm=True)
+        vertices = np.array(mesh.vertices, np.float64).reshape(-1, 3)
+        return vertices, np.array(mesh.faces, np.int64).reshape(-1, 3), _colour(mesh)
+
+    try:
+        found = unpacked(data)
+        if len(found[1]) or kind != "dae":
+            return found
+    except Exception as error:
+        if kind != "dae":
+            raise
+        try:
+            return unpacked(_without_materials(data))
+        except Exception:  # noqa: BLE001  the first error is that of the whole file
+            raise error from None
+    return unpacked(_without_materials(data))
+
+
+def _without_materials(data: bytes) -> bytes:
+    """Return a COLLADA file without its materials, which meshes do not need."""
+    for tag in (b"library_effects", b"library_materials", b"library_images", b"bind_material"):
+        parts, at = list[bytes](), 0
+        while (begin := data.find(b"<" + tag, at)) >= 0 and (end := data.find(b"</" + tag, begin)) >= 0:
+            parts.append(data[at:begin])
+            at = data.find(b">", end) + 1 or len(data)
+        data = b"".join([*parts, data[at:]])
+    return data
+
+
+def _reason(error: Exception) -> str:
+    """Return what a reader says of a damaged file in brackets; nothing of errors inside its own code."""
+    inside = isinstance(error, TypeError | AttributeError | LookupError | AssertionError)
+    return "" if inside or not str(error) else f" ({error})"
 
 
 def _check_size(path: Path) -> None:
@@ -141,6 +178,11 @@ def _colour(mesh: Any) -> tuple[float, ...] | None:
     visual = mesh.visual
     if not visual.defined:
         return None
-    if visual.kind == "texture":
-        visual = visual.to_color()
-    return tuple((np.asarray(visual.main_color, np.float64) / 255.0).tolist())
+    shown = [visual]
+    if visual.kind == "texture":  # the mean of its image where it has one, else the colour of its material
+        shown = [visual.to_color(), visual.material]
+    for one in shown:
+        colour = np.asarray(one.main_color, np.float64)
+        if colour.shape == (4,):
+            return tuple((colour / 255.0).tolist())
+    return None

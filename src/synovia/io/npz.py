@@ -24,7 +24,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError
-from synovia.io.base import OF_POINTS, Contents, Format, as_path, as_utf8, most_numbers, read_bytes, write_bytes
+from synovia.io.base import (
+    FREE_NUMBERS,
+    OF_POINTS,
+    Contents,
+    Format,
+    as_path,
+    as_utf8,
+    most_numbers,
+    read_bytes,
+    write_bytes,
+)
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.model.rates import usual_rate
@@ -120,13 +130,14 @@ def _read(path: Path) -> Contents:
     return Contents(skeleton, lambda: [motion], shown=0)
 
 
-def read_arrays(path: Path, wanted: Iterable[str], expected: str) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path, wanted: Iterable[str], expected: str, free: int = FREE_NUMBERS) -> dict[str, NDArray[Any]]:
     """Read some arrays of a NumPy archive, by name; missing ones are left out, and no other array is unpacked.
 
     Args:
         path: The file.
         wanted: Names of the arrays.
         expected: Expected kind of file, for messages.
+        free: Numbers that an archive may hold, however small it is.
 
     Raises:
         FileError: If the file cannot be read.
@@ -134,7 +145,7 @@ def read_arrays(path: Path, wanted: Iterable[str], expected: str) -> dict[str, N
             of this size.
     """
     data = read_bytes(path)
-    left = 8 * most_numbers(len(data))
+    left = most_numbers(len(data), free)
     content: dict[str, NDArray[Any]] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -148,7 +159,7 @@ def read_arrays(path: Path, wanted: Iterable[str], expected: str) -> dict[str, N
                     raise FormatError("array is packed in an unusual way", where=place, expected="stored or deflated")
                 with archive.open(entry) as file:
                     content[name] = read_array(file, place, left)
-                left -= content[name].nbytes
+                left -= _numbers_in(content[name].shape, content[name].dtype)
     except FormatError:
         raise
     except Exception as error:  # damaged archives raise a dozen exception types
@@ -188,13 +199,34 @@ def unread_notes(path: Path, known: Iterable[str]) -> list[str]:
     return [f"Arrays that were not read: {listed(unread)}."] if unread else []
 
 
+def read_npy(path: Path) -> NDArray[Any]:
+    """Read a file of one array.
+
+    Raises:
+        FileError: If the file cannot be read.
+        FormatError: If it is damaged, or holds pickled objects.
+    """
+    data = read_bytes(path)
+    try:
+        return read_array(io.BytesIO(data), str(path), len(data))
+    except FormatError:
+        raise
+    except Exception as error:  # damaged headers raise a dozen exception types
+        raise FormatError(f"is not a NumPy file ({error})", where=str(path), expected="an array as .npy") from error
+
+
+def _numbers_in(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
+    """Return how many numbers of 8 bytes an array takes after its conversion to float64."""
+    return math.prod(shape) * max(1, dtype.itemsize // 8)
+
+
 def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:
     """Read an array in NumPy's file format; the header is checked before memory is allocated.
 
     Args:
         file: The file.
         place: Its name, for messages.
-        most: Largest size of the array, bytes.
+        most: Largest size of the array, in numbers of 8 bytes; smaller ones count as much, as they are converted.
 
     Raises:
         FormatError: If it holds pickled objects, is larger, or is cut off.
@@ -212,8 +244,8 @@ def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:
             "array holds neither numbers nor text", where=place, value=dtype.name, hint="pickled objects are never read"
         )
     size = math.prod(shape) * dtype.itemsize
-    if not 0 <= size <= most or min(shape, default=0) < 0 or max(shape, default=0) > most:
-        raise FormatError("array is too large", where=place, value=shape, expected=f"at most {most} bytes")
+    if not 0 <= _numbers_in(shape, dtype) <= most or min(shape, default=0) < 0 or max(shape, default=0) > most:
+        raise FormatError("array is too large", where=place, value=shape, expected=f"at most {most} numbers")
     data = file.read(size)
     if len(data) < size:
         raise FormatError("array is cut off", where=place, value=len(data), expected=f"{size} bytes")

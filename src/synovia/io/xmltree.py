@@ -22,6 +22,9 @@ MAX_DEPTH: Final = 1000  # nested elements; no real file has more
 MAX_ELEMENTS: Final = 200_000  # half a second and a hundred megabytes; a humanoid has two thousand
 _LONGEST_CONTENT: Final = 1000  # letters
 HUGE: Final = 1e9  # metres, radians or kilograms; a larger number is a mistake and makes kinematics inaccurate
+_QUOTED: Final = rb"""=\s*+(?>"[^"<]*+"|'[^'<]*+')"""
+_TAG: Final = re.compile(rb"<[A-Za-z_:][\w:.-]*+(?>\s*+[A-Za-z_:][\w:.-]*+\s*+" + _QUOTED + rb")++")
+_TIGHT: Final = re.compile(_QUOTED + rb"(?=[A-Za-z_:])")
 _BEFORE_XML: Final = re.compile(rb"(?:\xef\xbb\xbf|\s)*")
 _BEFORE_ROOT: Final = re.compile(r"[\s\ufeff]*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*", re.DOTALL)
 
@@ -161,6 +164,12 @@ def parse(data: bytes, where: str, *, root: str | None, most: Mapping[str, int])
     return _Builder(where, root, most).build(data)
 
 
+def _spaced(data: bytes) -> bytes | None:
+    """Return XML with spaces between attributes, which the readers of ROS and MuJoCo do not need; None if none lack."""
+    found = _TAG.sub(lambda tag: _TIGHT.sub(rb"\g<0> ", tag[0]), data)
+    return found if len(found) > len(data) else None
+
+
 class _Builder:
     """Build the tree from the events of the parser."""
 
@@ -186,6 +195,12 @@ class _Builder:
         try:
             self.parser.Parse(data[begin:] if begin else data, True)
         except expat.ExpatError as error:
+            spaced = _spaced(data)
+            if spaced is not None:
+                line = error.lineno + self.before
+                again = _Builder(self.where, self.root, self.most)
+                again.notes[f"Attributes without a space between them (line {line}) were read all the same."] = None
+                return again.build(spaced)
             if self.top is not None and not self.stack:
                 self.pass_over(data[begin + self.parser.ErrorByteIndex :])
                 return self.top

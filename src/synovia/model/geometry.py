@@ -7,7 +7,7 @@ xyzw. All functions accept SciPy's ``Rotation``; none imports SciPy.
 from __future__ import annotations
 
 import math
-from typing import Any, Final
+from typing import Any, Final, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -25,6 +25,9 @@ _ROUNDS: Final = 3  # of the iteration of ``nearest_rotations``, which squares t
 _FEW: Final = 16  # numbers up to which plain Python looks through an array faster than NumPy
 _PLAIN: Final = frozenset({float, int, np.float64})
 _NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # types that NumPy converts to numbers
+_PAIR: Final = 2
+_WITH_QUATERNION: Final = (4, 7)  # numbers of a quaternion, and of a position and a quaternion
+_DEEPEST: Final = 64  # axes of an array of NumPy
 _IDENTITY: Final = np.eye(3).tobytes()
 _NO_MOTION: Final = np.eye(4)
 _SMALL: Final = 1e-8  # radians; below, quotients of sines are replaced by their limits
@@ -65,7 +68,7 @@ def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
     if not plain and _masked(parts, kinds):
         raise InputError(what, expected="numbers without masked entries", hint="array.filled(number) replaces them")
     try:
-        return np.array(one if plain else _as_own_type(one, kinds), dtype=np.float64, order="C")
+        return np.array(one if plain else _as_own_type(one), dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
         expected = f"numbers of shape {_shape(shape)}" if shape else "a number"
         raise InputError(what, value=one, expected=expected) from error
@@ -112,12 +115,35 @@ def _masked(parts: list[Any], kinds: set[type]) -> bool:
     return any(isinstance(part, masked) and np.ma.is_masked(part) for part in parts)
 
 
-def _as_own_type(value: Any, kinds: set[type]) -> NDArray[Any]:
+def kinds_in(value: Any) -> set[type]:
+    """Return the types of what nested lists hold, before NumPy sees them.
+
+    In an array, each text would take the memory of the longest one.
+
+    Raises:
+        ValueError: If they are nested more deeply than any array.
+    """
+    kinds, level = set[type](), [value]
+    for _ in range(_DEEPEST):
+        here = set(map(type, level))
+        nested = {kind for kind in here if issubclass(kind, list | tuple)}
+        kinds |= here - nested
+        if not nested:
+            return kinds
+        level = [inner for outer in level if type(outer) in nested for inner in outer]
+    raise ValueError("nested too deeply")
+
+
+def _as_own_type(value: Any) -> NDArray[Any]:
     """Return a value as an array of its own type; a direct conversion to floats would accept text and booleans.
 
     Raises:
         TypeError: If it contains text, booleans, complex numbers or times.
+        ValueError: If lists in it have different lengths.
     """
+    kinds = kinds_in(value)
+    if any(issubclass(kind, str | bytes) for kind in kinds):
+        raise TypeError("text")
     array: NDArray[Any] = np.asarray(value)
     if array.dtype.kind == "O":
         kinds = kinds.union(map(type, array.flat))
@@ -132,11 +158,22 @@ def is_number(value: Any) -> bool:
 
 
 def dimensions(value: object) -> int:
-    """Return the number of dimensions of a value, -1 for ragged lists, which have none."""
+    """Return the number of dimensions of a value, -1 for ragged lists and lists of texts, which have none."""
     try:
+        if isinstance(value, list | tuple) and any(issubclass(kind, str | bytes) for kind in kinds_in(value)):
+            return -1
         return int(np.ndim(value))  # type: ignore[arg-type]  # any value
     except ValueError:
         return -1
+
+
+def quaternion_hint(value: Any) -> str | None:
+    """Return how to give a quaternion, if a target that cannot be used seems to have one; None for any other."""
+    pair = isinstance(value, tuple | list) and len(cast("list[Any]", value)) == _PAIR
+    last: Any = value[1] if pair else value
+    if dimensions(last) < 1 or np.shape(last)[-1] not in _WITH_QUATERNION:
+        return None
+    return "a quaternion (x, y, z, w) is a Rotation: (position, sy.Rotation.from_quat(quaternion))"
 
 
 def as_matrix(value: Any, what: str = "rotation", *, rounded: float = ROUNDED) -> Array:

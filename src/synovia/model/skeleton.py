@@ -1231,9 +1231,11 @@ class Pose(Pictured):
             q[place] = wanted[place]  # a value that contradicts the leader is refused below
         return Pose(self.skeleton, q)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by value; frames are computed again."""
-        return Pose.trusted, (self.skeleton, self._q)
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """Copy and pickle all values, those of a derived class too; frames are computed again."""
+        names: list[str] = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
+        values = {name: getattr(self, name) for name in names if hasattr(self, name)}
+        return None, {**values, "_frames": None, "_inside": None, "ready": None}
 
     def __repr__(self) -> str:
         """Return the skeleton's name and the first values."""

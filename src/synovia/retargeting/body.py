@@ -28,6 +28,7 @@ _APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for 
 ARMS = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_arm", "lower_arm"))
 _MAP = "name them in a joint map: `synovia retarget SRC DST --save-map map.toml`, edit, `--map map.toml`"
 PART_MAP = f"{_MAP}; a map of some parts is enough, such as {ARMS[0]} and {ARMS[1]} for a single arm"
+_NO_LENGTH: Final = 1e-9  # of the size of a skeleton: shorter legs have no length that others can be compared with
 _POINT: Final = 0.01  # a shorter bone has no end; a fraction of the skeleton's size
 _NEAR_FIRST = 1e-6  # weight of the position of the first hinge, relative to the axes of all hinges
 
@@ -233,9 +234,15 @@ class Body:
         """Mean length of the legs from hip to ankle (to the knee if nothing is below it), length units.
 
         For a body without legs, the mean length of its arms; without arms, its size.
+
+        Raises:
+            InputError: If it is 0.
         """
-        if not self.whole:
-            return self._arm or self.skeleton.size
+        return above_zero(self._leg if self.whole else self._arm or self.skeleton.size, self.skeleton)
+
+    @property
+    def _leg(self) -> float:
+        """Mean length of the legs, length units."""
         joints = [
             [*map(self.rest_position, leg[:2]), self.ankle_position(side, self.rest)]
             for side, leg in zip(SIDES, LEGS, strict=True)
@@ -292,6 +299,20 @@ def usual_forward(skeleton: Skeleton, up: Array) -> Array:
     ways = [axis_vector(skeleton.forward)] if skeleton.forward else []
     flat = (way - (way @ up) * up for way in (*ways, axis_vector("z"), axis_vector("-y")))
     return unit(next(way for way in flat if np.linalg.norm(way) > 0.5))  # one of z and y is far from vertical
+
+
+def above_zero(length: float, skeleton: Skeleton) -> float:
+    """Return the length of the legs of a body, which others are compared with.
+
+    Raises:
+        InputError: If it is 0, as in files that store only rotations.
+    """
+    if not length > _NO_LENGTH * skeleton.size:
+        raise InputError(
+            "length of the legs", where=skeleton.name, value=length, expected="a number above 0",
+            hint="its bones have no lengths: their offsets are 0",
+        )  # fmt: skip
+    return length
 
 
 @lru_cache(maxsize=32)

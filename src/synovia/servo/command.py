@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Final, Protocol
+from dataclasses import dataclass
+from typing import Any, Final, Protocol
 
 import numpy as np
 
@@ -32,9 +33,20 @@ _SHOWN: Final = 6  # most joints that a sentence names
 class Body(Protocol):
     """The part of a servo that its commands need."""
 
-    skeleton: Skeleton
-    axes: Axes
-    probe: Probe
+    @property
+    def skeleton(self) -> Skeleton:
+        """The skeleton that is solved."""
+        ...
+
+    @property
+    def axes(self) -> Axes:
+        """The axes of the body."""
+        ...
+
+    @property
+    def probe(self) -> Probe:
+        """Looks at goals without a solve."""
+        ...
 
     @property
     def problem(self) -> CompiledProblem:
@@ -44,6 +56,30 @@ class Body(Protocol):
     def classified(self, row: Array, places: Places | None = None) -> Array:
         """Return an answer, a row of results, with the reason for a miss, among obstacles at these places."""
         ...
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class _Kept:
+    """What a copied command keeps of its servo, which goes on.
+
+    Args:
+        skeleton: The skeleton.
+        axes: The axes of the body.
+        probe: Looks at goals among the obstacles of the tick.
+        problem: The problem with these obstacles.
+        row: The answer of the tick with the reason for a miss; None without an answer.
+    """
+
+    skeleton: Skeleton
+    axes: Axes
+    probe: Probe
+    problem: CompiledProblem
+    row: Array | None
+
+    def classified(self, row: Array, places: Places | None = None) -> Array:
+        """Return the answer with the reason for a miss."""
+        del places
+        return row if self.row is None else self.row
 
 
 class Command:
@@ -105,6 +141,15 @@ class Command:
         self.time, self._offset, self._beside = time, offset, beside
         self._pose: Pose | None = None
         self._errors: tuple[GoalError, ...] | None = None
+
+    def __getstate__(self) -> tuple[None, dict[str, Any]]:
+        """Copy and pickle without the servo; see ``_Kept``."""
+        servo, places = self._servo, self._places
+        problem = servo.problem if places is None else servo.problem.at(places)
+        row = None if self._row is None else servo.classified(self._row, places)
+        kept = _Kept(self.skeleton, servo.axes, servo.probe.among(places), problem, row)
+        values = {name: getattr(self, name) for name in self.__slots__}
+        return None, values | {"_servo": kept, "_places": None}
 
     @property
     def pose(self) -> Pose:

@@ -24,7 +24,7 @@ import numpy as np
 
 from synovia.io.csvfile import columns
 from synovia.model import Pose, Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, kinds_in
 from synovia.retargeting.live.landmarks import COUNT, WITH_HANDS, LandmarkBody
 from synovia.streams.base import LARGEST, Datagrams, Sample, Sender
 
@@ -171,10 +171,12 @@ class JsonSource:
 def _array(values: object) -> Array | None:
     """Return numbers of JSON as an array; None for anything else. NaN and infinity stay, and count as no sample."""
     try:
-        out = np.array(values)
-    except (TypeError, ValueError, OverflowError):
+        if not kinds_in(values) <= {float, int}:
+            return None
+        out = np.array(values, np.float64)
+    except (ValueError, OverflowError):
         return None
-    return out.astype(np.float64) if out.dtype.kind in "fiu" and out.ndim in (1, 2) and out.size else None
+    return out if out.ndim in (1, 2) and out.size else None
 
 
 class JsonSink:

@@ -12,14 +12,16 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Final
 
 import numpy as np
 
+from synovia.io.bundled import bundled
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, matrix_to_quat
+from synovia.model.geometry import Array, matrix_to_quat, rigid
 from synovia.retargeting.body import Body
 from synovia.retargeting.rest_pose import standing_target
 from synovia.retargeting.straight import straightened
@@ -35,7 +37,9 @@ _UNIT: Final = 0.1  # by which the length of a quaternion may differ from 1
 _SIZE: Final = 1300  # bytes of a datagram, so that networks do not split it
 # A time that is older by so many seconds, or the last of so many datagrams in a row with older ones, is of a new sender
 _RESTART: Final = 1.0, 10
-_FIRST: Final = 3  # frames from which the bones of a body are taken
+_FIRST: Final = 3  # frames in a row without a new bone, after which the body is taken as complete
+_PATIENCE: Final = 30  # frames for which a body with a part that hangs from nothing, such as a finger, waits for more
+_NO_LENGTH: Final = 1e-6  # metres; shorter bones of limbs have no place
 
 _TRUNK: Final = ("hips", "spine", "chest", "upper_chest", "neck", "head", "jaw", "left_eye", "right_eye")
 _LIMBS: Final = ("shoulder", "upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot", "toes")
@@ -77,6 +81,44 @@ _PART_OF: Final = {name: part for part, (name, _) in BONES.items()}
 def _above(part: str, known: Iterable[str]) -> str | None:
     """Return the nearest part above one, of those that a body has."""
     return next((one for one in BONES[part][1] if one in known), None)
+
+
+def _attached(known: Iterable[str]) -> dict[str, str | None]:
+    """Return those of some parts that hang from the hips, parents first, with the part above each."""
+    known, out = set(known), dict[str, str | None]()
+    for part in BONES:
+        if part in known and (part == "hips" or _above(part, out) is not None):
+            out[part] = _above(part, out)
+    return out
+
+
+@cache
+def _usual_places() -> dict[str, Array]:
+    """Return places (3,) of parts in the T-pose of the bundled body; those that it lacks are where those above are."""
+    body = Body.of(bundled("humanoid_hands"))
+    straight = straightened(body, body.basis[:, 1], body.basis[:, 2])[:, 9:] @ body.basis
+    out: dict[str, Array] = {}
+    for part in BONES:
+        above = _above(part, out)
+        out[part] = out[above] if part not in body.roles and above is not None else straight[body.roles[part]]
+    return out
+
+
+def _offsets(bones: Mapping[str, Array], above: Mapping[str, str | None]) -> dict[str, Array]:
+    """Return the place of each part relative to the one above, (3,).
+
+    Senders that know only rotations state 0 for all of them: then the places are those of a usual body. If they are 0
+    for some bones of limbs, these have the length of a usual body of the same size.
+    """
+    usual = _usual_places()
+    ways = {part: usual[part] - usual[one] for part, one in above.items() if one is not None}
+    given = {part: bones[part][:3] for part in ways}
+    lengths = {part: float(np.linalg.norm(place)) for part, place in given.items()}
+    known = [length for length in lengths.values() if length > _NO_LENGTH]
+    whole = sum(float(np.linalg.norm(ways[part])) for part in ways if lengths[part] > _NO_LENGTH)
+    size = sum(known) / whole if whole > 0.0 else 1.0
+    limbs = {part for part in ways if part.split("_", 1)[-1] in _LIMBS} if known else set(ways)
+    return {part: size * ways[part] if part in limbs and lengths[part] <= _NO_LENGTH else given[part] for part in ways}
 
 
 class VmcSink:
@@ -147,9 +189,10 @@ class VmcSink:
 class VmcSource:
     """Receives poses of an avatar.
 
-    The skeleton has the bones of the first frames, with the offsets that they state. Its joints have the names of parts
-    in snake case, and its rest pose is the T-pose. Bones of a frame come in one or several datagrams; ``/VMC/Ext/T``
-    tells which belong together.
+    The skeleton has the bones of the first frames, with the offsets that they state; a sender that states none has
+    those of the bundled body. Its joints have the names of parts in snake case, and its rest pose is the T-pose. Parts
+    whose bones above are never sent, such as fingers without a hand, are left out. Bones of a frame come in one or
+    several datagrams; ``/VMC/Ext/T`` tells which belong together.
 
     Args:
         host: The address to listen on.
@@ -179,7 +222,7 @@ class VmcSource:
         self._group: set[str] = set()
         self._time: float | None = None
         self._sent = True
-        self._frames = self._older = 0
+        self._frames = self._older = self._waited = self._known = 0
 
     def poll(self) -> list[Sample]:
         """Return the samples that have come."""
@@ -219,10 +262,13 @@ class VmcSource:
             return
         self._sent = True
         if self.skeleton is None:
-            self._frames += 1
-            if self._frames < _FIRST or "hips" not in self._bones:
+            self._frames = self._frames + 1 if len(self._bones) == self._known else 1
+            self._waited, self._known = self._waited + 1, len(self._bones)
+            above = _attached(self._bones)
+            loose = len(above) < self._known and self._waited < _PATIENCE
+            if self._frames < _FIRST or "hips" not in self._bones or loose:
                 return
-            self._build()
+            self._build(above)
         q = self._rest.copy()
         q[:3] = self._bones["hips"][:3]
         for part, at in self._at.items():
@@ -231,21 +277,13 @@ class VmcSource:
         if self._time is None:
             self._group.clear()
 
-    def _build(self) -> None:
-        """Build the skeleton from the bones that have come."""
-        parts = [part for part in BONES if part in self._bones]
-        order: list[str] = []
-        while len(order) < len(parts):  # parents before children
-            order += [one for one in parts if one not in order and ((a := _above(one, parts)) is None or a in order)]
-        joints: list[Joint] = []
-        for part in order:
-            rest, above = np.eye(4), _above(part, parts)
-            if part != "hips" and above is None:
-                continue  # no hips above it
-            if part != "hips":
-                rest[:3, 3] = self._bones[part][:3]
-            kind = Kind.FREE if part == "hips" else Kind.BALL
-            joints.append(Joint(part, above, kind, rest))
+    def _build(self, above: Mapping[str, str | None]) -> None:
+        """Build the skeleton from bones that have come, each with the one above."""
+        offsets = {"hips": np.zeros(3)} | _offsets(self._bones, above)
+        joints = [
+            Joint(part, one, Kind.FREE if part == "hips" else Kind.BALL, rigid(offsets[part]))
+            for part, one in above.items()
+        ]
         self.skeleton = skeleton = Skeleton(joints, name="VMC", up="y", forward="z", meters_per_unit=1.0)
         self._rest = skeleton.rest_q.copy()
         self._at = {

@@ -18,6 +18,7 @@ MOST_POINTS: Final = 1000  # points of deformable objects; each becomes a body
 MOST_CELLS: Final = 2**24  # cells of textures and height fields
 MOST_CORNERS: Final = 50_000  # vertices of built-in meshes; each mesh counts as at least 1000
 MOST_STEPS: Final = 10_000  # simulated steps to find the length ranges of actuators
+_MUSCLES: Final = ("muscle", "general")  # actuators that may be muscles
 MOST_COPIED: Final = 500_000  # elements times <replicate>s: each one copies the whole model
 MOST_EXTRA: Final = 10_000  # numbers of a sensor, of a custom field, or in <size>
 MOST_USER: Final = 100  # user data of each element
@@ -30,6 +31,8 @@ class Budget:
 
     def __init__(self) -> None:
         self.spent: dict[str, float] = {}
+        self.ranges: list[Element] = []  # how MuJoCo should find length ranges
+        self.actuators: list[Element] = []
 
     def spend(self, element: Element, what: str, amount: float, most: float) -> None:
         """Add to the count of one kind of object, and refuse more than the bound."""
@@ -47,10 +50,13 @@ class Budget:
         while waiting:
             element, times = waiting.pop()
             self.add(element, times)
+            if element.tag == "actuator":
+                self.actuators += element.children
             if element.tag == "replicate":
                 self.spend(element, "replicates", 1.0, MOST_ELEMENTS)
                 times *= max(1.0, *numbers(element, "count"))
             waiting += [(child, times) for child in element.children]
+        self.add_steps()
         replicates, elements = self.spent.get("replicates", 0.0), self.spent["elements"]
         if replicates * elements > MOST_COPIED:
             most = int(MOST_COPIED // elements)
@@ -81,20 +87,41 @@ class Budget:
                     most = MOST_USER if name.startswith("nuser_") else MEMORY.get(name, MOST_EXTRA)
                     self.at_most(element, name, most)
         elif tag == "lengthrange":
-            steps = max(10.0, *numbers(element, "inttotal"))
-            steps /= min([step for step in numbers(element, "timestep") if step > 0.0], default=0.01)
-            self.spend(element, "steps", steps, MOST_STEPS)
+            self.ranges.append(element)
         self.spend(element, "elements", times, MOST_ELEMENTS)
         for name in ("dim", "num"):
             self.at_most(element, name, MOST_EXTRA)
         if tag == "numeric":
             self.at_most(element, "size", MOST_EXTRA)
 
+    def add_steps(self) -> None:
+        """Count the steps that MuJoCo simulates to find length ranges, once for each <lengthrange>."""
+        for element in [*self.ranges]:
+            if any(_lacks_range(actuator, element) for actuator in self.actuators):
+                self.ranges.remove(element)
+                steps = max(10.0, *numbers(element, "inttotal"))
+                steps /= min([step for step in numbers(element, "timestep") if step > 0.0], default=0.01)
+                self.spend(element, "steps", steps, MOST_STEPS)
+
     def at_most(self, element: Element, name: str, most: float) -> None:
         """Refuse an attribute with a number above a bound."""
         if not max(0.0, *numbers(element, name)) <= most:
             value = element.attributes[name]
             raise element.error(f"{name} of <{element.tag}> is too large", value=value, expected=f"at most {most:g}")
+
+
+def _lacks_range(actuator: Element, how: Element) -> bool:
+    """Return whether MuJoCo may simulate to find the length range of an actuator. Default classes are not looked at.
+
+    Args:
+        actuator: The actuator.
+        how: The <lengthrange> of the model.
+    """
+    mode = how.attributes.get("mode", "muscle").strip()
+    if mode == "none" or (mode == "muscle" and actuator.tag not in _MUSCLES):
+        return False
+    low, high = numbers(actuator, "lengthrange")[-2:]
+    return how.attributes.get("useexisting", "true").strip() != "true" or not low < high
 
 
 def numbers(element: Element, name: str) -> list[float]:

@@ -60,19 +60,6 @@ class HandPose(Pose):
     unseen: tuple[str, ...]
     errors: Array
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by value."""
-        return _hand_pose, (self.skeleton, np.array(self.q), self.status, self.pinching, self.unseen, self.errors)
-
-
-def _hand_pose(
-    skeleton: Skeleton, q: Array, status: Status, pinching: tuple[str, ...], unseen: tuple[str, ...], errors: Array
-) -> HandPose:
-    """Return a pose of a live hand from its parts."""
-    pose = cast("HandPose", HandPose.trusted(skeleton, q))
-    pose.status, pose.pinching, pose.unseen, pose.errors = status, pinching, unseen, errors
-    return pose
-
 
 def _shows_palm(points: Array, side: str | None) -> bool:
     """Return whether points (21, 3) show a palm: wrist and knuckles are neither in line nor at one place."""
@@ -278,4 +265,6 @@ class LiveHand(ChecksArguments):
     def _pose(self, status: Status) -> HandPose:
         """Return the pose of this frame."""
         self._began = True
-        return _hand_pose(self.skeleton, self._q.copy(), status, (), (), np.zeros(0))
+        pose = cast("HandPose", HandPose.trusted(self.skeleton, self._q.copy()))
+        pose.status, pose.pinching, pose.unseen, pose.errors = status, (), (), np.zeros(0)
+        return pose

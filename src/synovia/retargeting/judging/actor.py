@@ -19,6 +19,7 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, align_z, axis_vector, unit
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
+from synovia.retargeting.body import above_zero
 from synovia.retargeting.bones import between, steadied
 from synovia.retargeting.tilt import MOST, tilted_up
 
@@ -117,16 +118,19 @@ class Actor:
         """Mean length of the legs, thigh and shin (the thigh alone if nothing is below the knee), length units.
 
         The size of the skeleton for a part of a body.
+
+        Raises:
+            InputError: If it is 0.
         """
         if not self.whole:
-            return self.motion.skeleton.size
+            return above_zero(self.motion.skeleton.size, self.motion.skeleton)
         total = 0.0
         for side in SIDES:
             places = [self.at(f"{side}_{part}")[0] for part in ("upper_leg", "lower_leg")]
             end = self.end_row(f"{side}_lower_leg")
             places += [] if end is None else [self.places[0, end]]
             total += sum(float(np.linalg.norm(b - a)) for a, b in itertools.pairwise(places))
-        return total / 2.0
+        return above_zero(total / 2.0, self.motion.skeleton)
 
     @cached_property
     def hips(self) -> Array:

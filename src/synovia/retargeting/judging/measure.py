@@ -160,7 +160,7 @@ class Figures:
         self.result = _actor(motion, mine, own_up, whole)
         if self.result is None:
             self.origin = None
-        self.found = own, other
+        self.found = dict(own), dict(other)
 
     @property
     def whole(self) -> bool:

@@ -38,7 +38,7 @@ from synovia.clips.upright import axis_name
 from synovia.errors import FormatError, InputError
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import align
 from synovia.retargeting.body import Body
@@ -279,12 +279,9 @@ class _Table:
     def numbers(self, key: str, shape: tuple[int, ...]) -> Array:
         """Return finite numbers of a shape."""
         try:
-            out = np.array(self.content.get(key), np.float64)
-        except (TypeError, ValueError):
-            out = np.zeros(0)
-        if out.shape != shape or not np.isfinite(out).all():
-            raise self._refuse(key, f"finite numbers, {shape}")
-        return out
+            return as_numbers(cast("Any", self.content.get(key)), shape, key)
+        except InputError:
+            raise self._refuse(key, f"finite numbers, {shape}") from None
 
     def rows(self, key: str, skeleton: Skeleton) -> dict[str, int]:
         """Return rows of a skeleton by role."""

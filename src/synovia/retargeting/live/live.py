@@ -172,7 +172,7 @@ class LiveRetarget(ChecksArguments):
         self._set_source(target if source_skeleton is None else source_skeleton)
         self._stand: Stand | None = None
         self.skeleton = target.with_root("free") if root == "free" else target
-        self._body = LimitedBody(self.skeleton, self.skeleton.size, self.rate, self._limits)
+        self._body = LimitedBody(self.skeleton, self.skeleton.size or 1.0, self.rate, self._limits)
         self._calibration: LiveCalibration | None = None
         if calibration is not None and source_skeleton is None:
             raise InputError(

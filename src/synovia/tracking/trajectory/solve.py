@@ -342,6 +342,8 @@ def solve_banded(band: Array, right: Array) -> Array:
     """
     from scipy import linalg
 
+    if not right.size:  # nothing moves
+        return right.copy()
     solve: Any = linalg.solveh_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     x = solve(band, right.reshape(band.shape[1], -1), overwrite_ab=True, lower=True, check_finite=False)
     return np.asarray(x, np.float64).reshape(right.shape)

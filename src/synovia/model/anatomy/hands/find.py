@@ -7,7 +7,6 @@ import math
 import re
 from collections.abc import Sequence
 from functools import lru_cache
-from types import MappingProxyType
 from typing import Final
 
 import numpy as np
@@ -346,7 +345,7 @@ def _hand(
         _key(chains, palm),
         np.linalg.inv(world) @ frame,
         out_fingers,
-        MappingProxyType(_coupled(chains, fingers)),
+        _coupled(chains, fingers),
         tuple(notes),
     )
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from types import MappingProxyType
+from typing import Any, Final
 
 from synovia.model.geometry import Array
 
@@ -68,6 +69,14 @@ class Hand:
     fingers: tuple[Finger, ...]
     coupled: Mapping[Key, Key]
     notes: tuple[str, ...]
+
+    def __post_init__(self) -> None:
+        """Make the table read-only."""
+        object.__setattr__(self, "coupled", MappingProxyType(dict(self.coupled)))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy and pickle by the values."""
+        return Hand, (self.side, self.palm, self.frame, self.fingers, dict(self.coupled), self.notes)
 
     def finger(self, name: str) -> Finger | None:
         """Return a finger by its name; None if the hand has none of that name."""
