@@ -35,10 +35,19 @@ from synovia.kernels.search.multistart import meets_goals
 from synovia.kernels.search.polish import GRADIENT_NOISE, polish_to_minimum
 from synovia.kernels.tree.chart import NEAR, to_box, write_bounds
 from synovia.kernels.tree.forward import forward
-from synovia.kernels.tree.problem import copy, open_general, open_problem, open_row, open_work, with_steps
+from synovia.kernels.tree.problem import (
+    copy,
+    has_priorities,
+    open_general,
+    open_problem,
+    open_row,
+    open_work,
+    with_steps,
+)
 
 POLISH_STEPS = 200
 COARSE_STEPS = 12  # from a random start: enough to rank the minima
+ROUNDS = 16  # of 25 restarts each; one finds about half of the answers that 100 attempts have missed
 DAMPING_SHARE, DECREASE, INCREASE = F(0.6), F(0.7), F(4)  # first damping relative to √cost, and its factors
 STATIONARY = F(1e-5)  # gradient relative to the residual below which a pose is stationary
 CANCELS = F(1e-3)  # sum of gradients relative to the largest, below which they cancel
@@ -108,6 +117,8 @@ def classify_rows(coarse, prove, problem, work, out):
         forget_contacts(problem.clear)
         if meets_goals(problem, work, targets, q, errors):
             row[STATUS] = REACHED
+        elif row[STOPPED_BY] != NO_GAIN and has_priorities(problem):
+            row[STATUS] = STEPS_SPENT  # an upper level may still gain, whatever the cause of the miss
         elif prove is not None and perform(prove, problem, work, targets, q)[0] > 0:
             row[STATUS] = UNREACHABLE
         elif status != UNREACHABLE:
@@ -153,7 +164,7 @@ def polish(problem, work, targets, q):
     return taken, F(converged)
 
 
-REFINEMENT = Refinement(coarse_descent, polish, polish, None, COARSE_STEPS, SAME_MINIMUM)
+REFINEMENT = Refinement(coarse_descent, polish, polish, None, COARSE_STEPS, SAME_MINIMUM, ROUNDS)
 
 
 @inline

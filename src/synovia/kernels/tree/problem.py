@@ -146,6 +146,12 @@ def with_steps(problem, max_steps):
 
 
 @inline
+def has_priorities(problem):
+    """Return whether the goals have several levels; loops are a level of their own."""
+    return problem.levels.shape[0] - 1 - (problem.loops is not None) > 1
+
+
+@inline
 def pose_goals_only(problem):
     """Return the problem without its general goals."""
     return _with_general(problem, (None,))
