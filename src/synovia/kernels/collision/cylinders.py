@@ -17,9 +17,10 @@ from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, perpendicular, scale, sub
 
 SAMPLES = 16  # of a circle
-STEPS = 12  # of Newton's method; each squares the error
+STEPS = 20  # of Newton's method
 EXACT = F(1e-13)  # radians: a smaller step is rounding
-LARGEST_STEP = F(0.3)  # radians
+LARGEST_STEP = F(0.5)  # relative to the sines of the direction and the axes
+NUDGE = F(0.05)  # radians
 STARTS = 3  # lowest of the directions from which both edges are tried
 PARALLEL = F(1e-10)  # sine of the angle between axes that count as parallel
 LEVEL = F(1e-9)  # cosine below which a direction is normal to an axis
@@ -134,7 +135,7 @@ def lowest_of_edges(a, b, s, n):
         i, j = dot(w, x), dot(w, y)
         di, dj = (xy * j - yy * i) / det, (xy * i - xx * j) / det
         size = math.hypot(di, dj)
-        k = min(F(1), LARGEST_STEP / size) if size > F(0) else F(1)
+        k = min(F(1), LARGEST_STEP * min(alpha, beta) / size) if size > F(0) else F(1)
         n = axpy(k * di, x, axpy(k * dj, y, n))
         n = scale(F(1) / norm(n), n)
         if size <= EXACT:
@@ -155,9 +156,13 @@ def lowest_between(a, b, s, m, best, where):
     """Return the lower of the best so far and of where both edges touch."""
     u = a[0]
     v = cross(m, u)
-    found, n = lowest_of_edges(a, b, s, where)
-    if found < best:
-        best, where = found, n
+    for k in range(4):  # between the axes, however near they are, and beside what was found
+        n = scale(F(2 * k - 1), b[0]) if k < 2 else where
+        n = add(n, u) if k < 2 else axpy(NUDGE * F(2 * k - 5), m, n)
+        n = scale(-math.copysign(F(1) / max(norm(n), ROUND), dot(n, s)) if k < 2 else F(1) / norm(n), n)
+        found, n = lowest_of_edges(a, b, s, n)
+        if found < best:
+            best, where = found, n
     done = -F(math.inf)
     for _ in range(STARTS):
         low, start = F(math.inf), m

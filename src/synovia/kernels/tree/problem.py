@@ -121,7 +121,7 @@ def open_mechanism(ints, floats, memory):
 def _open_clear_goals(ints, floats, memory):
     """Open clearance goals with their scratch memory."""
     m = _open_meeting(ints, memory, ())
-    return _open_clear(ints, floats, (m.contacts, m.found, m.placed, m.corners, m.faces, m.edges, m.ignored))
+    return _open_clear(ints, floats, (m.contacts, m.found, m.placed, m.corners, m.faces, m.edges, m.state))
 
 
 @inline
