@@ -113,10 +113,9 @@ def lowest_of_edges(a, b, s, n):
     """
     best, where = F(math.inf), n
     for _ in range(STEPS):
-        fa, wa = rim(a, n)
-        fb, wb = rim(b, n)
-        w = add(add(wa, wb), s)
-        f = dot(n, w)
+        first, second = rim(a, n), rim(b, n)
+        w = add(add(first[1], second[1]), s)
+        f = first[0] + second[0] + dot(n, s)  # near an axis, n·w would be rounded
         if f < best:
             best, where = f, n
         p, g = cross(a[0], n), cross(b[0], n)
@@ -184,7 +183,7 @@ def lowest_between(a, b, s, m, best, where):
 
 @device
 def point_of_first(a, b, s, n, depth):
-    """Return the point of A that is deepest in B: of all points along n, the one whose partner is straight behind it."""
+    """Return the deepest point of A: of all points farthest along n, one that has a point of B straight behind it."""
     u, h, r = a
     v, k, _ = b
     pa, pb = rim(a, n)[1], rim(b, n)[1]

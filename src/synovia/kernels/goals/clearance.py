@@ -69,7 +69,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, column, load_rotation, matmul, origin_of, rotation_of, store_frame
 from synovia.kernels.math.vectors import add, dot, load, norm, scale, sub
 
-WORK_OF_BOX, WORK_OF_CYLINDER, WORK_OF_POINT = F(2), F(8), F(0.06)  # of one shape of a pair that is apart
+WORK_OF_BOX, WORK_OF_CYLINDER, WORK_OF_POINT = F(2), F(12), F(0.09)  # of one shape of a pair that is apart
 WORK_OF_OVERLAP = F(10)  # factor for pairs that overlap
 NEAR = F(0.01)  # reaches beyond its distance: pairs that are farther apart have no row
 
