@@ -1,12 +1,14 @@
 """Clearance goals: answers checked by coal, thousands of obstacles far away, a published set, ticks, walls, methods.
 
-    python benchmarks/clearance.py [--parts coal far demo ticks walls methods million] [--answers 100000]
+    python benchmarks/clearance.py [--parts coal far demo ticks walls methods million misses] [--answers 100000]
 
 - coal: answers of ``solve_many`` called reached, of a Panda with spheres among spheres and boxes, and of an arm with
   shapes of all kinds among obstacles of all kinds. Each pair of solids whose bounding spheres are near is measured by
   coal (``pip install coal`` in this environment); the kinematics of the Panda are NumPy's.
 - million: of the Panda alone, until ``--answers`` answers are called reached; not among the default parts. Each is also
   measured by closed forms in NumPy, and its hand is compared with the target. ``solve_many`` has one thread.
+- misses: of 30 arms among obstacles, whose targets are out of reach, beside an obstacle or inside one, once with boxes,
+  once with hulls and cylinders of the same sizes: time and status; not among the default parts.
 - far: the time of a solve among 10 to 10,000 boxes that are out of reach, and of building the problem.
 - demo: the problems of ``worlds/robometrics_demo_set.yaml``: poses of the hand in the goals, without clearance to keep.
 - ticks: solves of a Unitree G1 that follow a moving hand target, from frame to frame, with and without itself to avoid.
@@ -22,6 +24,7 @@ Times are CPU time of the process, the least of several rounds.
 import argparse
 import tempfile
 import time
+from collections import Counter
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -261,6 +264,77 @@ def least_time(work, rounds=ROUNDS):
     return best
 
 
+def stone(word, rng, size):
+    """Return corners or sizes of a box, or of a hull or cylinder inside it, about the origin."""
+    if word == "boxes":
+        return sy.Box(size=2 * size)
+    if rng.random() < 0.5:
+        return sy.Cylinder(radius=size[:2].min(), length=2 * size[2])
+    points = rng.normal(size=(200, 3))
+    points = np.sign(points) * np.abs(points / np.linalg.norm(points, axis=1)[:, None]) ** 0.6
+    return sy.ConvexHull(points * size)
+
+
+def missed_arm(seed, word):
+    """Return an arm of six to eight hinges with two shapes a link, and 15 to 40 obstacles."""
+    rng, own = np.random.default_rng([seed, 1]), np.random.default_rng([seed, 2])
+    joints, above = [], np.eye(4)
+    for k in range(int(rng.integers(6, 9))):
+        length = rng.uniform(0.12, 0.35)
+        middle = np.eye(4)
+        middle[2, 3] = 0.5 * length
+        shapes = [stone(word, own, np.array([*rng.uniform(0.03, 0.06, 2), 0.5 * length])).moved(middle) for _ in "ab"]
+        axis = np.eye(3)[2 if k == 0 else int(rng.integers(3))]
+        limit = sy.Interval(-rng.uniform(1.5, 2.9), rng.uniform(1.5, 2.9))
+        joints.append(
+            sy.Joint(f"j{k}", f"j{k - 1}" if k else None, sy.Kind.HINGE, above, axis=axis, limit=limit, shapes=shapes)
+        )
+        above = np.eye(4)
+        above[2, 3] = length
+    found = {"floor": sy.HalfSpace(point=(0, 0, -0.1))}
+    for k in range(int(rng.integers(15, 40))):
+        T = np.eye(4)
+        T[:3, 3] = rng.uniform([-1, -1, 0], [1, 1, 1.4])
+        T[:3, :3] = sy.Rotation.from_quat(rng.normal(size=4)).as_matrix()
+        size = rng.uniform(0.05, 0.2, 3)
+        if np.linalg.norm(T[:3, 3]) > 0.45:
+            found[f"o{k}"] = stone(word, own, size).moved(T)
+    return sy.Skeleton([*joints, sy.Joint("tip", joints[-1].name, rest=above, tip=True)]), sy.World(found)
+
+
+def misses(problems=1000, bodies=30):
+    """Return rows of misses by the shapes of arms and obstacles, and bars."""
+    rows, slow = [], {}
+    for word in ("boxes", "hulls and cylinders"):
+        spent, statuses, errors = [], Counter(), []
+        for seed in range(bodies):
+            body, world = missed_arm(seed, word)
+            rng = np.random.default_rng([seed, 3])
+            kind = sy.PositionGoal if seed % 2 else sy.PoseGoal
+            ik = sy.IK(body, [kind("tip"), sy.ClearanceGoal(0.02, world=world)], "lm")
+            for k in range(-(-problems // bodies)):
+                T = np.eye(4)
+                T[:3, :3] = sy.Rotation.from_quat(rng.normal(size=4)).as_matrix()
+                way = rng.normal(size=3)
+                T[:3, 3] = ik.reach * rng.uniform(*((1.02, 1.4) if k % 2 else (0.05, 0.4))) * way / np.linalg.norm(way)
+                if k % 4 == 0:
+                    inside = world[world.names[1 + int(rng.integers(len(world.names) - 1))]]
+                    T[:3, 3] = inside.solids()[0].place()[:3, 3]
+                start = body.random_pose(int(rng.integers(2**30)))
+                begun = time.thread_time()
+                answer = ik.solve({"tip": T if kind is sy.PoseGoal else T[:3, 3]}, start)
+                if not answer.reached:
+                    spent.append(1e3 * (time.thread_time() - begun))
+                    errors.append(np.hypot(answer.errors[0].position / ik.reach, answer.errors[0].angle))
+                statuses[answer.status.name] += 1
+        at = np.quantile(spent, [0.5, 0.9, 0.99, 1.0])
+        slow[word] = at[2]
+        said = ", ".join(f"{name.lower()} {count}" for name, count in statuses.most_common())
+        rows.append([word, len(spent), said, f"{np.mean(errors):.4f}", *(f"{t:.0f}" for t in at)])
+    ratio = slow["hulls and cylinders"] / slow["boxes"]
+    return rows, [(f"the slowest 1 % take {ratio:.2f} times as long as those with boxes, at most 1.1", ratio <= 1.1)]
+
+
 def far_away():
     """Return rows for 10 to 10,000 boxes, and bars."""
     arm, rng, rows, medians = sy.bundled("arm7"), np.random.default_rng(0), [], []
@@ -461,15 +535,17 @@ def main():
     """Run the parts."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parts = ("coal", "far", "demo", "ticks", "walls", "methods")
-    parser.add_argument("--parts", nargs="*", choices=(*parts, "million"), default=parts)
+    parser.add_argument("--parts", nargs="*", choices=(*parts, "million", "misses"), default=parts)
     parser.add_argument("--answers", type=int, default=100_000)
+    parser.add_argument("--problems", type=int, default=1000, help="of misses")
     options = parser.parse_args()
-    where, data = machine(), needed_data()
+    where, data = machine(), None if options.parts == ["misses"] else needed_data()
     all_held = True
     heads = {
         "coal": ["answers", "targets", "reached %", "checked", "least distance mm", "too near"],
         "million": ["world", "targets", "reached", "reached %", "pairs measured", "least mm, coal", "least mm, NumPy",
                     "too near, coal", "too near, NumPy", "largest error mm", "largest error mrad"],
+        "misses": ["shapes", "misses", "status", "mean error", "median ms", "p90 ms", "p99 ms", "most ms"],
         "far": ["boxes", "solve ms", "build ms"],
         "demo": ["problem", "obstacles", "goals", "reached %", "first goal", "median ms"],
         "ticks": ["G1", "without µs", "with µs", "ratio"],
@@ -482,6 +558,7 @@ def main():
         works = {
             "coal": lambda: by_coal(data, folder, options.answers),
             "million": lambda: million(data, folder, options.answers),
+            "misses": lambda: misses(options.problems),
             "far": far_away,
             "demo": lambda: demo_set(data, folder),
             "ticks": lambda: ticks(data),

@@ -230,3 +230,76 @@ def test_a_cylinder_is_between_its_prisms(word):
             bounds.append(sy.distance(prism, other).distance)
         assert bounds[0] - 1e-9 <= found <= bounds[1] + 1e-9
         assert bounds[1] - bounds[0] < 0.02
+
+
+def axis_and_sizes(shape):
+    """Return axis, half length, radius of the core, and radius around it, of a cylinder or a capsule."""
+    x, _, half, radius = shape.sizes()
+    return (
+        (shape.place()[:3, 2], half, radius, 0.0)
+        if shape.word == "cylinder"
+        else (shape.place()[:3, 2], half, x, radius)
+    )
+
+
+def extent_along(shape, n):
+    """Return how far a cylinder or a capsule goes along unit vectors (k, 3) from its middle."""
+    axis, half, core, around = axis_and_sizes(shape)
+    along = n @ axis
+    return half * np.abs(along) + core * np.linalg.norm(n - along[:, None] * axis, axis=1) + around
+
+
+def depths(a, b, n):
+    """Return how far the first shape has to move against unit vectors (k, 3) to leave the second one."""
+    return extent_along(a, n) + extent_along(b, n) + n @ (a.place()[:3, 3] - b.place()[:3, 3])
+
+
+def least_depth(a, b):
+    """Return the least depth over 20,000 directions and rings about both axes, the lowest of them refined."""
+    k = np.arange(20_000) + 0.5
+    z, turn = 1.0 - k / 10_000, np.pi * (1.0 + 5.0**0.5) * k
+    n = [np.column_stack([np.sqrt(1.0 - z * z) * np.cos(turn), np.sqrt(1.0 - z * z) * np.sin(turn), z])]
+    ring = np.linspace(0.0, 2.0 * np.pi, 2000)
+    circle = np.column_stack([np.cos(ring), np.sin(ring), np.zeros(2000)])
+    n += [circle @ shape.place()[:3, :3].T for shape in (a, b)]
+    n += [sign * np.stack([a.place()[:3, 2], b.place()[:3, 2]]) for sign in (1, -1)]
+    n = np.concatenate(n)
+    n = n[np.argsort(depths(a, b, n))[:50]]
+    rng = np.random.default_rng(0)
+    for width in 0.05 * 0.7 ** np.arange(50):
+        tried = np.concatenate([n, n + width * rng.normal(size=n.shape), n + width * rng.normal(size=n.shape)])
+        tried /= np.linalg.norm(tried, axis=1)[:, None]
+        n = tried[np.argsort(depths(a, b, tried))[:50]]
+    return depths(a, b, n).min()
+
+
+@pytest.mark.parametrize("word", ["cylinder", "capsule"])
+@pytest.mark.parametrize("off", [1e-3, 1e-6, 1.0])
+def test_the_depth_of_cylinders_is_the_least_of_all_directions(word, off):
+    """Within ``off`` of coaxial, or anywhere: the normal has the depth of the formula, and no direction has less."""
+    rng = np.random.default_rng(11)
+    overlapping = 0
+    while overlapping < 25:
+        turn, (r, t), (h, k) = (
+            Rotation.from_quat(rng.normal(size=4)),
+            rng.uniform(0.1, 1.0, 2),
+            rng.uniform(0.1, 1.0, 2),
+        )
+        tilt = Rotation.from_rotvec(off * rng.normal(size=3)) * turn
+        z, other = (one.apply([0.0, 0.0, 1.0]) for one in (turn, tilt))
+        c = rng.normal(size=3)
+        d = c + off * 0.4 * rng.normal(size=3) + 0.3 * rng.normal() * z
+        can = sy.Cylinder(center=c, radius=r, length=2 * h, rotation=turn)
+        second = (
+            sy.Cylinder(center=d, radius=t, length=2 * k, rotation=tilt)
+            if word == "cylinder"
+            else sy.Capsule(a=d - k * other, b=d + k * other, radius=0.2 * t)
+        )
+        contact = sy.distance(second, can)
+        if contact.distance > -0.2 * t:
+            continue  # the cores do not overlap
+        overlapping += 1
+        assert depths(second, can, -contact.normal[None])[0] == pytest.approx(-contact.distance, abs=1e-9)
+        assert -contact.distance <= least_depth(second, can) + 1e-8
+        for point, shape in zip(contact.points, (second, can), strict=True):
+            assert sy.distance(sy.Sphere(center=point, radius=0.0), shape).distance <= 1e-8

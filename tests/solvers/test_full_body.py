@@ -11,9 +11,11 @@ import synovia as sy
 from beyond import beyond_limits
 from synovia.diagnosis import reasons_as_json as as_json
 from synovia.errors import InputError
+from synovia.kernels.layout import MOST_WORK
 from synovia.model import Joint, Kind, change
 from trees import random_tree
 
+HUMANOID = sy.bundled("humanoid")
 compiled = pytest.mark.compiled  # whole bodies take interpreted kernels many seconds
 
 
@@ -128,6 +130,44 @@ def test_upper_levels_alone_gain_nothing_from_the_final_pose(seed):
             assert before[level] - after[level] < 1e-6
             if after[level] - before[level] > 1e-6:
                 break  # a level that lost to one above it may do anything
+
+
+def hands_and_feet(seed):
+    """Return goals for the hands and feet of the humanoid, where a random pose has them; some are then moved away."""
+    rng, ends = np.random.default_rng(seed), ("left_hand", "right_hand", "left_foot", "right_foot")
+    pose, goals = HUMANOID.random_pose(seed), []
+    lost = rng.permutation(ends)[: 1 + int(rng.random() < 0.3)]
+    for end in ends:
+        T = pose.transform(end).copy()
+        T[:3, 3] += 0.5 * rng.normal(size=3) * (end in lost)
+        level = int(rng.integers(0, 3)) if end in lost else 0
+        goal = sy.PoseGoal(end, transform=T, priority=level)
+        goals.append(goal if rng.random() < 0.3 else sy.PositionGoal(end, T[:3, 3], priority=level))
+    return goals
+
+
+@compiled
+@pytest.mark.parametrize("work", [3e4, 1e5])
+def test_upper_levels_gain_nothing_though_the_work_limit_ended_the_solve_or_the_status_says_so(work):
+    spent = 0
+    for seed in range(70, 150):
+        goals = hands_and_feet(seed)
+        levels = sorted({goal.priority for goal in goals})
+        ik = sy.IK(HUMANOID, goals, sy.FullBody())
+        ik.floats[MOST_WORK] = work
+        solution = ik.solve()
+        spent += solution.status is sy.Status.MAX_STEPS
+        if solution.status is sy.Status.MAX_STEPS or solution.reached:
+            continue
+        for last in levels[:-1]:
+            upper = [i for i, goal in enumerate(goals) if goal.priority <= last]
+            few = [goals[i] for i in upper]
+            alone = sy.IK(HUMANOID, few, sy.FullBody(attempts=1), tolerance=ik.tolerance).solve(start=solution.pose)
+            before = level_errors([solution.errors[i] for i in upper], few, ik.reach)
+            after = level_errors(alone.errors, few, ik.reach)
+            changed = [before[level] - after[level] for level in before if abs(before[level] - after[level]) > 1e-6]
+            assert not changed or changed[0] < 0.0, (seed, solution.status)
+    assert spent > 0
 
 
 @compiled

@@ -109,9 +109,7 @@ def read_hand(path: Path) -> HandFile:
         confidence = content.get("confidence")
         if confidence is not None and confidence.dtype.kind not in "bfiu":
             raise FormatError("confidence cannot be used", where=str(path), value=confidence.dtype, expected="numbers")
-        return HandFile(
-            _points(content[fitting[0]]), confidence, fps, _side(content, path), tuple(notes)
-        )
+        return HandFile(_points(content[fitting[0]]), confidence, fps, _side(content, path), tuple(notes))
     if path.suffix.lower() not in POINT_ENDINGS:
         raise FormatError("is no file of points", where=str(path), expected=", ".join(HAND_ENDINGS))
     if path.suffix.lower() == ".npy" and _fits(flat := read_npy(path)):

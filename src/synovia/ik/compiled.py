@@ -53,6 +53,7 @@ from synovia.solver.base import Kernel
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
+_CLEAR_WORK: Final = 0.4  # share of the work limit with clearance goals, whose misses use all of it, twice
 _JOINTS: Final = 100  # a larger body gets a larger work limit, in proportion to its joints
 _BETTER: Final = 0.01  # more of a limb's bend to its side, for another answer
 _NO_WORSE: Final = 1.001  # factor of the cost of a miss that may bend to its side instead
@@ -170,7 +171,9 @@ class CompiledProblem(ChecksArguments):
             tolerance=self.tolerance,
             **self.method.search._asdict(),
             patience=self.method.progress[0],
-            most_work=self.solver.most_work * max(1.0, len(reduced.rows) / _JOINTS),
+            most_work=self.solver.most_work
+            * max(1.0, len(reduced.rows) / _JOINTS)
+            * (_CLEAR_WORK if len(others) < len(asked) else 1.0),
             params=self.method.params() | least,
             moves=moves,
             solver_scratch=self.method.extra_scratch(reduced.residuals, reduced.columns),

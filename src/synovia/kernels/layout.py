@@ -275,6 +275,7 @@ GAP_SIZE = 0  # signed distance
 CONTACT_NORMAL = 1  # from the second shape to the first
 FIRST_WITNESS, SECOND_WITNESS = 4, 7
 CONTACT_WIDTH = 10
+IGNORED, MEASURED = 0, 1  # 1 while clearance does not count, else 0; work of the pairs measured, see ``watch``
 # Scratch memory of one pair, see ``collision.gjk`` and ``collision.epa``
 CORNER, CORNER_FIRST = 0, 3  # point of the difference of both shapes, and the point of the first shape
 CORNER_WIDTH = 6
@@ -480,7 +481,7 @@ WORK: Final = (
     Table("meeting.corners", ("corners", CORNER_WIDTH)),
     Table("meeting.faces", ("faces", FACE_WIDTH)),
     Table("meeting.edges", ("edges", EDGE_WIDTH)),
-    Table("meeting.ignored", ("placed",)),  # its first is 1 while clearance does not count, else 0
+    Table("meeting.state", ("placed",)),  # IGNORED, MEASURED
     # of loops alone, to close them again after a step
     Table("closing.frames", ("tied_rows", FRAME_WIDTH)),
     Table("closing.J", ("tied", "tied_columns")),

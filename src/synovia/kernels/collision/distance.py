@@ -13,6 +13,7 @@ References:
 
 import math
 
+from synovia.kernels.collision.cylinders import depth_of_cylinders
 from synovia.kernels.collision.epa import deepest
 from synovia.kernels.collision.gjk import apart
 from synovia.kernels.collision.support import margin, middle_of_farthest
@@ -190,6 +191,12 @@ def of_ordered(solids, i, j, enough, memory):
         d = norm(v)
         n = scale(F(1) / d, v)
         return d - ra - rb, n, axpy(-ra, n, p)
+    if other == CYLINDER and kind != BOX and min(shapes[j, HALF_LENGTH], shapes[j, RADIUS]) > F(0):
+        h = shapes[i, HALF_LENGTH] if kind != SPHERE else F(0)
+        first = column(R, 2), h, shapes[i, RADIUS] - ra
+        second = column(S, 2), shapes[j, HALF_LENGTH], shapes[j, RADIUS]
+        depth, n, p = depth_of_cylinders(first, second, scale(F(-1), c))
+        return -depth - ra, n, axpy(-ra, n, p)
     solid, depth, n, q = deepest(solids, i, j, c, corners, faces, edges)
     if solid:
         p = q

@@ -18,7 +18,7 @@ import math
 from synovia.kernels.collision.support import difference
 from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.layout import CORNER, CORNER_FIRST
-from synovia.kernels.math.vectors import axpy, cross, dot, load, scale, store, sub
+from synovia.kernels.math.vectors import axpy, cross, dot, load, norm, scale, store, sub
 
 STEPS = 200  # far more than pairs need
 EXACT = F(1e-15)  # of the squared distance, or of the distance times the size: a smaller gap of the bounds is rounding
@@ -125,6 +125,8 @@ def apart(solids, i, j, c, enough, corners):
     w, a = difference(solids, i, j, c, (-v[0], -v[1], -v[2]))
     store(corners, 0, CORNER, w)
     store(corners, 0, CORNER_FIRST, a)
+    if dot(v, w) > enough * norm(v):  # along the line of the origins, they are farther apart than that
+        return True, w, a
     v, p, n = w, a, 1
     size2 = dot(w, w)
     for _ in range(STEPS):

@@ -16,6 +16,7 @@ the velocities of the nearest points.
 import math
 
 from synovia.kernels.collision.distance import put_contact
+from synovia.kernels.collision.support import margin
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.frames import add_wrench_row
 from synovia.kernels.goals.term import NOTHING
@@ -24,6 +25,7 @@ from synovia.kernels.layout import (
     BALL_CENTER,
     BALL_RADIUS,
     BOUNDLESS,
+    BOX,
     CLEAR_DISTANCE,
     CLEAR_GOAL,
     CLEAR_ROW,
@@ -32,6 +34,7 @@ from synovia.kernels.layout import (
     CONTACT_NORMAL,
     CONTACT_ROWS,
     CONTACT_SHAPES,
+    CYLINDER,
     EXTENT,
     FIRST_BOUNDLESS,
     FIRST_LINK_PAIR,
@@ -44,14 +47,18 @@ from synovia.kernels.layout import (
     GAP_SIZE,
     HALF_SIZES,
     HALF_SPACE,
+    HULL,
+    IGNORED,
     KEPT_CONTACT_WIDTH,
     LEAVES,
     LINK_PAIRS,
     LINK_ROW,
+    MEASURED,
     NODE_LOWER,
     NODE_UPPER,
     ORIENTATION,
     ORIGIN,
+    POINTS,
     SECOND_SHAPE,
     SECOND_WITNESS,
     SHAPE_KIND,
@@ -62,6 +69,8 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, column, load_rotation, matmul, origin_of, rotation_of, store_frame
 from synovia.kernels.math.vectors import add, dot, load, norm, scale, sub
 
+WORK_OF_BOX, WORK_OF_CYLINDER, WORK_OF_POINT = F(2), F(12), F(0.09)  # of one shape of a pair that is apart
+WORK_OF_OVERLAP = F(10)  # factor for pairs that overlap
 NEAR = F(0.01)  # reaches beyond its distance: pairs that are farther apart have no row
 
 
@@ -95,6 +104,32 @@ def measure_pair(clear, frames, first, second, enough, contacts, slot):
     contacts[slot, CONTACT_ROWS], contacts[slot, CONTACT_ROWS + 1] = F(row), F(other)
     contacts[slot, CONTACT_SHAPES], contacts[slot, CONTACT_SHAPES + 1] = F(i), F(j)
     contacts[slot, CONTACT_IDLE] = F(0)
+    size = share_of_work(clear.shapes, i) + share_of_work(clear.shapes, j)
+    overlap = contacts[slot, GAP_SIZE] < -margin(solids, 0) - margin(solids, 1)
+    clear.state[MEASURED] += size * (WORK_OF_OVERLAP if overlap else F(1))
+
+
+@inline
+def share_of_work(shapes, i):
+    """Return what a shape adds to the work of measuring a pair, see ``watch``; what formulas measure adds nothing."""
+    kind = shapes[i, SHAPE_KIND]
+    if kind == BOX:
+        return WORK_OF_BOX
+    if kind == CYLINDER:
+        return WORK_OF_CYLINDER
+    return WORK_OF_BOX + WORK_OF_POINT * shapes[i, POINTS] if kind == HULL else F(0)
+
+
+@inline
+def measured_work(clear):
+    """Return the work of all pairs that were measured since the last call."""
+    if clear is None:
+        return F(0)
+    if clear.state.shape[0] == 0:
+        return F(0)
+    work = clear.state[MEASURED]
+    clear.state[MEASURED] = F(0)
+    return work
 
 
 @device
@@ -223,7 +258,7 @@ def sort_into_slots(clear, t, count):
 @device
 def find_contacts(clear, problem, frames, t):
     """Write the nearest contacts of goal t to its slots; none while clearance is ignored."""
-    if clear.ignored[0] != F(0):
+    if clear.state[IGNORED] != F(0):
         sort_into_slots(clear, t, 0)
         return
     limit = clear.data[t, CLEAR_DISTANCE] + problem.tolerance + NEAR * problem.reach
@@ -255,8 +290,8 @@ def forget_contacts(clear):
     """Empty all slots: which pair has which slot then depends on the pose alone. Clearance counts from now on."""
     if clear is None:
         return
-    if clear.ignored.shape[0] > 0:
-        clear.ignored[0] = F(0)
+    if clear.state.shape[0] > 0:
+        clear.state[IGNORED], clear.state[MEASURED] = F(0), F(0)
     for slot in range(clear.contacts.shape[0]):
         clear.contacts[slot, CONTACT_SHAPES] = F(-1)
 
@@ -265,7 +300,7 @@ def forget_contacts(clear):
 def ignore_contacts(clear, ignored):
     """Let clearance not count, or count again."""
     if clear is not None:
-        clear.ignored[0] = F(ignored)
+        clear.state[IGNORED] = F(ignored)
 
 
 @apart

@@ -44,6 +44,6 @@ def solve_and_finish(attempt, problem, work, targets, begins, out, warm, first):
     if code >= 0 and code & MISSED:
         last = code >> ROWS_AT
         elsewhere = not warm or last == 1
-        refinement = Refinement(attempt, None, None, None, COARSE_STEPS, SAME_MINIMUM)
+        refinement = Refinement(attempt, None, None, None, COARSE_STEPS, SAME_MINIMUM, 1)
         finish_rows(refinement, problem, work, begins.starts, out, first, last, elsewhere)
     return code

@@ -6,6 +6,7 @@ has a loop of its own beside ``search.descent``.
 
 from synovia.kernels.compiler.jit import F, apart, inline
 from synovia.kernels.compiler.watch import stopped
+from synovia.kernels.goals.clearance import measured_work
 from synovia.kernels.hierarchy.basis import open_levels
 from synovia.kernels.hierarchy.inequalities import contact_slacks, slack_count
 from synovia.kernels.hierarchy.largest_move import save_pose
@@ -130,7 +131,7 @@ def descend_levels(problem, work, targets, q, h, count):
             slowly, earlier = falls_slowly(problem, k, combined_error(problem, h.best, count), earlier)
             if slowly:
                 break
-        if k == problem.max_steps or stopped(work.watch, cost_of_step):
+        if k == problem.max_steps or stopped(work.watch, cost_of_step + measured_work(problem.clear)):
             break
         size = take_step(problem, work, targets, q, h, count, damping)
     copy(work.trial, q)

@@ -13,7 +13,7 @@ last search is therefore one of the missed upper levels alone, as if they were s
 
 import math
 
-from synovia.kernels.compiler.jit import F, algorithm, apart, device
+from synovia.kernels.compiler.jit import F, algorithm, apart, device, perform
 from synovia.kernels.compiler.views import matrix, vector
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
 from synovia.kernels.goals.clearance import forget_contacts
@@ -35,14 +35,17 @@ from synovia.kernels.layout import (
     OTHERS,
     POSE_MORE,
     REACHED,
+    SPENT,
     STALLED,
     STATUS,
+    STEPS,
     STOP_REASON,
     STOPPED_BY,
     WINNER,
 )
+from synovia.kernels.loops.ties import has_priorities
 from synovia.kernels.search.finish import BEST, Refinement, cost_of, search_elsewhere, store_best
-from synovia.kernels.search.multistart import meets_goals
+from synovia.kernels.search.multistart import meets_goals, set_followers
 from synovia.kernels.search.polish import SADDLE_STEP
 from synovia.kernels.tree.chart import INFINITE, write_bounds
 from synovia.kernels.tree.problem import copy, open_row
@@ -171,7 +174,7 @@ def refine_all(problem, work, targets, q, h):
             break
         if not moved and not improve_upper_levels(problem, work, targets, q, h):
             break
-    return steps, converged
+    return steps, converged and not halted(work.watch)
 
 
 @device
@@ -283,7 +286,7 @@ def is_better_above(problem, work, targets, q):
     return F(has_gained(h, count, EQUAL_ERRORS, UPPER_GAIN, UPPER_GAIN)), F(0)
 
 
-UPPER_LEVELS = Refinement(upper_descent, polish, polish, is_better_above, COARSE_STEPS, EQUAL_COST)
+UPPER_LEVELS = Refinement(upper_descent, polish, polish, is_better_above, COARSE_STEPS, EQUAL_COST, 1)
 
 
 @device
@@ -305,20 +308,39 @@ def lower_levels_missed_above(problem, work, targets, q, errors):
     return not at_bound(problem, work.frames, targets, errors)
 
 
+@device
+def polish_again(problem, work, targets, q, row):
+    """Polish the pose of a row that the work limit cut short; return whether it converged."""
+    forget_contacts(problem.clear)
+    taken, converged = perform(polish, problem, work, targets, q)
+    row[STEPS] += taken
+    set_followers(problem, q)
+    row[COST] = cost_of(coarse_descent, problem, work, targets, q)
+    row[STOPPED_BY] = NO_GAIN if converged > F(0) else max(work.watch[STOP_REASON], F(0))
+    return converged > F(0)
+
+
 @apart
-def search_upper_levels(problem, work, out):
-    """Search random starts for poses that are better for the missed upper levels alone, in all rows that missed."""
+def search_upper_levels(problem, work, out, search):
+    """Polish the rows that the work limit cut short; with ``search``, look elsewhere for the missed upper levels.
+
+    The search is one from random starts, for poses that are better for the missed upper levels alone.
+    """
     for b in range(out.shape[0]):
         row = out[b]
-        if row[STATUS] == REACHED or row[STOPPED_BY] != NO_GAIN or problem.columns == 0 or problem.attempts == 1:
+        if row[STATUS] == REACHED or interrupted(work.watch) or problem.columns == 0:
             continue
         q, errors, targets = open_row(problem, row)
+        begin_work(work.watch, problem.most_work)
+        if row[STOPPED_BY] == SPENT and has_priorities(problem) and not polish_again(problem, work, targets, q, row):
+            continue
+        if row[STOPPED_BY] != NO_GAIN or problem.attempts == 1 or not search:
+            continue
         if meets_goals(problem, work, targets, q, errors):
             continue
         if not lower_levels_missed_above(problem, work, targets, q, errors):
             continue
         row[STATUS] = STALLED  # a goal that was proved out of reach is proved again when the row is classified
-        begin_work(work.watch, problem.most_work)
         forget_contacts(problem.clear)
         store_best(work, q)
         cost, before = row[COST], row[WINNER]

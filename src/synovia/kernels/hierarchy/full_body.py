@@ -51,15 +51,14 @@ def prove_hopeless(problem, work, targets, q):
 
 
 SEARCH = Search(attempt, restart, prove_hopeless)
-REFINEMENT = Refinement(coarse_descent, polish, first_polish, is_clearly_better, COARSE_STEPS, EQUAL_COST)
+REFINEMENT = Refinement(coarse_descent, polish, first_polish, is_clearly_better, COARSE_STEPS, EQUAL_COST, 1)
 
 
 @inline
 def finish_misses(problem, work, starts, out, warm):
     """Polish and classify the missed rows; WARM switches off the search from random starts."""
     finish_rows(REFINEMENT, problem, work, starts, out, 0, out.shape[0], not warm)
-    if not warm:
-        search_upper_levels(problem, work, out)
+    search_upper_levels(problem, work, out, not warm)
     classify_rows(coarse_descent, prove_unreachable, problem, work, out)
     return 0
 

@@ -11,6 +11,7 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, apart, device
 from synovia.kernels.compiler.watch import stopped
+from synovia.kernels.goals.clearance import measured_work
 from synovia.kernels.hierarchy.basis import fix_column
 from synovia.kernels.hierarchy.descent import work_of_levels
 from synovia.kernels.hierarchy.levels import level_residual, solve_level, solve_posture
@@ -197,7 +198,7 @@ def refine(problem, work, targets, q, h, count):
     if work.H.shape[0] > 0:
         cost_of_step += NEWTON_COST * work_of_newton(problem)
     for k in range(MAX_STEPS):
-        if stopped(work.watch, cost_of_step):
+        if stopped(work.watch, cost_of_step + measured_work(problem.clear)):
             steps = k
             break
         if restorations == 0:

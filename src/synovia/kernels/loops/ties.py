@@ -54,6 +54,12 @@ def has_loops(loops):
 
 
 @inline
+def has_priorities(problem):
+    """Return whether the goals of a problem have several levels; its loops are a level of their own."""
+    return problem.levels.shape[0] - 1 - (1 if has_loops(problem.loops) else 0) > 1
+
+
+@inline
 def first_frame(loops, frames, t):
     """Return the world frame (R, p) of the first frame of loop t."""
     R, p = load_rotation(loops.data, t, FIRST_FRAME), load(loops.data, t, FIRST_FRAME + ORIGIN)

@@ -30,7 +30,7 @@ from synovia.kernels.layout import (
     STOPPED_BY,
     UNREACHABLE,
 )
-from synovia.kernels.loops.ties import has_loops
+from synovia.kernels.loops.ties import has_loops, has_priorities
 from synovia.kernels.math.bounded import free_and_held_gradient
 from synovia.kernels.search.finish import SAME_MINIMUM, Refinement, finish_rows
 from synovia.kernels.search.multistart import meets_goals
@@ -41,6 +41,7 @@ from synovia.kernels.tree.problem import copy, open_general, open_row, open_work
 
 POLISH_STEPS = 200
 COARSE_STEPS = 12  # from a random start: enough to rank the minima
+ROUNDS = 16  # of 25 restarts each; one finds about half of the answers that 100 attempts have missed
 DAMPING_SHARE, DECREASE, INCREASE = F(0.6), F(0.7), F(4)  # first damping relative to √cost, and its factors
 STATIONARY = F(1e-5)  # gradient relative to the residual below which a pose is stationary
 CANCELS = F(1e-3)  # sum of gradients relative to the largest, below which they cancel
@@ -110,6 +111,8 @@ def classify_rows(coarse, prove, problem, work, out):
         forget_contacts(problem.clear)
         if meets_goals(problem, work, targets, q, errors):
             row[STATUS] = REACHED
+        elif row[STOPPED_BY] != NO_GAIN and has_priorities(problem):
+            row[STATUS] = STEPS_SPENT  # an upper level may still gain, whatever the cause of the miss
         elif prove is not None and perform(prove, problem, work, targets, q)[0] > 0:
             row[STATUS] = UNREACHABLE
         elif status != UNREACHABLE:
@@ -155,7 +158,7 @@ def polish(problem, work, targets, q):
     return taken, F(converged)
 
 
-REFINEMENT = Refinement(coarse_descent, polish, polish, None, COARSE_STEPS, SAME_MINIMUM)
+REFINEMENT = Refinement(coarse_descent, polish, polish, None, COARSE_STEPS, SAME_MINIMUM, ROUNDS)
 
 
 @entry

@@ -6,7 +6,8 @@ problem must also stay the same when the problem is solved again from there. So 
 A descent ends in the minimum nearest to its start. If the target is out of reach, a much better pose may exist
 elsewhere. So a coarse descent of a few steps runs from each of several random starts, and the ``FINALISTS`` with the
 lowest costs are polished. The first answer is replaced only by a clearly better one. The random starts are the same
-every time, so solving an answer again returns it.
+every time, so solving an answer again returns it. A close miss may be a target whose few answers are hard to find, so
+it gets several such rounds.
 
 A solver brings a ``Refinement``, whose algorithms have the form that ``multistart`` describes.
 """
@@ -44,6 +45,7 @@ from synovia.kernels.tree.variables import start_random
 
 CLEARLY_LOWER = F(0.999)  # factor by which a cost must fall for its pose to replace the best one
 MAX_RESTARTS = 25  # coarse descents of one missed problem
+CLOSE_MISS = F(0.03)  # error (reaches, radians, all goals together) up to which a miss gets several rounds
 SAME_MINIMUM = F(1e-3)  # relative difference of costs below which two coarse descents found the same minimum
 BEST = FINALISTS  # row of the stored poses that holds the best one
 
@@ -57,6 +59,7 @@ class Refinement(NamedTuple):
     ``is_better``: returns 1 if q is clearly better than the stored best pose. None: compare the costs.
     ``steps``: of a coarse descent, at most.
     ``tolerance``: relative difference of costs below which two coarse descents found the same minimum.
+    ``rounds``: searches of a close miss, at most; more than one only if the cost is the squared error.
     """
 
     coarse: Any
@@ -65,6 +68,7 @@ class Refinement(NamedTuple):
     is_better: Any
     steps: int
     tolerance: float
+    rounds: int
 
 
 @inline
@@ -240,7 +244,11 @@ def finish_rows(refinement, problem, work, starts, out, first, last, search):
             and restarts_left(problem, row) > 0
             and not at_bound(problem, work.frames, targets, errors)
         ):
-            converged = search_elsewhere(refinement, problem, work, targets, errors, q, row, converged)
+            for _ in range(refinement.rounds):
+                converged = search_elsewhere(refinement, problem, work, targets, errors, q, row, converged)
+                far = row[COST] > CLOSE_MISS * CLOSE_MISS
+                if far or halted(work.watch) or meets_goals(problem, work, targets, q, errors):
+                    break
         ended = max(row[STOPPED_BY], work.watch[STOP_REASON], F(0))
         if refinement.polish is None:  # a slow attempt that the work limit cut short might have gone on
             converged = converged and ended == F(0)
