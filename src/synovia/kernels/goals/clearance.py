@@ -303,11 +303,22 @@ def ignore_contacts(clear, ignored):
         clear.state[IGNORED] = F(ignored)
 
 
-@apart
+@inline
+def keeps_clear(clear):
+    """Return whether there are clearance goals: without any, a solve saves the calls that follow."""
+    return clear.ints.shape[0] > 0
+
+
+@inline
 def clearance_residual(clear, problem, frames, e):
     """Find the contacts and write their residuals; return (their cost, the largest error in units of tolerance)."""
     if clear is None:
         return F(0), F(0)
+    return _residual(clear, problem, frames, e) if keeps_clear(clear) else (F(0), F(0))
+
+
+@apart
+def _residual(clear, problem, frames, e):
     cost, worst = F(0), F(0)
     for t in range(clear.ints.shape[0]):
         find_contacts(clear, problem, frames, t)
@@ -321,11 +332,16 @@ def clearance_residual(clear, problem, frames, e):
     return cost, worst
 
 
-@apart
+@inline
 def measure_clearance(clear, problem, frames, errors):
     """Find the contacts and write the largest error of each goal; return the largest in units of the tolerance."""
     if clear is None:
         return F(0)
+    return _measure(clear, problem, frames, errors) if keeps_clear(clear) else F(0)
+
+
+@apart
+def _measure(clear, problem, frames, errors):
     worst = F(0)
     for t in range(clear.ints.shape[0]):
         find_contacts(clear, problem, frames, t)

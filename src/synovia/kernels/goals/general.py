@@ -180,11 +180,22 @@ def write_given_general(general, targets, complete):
         write_given(targets, complete, g, general.ints[term, TARGET_PARTS] & int(targets[g, GIVEN]))
 
 
-@apart
+@inline
+def has_terms(general):
+    """Return whether there are general goals: without any, a solve saves the calls that follow."""
+    return general.ints.shape[0] > 0
+
+
+@inline
 def general_residual(general, problem, q, frames, targets, e):
     """Write the weighted residuals of general goals; return (their cost, the largest error in units of tolerance)."""
     if general is None:
         return F(0), F(0)
+    return _residual(general, problem, q, frames, targets, e) if has_terms(general) else (F(0), F(0))
+
+
+@apart
+def _residual(general, problem, q, frames, targets, e):
     cost = F(0)
     worst = F(0)
     for term in range(general.ints.shape[0]):
@@ -206,11 +217,16 @@ def general_residual(general, problem, q, frames, targets, e):
     return cost, worst
 
 
-@apart
+@inline
 def measure_general(general, problem, q, frames, targets, errors):
     """Write the error distance and angle of general goals; return the largest in units of its tolerance."""
     if general is None:
         return F(0)
+    return _measure(general, problem, q, frames, targets, errors) if has_terms(general) else F(0)
+
+
+@apart
+def _measure(general, problem, q, frames, targets, errors):
     worst = F(0)
     for term in range(general.ints.shape[0]):
         g = general.ints[term, GOAL]
@@ -227,11 +243,17 @@ def measure_general(general, problem, q, frames, targets, errors):
     return worst
 
 
-@apart
+@inline
 def general_jacobian(general, problem, q, frames, targets, J):
     """Add the Jacobian rows of general goals to rows of zeros."""
     if general is None:
         return
+    if has_terms(general):
+        _jacobian(general, problem, q, frames, targets, J)
+
+
+@apart
+def _jacobian(general, problem, q, frames, targets, J):
     if general.masses.shape[0] > 0:
         mass.sum_masses(problem.tree, general.masses, frames)
     for term in range(general.ints.shape[0]):

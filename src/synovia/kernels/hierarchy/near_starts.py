@@ -11,6 +11,7 @@ import math
 
 from synovia.kernels.closed_form.selection import variable_distance
 from synovia.kernels.compiler.jit import F, algorithm, apart, perform
+from synovia.kernels.goals.clearance import keeps_clear
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.hierarchy.clear_starts import begin_draws, draw_clear
 from synovia.kernels.layout import BLOCK, BLOCK_Q, IS_ANGLE, LOWER, OTHERS, SCALAR, UPPER
@@ -79,6 +80,6 @@ def restart(problem, work, targets, q):
         work.watch[NEXT] = k + F(1)
         return 0, F(0)
     work.watch[NEXT] = k
-    if problem.clear.ints.shape[0] > 0:
+    if keeps_clear(problem.clear):
         return draw_clear(problem, work, targets, q), F(0)
     return perform(random_start, problem, work, targets, q)
