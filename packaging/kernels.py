@@ -147,7 +147,7 @@ def lower(names: list[str]) -> Iterator[tuple[Symbol, str, bytes]]:
             yield symbol, made.fndesc.llvm_func_name, made.library._get_module_for_linking().as_bitcode()
 
 
-class Compilers:
+class Objects:
     """Processes that compile, and the folder where objects are kept.
 
     Args:
@@ -164,13 +164,13 @@ class Compilers:
         }
         self._processes = ProcessPoolExecutor(jobs, get_context("spawn"))
 
-    def __enter__(self) -> Compilers:
+    def __enter__(self) -> Objects:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._processes.shutdown(cancel_futures=True)
 
-    def objects_of(self, names: list[str], levels: Sequence[str]) -> list[Path]:
+    def of(self, names: list[str], levels: Sequence[str]) -> list[Path]:
         """Return the folders, one a level, of the objects of some entry points of one module; compile what lacks."""
         from synovia.kernels.compiler import entries, kept, sources
 
@@ -361,11 +361,11 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
 
     def compiled(names: list[str]) -> list[Path]:
         begun = time.perf_counter()
-        out = compilers.objects_of(names, [*levels])
+        out = objects.of(names, [*levels])
         print(f"{', '.join(ENTRIES[name].words for name in names)}: {time.perf_counter() - begun:.1f} s", flush=True)
         return out
 
-    with Compilers(jobs) as compilers, ThreadPoolExecutor(jobs) as pool:
+    with Objects(jobs) as objects, ThreadPoolExecutor(jobs) as pool:
         longest_first = sorted(groups, key=lambda names: -sum(ENTRIES[name].seconds for name in names))
         made = dict(zip([names[0] for names in longest_first], pool.map(compiled, longest_first), strict=True))
     kept = [made[names[0]] for names in groups]
