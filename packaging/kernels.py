@@ -380,8 +380,8 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
         for i, level in enumerate(levels):
             source = Path(temporary, f"{level}.c")
             source.write_text(wrapper(level, symbols))
-            objects = [str(one[i] / f"{symbol}.o") for one in kept for symbol in _names(one[i])]
-            _link(source, [*objects, "-lm"], folder / f"{level}.abi3.so", [f"-I{np.get_include()}"])
+            files = [str(one[i] / f"{symbol}.o") for one in kept for symbol in _names(one[i])]
+            _link(source, [*files, "-lm"], folder / f"{level}.abi3.so", [f"-I{np.get_include()}"])
         source = Path(temporary, "processor.c")
         source.write_text(_LEVEL)
         _link(source, [], folder / "processor.abi3.so", [])
