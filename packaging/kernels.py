@@ -31,7 +31,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import groupby
-from multiprocessing import get_context
+from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -69,20 +69,17 @@ class Symbol(NamedTuple):
     returns: bool  # an int64, or nothing
 
 
-# A process compiles the entry points of one module after the other ----------------------------------------------------
+# One process compiles the entry points of one module ------------------------------------------------------------------
 
 
 def compile_entries(names: list[str], folders: dict[str, Path]) -> None:
-    """Write the object files of some entry points, and a description of them, into a folder for each level.
-
-    The process keeps the helpers that it has typed for the next call.
-    """
+    """Write the object files of some entry points, and a description of them, into a folder for each level."""
     import gc
 
     import llvmlite.binding as llvm
     from numba.core.codegen import create_pass_builder
 
-    gc.disable()  # the compiler makes many objects that live to the end of the call
+    gc.disable()  # the compiler makes many objects that live to its end
     symbols: list[Symbol] = []
     for symbol, function, code in lower(names):
         alone = renamed(code, {function: symbol.name})
@@ -98,7 +95,6 @@ def compile_entries(names: list[str], folders: dict[str, Path]) -> None:
         symbols.append(symbol)
     for folder in folders.values():
         (folder / "symbols.json").write_text(json.dumps(symbols))
-    gc.collect()
 
 
 def renamed(code: bytes, public: dict[str, str]) -> bytes:
@@ -157,12 +153,19 @@ class Objects:
     def __init__(self, jobs: int) -> None:
         self._before = source_bytes()
         os.environ |= {  # of the processes, which start with their first work
+            "PYTHONPATH": str(SOURCE),
             "PYTHONHASHSEED": "0",
             "SYNOVIA_KERNELS": "jit",
             "NUMBA_CPU_NAME": next(iter(LEVELS[MACHINE].values())),
             "NUMBA_CPU_FEATURES": "",
         }
-        self._processes = ProcessPoolExecutor(jobs, get_context("spawn"))
+        forks = "forkserver" in get_all_start_methods()
+        context = get_context("forkserver" if forks else "spawn")
+        if forks:
+            context.set_forkserver_preload(["synovia.kernels.compiler.jit"])
+        # A helper that leaves inlining open takes it from its first caller, so each module has a process of its own, or
+        # its objects would depend on what came before. All of them fork from one that has imported the compiler.
+        self._processes = ProcessPoolExecutor(jobs, context, max_tasks_per_child=1)
 
     def __enter__(self) -> Objects:
         return self
