@@ -56,6 +56,7 @@ SCALARS = {  # type that a kernel takes, type that is read, and what reads it; -
     "int64": ("int64_t", "int64_t", "PyLong_AsLongLong"),
     "float64": ("double", "double", "PyFloat_AsDouble"),
 }
+_POLL = 0.2  # seconds between two looks whether another run has compiled what this one needs
 FORM = "2"  # of the object files; another one for each change in how they are made
 C_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-Wall", "-Werror", "-Wno-unused-function")
 
@@ -183,22 +184,33 @@ class Objects:
         root = kept.cache_root() / "objects"
         root.mkdir(parents=True, exist_ok=True)
         placed = {level: root / f"{module}.{level}-{key}" for level in levels}
-        missing = [level for level, folder in placed.items() if not folder.exists()]
-        if missing:
-            with tempfile.TemporaryDirectory(dir=root) as made:
-                folders = {level: Path(made, level) for level in missing}
-                for folder in folders.values():
-                    folder.mkdir()
-                self._processes.submit(compile_entries, names, folders).result()
-                if source_bytes() != self._before:  # its objects may be those of other sources than its name says
-                    raise SystemExit("kernels: a source was edited while it was compiled. Run this again.")
-                for level, folder in folders.items():
-                    with suppress(OSError):  # another run was faster, with the same bytes
-                        folder.rename(placed[level])
-                        kept.remove_old(placed[level])
+        while not kept.lock(f"objects/{module}-{key}"):  # another run compiles the same
+            time.sleep(_POLL)
+        try:
+            self._compile(names, {level: folder for level, folder in placed.items() if not folder.exists()}, root)
+        finally:
+            kept.unlock(f"objects/{module}-{key}")
         for folder in placed.values():
             kept.note_use(folder)
         return [*placed.values()]
+
+    def _compile(self, names: list[str], places: dict[str, Path], root: Path) -> None:
+        """Compile some entry points of one module, and put the folder of each level, whole, into its place."""
+        from synovia.kernels.compiler import kept
+
+        if not places:
+            return
+        with tempfile.TemporaryDirectory(dir=root) as made:
+            folders = {level: Path(made, level) for level in places}
+            for folder in folders.values():
+                folder.mkdir()
+            self._processes.submit(compile_entries, names, folders).result()
+            if source_bytes() != self._before:  # its objects may be those of other sources than its name says
+                raise SystemExit("kernels: a source was edited while it was compiled. Run this again.")
+            for level, place in places.items():
+                with suppress(OSError):  # another run was faster, with the same bytes
+                    folders[level].rename(place)
+                kept.remove_old(place)
 
 
 def source_bytes() -> dict[str, bytes]:
