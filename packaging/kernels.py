@@ -31,7 +31,7 @@ from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from contextlib import suppress
 from importlib.util import find_spec
 from itertools import groupby
-from multiprocessing import get_context
+from multiprocessing import get_all_start_methods, get_context
 from pathlib import Path
 from typing import NamedTuple
 
@@ -56,6 +56,7 @@ SCALARS = {  # type that a kernel takes, type that is read, and what reads it; -
     "int64": ("int64_t", "int64_t", "PyLong_AsLongLong"),
     "float64": ("double", "double", "PyFloat_AsDouble"),
 }
+_POLL = 0.2  # seconds between two looks whether another run has compiled what this one needs
 FORM = "2"  # of the object files; another one for each change in how they are made
 C_FLAGS = ("-O2", "-fPIC", "-fvisibility=hidden", "-ffunction-sections", "-Wall", "-Werror", "-Wno-unused-function")
 
@@ -69,20 +70,17 @@ class Symbol(NamedTuple):
     returns: bool  # an int64, or nothing
 
 
-# A process compiles the entry points of one module after the other ----------------------------------------------------
+# One process compiles the entry points of one module ------------------------------------------------------------------
 
 
 def compile_entries(names: list[str], folders: dict[str, Path]) -> None:
-    """Write the object files of some entry points, and a description of them, into a folder for each level.
-
-    The process keeps the helpers that it has typed for the next call.
-    """
+    """Write the object files of some entry points, and a description of them, into a folder for each level."""
     import gc
 
     import llvmlite.binding as llvm
     from numba.core.codegen import create_pass_builder
 
-    gc.disable()  # the compiler makes many objects that live to the end of the call
+    gc.disable()  # the compiler makes many objects that live to its end
     symbols: list[Symbol] = []
     for symbol, function, code in lower(names):
         alone = renamed(code, {function: symbol.name})
@@ -98,7 +96,6 @@ def compile_entries(names: list[str], folders: dict[str, Path]) -> None:
         symbols.append(symbol)
     for folder in folders.values():
         (folder / "symbols.json").write_text(json.dumps(symbols))
-    gc.collect()
 
 
 def renamed(code: bytes, public: dict[str, str]) -> bytes:
@@ -147,7 +144,7 @@ def lower(names: list[str]) -> Iterator[tuple[Symbol, str, bytes]]:
             yield symbol, made.fndesc.llvm_func_name, made.library._get_module_for_linking().as_bitcode()
 
 
-class Compilers:
+class Objects:
     """Processes that compile, and the folder where objects are kept.
 
     Args:
@@ -157,20 +154,27 @@ class Compilers:
     def __init__(self, jobs: int) -> None:
         self._before = source_bytes()
         os.environ |= {  # of the processes, which start with their first work
+            "PYTHONPATH": str(SOURCE),
             "PYTHONHASHSEED": "0",
             "SYNOVIA_KERNELS": "jit",
             "NUMBA_CPU_NAME": next(iter(LEVELS[MACHINE].values())),
             "NUMBA_CPU_FEATURES": "",
         }
-        self._processes = ProcessPoolExecutor(jobs, get_context("spawn"))
+        forks = "forkserver" in get_all_start_methods()
+        context = get_context("forkserver" if forks else "spawn")
+        if forks:
+            context.set_forkserver_preload(["synovia.kernels.compiler.jit"])
+        # A helper that leaves inlining open takes it from its first caller, so each module has a process of its own, or
+        # its objects would depend on what came before. All of them fork from one that has imported the compiler.
+        self._processes = ProcessPoolExecutor(jobs, context, max_tasks_per_child=1)
 
-    def __enter__(self) -> Compilers:
+    def __enter__(self) -> Objects:
         return self
 
     def __exit__(self, *error: object) -> None:
         self._processes.shutdown(cancel_futures=True)
 
-    def objects_of(self, names: list[str], levels: Sequence[str]) -> list[Path]:
+    def of(self, names: list[str], levels: Sequence[str]) -> list[Path]:
         """Return the folders, one a level, of the objects of some entry points of one module; compile what lacks."""
         from synovia.kernels.compiler import entries, kept, sources
 
@@ -180,22 +184,33 @@ class Compilers:
         root = kept.cache_root() / "objects"
         root.mkdir(parents=True, exist_ok=True)
         placed = {level: root / f"{module}.{level}-{key}" for level in levels}
-        missing = [level for level, folder in placed.items() if not folder.exists()]
-        if missing:
-            with tempfile.TemporaryDirectory(dir=root) as made:
-                folders = {level: Path(made, level) for level in missing}
-                for folder in folders.values():
-                    folder.mkdir()
-                self._processes.submit(compile_entries, names, folders).result()
-                if source_bytes() != self._before:  # its objects may be those of other sources than its name says
-                    raise SystemExit("kernels: a source was edited while it was compiled. Run this again.")
-                for level, folder in folders.items():
-                    with suppress(OSError):  # another run was faster, with the same bytes
-                        folder.rename(placed[level])
-                        kept.remove_old(placed[level])
+        while not kept.lock(f"objects/{module}-{key}"):  # another run compiles the same
+            time.sleep(_POLL)
+        try:
+            self._compile(names, {level: folder for level, folder in placed.items() if not folder.exists()}, root)
+        finally:
+            kept.unlock(f"objects/{module}-{key}")
         for folder in placed.values():
             kept.note_use(folder)
         return [*placed.values()]
+
+    def _compile(self, names: list[str], places: dict[str, Path], root: Path) -> None:
+        """Compile some entry points of one module, and put the folder of each level, whole, into its place."""
+        from synovia.kernels.compiler import kept
+
+        if not places:
+            return
+        with tempfile.TemporaryDirectory(dir=root) as made:
+            folders = {level: Path(made, level) for level in places}
+            for folder in folders.values():
+                folder.mkdir()
+            self._processes.submit(compile_entries, names, folders).result()
+            if source_bytes() != self._before:  # its objects may be those of other sources than its name says
+                raise SystemExit("kernels: a source was edited while it was compiled. Run this again.")
+            for level, place in places.items():
+                with suppress(OSError):  # another run was faster, with the same bytes
+                    folders[level].rename(place)
+                kept.remove_old(place)
 
 
 def source_bytes() -> dict[str, bytes]:
@@ -361,11 +376,11 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
 
     def compiled(names: list[str]) -> list[Path]:
         begun = time.perf_counter()
-        out = compilers.objects_of(names, [*levels])
+        out = objects.of(names, [*levels])
         print(f"{', '.join(ENTRIES[name].words for name in names)}: {time.perf_counter() - begun:.1f} s", flush=True)
         return out
 
-    with Compilers(jobs) as compilers, ThreadPoolExecutor(jobs) as pool:
+    with Objects(jobs) as objects, ThreadPoolExecutor(jobs) as pool:
         longest_first = sorted(groups, key=lambda names: -sum(ENTRIES[name].seconds for name in names))
         made = dict(zip([names[0] for names in longest_first], pool.map(compiled, longest_first), strict=True))
     kept = [made[names[0]] for names in groups]
@@ -380,8 +395,8 @@ def build(folder: Path, levels: dict[str, str], jobs: int, modules: Sequence[str
         for i, level in enumerate(levels):
             source = Path(temporary, f"{level}.c")
             source.write_text(wrapper(level, symbols))
-            objects = [str(one[i] / f"{symbol}.o") for one in kept for symbol in _names(one[i])]
-            _link(source, [*objects, "-lm"], folder / f"{level}.abi3.so", [f"-I{np.get_include()}"])
+            files = [str(one[i] / f"{symbol}.o") for one in kept for symbol in _names(one[i])]
+            _link(source, [*files, "-lm"], folder / f"{level}.abi3.so", [f"-I{np.get_include()}"])
         source = Path(temporary, "processor.c")
         source.write_text(_LEVEL)
         _link(source, [], folder / "processor.abi3.so", [])

@@ -134,7 +134,7 @@ class CompilerProcess:
         if self._process is None:
             self._errors = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - ``_ended`` closes it
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "synovia.kernels.compiler.entries"],  # no modules of the current folder
+                [sys.executable, "-P", "-m", "synovia.kernels.compiler.ahead"],  # no modules of the current folder
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
@@ -334,8 +334,9 @@ def compile_soon(*names: str) -> None:
 
     if mode != "jit":
         return
+    from synovia.kernels.compiler.ahead import compile_entry
     from synovia.kernels.compiler.compile_events import announce, start_elsewhere, while_waiting
-    from synovia.kernels.compiler.entries import ENTRIES, compile_entry
+    from synovia.kernels.compiler.entries import ENTRIES
 
     wanted = missing(names)
     if start_elsewhere(wanted) or len(wanted) < 2 or cores() < 2:

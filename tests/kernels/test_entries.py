@@ -296,7 +296,7 @@ SOON = """
 import sys, time
 from numba.core import event
 from synovia import compiling
-from synovia.kernels.compiler import entries, kept
+from synovia.kernels.compiler import ahead, entries, kept
 from synovia.kernels.compiler.compile_events import missing_code, while_waiting
 
 compiling.cores = lambda: 2
@@ -321,7 +321,7 @@ while name and kept.lock(name):
     name = missing_code(kernel, entries.signatures(second)[0])
     time.sleep(0.01)
 for one in (second, first, third):
-    entries.compile_entry(one)
+    ahead.compile_entry(one)
 print(*here, sep="\\n")
 print("missing:", *compiling.missing(sys.argv[1:]))
 """

@@ -180,8 +180,16 @@ def test_a_lock_is_held_by_one_process_until_it_ends(tmp_path, monkeypatch):
     kept._lock_file.cache_clear()
 
 
-def test_without_a_folder_for_locks_each_process_goes_ahead(monkeypatch):
-    monkeypatch.setenv("SYNOVIA_CACHE_DIR", f"{os.devnull}/nowhere")
+def _fail(error):
+    def opening(*_):
+        raise error
+
+    return opening
+
+
+@pytest.mark.parametrize("error", [PermissionError(13, "of another user"), OSError(30, "read-only")])
+def test_without_a_file_for_locks_each_process_goes_ahead(error, monkeypatch):
+    monkeypatch.setattr(kept.os, "open", _fail(error))
     kept._lock_file.cache_clear()
     assert kept.lock("a")
     kept.unlock("a")

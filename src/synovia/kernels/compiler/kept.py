@@ -94,9 +94,10 @@ def lock(name: str) -> bool:
     with suppress(ImportError, OSError, RuntimeError):
         import fcntl
 
+        file = _lock_file()
         try:
-            fcntl.lockf(_lock_file(), fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(name))
-        except (BlockingIOError, PermissionError):
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(name))
+        except (BlockingIOError, PermissionError):  # either may say that another process has it
             return False
     return True
 
@@ -112,7 +113,7 @@ def unlock(name: str) -> None:
 @functools.cache
 def _lock_file() -> int:
     """Return the file of locks, one a byte. It stays open: closing it would release all."""
-    return os.open(cache_root() / "locks", os.O_RDWR | os.O_CREAT, 0o600)
+    return os.open(cache_root() / "locks", os.O_RDWR | os.O_CREAT, 0o666)
 
 
 def _place(name: str) -> int:

@@ -26,8 +26,9 @@ ROOT = Path(__file__).parents[1]
 CHANGE_NO_CODE = {
     "compiler.cache": "stores and loads compiled code, by keys of its own",
     "compiler.compile_events": "messages, Ctrl-C and the fallback around a compilation",
+    "compiler.ahead": "compiles entry points ahead of use",
+    "compiler.entries": "lists entry points",
     "compiler.kept": "the cache folder on disk",
-    "compiler.entries": "lists entry points and compiles them ahead",
     "compiler.prebuilt": "loads kernels that were compiled before, if they fit",
     "compiler.sources": "this file, which decides what is hashed",
 }
