@@ -4,6 +4,7 @@ import gc
 import os
 import signal
 import sys
+from collections import Counter
 from pathlib import Path
 
 # Workers take all cores already. The threads of BLAS beside them mostly wait, and wait by spinning: fits of whole clips
@@ -165,7 +166,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     One test of a file stands for all of it that are skipped for one reason: each would take the time of a short test.
     """
     no_data = _why_no_shared_data()
-    items.sort(key=lambda item: item.get_closest_marker("slow") is None)  # or one worker would end long after the other
+    # the long ones first, or one worker would end long after the other
+    if compiler.mode == "jit":
+        sizes = Counter(map(_group, items))
+        items.sort(key=lambda item: -sizes[_group(item)])
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
     skipped: dict[tuple[Path, str], list[pytest.Item]] = {}
     for item in items:
         if compiler.mode == "jit":
