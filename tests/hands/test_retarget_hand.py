@@ -561,6 +561,8 @@ def test_fingers_that_are_bent_back_are_no_hand_of_the_other_side(body: sy.Skele
 
 def test_joints_faster_than_their_file_are_told(body: sy.Skeleton) -> None:
     hand = gripper()
-    slow = hand.with_joints([replace(j, velocity=1e-3) if j.kind is sy.Kind.SLIDE else j for j in hand.joints])
+    slow = hand.with_joints(
+        [dataclasses.replace(j, velocity=1e-3) if j.kind is sy.Kind.SLIDE else j for j in hand.joints]
+    )
     assert "faster than their file allows" in sy.retarget_hand(pinching(body), slow, fps=30).report()
     assert "faster than" not in sy.retarget_hand(pinching(body), slow, fps=30, velocity="file").report()
