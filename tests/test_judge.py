@@ -613,3 +613,27 @@ def test_the_guide_explains_every_cause():
     text = (Path(__file__).parents[1] / "docs" / "guides" / "retarget.md").read_text(encoding="utf-8")
     listed = text.partition("| cause |")[2].partition("Notes do not change")[0]
     assert [cause for cause in CAUSES if f"`{cause}`" not in listed] == []
+
+
+@pytest.mark.parametrize(
+    ("limb", "parts"), [("arms", ("upper_arm", "lower_arm", "hand")), ("legs", ("upper_leg", "lower_leg", "foot"))]
+)
+def test_limbs_that_move_as_those_of_the_other_side_are_named(walk, answer, limb, parts):
+    """Arms or legs alone, each as the mirror image of the other one."""
+    motion, mirrored = answer.motion, answer.motion.mirrored()
+    skeleton, q = motion.skeleton, np.array(motion.q)
+    for role, row in skeleton.role_rows.items():
+        if role.startswith(("left_", "right_")) and role.split("_", 1)[1] in parts:
+            q[:, skeleton.q_slice(row)] = mirrored.q[:, skeleton.q_slice(row)]
+    found = sy.judge(sy.Motion(skeleton, q, motion.fps), walk)
+    assert found.verdict == "failed"
+    assert any(one.limb == limb and f"left and right {limb} are swapped" in one.text for one in found.findings)
+    assert not any("are swapped" in one.text for one in sy.judge(motion, walk).findings)
+
+
+def test_a_note_that_names_a_doubt_is_never_good(answer):
+    doubtful = answer.motion.noted(["Look at it: this is odd.", "This is a note."])
+    found = sy.judge(doubtful)
+    assert found.verdict == "look"
+    assert [one.text for one in found.findings if one.cause == "doubt"] == ["this is odd."]
+    assert sy.judge(doubtful[3:20]).verdict != "good"

@@ -197,3 +197,19 @@ def test_inspect_shows_the_notes_of_the_model_and_of_each_clip(clip: Path, robot
     values.write_text("time,j2\n0,0.1\n0.1,0.2\n")
     ran = run("inspect", values, "--model", robot)
     assert "stay at rest: 'j1'" in ran.out
+
+
+def test_every_note_of_a_robot_is_a_warning(robot: Path) -> None:
+    """Those about an SRDF file and about velocities too."""
+    robot.write_text(URDF.replace('lower="-1" upper="1"', 'lower="-1" upper="1" velocity="0"'))
+    for text, told in (
+        ('<robot name="r"><disable_collisions link1="a" link2="c"', "nothing is used"),
+        ('<robot name="r"><disable_collisions link1="a" link2="z" reason="Never"/></robot>', "'z'"),
+        ('<robot name="r"><disable_collisionss link1="a" link2="c"/><group name="g"/></robot>', "unknown <disable_col"),
+    ):
+        robot.with_suffix(".srdf").write_text(text)
+        with pytest.warns(UserWarning, match="Reversed") as seen:
+            skeleton = sy.load_skeleton(robot)
+        assert all(note in str(seen[0].message) for note in skeleton.notes)
+        assert told in str(seen[0].message)
+        assert "'j2' (0)" in str(seen[0].message)

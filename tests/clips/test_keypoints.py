@@ -604,3 +604,50 @@ def test_options_of_points(tmp_path):
     assert run("animate", "walk.bvh", "--preset", "coco", "--foot-lock").code == 2
     assert run("animate", "--points", path, "--preset", "coco", "--up", "up").code == 2
     assert_refused(run("animate", "arm7", "--points", path, "--preset", "coco"), "no joint for")
+
+
+MARKS = ("shoulder", "elbow", "wrist", "hip", "knee", "ankle", "foot_index")
+
+
+def marks_of(turns):
+    """Return landmarks of a body that turns joints to and fro, (T, 14, 3), and their names."""
+    body = sy.bundled("humanoid").with_root("free")
+    rise = np.sin(np.pi * np.linspace(0.0, 1.0, 40))[:, None]
+    q = np.tile(body.rest_q, (40, 1))
+    for joint, most in turns.items():
+        at = body.q_slice(joint)
+        ball = at.stop - at.start > 1
+        q[:, at] = sy.Rotation.from_rotvec(rise * most, degrees=True).as_quat() if ball else np.radians(rise * most)
+    parts = ("upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot", "toes")
+    names = {f"{side}_{mark}": f"{side}_{part}" for side in ("left", "right")
+             for mark, part in zip(MARKS, parts, strict=True)}  # fmt: skip
+    places = sy.Motion(body, q, 30.0).positions()[:, [body.index(joint) for joint in names.values()]]
+    return places, list(names)
+
+
+@pytest.mark.parametrize(
+    ("parts", "said"),
+    [
+        (("shoulder", "elbow", "wrist"), "the arms"), (("hip", "knee", "ankle", "foot_index"), "the legs"),
+        (("elbow", "wrist"), "the elbows"), (("knee", "ankle", "foot_index"), "the knees"),
+        (("ankle", "foot_index"), "the ankles"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("onto", [False, True])
+def test_points_whose_sides_are_exchanged_in_a_part_of_the_body_are_refused(parts, said, onto):
+    places, names = marks_of({"left_upper_leg": [40.0, 0.0, 0.0], "right_upper_arm": [0.0, -40.0, -30.0]})
+    other = {"left": "right", "right": "left"}
+    wrong = [
+        f"{other[side]}_{part}" if part in parts else name for name in names for side, part in [name.split("_", 1)]
+    ]
+    body = sy.bundled("humanoid") if onto else None
+    with pytest.raises(sy.InputError, match=f"left and right of {said} are exchanged in the points"):
+        sy.fit_keypoints(places, wrong, fps=30.0, body=body)
+
+
+def test_limits_that_give_way_farther_than_people_differ_are_not_good():
+    """A knee that bends forward by a quarter turn."""
+    places, names = marks_of({"right_lower_leg": -100.0})
+    fitted = sy.fit_keypoints(places, names, fps=30.0, mirror="none")
+    assert any("limits were widened farther than people differ: right lower leg" in note for note in fitted.notes)
+    assert sy.judge(fitted).verdict != "good"

@@ -429,6 +429,7 @@ def test_mimic_joints_beyond_their_own_limits_are_told(shared_data: Path) -> Non
     told = [one for one in sy.retarget_hand(points, skeleton, fps=30).findings if "mimic" in one.text]
     assert [(one.cause, one.level) for one in told] == [("limits", "note")]
     assert "ring_q2 at 2.8" in told[0].text
+    assert "leave the limits of their own" in told[0].text
     own: dict[str, tuple[float, float]] = {}
     for row in skeleton.leader_rows:
         limit = skeleton.joints[row].limit
@@ -589,3 +590,12 @@ def test_fingers_that_are_bent_back_are_no_hand_of_the_other_side(body: sy.Skele
         )
     answer = sy.retarget_hand(points, body, fps=30, side="right", source_side="right")
     assert answer.others == ()
+
+
+def test_joints_faster_than_their_file_are_told(body: sy.Skeleton) -> None:
+    hand = gripper()
+    slow = hand.with_joints(
+        [dataclasses.replace(j, velocity=1e-3) if j.kind is sy.Kind.SLIDE else j for j in hand.joints]
+    )
+    assert "faster than their file allows" in sy.retarget_hand(pinching(body), slow, fps=30).report()
+    assert "faster than" not in sy.retarget_hand(pinching(body), slow, fps=30, velocity="file").report()

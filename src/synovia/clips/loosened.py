@@ -26,7 +26,7 @@ LASTS: Final = 0.1  # seconds of such frames that contradict limits; noise has s
 CLOSER: Final = 0.6  # part of these errors that a fit without limits may leave, if the limits are to blame
 AT: Final = 1e-4  # radians, or part of a half-angle: a value that is nearer to a limit is at it
 MARGIN: Final = np.radians(1.0)  # between the motion and the widened limits
-UNLIKELY: Final = np.radians(60.0)  # a limit that is widened by more: points or names are wrong, not the limit
+UNLIKELY: Final = np.radians(75.0)  # a limit that is widened by more: points or names are wrong, not the limit
 TOLD: Final = np.radians(1.0)  # a limit that is widened by less is not told
 NAMED: Final = 6  # joints that are named
 

@@ -26,6 +26,9 @@ TINY: Final = 0.02  # a shorter vector does not determine the forward axis; a fr
 _LINES: Final = ("shoulder", "hip")  # that are level and point to the same side
 _CHAINS: Final = (("shoulder", "elbow", "wrist"), ("hip", "knee", "ankle"))
 _OPPOSITE: Final = -0.5  # median cosine of shoulders and hips: no body is twisted farther in half of a clip
+_NEARER: Final = 0.97  # part of the length of a bone
+_NEARLY_ALWAYS: Final = 0.95  # share of the frames
+_RIGID: Final = 0.05  # spread of the length of a bone, as a part of it
 _UNSTEADY: Final = 0.1  # spread of the length of a bone over time, as a part of it
 _STEADIER: Final = 0.4  # part of this spread that exchanged ends leave
 _SEEN: Final = 5  # fewest frames that show it
@@ -114,7 +117,8 @@ def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = N
 def check_sides(marks: Landmarks) -> None:
     """Refuse landmarks of which left and right are exchanged in arms or legs alone.
 
-    Then shoulders and hips point opposite ways, or a bone to the other side keeps its length while its own does not.
+    Then shoulders and hips point opposite ways, or bones to the other side keep their lengths while those of one side
+    do not. Elbows and knees are also never nearer to the other shoulder or hip in a whole clip.
 
     Raises:
         InputError: If they are.
@@ -148,8 +152,10 @@ def _bones_cross(marks: Landmarks, upper: str, lower: str) -> bool:
     seen = np.isfinite(own).all(0) & np.isfinite(other).all(0)
     if int(seen.sum()) < _SEEN:
         return False
-    spread, across = (float((far[:, seen].std(1) / far[:, seen].mean(1)).mean()) for far in (own, other))
-    return spread > _UNSTEADY and across < _STEADIER * spread
+    own, other = own[:, seen], other[:, seen]
+    spread, across = (float((far.std(1) / far.mean(1)).mean()) for far in (own, other))
+    nearer = upper in _LINES and float((other < _NEARER * own).mean()) > _NEARLY_ALWAYS
+    return (nearer and across < _RIGID) or (spread > _UNSTEADY and across < _STEADIER * spread)
 
 
 def _body_length(marks: Landmarks) -> float:
