@@ -224,7 +224,7 @@ def written(tmp_path, name):
 def test_written_clips_tell_the_range_of_their_times(tmp_path, name):
     """The format asks for the least and the largest time; every view lies in its buffer, and the times increase."""
     content, numbers = written(tmp_path, name)
-    clip = content["animations"][-1]
+    clip = content["animations"][0]
     inputs = {sampler["input"] for sampler in clip["samplers"]}
     assert inputs
     for at in inputs:

@@ -134,7 +134,7 @@ def test_a_second_clip_and_a_pose_go_into_a_new_file(tmp_path):
     first, second = clip(skeleton), sy.Motion(skeleton, clip(skeleton).q[::-1], 30.0, name="back")
     sy.save_motion(first, tmp_path / "one.glb")
     sy.save_motion(second, tmp_path / "two.glb", into=tmp_path / "one.glb", verify=True)
-    assert [each.name for each in load_motions(tmp_path / "two.glb")] == ["moves", "back"]
+    assert [each.name for each in load_motions(tmp_path / "two.glb")] == ["back", "moves"]
     own = load_motions(tmp_path / "one.glb")[0]  # of the skeleton with the frame above it
     sy.save_motion(own, tmp_path / "three.glb", verify=True)
     pose = first[1]

@@ -1,6 +1,6 @@
 """Saved files in the programs that read them: every clip of a file after every other one, and keys on whole frames.
 
-    python benchmarks/files/shown.py [--blender PYTHON] [--node FOLDER] [--only WORD]
+    python benchmarks/files/shown.py [--blender PYTHON] [--node FOLDER] [--only NAMES]
 
 ``--blender`` is an environment with ``pip install bpy``, ``--node`` a folder in which
 ``npm install three @pixiv/three-vrm @pixiv/three-vrm-animation`` was run. What is not given is left out. Twenty clips,
@@ -14,6 +14,7 @@ holds only joints with a role; where others between them bend, the difference is
 
 import argparse
 import json
+import re
 import struct
 import subprocess
 import sys
@@ -340,12 +341,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--blender", help="interpreter with bpy")
     parser.add_argument("--node", type=Path, help="folder with node_modules")
-    parser.add_argument("--only", default="", help="clips whose name has this word; other results are kept")
+    parser.add_argument("--only", default="", help="regular expression of the names of clips; other results are kept")
     options = parser.parse_args()
     where, rows, old = machine(), [], RESULTS / "files_shown.json"
     for motion, into in clips(needed_data()):
         motion = motion[:LONGEST]
-        if options.only in motion.name:
+        if re.search(options.only, motion.name):
             with tempfile.TemporaryDirectory() as folder:
                 rows.append({"clip": motion.name, "frames": len(motion), "fps": motion.fps}
                             | rows_of(motion, into, options, Path(folder)))  # fmt: skip

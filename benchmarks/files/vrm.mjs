@@ -11,7 +11,7 @@ globalThis.ProgressEvent ??= class {};
 const module_ = (name) => import(pathToFileURL(path.resolve(folder, "node_modules", name)));
 const THREE = await module_("three/build/three.module.js");
 const { GLTFLoader } = await module_("three/examples/jsm/loaders/GLTFLoader.js");
-const { VRMLoaderPlugin } = await module_("@pixiv/three-vrm/lib/three-vrm.module.js");
+const { VRMLoaderPlugin, VRMRequiredHumanBoneName } = await module_("@pixiv/three-vrm/lib/three-vrm.module.js");
 const { VRMAnimationLoaderPlugin, createVRMAnimationClip } = await module_(
   "@pixiv/three-vrm-animation/lib/three-vrm-animation.module.js",
 );
@@ -24,11 +24,19 @@ const opened = await loader.parseAsync(data.buffer.slice(data.byteOffset, data.b
 
 const json = JSON.parse(data.subarray(20, 20 + data.readUInt32LE(12)).toString());
 const { humanBones } = json.extensions.VRMC_vrm_animation.humanoid;
+const nodes = json.nodes.map((node) => ({ ...node, translation: node.translation.map((x) => x * Number(size)) }));
+for (const bone of Object.values(VRMRequiredHumanBoneName)) {
+  if (humanBones[bone] === undefined) {
+    humanBones[bone] = { node: nodes.length }; // a character has every bone: those that no clip turns stand at the hips
+    nodes[humanBones.hips.node].children.push(nodes.length);
+    nodes.push({ name: bone, translation: [0, 0, 0] });
+  }
+}
 const body = {
   asset: json.asset,
   scene: 0,
   scenes: json.scenes,
-  nodes: json.nodes.map((node) => ({ ...node, translation: node.translation.map((x) => x * Number(size)) })),
+  nodes,
   extensionsUsed: ["VRMC_vrm"],
   extensions: {
     VRMC_vrm: {

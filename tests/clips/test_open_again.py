@@ -245,13 +245,13 @@ def test_the_clip_that_was_written_last_is_shown(tmp_path):
         sy.save_motion(sy.Motion(body, q, 30.0, name=name), tmp_path / f"{name}.glb", into=model)
         model = tmp_path / f"{name}.glb"
         assert sy.load_motion(model).name == name
-    assert [motion.name for motion in load_clips(model).motions] == ["nod", "one", "two"]
-    assert sy.load_motion(model, 0).name == "nod"
+    assert [motion.name for motion in load_clips(model).motions] == ["two", "one", "nod"]
+    assert sy.load_motion(model, 2).name == "nod"
     assert sy.load_motion(model, "one").name == "one"
     ran = run("render", model, "-o", tmp_path / "a.png", "--size", "80x60")
     assert "two" in ran.err
     clips = run("inspect", model, "--json").data["clips"]
-    assert [clip["default"] for clip in clips] == [False, False, True]
+    assert [clip["default"] for clip in clips] == [True, False, False]
 
 
 def with_t_pose(before, after, *, far=0.5):

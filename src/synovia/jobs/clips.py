@@ -351,11 +351,12 @@ def warm_clip() -> Motion:
     return Motion(body, np.tile(body.rest_pose().q, (_WARM_FRAMES, 1)), 30.0, name="rest")
 
 
-def last_clip(path: Path) -> Motion:
-    """Return the last clip of a file: to a copy of a model, one is added at the end."""
-    from synovia.io.load import load_motions
+def written_clip(path: Path) -> Motion:
+    """Return the clip that was written to a file, of several in a copy of a model."""
+    from synovia.io.load import load_clips
 
-    return load_motions(path)[-1]
+    clips = load_clips(path)
+    return clips.motions[clips.shown or 0]
 
 
 def output_motion(skeleton: Skeleton, path: Path) -> Motion:
@@ -366,7 +367,7 @@ def output_motion(skeleton: Skeleton, path: Path) -> Motion:
 
     if path.suffix.lower() == ".csv":
         return read_csv(path, skeleton.with_root("free"))
-    motion = last_clip(path)
+    motion = written_clip(path)
     body = motion.skeleton
     if body.up == skeleton.up:
         return motion

@@ -174,29 +174,47 @@ def _t_pose(motion: Motion, where: str) -> _TPose:
         if above >= 0:
             offsets[number] = rotations[above] @ (places[bone.row] - places[bones[above].row])
             there[number] = there[above] + offsets[number]
-    legs = [number for number, bone in enumerate(bones) if bone.role.endswith(("_leg", "_foot", "_toes"))]
-    lift = 0.0
-    if legs:
-        points = {row: number for number in legs for row in _with_tips(body, bones[number].row)}
-        lowest = min(
-            float(there[number, 1] + rotations[number][1] @ (places[row] - places[bones[number].row]))
-            for row, number in points.items()
-        )
-        height = float(offsets[0, 1]) - lowest
-        low = (meters * motion.positions()[:, list(points)] @ turn[1]).min(1)
-        if not -_BELOW * height <= lowest <= _SOLE * height:
-            stands = float(np.median(low))  # above the sole, which is on the floor
-            offsets[0, 1] = height + (stands if 0.0 <= stands <= _SOLE * height else 0.0)
-        if float(np.quantile(low, 1.0 - _LOWEST)) < -_BELOW * height:
-            lift = float(offsets[0, 1]) - height - float(np.quantile(low, _LOWEST))
-    elif (top := next((n for role in _TOPS for n, bone in enumerate(bones) if bone.role == role), None)) is not None:
-        height = _NO_LEGS * float(np.linalg.norm(there[top] - there[0]))
-        if offsets[0, 1] < 0.5 * height:
-            lift = height - float(offsets[0, 1])
-            offsets[0, 1] = height
+    height, lift = _above_floor(motion, bones, meters * turn, rotations, there)
+    offsets[0, 1] = height
     if lift:
         notes += (f"The clip is below the floor of the file, y = 0: it was lifted by {lift:.3g} m.",)
     return _TPose(bones, turn, meters, rotations, offsets, lift, notes)
+
+
+def _above_floor(
+    motion: Motion, bones: list[_Bone], world: Array, rotations: list[Array], there: Array
+) -> tuple[float, float]:
+    """Return the height of the hips in a T-pose that stands on the floor, and by how much the clip has to be lifted.
+
+    The T-pose stays where it is if its feet are on the floor; else its lowest point gets the height that the lowest one
+    has in the clip, as the sole is below every joint.
+
+    Args:
+        motion: The clip.
+        bones: The bones.
+        world: Rotation and factor from the world of the skeleton to that of the file, (3, 3).
+        rotations: Rotation of each bone from rest to the T-pose.
+        there: Places of the bones in the T-pose, (n, 3).
+    """
+    body, hips = motion.skeleton, float(there[0, 1])
+    feet = [number for number, bone in enumerate(bones) if bone.role.endswith(("_foot", "_toes"))]
+    feet = feet or [number for number, bone in enumerate(bones) if bone.role.endswith("_leg")]
+    if not feet:
+        top = next((number for role in _TOPS for number, bone in enumerate(bones) if bone.role == role), 0)
+        height = _NO_LEGS * float(np.linalg.norm(there[top] - there[0]))
+        return (hips, 0.0) if hips >= 0.5 * height else (height, height - hips)
+    points = {row: number for number in feet for row in _with_tips(body, bones[number].row)}
+    rest = body.rest_pose().positions @ world.T
+    lowest = min(
+        float(there[number, 1] + rotations[number][1] @ (rest[row] - rest[bones[number].row]))
+        for row, number in points.items()
+    )
+    tall = hips - lowest
+    low = (motion.positions()[:, list(points)] @ world[1]).min(1)
+    first, middle, last = (float(part) for part in np.quantile(low, (_LOWEST, 0.5, 1.0 - _LOWEST)))
+    if not -_BELOW * tall <= lowest <= _SOLE * tall:
+        hips = tall + (middle if 0.0 <= middle <= _SOLE * tall else 0.0)
+    return hips, hips - tall - first if last < -_BELOW * tall else 0.0
 
 
 def _with_tips(body: Skeleton, row: int) -> list[int]:
@@ -355,9 +373,9 @@ def _shown(path: Path, motion: Motion) -> Shown:
     pose = _t_pose(motion, str(path))
     meters = motion.skeleton.meters_per_unit or _meters(pose.bones, motion.skeleton, scene, row_of)
     scale = meters / pose.meters
-    hips = scene.translation[row_of["hips"], 1]
+    hips, wanted = float(node_places(scene, {}, 1)[0, row_of["hips"], 1]), scale * float(pose.offsets[0, 1])
     problems: list[str] = []
-    if abs(hips / (wanted := scale * float(pose.offsets[0, 1])) - 1.0) > _HIGH:
+    if abs(hips - wanted) > _HIGH * abs(wanted):
         problems.append(f"The hips are {hips:.3g} m high at rest and not {wanted:.3g} m; players divide heights by it.")
     places = node_places(scene, local, len(times))[:, [row_of[role] for role in rows]] - (0.0, scale * pose.lift, 0.0)
     return Shown(list(rows.values()), places @ pose.turn / meters, times, tuple(problems))

@@ -22,13 +22,13 @@ from synovia.jobs.clips import (
     Saved,
     drawn,
     file_of,
-    last_clip,
     motion_endings,
     needs_model,
     output_motion,
     usual_ending_of,
     warm_clip,
     with_roles,
+    written_clip,
     written_endings,
 )  # fmt: skip
 from synovia.jobs.job import Job, Verb, clips_argument, format_option, output_option
@@ -243,7 +243,7 @@ class HoldFeet(_Animate):
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output that holds its skeleton, beside its input."""
-        return None if output.suffix.lower() == ".csv" else drawn(last_clip(output), self.original(source))
+        return None if output.suffix.lower() == ".csv" else drawn(written_clip(output), self.original(source))
 
 
 _MODEL_NEEDS: Final = "--foot-lock alone needs a clip; a model needs --goals, --follow or --points"
@@ -569,7 +569,7 @@ class Fit(_Animate):
         """Return a picture of an output."""
         del source  # points
         skeleton = self._skeleton(Host())
-        return drawn(last_clip(output) if skeleton is None else output_motion(skeleton, output))
+        return drawn(written_clip(output) if skeleton is None else output_motion(skeleton, output))
 
 
 _INPUTS: Final = {

@@ -17,9 +17,9 @@ from synovia.jobs.clips import (
     Roles,
     Saved,
     drawn,
-    last_clip,
     warm_clip,
     with_roles,
+    written_clip,
     written_endings,
 )
 from synovia.jobs.job import Verb, clips_argument, format_option, output_option
@@ -370,7 +370,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output that holds its skeleton, beside its input."""
-        return None if output.suffix.lower() == ".csv" else drawn(last_clip(output), self.original(source))
+        return None if output.suffix.lower() == ".csv" else drawn(written_clip(output), self.original(source))
 
 
 def _doubts(made: Made) -> list[Finding]:
