@@ -46,6 +46,7 @@ CONFIDENCE: Final = (
     "p",
 )
 IGNORED: Final = ("presence", "timestamp_us")
+_COLUMNS: Final = 30_000  # of a table of points
 _UNEVEN: Final = 0.2  # of a step: numbers and times of frames are that near to whole steps
 _EXPECTED: Final = "time, then JOINT.x, JOINT.y, ...; or frame, landmark, x, y, z"
 _AFTER: Final = re.compile(rf"^(.+?)[._ :-]?(x|y|z|{'|'.join(CONFIDENCE)})$", re.IGNORECASE)
