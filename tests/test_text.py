@@ -1,12 +1,14 @@
 """Counts with their nouns and verbs, in messages too."""
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
-from synovia.text import counted
+from synovia.errors import FormatError
+from synovia.text import counted, parse_toml
 
 
 @pytest.mark.parametrize(

@@ -77,6 +77,8 @@ def read_point_table(path: Path) -> PointTable:
     rows = text_rows(text, path, delimiter)
     nothing: tuple[str, list[str]] = "", []
     place, head = next(rows, nothing)
+    if len(head) > _COLUMNS:
+        raise FormatError("table has too many columns", where=place, value=len(head), expected=f"at most {_COLUMNS:,}")
     small = [name.lower() for name in head]
     if set("xyz") <= set(small):
         return _long(head, rows, path, most_numbers(len(text)))
