@@ -54,5 +54,5 @@ def test_a_toml_text_has_as_many_tables_as_its_size_allows(line):
     parse_toml("".join(line.format(k) for k in range(500)), "a.toml")
     with pytest.raises(FormatError, match="too many tables: expected at most"):
         parse_toml("".join(line.format(k) for k in range(60_000)), "a.toml")
-    rows = "frames = [\n" + "[0]\n,\n" * 60_000 + "]\n"
+    rows = "frames = [\n" + "    [0],\n" * 60_000 + "]\n"
     assert len(parse_toml(rows, "a.toml")["frames"]) == 60_000

@@ -93,7 +93,7 @@ def read_mesh(path: Path) -> tuple[Array, Faces, tuple[float, ...] | None]:
         _check_size(path)
     try:
         vertices, faces, colour = _unpacked(data, kind)
-    except SynoviaError:
+    except MissingExtraError:
         raise
     except Exception as error:
         raise FormatError(
