@@ -80,6 +80,7 @@ def test_what_is_damaged_was_whole(tmp_path):
 
 
 @pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore::UserWarning")  # what a file has and the model has not
 def test_inputs_of_doors_were_whole(tmp_path):
     from fuzzing import doors, worker
 

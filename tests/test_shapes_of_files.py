@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import synovia as sy
+from synovia.errors import FormatError
+from synovia.io.meshes import read_mesh
 
 POSES = 6
 PAIRS = 60  # of shapes in each pose
@@ -115,3 +117,30 @@ def without_meshes(path: Path, folder: Path) -> Path:
     copy = folder / path.name
     copy.write_text(text, encoding="utf-8")
     return copy
+
+
+@pytest.mark.parametrize(
+    ("change", "colour"),
+    [
+        (("", ""), (1.0, 0.0, 0.0, 1.0)),
+        (("<diffuse>.*?</diffuse>", "<diffuse><float>0.5</float></diffuse>"), None),
+        (("<emission>.*?</emission>", "<emission><float>0.5</float></emission>"), None),
+        (("<library_effects>.*?</library_effects>", ""), None),
+    ],
+)
+def test_a_mesh_is_read_whatever_its_materials_are(tmp_path, change, colour):
+    pytest.importorskip("collada")
+    trimesh = pytest.importorskip("trimesh")
+    box = trimesh.creation.box()
+    box.visual.face_colors = [255, 0, 0, 255]
+    text = re.sub(*change, trimesh.exchange.dae.export_collada(box).decode(), flags=re.DOTALL)
+    (tmp_path / "box.dae").write_text(text)
+    vertices, faces, found = read_mesh(tmp_path / "box.dae")
+    assert (vertices.shape, faces.shape) == ((8, 3), (12, 3))
+    assert found == colour
+    (tmp_path / "cut.dae").write_text(text[: len(text) // 2])
+    with pytest.raises(FormatError, match=r"mesh cannot be read \(.*\): expected a mesh as \.dae. Save it again"):
+        read_mesh(tmp_path / "cut.dae")
+    (tmp_path / "none.dae").write_text(re.sub("<scene>.*?</scene>", "", text, flags=re.DOTALL))
+    with pytest.raises(FormatError, match=r"mesh cannot be read: expected a mesh as \.dae"):
+        read_mesh(tmp_path / "none.dae")

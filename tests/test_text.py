@@ -1,12 +1,14 @@
 """Counts with their nouns and verbs, in messages too."""
 
+import tracemalloc
 from pathlib import Path
 
 import pytest
 
 import synovia as sy
 from cli_runs import assert_refused, run
-from synovia.text import counted
+from synovia.errors import FormatError
+from synovia.text import counted, parse_toml
 
 
 @pytest.mark.parametrize(
@@ -35,3 +37,22 @@ def test_a_run_says_how_many_outputs_are_in_the_way(tmp_path: Path, count: int) 
         (out / f"clip{k}.npz").write_bytes(b"mine")
     ran = run("convert", tmp_path / "clip0.bvh", tmp_path / "clip1.bvh", "-o", out, "--format", "npz")
     assert_refused(ran, "1 output exists that" if count == 1 else "2 outputs exist that")
+
+
+@pytest.mark.parametrize("text", ['a = ["' + "e" * 2**19, "[a]\n" + '"' + "\\\\" * 2**18, "a = {b = '" + "e" * 2**19])
+def test_texts_without_an_end_take_no_memory(text):
+    tracemalloc.start()
+    with pytest.raises(FormatError, match="is not TOML"):
+        parse_toml(text, "a.toml")
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert most < 16 << 20
+
+
+@pytest.mark.parametrize("line", ["[a{}]\n", "a{} = {{ b = 0 }}\n", "[[a{}]]\n"])
+def test_a_toml_text_has_as_many_tables_as_its_size_allows(line):
+    parse_toml("".join(line.format(k) for k in range(500)), "a.toml")
+    with pytest.raises(FormatError, match="too many tables: expected at most"):
+        parse_toml("".join(line.format(k) for k in range(60_000)), "a.toml")
+    rows = "frames = [\n" + "    [0],\n" * 60_000 + "]\n"
+    assert len(parse_toml(rows, "a.toml")["frames"]) == 60_000

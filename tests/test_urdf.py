@@ -593,5 +593,5 @@ def test_attributes_need_no_space_between_them(tmp_path):
     np.testing.assert_array_equal(tight.limits, spaced.limits)
     np.testing.assert_array_equal(tight.rest_pose().frames, spaced.rest_pose().frames)
     (tmp_path / "wrong.urdf").write_text(text.replace("</robot>", "</rob>"))
-    with pytest.raises(FormatError, match=":4: is not well-formed XML: mismatched tag"):
+    with pytest.raises(FormatError, match=":3: is not well-formed XML: mismatched tag"):
         load_skeleton(tmp_path / "wrong.urdf")

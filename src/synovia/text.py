@@ -15,7 +15,7 @@ from typing import Any, Final, cast
 from synovia.errors import FormatError
 
 _MOST_PARTS: Final = 16  # of a dotted key; tomllib's time and memory grow with the square of this number
-_PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]|\\.)*"|'[^'\n]*')"""
+_PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+')"""
 # Search only where a key may begin; a search from every position would take quadratic time.
 _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
 # Tables of a file: lines with a name in brackets, and values in braces. tomllib takes a kilobyte for each.

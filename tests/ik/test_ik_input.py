@@ -533,3 +533,20 @@ def test_follow_needs_the_pose_that_it_follows():
     assert ik.solve((0.4, 0.1, 0.5), follow=np.False_).reached
     near = ik.solve((0.4, 0.1, 0.5)).pose
     assert ik.solve((0.4, 0.11, 0.5), near, follow=np.True_).reached
+
+
+@pytest.mark.parametrize("many", [False, True])
+def test_a_target_with_a_quaternion_names_its_cure(many):
+    arm = sy.bundled("arm7")
+    ik = sy.IK(arm, sy.PoseGoal("tool"))
+    place, quat = np.array([0.4, 0.1, 0.5]), np.array([0.0, 0.0, 0.0, 1.0])
+    if many:
+        place, quat = np.tile(place, (3, 1)), np.tile(quat, (3, 1))
+    solve = ik.solve_many if many else ik.solve
+    for target in ((place, quat), [place.tolist(), quat.tolist()], np.concatenate([place, quat], axis=-1), quat):
+        with pytest.raises(sy.InputError, match=r"\(position, sy\.Rotation\.from_quat\(quaternion\)\)"):
+            solve({"tool": target})
+    assert solve({"tool": (place, sy.Rotation.from_quat(quat))}).status is not None
+    clip = sy.Motion(arm, [arm.rest_q] * 4, 30.0)
+    with pytest.raises(sy.InputError, match=r"sy\.Rotation\.from_quat"):
+        sy.edit(clip, [sy.Layer({"tool": ((0.4, 0.1, 0.5), (0.0, 0.0, 0.0, 1.0))}, frames=(1, 2))])

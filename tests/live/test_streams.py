@@ -276,6 +276,18 @@ def test_lines_with_other_values_are_counted(q):
     assert sum(source.dropped.values()) == 1
 
 
+def test_places_beyond_all_numbers_do_not_end_the_loop(body):
+    source = JsonSource(body, None)
+    live = sy.LiveRetarget(body, sy.bundled("humanoid"), rate=30, learn=0)
+    places = body.rest_pose().positions
+    for scale in (1.0, 1e14, 1e200, 0.0, 1e-300, 1.0):
+        sample = source.take(json.dumps({"points": (scale * places).tolist()}).encode())
+        assert (sample is None) == (scale == 1e200)
+        pose = live.step(None if sample is None else sample.pose)
+        assert np.isfinite(pose.q).all()
+    assert source.dropped == {"not readable": 1}
+
+
 def test_osc_is_what_python_osc_writes_and_reads():
     builder = pytest.importorskip("pythonosc.osc_message_builder")
     built = builder.OscMessageBuilder("/a/b")

@@ -46,6 +46,7 @@ CONFIDENCE: Final = (
     "p",
 )
 IGNORED: Final = ("presence", "timestamp_us")
+_COLUMNS: Final = 30_000  # of a table of points
 _UNEVEN: Final = 0.2  # of a step: numbers and times of frames are that near to whole steps
 _EXPECTED: Final = "time, then JOINT.x, JOINT.y, ...; or frame, landmark, x, y, z"
 _AFTER: Final = re.compile(rf"^(.+?)[._ :-]?(x|y|z|{'|'.join(CONFIDENCE)})$", re.IGNORECASE)
@@ -76,6 +77,8 @@ def read_point_table(path: Path) -> PointTable:
     rows = text_rows(text, path, delimiter)
     nothing: tuple[str, list[str]] = "", []
     place, head = next(rows, nothing)
+    if len(head) > _COLUMNS:
+        raise FormatError("table has too many columns", where=place, value=len(head), expected=f"at most {_COLUMNS:,}")
     small = [name.lower() for name in head]
     if set("xyz") <= set(small):
         return _long(head, rows, path, most_numbers(len(text)))

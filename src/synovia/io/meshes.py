@@ -7,7 +7,7 @@ from functools import lru_cache
 from importlib.util import find_spec
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
@@ -91,9 +91,10 @@ def read_mesh(path: Path) -> tuple[Array, Faces, tuple[float, ...] | None]:
         raise MissingExtraError("needs pycollada: pip install pycollada", where=str(path))
     if kind == "glb":
         _check_size(path)
-    optional_package("trimesh", "mesh files need trimesh", "meshes")
     try:
         vertices, faces, colour = _unpacked(data, kind)
+    except MissingExtraError:
+        raise
     except Exception as error:
         raise FormatError(
             f"mesh cannot be read{_reason(error)}", where=str(path), expected=f"a mesh as .{kind}",
@@ -108,10 +109,10 @@ def read_mesh(path: Path) -> tuple[Array, Faces, tuple[float, ...] | None]:
 
 def _unpacked(data: bytes, kind: str) -> tuple[Array, Faces, tuple[float, ...] | None]:
     """Return vertices, faces and colour of the bytes of a mesh; without materials if these cannot be read."""
-    import trimesh
+    trimesh = optional_package("trimesh", "mesh files need trimesh", "meshes")
 
     def unpacked(form: bytes) -> tuple[Array, Faces, tuple[float, ...] | None]:
-        mesh: Any = cast("Any", trimesh).load_scene(BytesIO(form), file_type=kind, process=False).to_mesh()
+        mesh = trimesh.load_scene(BytesIO(form), file_type=kind, process=False).to_mesh()
         mesh.merge_vertices(merge_tex=True, merge_norm=True)
         vertices = np.array(mesh.vertices, np.float64).reshape(-1, 3)
         return vertices, np.array(mesh.faces, np.int64).reshape(-1, 3), _colour(mesh)

@@ -126,7 +126,7 @@ def kinds_in(value: Any) -> set[type]:
     kinds, level = set[type](), [value]
     for _ in range(_DEEPEST):
         here = set(map(type, level))
-        nested = {kind for kind in here if issubclass(kind, list | tuple)}
+        nested: set[type] = {kind for kind in here if issubclass(kind, list | tuple)}
         kinds |= here - nested
         if not nested:
             return kinds
@@ -169,8 +169,8 @@ def dimensions(value: object) -> int:
 
 def quaternion_hint(value: Any) -> str | None:
     """Return how to give a quaternion, if a target that cannot be used seems to have one; None for any other."""
-    pair = isinstance(value, tuple | list) and len(cast("list[Any]", value)) == _PAIR
-    last: Any = value[1] if pair else value
+    given: list[Any] = list(cast("list[Any]", value)) if isinstance(value, tuple | list) else []
+    last: Any = given[1] if len(given) == _PAIR else value
     if dimensions(last) < 1 or np.shape(last)[-1] not in _WITH_QUATERNION:
         return None
     return "a quaternion (x, y, z, w) is a Rotation: (position, sy.Rotation.from_quat(quaternion))"

@@ -24,7 +24,7 @@ import numpy as np
 
 from synovia.io.csvfile import columns
 from synovia.model import Pose, Skeleton
-from synovia.model.geometry import Array, kinds_in
+from synovia.model.geometry import LONGEST, Array, kinds_in
 from synovia.retargeting.live.landmarks import COUNT, WITH_HANDS, LandmarkBody
 from synovia.streams.base import LARGEST, Datagrams, Sample, Sender
 
@@ -176,7 +176,8 @@ def _array(values: object) -> Array | None:
         out = np.array(values, np.float64)
     except (ValueError, OverflowError):
         return None
-    return out if out.ndim in (1, 2) and out.size else None
+    sizes = np.abs(out[np.isfinite(out)])
+    return out if out.ndim in (1, 2) and out.size and not (sizes > LONGEST).any() else None
 
 
 class JsonSink:
