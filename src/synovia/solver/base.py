@@ -310,9 +310,9 @@ class IteratingSolver(Solver):
     Args:
         max_steps: Steps (iterations, sweeps) of one attempt.
         attempts: Attempts: the first from the start pose, the others from random poses within the limits. A miss
-            takes up to 25 more attempts to look for a better pose, a close miss up to 400; none with ``attempts=1``.
-            With default (or lower) ``max_steps`` and ``attempts``, a solve on a large body or with clearance goals
-            makes fewer attempts, so that it ends in a second.
+            takes up to 25 more attempts to look for a better pose, a close miss of one goal up to 400; none with
+            ``attempts=1``. With default (or lower) ``max_steps`` and ``attempts``, a solve on a large body or with
+            clearance goals makes fewer attempts, so that it ends in a second.
         seed: Seed of the restarts; the same seed gives the same answer.
     """
 

@@ -6,8 +6,8 @@ problem must also stay the same when the problem is solved again from there. So 
 A descent ends in the minimum nearest to its start. If the target is out of reach, a much better pose may exist
 elsewhere. So a coarse descent of a few steps runs from each of several random starts, and the ``FINALISTS`` with the
 lowest costs are polished. The first answer is replaced only by a clearly better one. The random starts are the same
-every time, so solving an answer again returns it. A close miss may be a target whose few answers are hard to find, so
-it gets several such rounds.
+every time, so solving an answer again returns it. A close miss of a single goal may have few answers that are hard to
+find, so it gets several such rounds.
 
 A solver brings a ``Refinement``, whose algorithms have the form that ``multistart`` describes.
 """
@@ -45,7 +45,7 @@ from synovia.kernels.tree.variables import start_random
 
 CLEARLY_LOWER = F(0.999)  # factor by which a cost must fall for its pose to replace the best one
 MAX_RESTARTS = 25  # coarse descents of one missed problem
-CLOSE_MISS = F(0.03)  # error (reaches, radians, all goals together) up to which a miss gets several rounds
+CLOSE_MISS = F(0.03)  # error (reaches, radians) up to which the miss of a single goal gets several rounds
 SAME_MINIMUM = F(1e-3)  # relative difference of costs below which two coarse descents found the same minimum
 BEST = FINALISTS  # row of the stored poses that holds the best one
 
@@ -246,7 +246,8 @@ def finish_rows(refinement, problem, work, starts, out, first, last, search):
         ):
             for _ in range(refinement.rounds):
                 converged = search_elsewhere(refinement, problem, work, targets, errors, q, row, converged)
-                far = row[COST] > CLOSE_MISS * CLOSE_MISS
+                alone = problem.goals.shape[0] == 1 and problem.general is None
+                far = not alone or row[COST] > CLOSE_MISS * CLOSE_MISS
                 if far or halted(work.watch) or meets_goals(problem, work, targets, q, errors):
                     break
         ended = max(row[STOPPED_BY], work.watch[STOP_REASON], F(0))
