@@ -21,7 +21,7 @@ STEPS = 20  # of Newton's method
 EXACT = F(1e-13)  # radians: a smaller step is rounding
 LARGEST_STEP = F(0.5)  # relative to the sines of the direction and the axes
 NUDGE = F(0.05)  # radians
-STARTS = 3  # lowest of the directions from which both edges are tried
+STARTS = 2  # lowest of the directions from which both edges are tried
 PARALLEL = F(1e-10)  # sine of the angle between axes that count as parallel
 LEVEL = F(1e-9)  # cosine below which a direction is normal to an axis
 ROUND = F(1e-300)  # keeps divisions finite
@@ -116,8 +116,9 @@ def lowest_of_edges(a, b, s, n):
         first, second = rim(a, n), rim(b, n)
         w = add(add(first[1], second[1]), s)
         f = first[0] + second[0] + dot(n, s)  # near an axis, n·w would be rounded
-        if f < best:
-            best, where = f, n
+        if not f < best:
+            break
+        best, where = f, n
         p, g = cross(a[0], n), cross(b[0], n)
         alpha, beta = norm(p), norm(g)
         if min(alpha, beta) <= LEVEL:
