@@ -1,8 +1,8 @@
 """The full-body solver: goals in strict priorities, hard limits in every level, and the posture in their null space.
 
-One entry point solves and one finishes misses, each for goals of all kinds and for loops: the code for positions and
-rotations only would be half as much again to compile, and not faster. They are two, because a solve needs the first one
-only, and because two processes can compile them at the same time.
+One entry point solves and one finishes misses, each for goals of all kinds and for loops. Entry points for positions
+and rotations only were at most 5 % faster. They are two, because a solve needs the first one only, and because two
+processes can compile them at the same time.
 
 Loops are the first level, so that a step corrects what they lack, and keeps them closed to first order. Every pose that
 an attempt returns is closed exactly (see ``descent``).
