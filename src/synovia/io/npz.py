@@ -25,7 +25,6 @@ from numpy.typing import NDArray
 
 from synovia.errors import FormatError
 from synovia.io.base import (
-    FREE_NUMBERS,
     OF_POINTS,
     Contents,
     Format,
@@ -130,14 +129,14 @@ def _read(path: Path) -> Contents:
     return Contents(skeleton, lambda: [motion], shown=0)
 
 
-def read_arrays(path: Path, wanted: Iterable[str], expected: str, free: int = FREE_NUMBERS) -> dict[str, NDArray[Any]]:
+def read_arrays(path: Path, wanted: Iterable[str], expected: str, free: int | None = None) -> dict[str, NDArray[Any]]:
     """Read some arrays of a NumPy archive, by name; missing ones are left out, and no other array is unpacked.
 
     Args:
         path: The file.
         wanted: Names of the arrays.
         expected: Expected kind of file, for messages.
-        free: Numbers that an archive may hold, however small it is.
+        free: Numbers that an archive may hold, however small it is; None for the usual number.
 
     Raises:
         FileError: If the file cannot be read.
