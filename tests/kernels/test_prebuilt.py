@@ -129,6 +129,7 @@ def load(prebuilt, tmp_path, monkeypatch):
         for name, content in files.items():
             (folder / name.replace("__", ".")).write_bytes(content)
         monkeypatch.setattr(loader, "FOLDER", folder)
+        monkeypatch.setattr(loader, "_CHOSEN", str(folder))  # those that the cache keeps are not looked for
         return loader.load()
 
     return loaded
