@@ -119,7 +119,7 @@ def pytest_configure(config: pytest.Config) -> None:
     A typing error must not turn into skipped tests.
     """
     named = any(one.partition("::")[0].endswith(".py") for one in config.args)
-    if named and "-m" not in config.invocation_params.args and not hasattr(config, "workerinput"):
+    if named and "-m" not in config.invocation_params.args:
         config.option.markexpr = ""
     if compiler.mode == "jit":
         config.pluginmanager.register(compiling_shown)
