@@ -182,7 +182,7 @@ class CompiledProblem(ChecksArguments):
         from synovia.kernels.compiler.jit import ready
 
         params = table_of(self.ints, self.floats, "params")
-        compile_with_next(self.method.kernel(reduced), partial(self.method.miss_kernel, reduced))
+        compile_with_next(self.method.kernel(reduced), self.method.miss_kernel)
         self.kernel, self._miss_kernel = engine_of(self.skeleton, self.goals, reduced, self.method, params)
         self.starts = starts
         self.begun: tuple[Ints, Array] | None = None

@@ -169,8 +169,8 @@ def dimensions(value: object) -> int:
 
 def quaternion_hint(value: Any) -> str | None:
     """Return how to give a quaternion, if a target that cannot be used seems to have one; None for any other."""
-    given: list[Any] = list(cast("list[Any]", value)) if isinstance(value, tuple | list) else []
-    last: Any = given[1] if len(given) == _PAIR else value
+    given = cast("tuple[Any, ...] | list[Any]", value)
+    last: Any = given[1] if isinstance(value, tuple | list) and len(given) == _PAIR else given
     if dimensions(last) < 1 or np.shape(last)[-1] not in _WITH_QUATERNION:
         return None
     return "a quaternion (x, y, z, w) is a Rotation: (position, sy.Rotation.from_quat(quaternion))"
