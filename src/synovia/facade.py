@@ -12,13 +12,14 @@ from synovia.arguments import whole_number
 from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start, Starts
+from synovia.ik.frame import FrameSolver
 from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_deadline
 from synovia.ik.parallel import Packed, Progress, Workers, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.starts import LearnedStarts
 from synovia.ik.status import invalid_rows
 from synovia.ik.targets import Targets, Workspace
-from synovia.kernels.layout import ATTEMPTS, COLD, MAX_STEPS, MISSED, MOST_WORK, PATIENCE
+from synovia.kernels.layout import COLD, MISSED
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
@@ -326,16 +327,9 @@ class IK(CompiledProblem):
         steps = whole_number("steps", steps, 0, 1_000_000)
         table = self.writer.own.copy() if targets is None else self.writer.table_of_many(targets)
         first = inside_limits(self.skeleton, self.as_starts(starts, len(table)))
-        out = self.new_rows(len(table))
-        ints = self.ints.copy()
-        ints[[MAX_STEPS, ATTEMPTS, PATIENCE]] = steps, 1, steps + 1
-        floats = self.floats.copy()
-        floats[MOST_WORK] = np.inf
-        scratch = new_scratch(self.scratch_size)
-        with Watch().over(scratch):
-            call = partial(self.kernel, ints, floats, table, first, out, scratch, COLD, 0)
-            self.settled(call, table, targets, many=True)
-        return Solutions(self, out, first).errors
+        frame = FrameSolver(self, attempts=1, steps=steps, patience=steps + 1, all_work=True)
+        with frame.until(Watch()):
+            return self.errors_in(frame.each(table, first, targets)).copy()
 
 
 def solve(

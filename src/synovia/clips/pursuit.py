@@ -12,6 +12,7 @@ import numpy as np
 from synovia.facade import IK
 from synovia.goals import Goal
 from synovia.ik.interrupts import new_scratch
+from synovia.ik.targets import transforms
 from synovia.kernels.layout import (
     GIVEN,
     N_COLUMNS,
@@ -26,7 +27,6 @@ from synovia.kernels.layout import (
     PURSUIT_STAY,
     PURSUIT_STEPS,
     TARGET_WIDTH,
-    TRANSFORM_WIDTH,
     size_of_all,
 )
 from synovia.model import Skeleton
@@ -133,8 +133,3 @@ def pursuit_settings(steps: int, settled: float = SETTLED, stay: float = STAY) -
     out = np.zeros(PURSUIT_SETTINGS)
     out[PURSUIT_STEPS], out[PURSUIT_SETTLED], out[PURSUIT_STAY], out[PURSUIT_DAMPING] = steps, settled, stay, _DAMPING
     return out
-
-
-def transforms(table: Array) -> Array:
-    """Return a view of the transforms (T, goals, 4, 4) of a table of targets."""
-    return table[..., :TRANSFORM_WIDTH].reshape(*table.shape[:-1], 4, 4)

@@ -11,9 +11,10 @@ import numpy as np
 
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.interrupts import Watch, new_scratch
+from synovia.ik.frame import FrameSolver
+from synovia.ik.interrupts import Watch
 from synovia.ik.solution import GoalError, Solution
-from synovia.kernels.layout import COLD, GIVEN, TRANSFORM_WIDTH
+from synovia.ik.targets import transforms
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
@@ -58,10 +59,9 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
         tolerance=miss.tolerance,
         root=miss.root,
     )
-    table = ik.writer.own.copy()
-    wanted = solution.targets if variation.targets is None else variation.targets
-    table[0, :, :TRANSFORM_WIDTH] = wanted[list(places)].reshape(-1, TRANSFORM_WIDTH)
-    table[0, :, GIVEN] = [goal.takes for goal in ik.goals]
+    frame = FrameSolver(ik)
+    table = frame.table(attempts)
+    transforms(table)[:] = (solution.targets if variation.targets is None else variation.targets)[list(places)]
     starts = np.repeat(solution.pose.q[None], attempts, axis=0)  # np.tile's view of an empty array cannot be written
     for k in range(1, attempts):
         other = ik.skeleton.random_pose(k).q
@@ -69,13 +69,12 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
             if joint.kind is not Kind.FREE:
                 starts[k, ik.skeleton.q_slice(row)] = other[ik.skeleton.q_slice(row)]
     inside = inside_limits(ik.skeleton, starts)
-    rows, scratch = ik.new_rows(attempts), new_scratch(ik.scratch_size)
-    with watch.over(scratch):
-        ik.kernel(ik.ints, ik.floats, np.repeat(table, attempts, axis=0), inside, rows, scratch, COLD, 0)
+    with frame.until(watch):
+        rows = frame.each(table, inside)
         found = [Solution(ik, rows, Pose(ik.skeleton, start), b) for b, start in enumerate(inside)]
         best = sorted(range(attempts), key=lambda b: levels_of(found[b]))[:_POLISHED]
         for b in best:
-            ik.classify(inside[b : b + 1], rows[b : b + 1], scratch)
+            frame.improve(inside[b : b + 1], rows[b : b + 1], search=True)
     return min((found[b] for b in best), key=levels_of)
 
 

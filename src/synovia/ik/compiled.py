@@ -30,7 +30,9 @@ from synovia.kernels.layout import (
     COST,
     IS_ANGLE,
     LARGEST_MOVE,
+    MAX_STEPS,
     OUT_HEAD,
+    PATIENCE,
     SCALAR,
     STATUS,
     TRANSFORM_WIDTH,
@@ -339,6 +341,11 @@ class CompiledProblem(ChecksArguments):
         """Return the targets of the goals in rows of results, (T, goals, 16)."""
         return rows[:, self.places.stop + 2 * len(self.goals) :].reshape(len(rows), len(self.goals), TRANSFORM_WIDTH)
 
+    def errors_in(self, rows: Array) -> Array:
+        """Return the errors of the goals in rows of results, (T, goals, 2): lengths and angles."""
+        at, count = self.places.stop, len(self.goals)
+        return rows[:, at : at + 2 * count].reshape(len(rows), count, 2)
+
     def classify(
         self, starts: Array, rows: Array, scratch: Array, searches: bool = True, floats: Array | None = None
     ) -> None:
@@ -532,8 +539,30 @@ class CompiledProblem(ChecksArguments):
     @cached_property
     def one_attempt(self) -> Ints:
         """The packed integers for one attempt, without restarts."""
-        ints = self.ints.copy()
-        ints[ATTEMPTS] = 1
+        return self.settings(attempts=1)
+
+    def settings(
+        self,
+        ints: Ints | None = None,
+        *,
+        attempts: int | None = None,
+        steps: int | None = None,
+        patience: int | None = None,
+    ) -> Ints:
+        """Return the packed integers, or a copy of them with another search.
+
+        Args:
+            ints: The integers; None for those of the problem.
+            attempts: Attempts, the first one included.
+            steps: Most steps of an attempt.
+            patience: Steps after which an attempt ends if its error does not fall.
+        """
+        ints = self.ints if ints is None else ints
+        changed = {ATTEMPTS: attempts, MAX_STEPS: steps, PATIENCE: patience}
+        changed = {at: value for at, value in changed.items() if value is not None and value != ints[at]}
+        if changed:
+            ints = ints.copy()
+            ints[[*changed]] = [*changed.values()]
         return ints
 
     def as_start(self, start: Any) -> Pose:

@@ -22,12 +22,13 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from synovia.clips.editing.problems import EditSolver, table_of
+from synovia.clips.editing.problems import EditSolver
 from synovia.errors import InputError
 from synovia.goals import ClearanceGoal, Goal, PositionGoal, RestGoal, RotationGoal
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
 from synovia.ik.parallel import checked_threads
+from synovia.ik.targets import table_of
 from synovia.kernels import layout
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import runs

@@ -14,8 +14,9 @@ from synovia.clips.editing.meter import Meter
 from synovia.goals import ClearanceGoal, Goal, PoseGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
+from synovia.ik.frame import FrameSolver
 from synovia.ik.interrupts import Watch
-from synovia.kernels.layout import COLD, GIVEN, MAX_STEPS, TARGET_WIDTH, TRANSFORM_WIDTH
+from synovia.ik.targets import table_of, transforms
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import inside_limits, world_frames
@@ -258,7 +259,7 @@ class Problems:
         out = self._table(numbers, np.zeros(steps, np.int64))
         for i, k in enumerate(numbers):
             if k >= 0:
-                out[:, i, :TRANSFORM_WIDTH] = self._asked[k].lead.reshape(-1, TRANSFORM_WIDTH)
+                transforms(out)[:, i] = self._asked[k].lead
         return out
 
     def _table(self, numbers: Sequence[int], places: Ints) -> Array:
@@ -266,22 +267,6 @@ class Problems:
         wanted = [self._places[-1 - k] if k < 0 else self._asked[k].wanted for k in numbers]
         takes = [POSITION | ROTATION if k < 0 else self._asked[k].goal.takes for k in numbers]
         return table_of([frames[places] for frames in wanted], takes, rest=1)
-
-
-def table_of(wanted: Sequence[Array], takes: Sequence[int], *, rest: int = 0) -> Array:
-    """Return the table of complete targets, (n, goals, 17).
-
-    Args:
-        wanted: Targets of each goal, (n, 4, 4).
-        takes: Parts that each takes.
-        rest: Number of goals without targets after them.
-    """
-    out = np.zeros((len(wanted[0]), len(wanted) + rest, TARGET_WIDTH))
-    out[:, :, :TRANSFORM_WIDTH] = np.eye(4).ravel()
-    for i, (frames, parts) in enumerate(zip(wanted, takes, strict=True)):
-        out[:, i, :TRANSFORM_WIDTH] = frames.reshape(-1, TRANSFORM_WIDTH)
-        out[:, i, GIVEN] = float(parts)
-    return out
 
 
 def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[int]:
@@ -313,10 +298,6 @@ def errors_of(
         body.skeleton, [one.goal for one in asked], EditSolver(attempts=1), tolerance=tolerance, root=root
     )
     table = table_of([one.wanted for one in asked], [one.goal.takes for one in asked])
-    ints = ik.ints.copy()
-    ints[MAX_STEPS] = 0
-    starts, rows = inside_limits(body.skeleton, q), ik.new_rows(len(q))
-    ik.kernel(ints, ik.floats, table, np.ascontiguousarray(starts), rows, ik.new_workspace().scratch, COLD, 0)
-    errors = rows[:, ik.places.stop : ik.places.stop + 2 * len(asked)].reshape(len(q), len(asked), 2)
+    errors = ik.errors_in(FrameSolver(ik, steps=0).each(table, inside_limits(body.skeleton, q)))
     most, angle = ik.tolerance
     return errors, np.array([(goal.own_tolerance or most, angle) for goal in ik.goals])

@@ -8,10 +8,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.pursuit import Some, transforms
+from synovia.clips.pursuit import Some
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import ClearanceGoal, Goal
+from synovia.ik.targets import transforms
 from synovia.kernels import layout
 from synovia.model import Skeleton
 from synovia.model.anatomy.hands.hand import Finger, Hand
