@@ -44,6 +44,9 @@ class IK(CompiledProblem):
             it move only along and about these world axes (x, y, z, roll, pitch, yaw).
         starts: What ``sy.learn_starts`` has learned for this skeleton and these goals. Solves without a start then
             begin at the poses that it proposes for their targets.
+        moving: The joints that may move, by name, role or row; None for all. All others keep the values that the start
+            has, bit for bit if these are within the limits. A free root moves only if it is named. A mimic joint means
+            its leader, and all joints that follow it. Of a loop, name all joints or none.
 
     Attributes:
         skeleton: The skeleton that is solved, with the joints that ``root`` adds.
@@ -79,9 +82,10 @@ class IK(CompiledProblem):
         tolerance: tuple[float, float] | None = None,
         root: Root = "fixed",
         starts: LearnedStarts | None = None,
+        moving: Iterable[str | int] | None = None,
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
-        super().__init__(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts)
+        super().__init__(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts, moving=moving)
 
     def solve(
         self,
@@ -342,6 +346,7 @@ def solve(
     root: Root = "fixed",
     deadline: float | None = None,
     starts: LearnedStarts | None = None,
+    moving: Iterable[str | int] | None = None,
 ) -> Solution:
     """Find the pose of a skeleton that meets goals. To solve more than once, build an ``IK``.
 
@@ -354,6 +359,7 @@ def solve(
         root: As in ``IK``.
         deadline: As in ``IK.solve``; it begins once the problem is packed and its kernel loaded.
         starts: As in ``IK``.
+        moving: As in ``IK``.
 
     Example:
         >>> import synovia as sy
@@ -361,9 +367,8 @@ def solve(
         >>> solution.status.name, solution.errors[0].position < 1e-3
         ('REACHED', True)
     """
-    return IK(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts).solve(
-        start=start, deadline=deadline
-    )
+    ik = IK(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts, moving=moving)
+    return ik.solve(start=start, deadline=deadline)
 
 
 def _check_follow(follow: object, start: object) -> None:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
@@ -32,7 +31,6 @@ from synovia.kernels.layout import (
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints
-from synovia.problem import Reduced, hold_all_but
 from synovia.problem.pack import table_of
 from synovia.solver import FullBody
 
@@ -40,22 +38,6 @@ SETTLED: Final = 1e-3  # radians
 STAY: Final = 0.01  # pull to the frame before
 _DAMPING: Final = 0.02
 _FIRST_STEPS: Final = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Some(FullBody):
-    """The settings of a problem in which only some joints move."""
-
-    others: ClassVar[frozenset[str]] = frozenset({"largest_move", "rows"})
-
-    rows: tuple[int, ...] = ()
-
-    def restrict(
-        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
-    ) -> Reduced:
-        """Return the problem with all other joints held."""
-        moved = [row for row, joint in enumerate(reduced.joints.tolist()) if joint in self.rows]
-        return hold_all_but(skeleton, reduced, moved)
 
 
 class Pursuit:
@@ -78,7 +60,7 @@ class Pursuit:
 
         self.skeleton = skeleton
         largest = math.pi if moves is None else moves
-        self.ik = IK(skeleton, goals, Some(attempts=1, largest_move=largest, rows=tuple(rows)))
+        self.ik = IK(skeleton, goals, FullBody(attempts=1, largest_move=largest), moving=rows)
         ints, floats = self.ik.ints, self.ik.floats
         self._floats, self._unbound = floats.copy(), floats.copy()
         table_of(ints, self._unbound, "moves")[...] = math.inf

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from synovia.bodies.standing import lean_of
+from synovia.diagnosis.allowed import allowed_sentences
 from synovia.diagnosis.loops import loop_sentences, loops_of_misses, rows_in_loops
 from synovia.diagnosis.units import unit_hint
 from synovia.goals import ClearanceGoal, Goal
@@ -70,6 +71,7 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"At a limit: {_listed(at_limits)}.")
     if locked:
         lines.append(f"Locked by limits that leave one value: {_listed(locked)}.")
+    lines += allowed_sentences(solution)
     lines += causes
     lines += _reason_sentences(solution, reasons)
     lines += contact_sentences(solution)
@@ -175,6 +177,8 @@ def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
 def _in_place(solution: Solution, goals: Sequence[int]) -> str:
     """Return " while free joints stay in place", with those that could carry the goals elsewhere; "" without any."""
     ik = solution.ik
+    if ik.allowed is not None:
+        return " while the joints that may not move stay as they are"
     joints, reduced = ik.skeleton.joints, ik.reduced
     chains = [ancestors(ik.skeleton.parents, end) for i in goals for end in ik.goal_joints[i] if end >= 0]
     rows = {row for chain in chains for row in chain if joints[row].kind is Kind.FREE}
@@ -287,9 +291,10 @@ def _reach_sentences(solution: Solution) -> list[str]:
             continue
         rows = _chain(ik, i, ik.rows[i])
         if ik.moving.isdisjoint(rows):
-            root = ik.root == "fixed" and goal.ancestors is None
+            root = ik.root == "fixed" and goal.ancestors is None and ik.allowed is None
             free = "; it is part of the fixed root. Use root='free' (--root free) to move it" if root else ""
-            lines.append(f"no joint moves {goal.label!r}{free}.")
+            which = "joint" if ik.allowed is None else "joint that may move"
+            lines.append(f"no {which} moves {goal.label!r}{free}.")
             continue
         span = _span(solution, i) if goal.constrained_parts & POSITION else None
         if span is None:

@@ -18,6 +18,7 @@ from synovia.ik.targets import transforms
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
+from synovia.solver import FullBody
 
 _POLISHED: Final = 3  # best attempts that are polished
 
@@ -31,12 +32,14 @@ class Variation:
         goals: Goals that replace them.
         skeleton: Another skeleton, without the joints that ``root`` adds.
         targets: Other targets of all goals of the miss, (goals, 4, 4); None for the same ones.
+        all_move: Whether all joints move, whatever ``moving`` allows.
     """
 
     places: Sequence[int]
     goals: Sequence[Goal] | None = None
     skeleton: Skeleton | None = None
     targets: Array | None = None
+    all_move: bool = False
 
 
 def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, attempts: int = 1) -> Solution:
@@ -52,12 +55,14 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
         attempts: Attempts.
     """
     miss, places = solution.ik, variation.places
+    goals = variation.goals or [miss.goals[k] for k in places]
     ik = CompiledProblem(
         variation.skeleton or miss.given,
-        variation.goals or [miss.goals[k] for k in places],
-        miss.method.for_diagnosis(),
+        goals,
+        FullBody(attempts=1) if variation.all_move and miss.solver.closed else miss.method.for_diagnosis(),
         tolerance=miss.tolerance,
         root=miss.root,
+        moving=None if variation.all_move else miss.allowed,
     )
     frame = FrameSolver(ik)
     table = frame.table(attempts)

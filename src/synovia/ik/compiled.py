@@ -42,14 +42,17 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, as_numbers, dimensions, rotation_between
+from synovia.model.loops.tables import moved_by
 from synovia.model.pose import as_values, checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
 from synovia.model.skeleton import JointValues, Numbers
 from synovia.model.tables import Ints, writable
-from synovia.problem import Bends, find_bends, hold_all_but, pack, reduce, table_of
+from synovia.problem import Bends, Reduced, find_bends, hold_all_but, pack, reduce, table_of
 from synovia.problem.bends import BENT, SIZES
+from synovia.problem.structure import with_followers
 from synovia.solver import Solver, SolverName, as_solver, method_of
 from synovia.solver.base import Kernel
+from synovia.text import listed
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
@@ -90,6 +93,7 @@ class CompiledProblem(ChecksArguments):
         solver: The settings.
         method: The settings whose kernels solve it: ``solver``, or those in its place (``Solver.in_levels``).
         reduced: The part of the problem that the solver may move.
+        allowed: The joints that ``moving`` names, as it was given; None for all.
         moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
         reach: Length scale of solvers and tolerances, length units.
         tolerance: (position in length units, angle in radians) within which a goal is met.
@@ -125,6 +129,7 @@ class CompiledProblem(ChecksArguments):
         tolerance: tuple[float, float] | None = None,
         root: Root = "fixed",
         starts: LearnedStarts | None = None,
+        moving: Iterable[str | int] | None = None,
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
@@ -147,10 +152,15 @@ class CompiledProblem(ChecksArguments):
                 names = [self.skeleton.joint_names[row] for row in rows]
                 raise InputError("joints", where=f"goal {goal.label!r}", value=names, expected="different joints")
         whole = reduce(self.skeleton, self.goals, self.goal_joints, free_root=root == "free", before=before)
+        self.allowed = None if moving is None else _checked_joints(moving)
+        if self.allowed is not None:
+            whole = hold_all_but(self.skeleton, whole, self._rows_allowed(whole, self.allowed, before))
         self.method = method_of(self.solver, asked, whole.loops is not None)
         stands_in = self.solver.closed and not self.method.closed
         others = [goal for goal in asked if goal.needs != "clearance"]
-        plain = CompiledProblem(skeleton, others, self.solver, tolerance=tolerance, root=root) if stands_in else None
+        plain = None
+        if stands_in:
+            plain = CompiledProblem(skeleton, others, self.solver, tolerance=tolerance, root=root, moving=moving)
         if plain is None:
             reduced = self.solver.restrict(whole, self.skeleton, self.goals, self.goal_joints)
         else:
@@ -206,6 +216,35 @@ class CompiledProblem(ChecksArguments):
         if reduced.path is not None:
             self.call = _refuse_one  # one frame of a clip is no problem of its own
 
+    def _rows_allowed(self, reduced: Reduced, allowed: Iterable[str | int], before: int) -> list[int]:
+        """Return the rows of the reduced problem that may move.
+
+        Args:
+            reduced: The problem in which all joints move.
+            allowed: Joints of the given skeleton, or joints that ``root`` adds by their names.
+            before: Number of joints that ``root`` adds before the skeleton's own.
+
+        Raises:
+            InputError: If none of them can move.
+            UnknownNameError: If a joint does not exist.
+            UnsupportedError: If some joints of a loop may move and others may not.
+        """
+        skeleton, added = self.skeleton, set(self.skeleton.joint_names[:before])
+        rows = {skeleton.value_index(one) if one in added else self.given.value_index(one) + before for one in allowed}
+        rows = with_followers(skeleton, rows)
+        if not any(skeleton.joints[row].kind.v_size for row in rows):
+            names = [skeleton.joint_names[row] for row in sorted(rows)]
+            raise InputError("moving", value=names, expected="at least one joint that can move")
+        for tie in skeleton.loops if reduced.loops is not None else ():
+            others = moved_by(skeleton, tie) - rows
+            if others and others != moved_by(skeleton, tie):
+                names = [skeleton.joint_names[row] for row in sorted(others)]
+                raise UnsupportedError(
+                    f"the joints of loop {tie.label!r} move together", where="moving",
+                    expected="all of them, or none", hint=f"add {listed(names)}",
+                )  # fmt: skip
+        return [k for k, row in enumerate(reduced.joints.tolist()) if row in rows]
+
     def _fitting(self, starts: LearnedStarts) -> tuple[dict[int, int], dict[str, Array]]:
         """Return what learned starts add to the packed problem.
 
@@ -237,19 +276,45 @@ class CompiledProblem(ChecksArguments):
         """Return the skeleton, the goals, the solver and the root, if it is not fixed."""
         goals = repr(self.goals[0]) if len(self.goals) == 1 else shown(self.goals)
         root = "" if self.root == "fixed" else f", root={self.root!r}"
+        root += "" if self.allowed is None else f", moving={list(self.allowed)!r}"
         return f"{type(self).__name__}({self.given.name!r}, {goals}, {self.solver!r}{root})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by the arguments, without scratch memory and compiled code."""
-        make = partial(type(self), tolerance=self.tolerance, root=self.root, starts=self.starts)
+        make = partial(
+            type(self), tolerance=self.tolerance, root=self.root, starts=self.starts, moving=self.allowed
+        )  # fmt: skip
         values = self.given, self.goals, self.solver
         return (make, values) if self.obstacle_places is None else (_over, (make, values, self.obstacle_places.moved))
 
     def with_solver(self, solver: Solver) -> Self:
         """Return the same problem with other settings."""
         starts = None if solver.closed else self.starts
-        new = type(self)(self.given, self.goals, solver, tolerance=self.tolerance, root=self.root, starts=starts)
+        new = type(self)(
+            self.given, self.goals, solver,
+            tolerance=self.tolerance, root=self.root, starts=starts, moving=self.allowed,
+        )  # fmt: skip
         return new.over(self.obstacle_places)
+
+    def with_parts(
+        self,
+        goals: Iterable[Goal] | None = None,
+        solver: Solver | None = None,
+        *,
+        skeleton: Skeleton | None = None,
+        tolerance: tuple[float, float] | None = None,
+    ) -> Self:
+        """Return a problem of the same body with other parts, without learned starts; root and moving joints stay.
+
+        Args:
+            goals: Other goals; None for the same.
+            solver: Other settings; None for the default of the goals.
+            skeleton: Another skeleton with the same joints, without those that ``root`` adds.
+            tolerance: Another tolerance; None for the default.
+        """
+        goals = self.goals if goals is None else goals
+        given = self.given if skeleton is None else skeleton
+        return type(self)(given, goals, solver, tolerance=tolerance, root=self.root, moving=self.allowed)
 
     def at(self, places: Places, b: int = 0) -> Self:
         """Return the problem with obstacles as they stand in problem b of some of its places; it shares all else."""
@@ -724,6 +789,24 @@ def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
             raise InputError(f"goals[{i}]", value=type(goal), expected="an initialised goal", hint=hint)
     if not found:
         raise InputError("goals", expected="at least one goal")
+    return found
+
+
+def _checked_joints(moving: Any) -> tuple[str | int, ...]:
+    """Return the joints that may move.
+
+    Raises:
+        InputError: If they are no names or rows of joints.
+    """
+    hint = f"moving=[{moving!r}]" if isinstance(moving, str) else "moving=['left_upper_arm', 'left_lower_arm']"
+    if isinstance(moving, str) or not isinstance(moving, Iterable):
+        raise InputError("moving", value=moving, expected="the joints that may move", hint=hint)
+    found: tuple[Any, ...] = tuple(cast("Iterable[Any]", moving))
+    for i, one in enumerate(found):
+        if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
+            raise InputError(f"moving[{i}]", value=one, expected="the name or row of a joint", hint=hint)
+    if not found:
+        raise InputError("moving", value=[], expected="at least one joint, or None for all", hint=hint)
     return found
 
 

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -140,6 +140,22 @@ def with_columns_in_turn(variables: Ints) -> Ints:
     out = variables.copy()
     out[:, BLOCK_COLUMN] = np.cumsum([0, *np.where(out[:, BLOCK] == SCALAR, 1, 3)])[:-1]
     return out
+
+
+def with_followers(skeleton: Skeleton, rows: Iterable[int]) -> set[int]:
+    """Return joints with those that move with them: mimic joints with their leaders, leaders with their followers."""
+    leaders = {
+        row: skeleton.value_index(joint.mimic.leader)
+        for row, joint in enumerate(skeleton.joints) if joint.mimic is not None
+    }  # fmt: skip
+
+    def leader(row: int) -> int:
+        while row in leaders:
+            row = leaders[row]
+        return row
+
+    wanted = {leader(row) for row in rows}
+    return wanted | {row for row in leaders if leader(row) in wanted}
 
 
 def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) -> Reduced:

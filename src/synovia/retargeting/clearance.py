@@ -22,7 +22,6 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from synovia.clips.editing.problems import EditSolver
 from synovia.errors import InputError
 from synovia.goals import ClearanceGoal, Goal, PositionGoal, RestGoal, RotationGoal
 from synovia.ik.compiled import CompiledProblem
@@ -42,6 +41,7 @@ from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import FootPath, eased, stand_frames
 from synovia.retargeting.judging.shaped import ARMS, LEGS, PARTS, limb_of_rows, limb_pairs, limb_tops
+from synovia.solver import FullBody
 from synovia.tracking.around import Around
 
 Bools = NDArray[np.bool_]
@@ -371,8 +371,8 @@ class _Problem:
         )
         rest = RestGoal(skeleton.rest_q, joints=sorted(moving))
         tolerance = TOLERANCE * apart.target.leg, _TURNED
-        solver = EditSolver(attempts=1, only=frozenset(moving))
-        self._ik = CompiledProblem(skeleton, [*ends, clear, rest], solver, tolerance=tolerance)
+        solver = FullBody(attempts=1)
+        self._ik = CompiledProblem(skeleton, [*ends, clear, rest], solver, tolerance=tolerance, moving=moving)
         self._takes = [goal.takes for goal in ends]
         self._idle: list[Around] = []  # one for each thread
 

@@ -48,7 +48,10 @@ def check_goals(ik: CompiledProblem, option: str, hint: str | None = None) -> No
 def _model(ik: CompiledProblem, threads: int) -> Model:
     """Return the problem of each frame."""
     free = ik.root == "free"
-    return Model(ik.skeleton, ik.goals, ik.goal_joints, free_root=free, tolerance=ik.tolerance, threads=threads)
+    return Model(
+        ik.skeleton, ik.goals, ik.goal_joints, free_root=free, tolerance=ik.tolerance, threads=threads,
+        allowed=None if ik.allowed is None else ik.moving,
+    )  # fmt: skip
 
 
 def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads: int, progress: Any = None) -> Bools:

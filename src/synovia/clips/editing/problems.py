@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,10 @@ from synovia.ik.compiled import CompiledProblem
 from synovia.ik.frame import FrameSolver
 from synovia.ik.interrupts import Watch
 from synovia.ik.targets import table_of, transforms
-from synovia.model import Pose, Skeleton
+from synovia.model import Pose
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import inside_limits, world_frames
 from synovia.model.tree import ancestors
-from synovia.problem import Reduced, hold_all_but
 from synovia.solver import FullBody
 from synovia.tracking.around import Around
 
@@ -30,27 +29,6 @@ Ints = NDArray[np.int64]
 _REST_STEP: Final = 1e-3  # radians: the last step towards the clip, whose rounding the eye must not see
 _USUAL: Final = 30.0  # frames per second at which it does not; at a higher rate, it is less by the rate squared
 _FOLLOWING: Final = 1  # priority of goals after feet, before their own priority
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditSolver(FullBody):
-    """A full body of which only some joints move.
-
-    Args:
-        only: Rows of the skeleton that may move; None for all.
-    """
-
-    others: ClassVar[frozenset[str]] = FullBody.others | {"only"}
-
-    only: frozenset[int] | None = None
-
-    def restrict(
-        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
-    ) -> Reduced:
-        """Return the problem in which only these joints move."""
-        if self.only is None:
-            return reduced
-        return hold_all_but(skeleton, reduced, [k for k, row in enumerate(reduced.joints.tolist()) if row in self.only])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -248,10 +226,12 @@ class Problems:
         rows = sorted(row for row in moving if skeleton.joints[row].kind.v_size)
         rest = RestGoal(self._rest, joints=self._body.weights(rows, light))
         finest = _REST_STEP * min(_USUAL / self._body.fps, 1.0) ** 2
-        solver = EditSolver(attempts=1, rest_step=finest, only=stage.only)
+        solver = FullBody(attempts=1, rest_step=finest)
         free = self._body.top is not None and (stage.only is None or self._body.top in stage.only)
         root = "free" if free else "fixed"
-        ik = CompiledProblem(skeleton, [*goals, rest], solver, tolerance=self._tolerance, root=root)
+        ik = CompiledProblem(
+            skeleton, [*goals, rest], solver, tolerance=self._tolerance, root=root, moving=stage.only
+        )  # fmt: skip
         return Around(ik), numbers
 
     def _lead(self, numbers: Sequence[int], steps: int) -> Array:
@@ -278,7 +258,7 @@ def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[in
         feet: The feet.
     """
     legs = {row for foot in feet for row in body.limb(foot.head)}
-    ik = CompiledProblem(body.skeleton, [RestGoal(q)], EditSolver(attempts=1))
+    ik = CompiledProblem(body.skeleton, [RestGoal(q)], FullBody(attempts=1))
     return [row for row in ik.rows_at_limits(Pose(body.skeleton, q)) if row in legs]
 
 
@@ -295,7 +275,7 @@ def errors_of(
     """
     root = "free" if body.top is not None else "fixed"
     ik = CompiledProblem(
-        body.skeleton, [one.goal for one in asked], EditSolver(attempts=1), tolerance=tolerance, root=root
+        body.skeleton, [one.goal for one in asked], FullBody(attempts=1), tolerance=tolerance, root=root
     )
     table = table_of([one.wanted for one in asked], [one.goal.takes for one in asked])
     errors = ik.errors_in(FrameSolver(ik, steps=0).each(table, inside_limits(body.skeleton, q)))

@@ -8,7 +8,6 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.pursuit import Some
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import ClearanceGoal, Goal
@@ -24,6 +23,7 @@ from synovia.model.shapes.pairs import self_pairs
 from synovia.model.tree import ancestors
 from synovia.retargeting.clearance import TooNear, links_too_near
 from synovia.retargeting.hands.follower import HandFollower
+from synovia.solver import FullBody
 
 _STEPS: Final = 12  # most steps of a frame
 _FIRST_STEPS: Final = 60
@@ -150,11 +150,10 @@ class Apart:
         """Return the packed problem of some goals."""
         follower = self._follower
         apart = ClearanceGoal(self._distance, pairs=[(a, b) for a, b in self._pairs.tolist()])
-        settings = Some(
-            attempts=1, max_steps=_FIRST_STEPS if first else _STEPS,
-            largest_move=_ANY if first else follower.moves, rows=tuple(follower.rows),
-        )  # fmt: skip
-        return IK(follower.skeleton, [*goals, follower.goals[-1], apart], settings)
+        settings = FullBody(
+            attempts=1, max_steps=_FIRST_STEPS if first else _STEPS, largest_move=_ANY if first else follower.moves
+        )
+        return IK(follower.skeleton, [*goals, follower.goals[-1], apart], settings, moving=follower.rows)
 
     def cleared(self, table: Array, weights: Array, q: Array) -> Array:
         """Return the poses of a clip (T, nq) without overlaps.
