@@ -193,3 +193,58 @@ def test_a_miss_that_only_fixed_joints_cause_says_so() -> None:
 def test_what_cannot_move_is_an_error(moving: object, words: str) -> None:
     with pytest.raises(sy.errors.SynoviaError, match=words):
         sy.IK(sy.bundled("humanoid"), sy.PositionGoal("left_hand"), moving=moving)  # type: ignore[arg-type]
+
+
+# --- layers of edits ------------------------------------------------------------------------------------------------
+
+
+def clip() -> sy.Motion:
+    body = sy.bundled("humanoid").with_root("free")
+    q = np.tile(body.rest_q, (40, 1))
+    at = body.q_slice("right_upper_arm")
+    q[:, at] = sy.Rotation.from_euler("x", np.linspace(0.0, 0.5, 40)[:, None]).as_quat()
+    return sy.Motion(body, q, 30.0)
+
+
+def moved_in(edited: sy.Edited, given: sy.Motion) -> set[str]:
+    changed = (edited.motion.q != given.q).any(axis=0)
+    return {name for name in given.skeleton.joint_names if changed[given.skeleton.q_slice(name)].any()}
+
+
+def test_a_layer_moves_only_the_joints_that_may() -> None:
+    motion = clip()
+    forward = {"left_hand": (0.0, 0.1, 0.2)}
+    layer = sy.Layer(forward, frames=(10, 25), blend=6, relative=True)
+    spine = sy.edit(motion, layer.replace(moving=["spine", "chest"]))
+    assert moved_in(spine, motion) == {"spine", "chest"}
+    arm = sy.edit(motion, layer.replace(moving=ARM))
+    assert moved_in(arm, motion) == {"left_upper_arm", "left_lower_arm"}
+    assert arm.reached.all()
+    kept = sy.edit(motion, sy.Layer({"left_hand": (0.0, 0.0, 3.0)}, frames=(10, 25), relative=True, moving=ARM))
+    assert moved_in(kept, motion) <= set(ARM)
+    assert not kept.reached[10:26].any()
+
+
+def test_keys_of_a_layer_move_their_own_joints() -> None:
+    motion = clip()
+    turned = sy.Layer(
+        {"left_hand": (0.0, 0.1, 0.2)}, pose={12: {"head": sy.Rotation.from_euler("y", 0.3).as_quat()}},
+        frames=(10, 25), relative=True, moving=ARM,
+    )  # fmt: skip
+    assert moved_in(sy.edit(motion, turned), motion) == {"left_upper_arm", "left_lower_arm", "head"}
+
+
+def test_layer_files_keep_the_joints_that_may_move(tmp_path) -> None:
+    layer = sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, frames=(3, 6), relative=True, moving=ARM)
+    assert "moving=" in repr(layer)
+    sy.write_layers(layer, tmp_path / "edit.toml")
+    (again,) = sy.read_layers(tmp_path / "edit.toml", sy.bundled("humanoid"))
+    assert again.moving == tuple(ARM)
+    text = (tmp_path / "edit.toml").read_text().replace('"left_hand"]', '"left_hond"]')
+    (tmp_path / "odd.toml").write_text(text)
+    with pytest.raises(sy.errors.FormatError, match=r"odd.toml: layers\[0\].*left_hond.*left_hand"):
+        sy.read_layers(tmp_path / "odd.toml", sy.bundled("humanoid"))
+    with pytest.raises(sy.errors.UnknownNameError, match=r"layers\[0\].*left_hond"):
+        sy.edit(clip(), layer.replace(moving=["left_hond"]))
+    with pytest.raises(sy.errors.InputError, match="moving: expected at least one joint that can move"):
+        sy.edit(clip(), layer.replace(moving=["left_fingertips"]))

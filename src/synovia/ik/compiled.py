@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, Self, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import ChecksArguments, check_kind, shown
+from synovia.arguments import ChecksArguments, check_kind, checked_joints, shown
 from synovia.errors import InputError, SynoviaError, UnsupportedError, restated
 from synovia.goals import Goal, PositionGoal
 from synovia.ik.clear_branches import ClearBranches, Listed
@@ -152,7 +152,7 @@ class CompiledProblem(ChecksArguments):
                 names = [self.skeleton.joint_names[row] for row in rows]
                 raise InputError("joints", where=f"goal {goal.label!r}", value=names, expected="different joints")
         whole = reduce(self.skeleton, self.goals, self.goal_joints, free_root=root == "free", before=before)
-        self.allowed = None if moving is None else _checked_joints(moving)
+        self.allowed = None if moving is None else checked_joints(moving)
         if self.allowed is not None:
             whole = hold_all_but(self.skeleton, whole, self._rows_allowed(whole, self.allowed, before))
         self.method = method_of(self.solver, asked, whole.loops is not None)
@@ -789,24 +789,6 @@ def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
             raise InputError(f"goals[{i}]", value=type(goal), expected="an initialised goal", hint=hint)
     if not found:
         raise InputError("goals", expected="at least one goal")
-    return found
-
-
-def _checked_joints(moving: Any) -> tuple[str | int, ...]:
-    """Return the joints that may move.
-
-    Raises:
-        InputError: If they are no names or rows of joints.
-    """
-    hint = f"moving=[{moving!r}]" if isinstance(moving, str) else "moving=['left_upper_arm', 'left_lower_arm']"
-    if isinstance(moving, str) or not isinstance(moving, Iterable):
-        raise InputError("moving", value=moving, expected="the joints that may move", hint=hint)
-    found: tuple[Any, ...] = tuple(cast("Iterable[Any]", moving))
-    for i, one in enumerate(found):
-        if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
-            raise InputError(f"moving[{i}]", value=one, expected="the name or row of a joint", hint=hint)
-    if not found:
-        raise InputError("moving", value=[], expected="at least one joint, or None for all", hint=hint)
     return found
 
 
