@@ -213,7 +213,7 @@ def moved_in(edited: sy.Edited, given: sy.Motion) -> set[str]:
 
 def test_a_layer_moves_only_the_joints_that_may() -> None:
     motion = clip()
-    forward = {"left_hand": (0.0, 0.1, 0.2)}
+    forward = {"left_hand": (-0.2, -0.1, 0.2)}
     layer = sy.Layer(forward, frames=(10, 25), blend=6, relative=True)
     spine = sy.edit(motion, layer.replace(moving=["spine", "chest"]))
     assert moved_in(spine, motion) == {"spine", "chest"}
@@ -248,3 +248,38 @@ def test_layer_files_keep_the_joints_that_may_move(tmp_path) -> None:
         sy.edit(clip(), layer.replace(moving=["left_hond"]))
     with pytest.raises(sy.errors.InputError, match="moving: expected at least one joint that can move"):
         sy.edit(clip(), layer.replace(moving=["left_fingertips"]))
+
+
+# --- files and commands ---------------------------------------------------------------------------------------------
+
+
+def test_goal_files_keep_the_joints_that_may_move(tmp_path) -> None:
+    body, place = sy.bundled("humanoid"), tmp_path / "goals.toml"
+    sy.write_goals([sy.PositionGoal("left_hand", (0.45, 1.2, 0.2))], place, moving=ARM)
+    goals = sy.read_goals(place, body)
+    assert tuple(goals.moving or ()) == tuple(ARM)
+    ik = sy.IK(body, goals)
+    assert {body.joint_names[row] for row in ik.moving} <= set(ARM)
+    sy.write_goals(goals, tmp_path / "again.toml")
+    assert (tmp_path / "again.toml").read_text() == place.read_text()
+    assert sy.IK(body, goals, moving=["spine"]).allowed == ("spine",)
+    (tmp_path / "odd.toml").write_text(place.read_text().replace('"left_hand"]', '"left_hond"]'))
+    with pytest.raises(sy.errors.FormatError, match=r"odd.toml: moving: .*left_hond.*left_hand"):
+        sy.read_goals(tmp_path / "odd.toml", body)
+    (tmp_path / "none.toml").write_text(
+        'schema = "synovia.goals/1"\nmoving = []\n' + place.read_text().split("]\n", 1)[1]
+    )
+    with pytest.raises(sy.errors.FormatError, match="moving"):
+        sy.read_goals(tmp_path / "none.toml")
+
+
+def test_commands_move_only_the_joints_that_may(tmp_path) -> None:
+    body = sy.bundled("humanoid")
+    (tmp_path / "goals.toml").write_text(
+        'schema = "synovia.goals/1"\nmoving = ["spine"]\n[[goals]]\nkind = "position"\njoint = "left_hand"\n'
+        "position = [0.45, 1.2, 0.2]\n"
+    )
+    for moving, names in ((), {"spine"}), (ARM, {"left_upper_arm", "left_lower_arm"}):
+        outcome = sy.jobs.SolvePose(goals=tmp_path / "goals.toml", moving=moving)("humanoid")
+        q = outcome.result.pose.q
+        assert {name for name in body.joint_names if (q != body.rest_q)[body.q_slice(name)].any()} == names

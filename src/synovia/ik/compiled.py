@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, Final, Literal, Protocol, Self, cast
+from typing import Any, ClassVar, Final, Literal, Protocol, Self, TypedDict, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from synovia.arguments import ChecksArguments, check_kind, checked_joints, shown
 from synovia.errors import InputError, SynoviaError, UnsupportedError, restated
 from synovia.goals import Goal, PositionGoal
+from synovia.goals.base import GoalList
 from synovia.ik.clear_branches import ClearBranches, Listed
 from synovia.ik.engine import engine_of
 from synovia.ik.interrupts import has_ended, new_scratch, raise_signal
@@ -81,6 +82,15 @@ class Diagnosis(Protocol):
         ...
 
 
+class Options(TypedDict, total=False):
+    """Options of a problem; ``IK`` describes them."""
+
+    tolerance: tuple[float, float] | None
+    root: Root
+    starts: LearnedStarts | None
+    moving: Iterable[str | int] | None
+
+
 class CompiledProblem(ChecksArguments):
     """A skeleton with goals and a solver, packed for the kernels. ``IK`` derives from it.
 
@@ -125,15 +135,12 @@ class CompiledProblem(ChecksArguments):
         skeleton: Skeleton,
         goals: Goal | Iterable[Goal],
         solver: Solver | SolverName | None = None,
-        *,
-        tolerance: tuple[float, float] | None = None,
-        root: Root = "fixed",
-        starts: LearnedStarts | None = None,
-        moving: Iterable[str | int] | None = None,
+        **options: Unpack[Options],
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
-        root = as_root(root)
+        tolerance, starts, moving = options.get("tolerance"), options.get("starts"), options.get("moving")
+        root = as_root(options.get("root", "fixed"))
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver, self.goals)
         self.solver.check(self.goals)
@@ -152,6 +159,7 @@ class CompiledProblem(ChecksArguments):
                 names = [self.skeleton.joint_names[row] for row in rows]
                 raise InputError("joints", where=f"goal {goal.label!r}", value=names, expected="different joints")
         whole = reduce(self.skeleton, self.goals, self.goal_joints, free_root=root == "free", before=before)
+        moving = goals.moving if moving is None and isinstance(goals, GoalList) else moving
         self.allowed = None if moving is None else checked_joints(moving)
         if self.allowed is not None:
             whole = hold_all_but(self.skeleton, whole, self._rows_allowed(whole, self.allowed, before))

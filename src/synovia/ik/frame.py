@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from contextlib import AbstractContextManager
 from functools import partial
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,22 @@ from synovia.problem import References
 
 Recovery = Literal["none", "polish", "search"]
 """What is done about a miss: nothing; it is improved from where it is; or a better pose is searched everywhere."""
+
+
+class Frames(NamedTuple):
+    """Frames that follow each other.
+
+    Args:
+        table: Targets, (T, goals, 17).
+        first: Start of the first frame, (1, nq).
+        rows: Rows of results, (T, n), which are written.
+        targets: The targets in the table, for error messages.
+    """
+
+    table: Array
+    first: Array
+    rows: Array
+    targets: Targets | None
 
 
 class FrameSolver:
@@ -152,27 +168,14 @@ class FrameSolver:
         """
         self.problem.classify(start, row, self._scratch, search, self._floats)
 
-    def follow(
-        self,
-        table: Array,
-        first: Array,
-        rows: Array,
-        frames: range,
-        *,
-        known: int = 0,
-        restarts: bool = False,
-        targets: Targets | None = None,
-    ) -> tuple[int, bool]:
+    def follow(self, track: Frames, frames: range, *, known: int = 0, restarts: bool = False) -> tuple[int, bool]:
         """Solve frames one after the other, each from the answer before it, up to the first miss.
 
         Args:
-            table: Targets of all frames, (T, goals, 17).
-            first: Start of the first frame of all, (1, nq).
-            rows: Rows of results of all frames, (T, n).
+            track: All frames.
             frames: The frames to solve; those before them are there.
             known: The first frame that the kernel is given, at most the one before these.
             restarts: Whether to make all attempts of the solver.
-            targets: The targets in the table, for error messages.
 
         Returns:
             (the frame after the last one that was solved, whether that one missed).
@@ -181,9 +184,10 @@ class FrameSolver:
             InputError: If a target cannot be used.
         """
         problem, part = self.problem, slice(known, frames.stop)
-        ints = self._all if restarts else self._usual
-        given = ints, self._floats, table[part], first, rows[part], self._scratch, WARM, frames.start - known
-        code = problem.settled(partial(problem.kernel, *given), table, targets, many=True, first=known)
+        ints, table, rows = self._all if restarts else self._usual, track.table[part], track.rows[part]
+        given = ints, self._floats, table, track.first, rows, self._scratch, WARM, frames.start - known
+        call = partial(problem.kernel, *given)
+        code = problem.settled(call, track.table, track.targets, many=True, first=known)
         return known + (code >> ROWS_AT), bool(code & MISSED)
 
     def attempt(self, table: Array, start: Array, row: Array, *, usual: bool = False) -> bool:

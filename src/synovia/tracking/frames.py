@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.frame import FrameSolver
+from synovia.ik.frame import Frames, FrameSolver
 from synovia.ik.interrupts import Watch
 from synovia.ik.parallel import Progress
 from synovia.ik.status import Status, better_of, interrupted, mark_interrupted, restarted, status_of
@@ -78,7 +78,8 @@ class _Track:
         self._starts = starts
         self._postures = None if ik.reduced.path is None else self.frame.postures(ik.reduced.path)
         self.rows = ik.new_rows(len(table))
-        self._ik, self._table, self._first, self._targets = ik, table, first, targets
+        self._frames = Frames(table, first, self.rows, targets)
+        self._ik, self._table, self._first = ik, table, first
 
     def fill(self, progress: Progress) -> None:
         """Solve all frames.
@@ -131,10 +132,7 @@ class _Track:
         answer = None
         if start is not None:  # a kernel starts at the answer of the row before
             answer, self.rows[frame - 1, self._ik.places] = self._values(frame - 1), start
-        out = self.frame.follow(
-            self._table, self._first, self.rows, range(frame, last), known=known, restarts=restarts,
-            targets=self._targets,
-        )  # fmt: skip
+        out = self.frame.follow(self._frames, range(frame, last), known=known, restarts=restarts)
         if answer is not None:
             self.rows[frame - 1, self._ik.places] = answer
         return out
