@@ -13,21 +13,18 @@ from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start, Starts
 from synovia.ik.frame import FrameSolver
-from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_deadline
+from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.parallel import Packed, Progress, Workers, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.starts import LearnedStarts
 from synovia.ik.status import invalid_rows
-from synovia.ik.targets import Targets, Workspace
-from synovia.kernels.layout import COLD, MISSED
+from synovia.ik.targets import Targets
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.root import Root
 from synovia.solver import Solver, SolverName
 from synovia.tracking import track
-
-_empty = np.empty  # one look-up less in each call
 
 
 class IK(CompiledProblem):
@@ -135,40 +132,8 @@ class IK(CompiledProblem):
                 first = start.inside
             if self.moves is not None:
                 floats = self.floats_of(start.values[None], first)
-        try:
-            workspace = self.idle.pop()  # atomic, so two threads never share a workspace
-        except IndexError:
-            workspace = self.new_workspace()
-        try:
-            if deadline is not None:
-                set_deadline(workspace.scratch, deadline)
-            self.writer.fill(targets, workspace)
-            row = _empty(self.row_shape)
-            code = self.call(ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
-            if code < 0:
-                again = partial(self.call, ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
-                code = self.settled(again, workspace.table, targets)
-            if code & MISSED:
-                self.classify(first, row, workspace.scratch, not follow)
-            if self.bends is not None:
-                self._bend_well(workspace, first, row, follow=bool(follow))
-        finally:
-            if deadline is not None:
-                clear(workspace.scratch)
-            self.idle.append(workspace)
+        row = self.solved(targets, first, ints, floats, deadline, follow=bool(follow))
         return Solution(self, row, start)
-
-    def _bend_well(self, workspace: Workspace, start: Array, row: Array, *, follow: bool) -> None:
-        """Solve again from a bent start if a limb that was straight at the start has bent to a wrong side."""
-
-        def once(starts: Array, _: object) -> Array:
-            out = _empty(self.row_shape)
-            code = self.call(self.one_attempt, self.floats, workspace.table, starts, out, workspace.scratch, COLD, 0)
-            if code & MISSED:
-                self.classify(starts, out, workspace.scratch, not follow)
-            return out
-
-        self.bend_well(start, row, once)
 
     def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
         """Return all poses within the limits that a closed form finds for the goals, the nearest to the start first.
@@ -195,28 +160,13 @@ class IK(CompiledProblem):
             first = start.ready
             if first is None:
                 first = start.inside
-        kernel, shape = self.branch_call
-        try:
-            workspace = self.idle.pop()
-        except IndexError:
-            workspace = self.new_workspace()
-        try:
-            self.writer.fill(targets, workspace)
-            out = _empty(shape)
-            table, scratch = workspace.table, workspace.scratch
-            count = kernel(self.ints, self.floats, table, first, out, scratch, COLD, 0)
-            if count < 0:
-                again = partial(kernel, self.ints, self.floats, table, first, out, scratch, COLD, 0)
-                count = self.settled(again, table, targets)
-        finally:
-            self.idle.append(workspace)
-        return Solutions(self, out[:count], given)
+        return Solutions(self, self.listed(targets, first), given)
 
     track = track
 
     def precompile(self) -> None:
         """Load or compile the kernels that only a miss needs, before the first miss."""
-        self.classify(self.rest, self.new_rows(0), new_scratch(self.scratch_size))
+        FrameSolver(self).improve(self.rest, self.new_rows(0), search=True)
 
     def solve_many(
         self,

@@ -19,7 +19,9 @@ from synovia.goals.describe import (
     CONSTRAINT_PRIORITY,
     JOINT,
     NAME,
+    POSITION,
     PRIORITY,
+    ROTATION,
     WEIGHT,
     Field,
     Place,
@@ -27,7 +29,6 @@ from synovia.goals.describe import (
     View,
     degrees,
 )
-from synovia.kernels.layout import POSITION, ROTATION
 from synovia.model.geometry import (
     LONGEST,
     Array,

@@ -16,7 +16,7 @@ from synovia.goals import Goal, PositionGoal
 from synovia.goals.base import GoalList
 from synovia.ik.clear_branches import ClearBranches, Listed
 from synovia.ik.engine import engine_of
-from synovia.ik.interrupts import has_ended, new_scratch, raise_signal
+from synovia.ik.interrupts import clear, has_ended, new_scratch, raise_signal, set_deadline
 from synovia.ik.obstacles import Obstacles, Places
 from synovia.ik.parallel import Batch, Packed, Progress, Workers, run_rows
 from synovia.ik.starts import Learnable, LearnedStarts
@@ -32,6 +32,7 @@ from synovia.kernels.layout import (
     IS_ANGLE,
     LARGEST_MOVE,
     MAX_STEPS,
+    MISSED,
     OUT_HEAD,
     PATIENCE,
     SCALAR,
@@ -57,6 +58,7 @@ from synovia.text import listed
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
+_empty = np.empty  # one look-up less in each call
 _JOINTS: Final = 100  # a larger body gets a larger work limit, in proportion to its joints
 _BETTER: Final = 0.01  # more of a limb's bend to its side, for another answer
 _NO_WORSE: Final = 1.001  # factor of the cost of a miss that may bend to its side instead
@@ -440,6 +442,88 @@ class CompiledProblem(ChecksArguments):
         if has_ended(scratch):
             mark_interrupted(rows)
             raise_signal(scratch)
+
+    def solved(
+        self,
+        targets: Targets | None,
+        first: Array,
+        ints: Ints,
+        floats: Array,
+        deadline: float | None,
+        *,
+        follow: bool,
+    ) -> Array:
+        """Solve one problem and return its row of results, (1, n).
+
+        Args:
+            targets: As in ``IK.solve``, without places of obstacles.
+            first: Start within the limits, (1, nq).
+            ints: Packed settings.
+            floats: Packed numbers.
+            deadline: As in ``IK.solve``.
+            follow: As in ``IK.solve``.
+
+        Raises:
+            InputError: If a target cannot be used.
+            UnknownNameError: If a target belongs to no goal.
+        """
+        try:
+            workspace = self.idle.pop()  # atomic, so two threads never share a workspace
+        except IndexError:
+            workspace = self.new_workspace()
+        try:
+            if deadline is not None:
+                set_deadline(workspace.scratch, deadline)
+            self.writer.fill(targets, workspace)
+            row = _empty(self.row_shape)
+            code = self.call(ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
+            if code < 0:
+                again = partial(self.call, ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
+                code = self.settled(again, workspace.table, targets)
+            if code & MISSED:
+                self.classify(first, row, workspace.scratch, not follow)
+            if self.bends is not None:
+                self._bend_one(workspace, first, row, follow=follow)
+        finally:
+            if deadline is not None:
+                clear(workspace.scratch)
+            self.idle.append(workspace)
+        return row
+
+    def _bend_one(self, workspace: Workspace, start: Array, row: Array, *, follow: bool) -> None:
+        """Solve again from a bent start if a limb that was straight at the start has bent to a wrong side."""
+
+        def once(starts: Array, _: object) -> Array:
+            out = _empty(self.row_shape)
+            code = self.call(self.one_attempt, self.floats, workspace.table, starts, out, workspace.scratch, COLD, 0)
+            if code & MISSED:
+                self.classify(starts, out, workspace.scratch, not follow)
+            return out
+
+        self.bend_well(start, row, once)
+
+    def listed(self, targets: Targets | None, first: Array) -> Array:
+        """Return a row of results for each branch of a closed form, (b, n); arguments and errors as in ``solved``.
+
+        Raises:
+            UnsupportedError: If the solver lists no branches.
+        """
+        kernel, shape = self.branch_call
+        try:
+            workspace = self.idle.pop()
+        except IndexError:
+            workspace = self.new_workspace()
+        try:
+            self.writer.fill(targets, workspace)
+            out = _empty(shape)
+            table, scratch = workspace.table, workspace.scratch
+            count = kernel(self.ints, self.floats, table, first, out, scratch, COLD, 0)
+            if count < 0:
+                again = partial(kernel, self.ints, self.floats, table, first, out, scratch, COLD, 0)
+                count = self.settled(again, table, targets)
+        finally:
+            self.idle.append(workspace)
+        return out[:count]
 
     def solve_rows(
         self,

@@ -12,7 +12,17 @@ from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch, clear, new_scratch, set_deadline
 from synovia.ik.obstacles import Places
 from synovia.ik.targets import Targets
-from synovia.kernels.layout import ATTEMPTS, COLD, GIVEN, MISSED, MOST_WORK, PROPOSED_FIRST, ROWS_AT, WARM
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    COLD,
+    GIVEN,
+    MISSED,
+    MOST_WORK,
+    PROPOSED_FIRST,
+    ROWS_AT,
+    TRANSFORM_WIDTH,
+    WARM,
+)
 from synovia.model.geometry import Array
 from synovia.problem import References
 
@@ -221,3 +231,13 @@ class FrameSolver:
     def restore(self, memory: Array) -> None:
         """Put back what ``remember`` returned."""
         self._scratch[:] = memory
+
+
+def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
+    """Return the table of targets, completed by the targets that a first track took from its start."""
+    out = table.copy()
+    given = np.array([goal.pose_parts for goal in ik.goals])
+    plain = given > 0
+    out[:, plain, :TRANSFORM_WIDTH] = ik.targets_in(rows)[:, plain]
+    out[:, plain, GIVEN] = given[plain]
+    return out

@@ -73,6 +73,19 @@ def reached(rows: Array) -> Bools:
     return rows[:, STATUS] == Status.REACHED
 
 
+def restate(rows: Array, reach: Bools, why: Status) -> Bools:
+    """Change the status of rows of results whose poses have changed, and return which ones reach no longer.
+
+    Args:
+        rows: Rows of results, which are changed.
+        reach: Which ones reach their goals now.
+        why: Status of those that do no longer; others keep theirs.
+    """
+    was = reached(rows)
+    rows[:, STATUS] = np.where(reach, Status.REACHED, np.where(was, why, rows[:, STATUS]))
+    return was & np.logical_not(reach)
+
+
 def restarted(rows: Array) -> Bools:
     """Return which rows of results come from another attempt than the first, which begins at the start."""
     return rows[:, WINNER] > 0

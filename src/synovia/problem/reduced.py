@@ -112,6 +112,15 @@ class Reduced:
         return at[scalar], at[~scalar, None] + np.arange(4)
 
     @property
+    def translating(self) -> frozenset[int]:
+        """Joints whose translation may move, rows of the skeleton."""
+        return frozenset(self.joints[self.rows[:, TRANSLATION_COLUMN] >= 0].tolist())
+
+    def row_of_goal(self, i: int) -> int:
+        """Return the row that carries goal i."""
+        return int(self.goals.table[i, GOAL_ROW])
+
+    @property
     def residuals(self) -> int:
         """Number of residual rows."""
         return int(self.goals.levels[-1])

@@ -28,7 +28,6 @@ from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
 from synovia.ik.parallel import checked_threads
 from synovia.ik.targets import table_of
-from synovia.kernels import layout
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.names import SIDES
@@ -107,7 +106,7 @@ def links_too_near(skeleton: Skeleton, q: Array, pairs: Ints, distance: float) -
     """Return the pairs of links (n, 2) that are nearer than a distance in poses (T, nq), the nearest first."""
     out: list[TooNear] = []
     near = near_shapes(skeleton, world_frames(skeleton, q), pairs, distance)
-    gaps = near.contacts[:, layout.GAP_SIZE]
+    gaps = near.gaps
     for k in np.unique(near.pairs).tolist():
         own = near.pairs == k
         a, b = pairs[k].tolist()
@@ -201,17 +200,16 @@ class Apart:
             near = near_shapes(self.target.skeleton, moved, pairs, self.distance)
             if not len(near.poses):
                 break
-            order = np.argsort(near.contacts[:, layout.GAP_SIZE], kind="stable")
+            order = np.argsort(near.gaps, kind="stable")
             at, first = np.unique(near.poses[order], return_index=True)
-            deepest = near.contacts[order[first]]
-            normals = deepest[:, layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3]
+            normals, gaps = near.normals[order[first]], near.gaps[order[first]]
             across = moved[at, left[0], 9:] - moved[at, right[0], 9:]
             flat, across = (way - (way @ up)[:, None] * up for way in (normals, across))
             steep = np.linalg.norm(flat, axis=1, keepdims=True) < _LEVEL
             new = size[at] == 0.0
             ways[at[new]] = unit(np.where(steep, across, flat))[new]
             along = np.maximum(np.sum(normals * ways[at], axis=1), _LEVEL)
-            size[at] += _ASIDE * (self.distance - deepest[:, layout.GAP_SIZE]) / along
+            size[at] += _ASIDE * (self.distance - gaps) / along
         return size[:, None] * ways
 
     @cached_property

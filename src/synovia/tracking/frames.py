@@ -7,7 +7,7 @@ from typing import Final
 import numpy as np
 
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.frame import Frames, FrameSolver
+from synovia.ik.frame import Frames, FrameSolver, complete
 from synovia.ik.interrupts import Watch
 from synovia.ik.parallel import Progress
 from synovia.ik.status import Status, better_of, interrupted, mark_interrupted, restarted, status_of
@@ -15,7 +15,6 @@ from synovia.ik.targets import Targets
 from synovia.model.geometry import Array
 from synovia.problem import Bends
 from synovia.problem.bends import SIZES
-from synovia.tracking.jumps import complete
 
 _REPORT: Final = 200  # least frames between two reports of progress
 _STILL: Final = 1e-6  # radians, length units: largest joint change of a pose that did not move

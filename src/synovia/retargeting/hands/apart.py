@@ -12,7 +12,6 @@ from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import ClearanceGoal, Goal
 from synovia.ik.targets import transforms
-from synovia.kernels import layout
 from synovia.model import Skeleton
 from synovia.model.anatomy.hands.hand import Finger, Hand
 from synovia.model.geometry import LONGEST, Array, is_number
@@ -101,7 +100,7 @@ class Pads:
         far = float(tips.max()) + 1e-9
         found = near_shapes(self._skeleton, world_frames(self._skeleton, q), np.array(pairs, np.int32), far)
         out = np.array(tips)
-        np.minimum.at(out, found.poses, found.contacts[:, layout.GAP_SIZE])
+        np.minimum.at(out, found.poses, found.gaps)
         return np.maximum(out, 0.0)
 
 
