@@ -117,22 +117,17 @@ class IK(CompiledProblem):
             ik, targets = self.standing(targets)
             if ik is not self:
                 return ik.solve(targets, start, deadline, follow=follow)
-        ints, floats, first = self.ints, self.floats, self.rest
-        if self.begun is not None and start is None:
-            ints, floats = self.begun
+        first = given = None
         if follow is not False:
             _check_follow(follow, start)
-            if follow:
-                ints = self.one_attempt
         if start is not None:
             if type(start) is not Pose or start.skeleton is not self.skeleton:
                 start = Pose.quick(self.skeleton, start) or self.as_start(start)
             first = start.ready
             if first is None:
                 first = start.inside
-            if self.moves is not None:
-                floats = self.floats_of(start.values[None], first)
-        row = self.solved(targets, first, ints, floats, deadline, follow=bool(follow))
+            given = start.values
+        row = self.solved(targets, first, given, deadline, follow=bool(follow))
         return Solution(self, row, start)
 
     def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
@@ -207,8 +202,7 @@ class IK(CompiledProblem):
         kernel = self.kernel if simd is False else simd_kernel(simd, self.solver, self.reduced, self.kernel)
         if on_error not in ("raise", "skip"):
             raise InputError("on_error", value=on_error, expected="'raise' or 'skip'")
-        ints, floats = self.begun if self.begun is not None and starts is None else (self.ints, self.floats)
-        packed = Packed(kernel, ints, floats, simd=simd is not False)
+        packed = Packed(kernel, *self.packed(learned=starts is None), simd=simd is not False)
         solve = partial(self.solve_rows, progress=progress, workers=workers)
         if on_error == "skip":
             return self._solve_usable(targets, starts, packed, solve)

@@ -443,23 +443,19 @@ class CompiledProblem(ChecksArguments):
             mark_interrupted(rows)
             raise_signal(scratch)
 
+    def packed(self, *, learned: bool = False) -> tuple[Ints, Array]:
+        """Return the packed problem, integers and numbers, with learned starts if there are any and they are wanted."""
+        return self.begun if learned and self.begun is not None else (self.ints, self.floats)
+
     def solved(
-        self,
-        targets: Targets | None,
-        first: Array,
-        ints: Ints,
-        floats: Array,
-        deadline: float | None,
-        *,
-        follow: bool,
+        self, targets: Targets | None, first: Array | None, given: Array | None, deadline: float | None, *, follow: bool
     ) -> Array:
         """Solve one problem and return its row of results, (1, n).
 
         Args:
             targets: As in ``IK.solve``, without places of obstacles.
-            first: Start within the limits, (1, nq).
-            ints: Packed settings.
-            floats: Packed numbers.
+            first: Start within the limits, (1, nq); None for none.
+            given: The same as it was given, (nq,).
             deadline: As in ``IK.solve``.
             follow: As in ``IK.solve``.
 
@@ -467,6 +463,15 @@ class CompiledProblem(ChecksArguments):
             InputError: If a target cannot be used.
             UnknownNameError: If a target belongs to no goal.
         """
+        ints, floats = self.ints, self.floats
+        if first is None:
+            first = self.rest
+            if self.begun is not None:
+                ints, floats = self.begun
+        elif self.moves is not None and given is not None:
+            floats = self.floats_of(given[None], first)
+        if follow:
+            ints = self.one_attempt
         try:
             workspace = self.idle.pop()  # atomic, so two threads never share a workspace
         except IndexError:

@@ -9,9 +9,9 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.pursuit import STAY, Pursuit, pursuit_settings
 from synovia.errors import InputError
 from synovia.goals import DirectionGoal, Goal, PositionGoal, RelativeGoal, RestGoal
+from synovia.ik.pursuit import STAY, Pursuit, pursuit_settings
 from synovia.ik.targets import transforms
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.hands.hand import Finger

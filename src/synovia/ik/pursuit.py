@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.facade import IK
 from synovia.goals import Goal
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.targets import transforms
 from synovia.kernels.layout import (
@@ -60,7 +60,7 @@ class Pursuit:
 
         self.skeleton = skeleton
         largest = math.pi if moves is None else moves
-        self.ik = IK(skeleton, goals, FullBody(attempts=1, largest_move=largest), moving=rows)
+        self.ik = CompiledProblem(skeleton, goals, FullBody(attempts=1, largest_move=largest), moving=rows)
         ints, floats = self.ik.ints, self.ik.floats
         self._floats, self._unbound = floats.copy(), floats.copy()
         table_of(ints, self._unbound, "moves")[...] = math.inf
