@@ -1,4 +1,4 @@
-"""Calls of the kernels that learn starts: random poses with the targets that they meet, and starts for other targets."""
+"""Calls of the kernels that learn starts: random poses, the targets that they meet, and starts for other targets."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class Proposer:
         return q
 
     def describe(self, q: Array) -> tuple[Array, Array, Array]:
-        """Return the targets (N, goals, 17) that poses (N, nq) meet, their proposals, and the features of the targets."""
+        """Return the targets (N, goals, 17) that poses (N, nq) meet, their proposals, and features of the targets."""
         from synovia.kernels.proposals.propose import describe_poses
 
         one, problem = self._learnable, self._problem
