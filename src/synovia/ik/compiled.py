@@ -44,17 +44,15 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, as_numbers, dimensions, rotation_between
-from synovia.model.loops.tables import moved_by
 from synovia.model.pose import as_values, checked_q, inside_limits, refused_rows
 from synovia.model.root import Root, as_root, with_root_at_rest
 from synovia.model.skeleton import JointValues, Numbers
 from synovia.model.tables import Ints, writable
-from synovia.problem import Bends, Reduced, find_bends, hold_all_but, pack, reduce, table_of
+from synovia.problem import Bends, find_bends, hold_all_but, pack, reduce, table_of
 from synovia.problem.bends import BENT, SIZES
-from synovia.problem.structure import with_followers
+from synovia.problem.structure import allowed_rows
 from synovia.solver import Solver, SolverName, as_solver, method_of
 from synovia.solver.base import Kernel
-from synovia.text import listed
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
@@ -164,7 +162,10 @@ class CompiledProblem(ChecksArguments):
         moving = goals.moving if moving is None and isinstance(goals, GoalList) else moving
         self.allowed = None if moving is None else checked_joints(moving)
         if self.allowed is not None:
-            whole = hold_all_but(self.skeleton, whole, self._rows_allowed(whole, self.allowed, before))
+            rows = allowed_rows(self.skeleton, skeleton, self.allowed)
+            whole = hold_all_but(
+                self.skeleton, whole, [k for k, row in enumerate(whole.joints.tolist()) if row in rows]
+            )
         self.method = method_of(self.solver, asked, whole.loops is not None)
         stands_in = self.solver.closed and not self.method.closed
         others = [goal for goal in asked if goal.needs != "clearance"]
@@ -225,35 +226,6 @@ class CompiledProblem(ChecksArguments):
         self.call = ready(self.kernel, *none)
         if reduced.path is not None:
             self.call = _refuse_one  # one frame of a clip is no problem of its own
-
-    def _rows_allowed(self, reduced: Reduced, allowed: Iterable[str | int], before: int) -> list[int]:
-        """Return the rows of the reduced problem that may move.
-
-        Args:
-            reduced: The problem in which all joints move.
-            allowed: Joints of the given skeleton, or joints that ``root`` adds by their names.
-            before: Number of joints that ``root`` adds before the skeleton's own.
-
-        Raises:
-            InputError: If none of them can move.
-            UnknownNameError: If a joint does not exist.
-            UnsupportedError: If some joints of a loop may move and others may not.
-        """
-        skeleton, added = self.skeleton, set(self.skeleton.joint_names[:before])
-        rows = {skeleton.value_index(one) if one in added else self.given.value_index(one) + before for one in allowed}
-        rows = with_followers(skeleton, rows)
-        if not any(skeleton.joints[row].kind.v_size for row in rows):
-            names = [skeleton.joint_names[row] for row in sorted(rows)]
-            raise InputError("moving", value=names, expected="at least one joint that can move")
-        for tie in skeleton.loops if reduced.loops is not None else ():
-            others = moved_by(skeleton, tie) - rows
-            if others and others != moved_by(skeleton, tie):
-                names = [skeleton.joint_names[row] for row in sorted(others)]
-                raise UnsupportedError(
-                    f"the joints of loop {tie.label!r} move together", where="moving",
-                    expected="all of them, or none", hint=f"add {listed(names)}",
-                )  # fmt: skip
-        return [k for k, row in enumerate(reduced.joints.tolist()) if row in rows]
 
     def _fitting(self, starts: LearnedStarts) -> tuple[dict[int, int], dict[str, Array]]:
         """Return what learned starts add to the packed problem.

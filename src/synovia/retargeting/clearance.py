@@ -37,6 +37,7 @@ from synovia.model.pose import clamped, inside_limits, world_frames
 from synovia.model.shapes.body import Ints
 from synovia.model.shapes.over_time import are_near, near_shapes
 from synovia.model.tree import ancestors
+from synovia.problem.structure import with_tied
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import FootPath, eased, stand_frames
 from synovia.retargeting.judging.shaped import ARMS, LEGS, PARTS, limb_of_rows, limb_pairs, limb_tops
@@ -369,8 +370,10 @@ class _Problem:
         )
         rest = RestGoal(skeleton.rest_q, joints=sorted(moving))
         tolerance = TOLERANCE * apart.target.leg, _TURNED
-        solver = FullBody(attempts=1)
-        self._ik = CompiledProblem(skeleton, [*ends, clear, rest], solver, tolerance=tolerance, moving=moving)
+        self._ik = CompiledProblem(
+            skeleton, [*ends, clear, rest], FullBody(attempts=1),
+            tolerance=tolerance, moving=with_tied(skeleton, moving),
+        )  # fmt: skip
         self._takes = [goal.takes for goal in ends]
         self._idle: list[Around] = []  # one for each thread
 

@@ -12,7 +12,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -33,7 +33,7 @@ from synovia.model.change import blend, change_between, changed, no_change, smoo
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
-from synovia.problem.structure import with_followers
+from synovia.problem.structure import allowed_rows
 from synovia.text import counted
 
 Bools = NDArray[np.bool_]
@@ -101,7 +101,7 @@ class LayerOnClip:
         self._body, self._q, self._layer, self._options = body, q, layer, options
         self._earlier = earlier
         self._skeleton, self._fps = body.skeleton, body.fps
-        self._allowed = None if layer.moving is None else self._rows_allowed(layer.moving)
+        self._allowed = None if layer.moving is None else allowed_rows(body.skeleton, body.given, layer.moving)
         self._first, self._last = layer.bounds(len(q))
         if self._last >= len(q):
             hint = f"the clip is {body.name!r}, with {counted(len(q), 'frame')}"
@@ -140,22 +140,6 @@ class LayerOnClip:
                 self._restore(asked, solved[0], near)
                 return self._result(q, asked, solved, stage.feet, links)
         raise AssertionError  # the last stage always has an answer
-
-    def _rows_allowed(self, moving: Iterable[str | int]) -> frozenset[int]:
-        """Return the joints that goals may move.
-
-        Raises:
-            InputError: If none of them can move, or a loop has others.
-            UnknownNameError: If a joint does not exist.
-        """
-        skeleton = self._skeleton
-        rows = frozenset(with_followers(skeleton, [self._body.given.value_index(one) for one in moving]))
-        if not any(skeleton.joints[row].kind.v_size for row in rows):
-            raise InputError("moving", value=list(moving), expected="at least one joint that can move")
-        if others := sorted(self._body.with_tied(rows) - rows):
-            names = ", ".join(repr(skeleton.joint_names[row]) for row in others)
-            raise InputError("moving", value=list(moving), expected=f"all joints of a loop, or none; add {names}")
-        return rows
 
     def _within(self, stage: Stage) -> Stage | None:
         """Return a stage in which only joints move that may; None if that leaves nothing to try before the last one."""

@@ -21,6 +21,7 @@ from synovia.model import Pose
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import inside_limits, world_frames
 from synovia.model.tree import ancestors
+from synovia.problem.structure import with_tied
 from synovia.solver import FullBody
 from synovia.tracking.around import Around
 
@@ -125,7 +126,7 @@ class Problems:
     ) -> None:
         """Find where the feet are."""
         if stage.only is not None:
-            stage = replace(stage, only=body.with_tied(stage.only))
+            stage = replace(stage, only=with_tied(body.given, stage.only))
         self._body, self._frames, self._asked, self._stage = body, frames, asked, stage
         self._watch, self._meter, self._tolerance = options.watch, options.meter, options.tolerance
         self._rest = below[0]
@@ -222,7 +223,7 @@ class Problems:
         if stage.only is not None:
             moving &= stage.only
         legs = {row for foot in stage.feet for row in self._body.limb(foot.head)}
-        light = self._body.with_tied(stage.limbs | legs)
+        light = with_tied(self._body.given, stage.limbs | legs)
         rows = sorted(row for row in moving if skeleton.joints[row].kind.v_size)
         rest = RestGoal(self._rest, joints=self._body.weights(rows, light))
         finest = _REST_STEP * min(_USUAL / self._body.fps, 1.0) ** 2
