@@ -54,44 +54,49 @@ def served(ik: Any, targets: dict[str, np.ndarray], start: np.ndarray) -> Frames
 # --- whole clips ----------------------------------------------------------------------------------------------------
 
 
-def _walk() -> Any:
+def _walk(*, shapes: bool = False) -> Any:
     walk = sy.load_motion(EXAMPLES / "walk.bvh")
-    return sy.Motion(sy.with_shapes(walk.skeleton), walk.q, walk.fps)
+    return sy.Motion(sy.with_shapes(walk.skeleton), walk.q, walk.fps) if shapes else walk
+
+
+def _layers(name: str, walk: Any) -> list[Any]:
+    """Return the layers of an edit."""
+    length = 0.05 * walk.skeleton.size
+    hand = sy.Layer({"left_hand": (0, 3 * length, 0)}, frames=(30, 50), blend=8, relative=True)
+    lower = sy.Layer({"hips": (0, -2 * length, 0)}, frames=(25, 45), blend=10, relative=True)
+    other = sy.Layer({"right_hand": (length, length, 0)}, frames=(30, 40), blend=6, relative=True)
+    if name == "clear":
+        box = sy.World([sy.Sphere(center=walk[40].position("left_hand"), radius=length)])
+        return [sy.Layer(goals=[sy.ClearanceGoal(distance=0.2 * length, world=box)], frames=(35, 45), blend=4)]
+    if name == "head":
+        looks = sy.AimGoal("head", (0.0, 30 * length, 60 * length))
+        return [sy.Layer(goals=[looks], frames=(10, 25), blend=5)]
+    return {
+        "hand": [hand],
+        "far": [sy.Layer({"right_hand": (0, 40 * length, 0)}, frames=(60, 66), blend=5)],
+        "foot": [sy.Layer({"left_foot": (0, length, length)}, frames=(20, 34), blend=6, relative=True)],
+        "keys": [sy.Layer(pose={45: {"left_lower_arm": walk[10]["left_lower_arm"]}}, blend=10)],
+    }.get(name, [lower, other])
 
 
 def edits() -> Iterator[tuple[str, Callable[[], Frames]]]:
     """Yield edits of a walk by name."""
-    walk = _walk()
-    box = sy.World([sy.Sphere(center=walk[40].position("left_hand"), radius=0.05 * walk.skeleton.size)])
-    length = 0.05 * walk.skeleton.size
-    layers: dict[str, list[Any]] = {
-        "hand": [sy.Layer({"left_hand": (0, 3 * length, 0)}, frames=(30, 50), blend=8, relative=True)],
-        "far": [sy.Layer({"right_hand": (0, 40 * length, 0)}, frames=(60, 66), blend=5)],
-        "foot": [sy.Layer({"left_foot": (0, length, length)}, frames=(20, 34), blend=6, relative=True)],
-        "head": [sy.Layer(goals=[sy.AimGoal("head", (0.0, 30 * length, 60 * length))], frames=(10, 25), blend=5)],
-        "keys": [sy.Layer(pose={45: {"left_lower_arm": walk[10]["left_lower_arm"]}}, blend=10)],
-        "clear": [sy.Layer(goals=[sy.ClearanceGoal(distance=0.2 * length, world=box)], frames=(35, 45), blend=4)],
-        "two": [
-            sy.Layer({"hips": (0, -2 * length, 0)}, frames=(25, 45), blend=10, relative=True),
-            sy.Layer({"right_hand": (length, length, 0)}, frames=(30, 40), blend=6, relative=True),
-        ],
-    }
 
-    def edited(wanted: list[Any], **options: Any) -> Frames:
-        found = sy.edit(walk, wanted, **options)
+    def edited(name: str) -> Frames:
+        walk = _walk(shapes=name == "clear")
+        options: dict[str, Any] = {"feet": ()} if "without feet" in name else {}
+        found = sy.edit(walk, _layers(name, walk), **options)
         return walk.skeleton, found.motion.q, ["REACHED" if on else "STALLED" for on in found.reached]
 
-    for name, wanted in layers.items():
-        yield name, lambda wanted=wanted: edited(wanted)
-    yield "two, without feet", lambda: edited(layers["two"], feet=())
+    for name in ("hand", "far", "foot", "head", "keys", "clear", "two", "two, without feet"):
+        yield name, lambda name=name: edited(name)
 
 
 def others() -> Iterator[tuple[str, Callable[[], Frames]]]:
     """Yield clips of other bodies by name."""
-    walk = _walk()
 
     def carried(skeleton: Any) -> Frames:
-        motion = sy.retarget(walk, skeleton).motion
+        motion = sy.retarget(_walk(), skeleton).motion
         return motion.skeleton, motion.q, ["REACHED"] * len(motion)
 
     yield "character", lambda: carried(sy.load_skeleton(EXAMPLES / "character.glb"))
@@ -100,9 +105,9 @@ def others() -> Iterator[tuple[str, Callable[[], Frames]]]:
 
 def live() -> Iterator[tuple[str, Callable[[], Frames]]]:
     """Yield live bodies and hands by name."""
-    walk = _walk()
 
     def body(skeleton: Any, **options: Any) -> Frames:
+        walk = _walk()
         made = sy.LiveRetarget(walk.skeleton, skeleton, rate=walk.fps, **options)
         found = [made.step(walk[k % len(walk)]) for k in range(TICKS)]
         return found[0].skeleton, np.array([one.q for one in found]), [one.status.name for one in found]
