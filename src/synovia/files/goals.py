@@ -86,7 +86,9 @@ def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
     )
 
 
-_MOVING: Final = "Joints that may move, by name, role or row; left out for all."
+_MOVING: Final[Any] = Annotated[
+    list[str | int], Meta(min_length=1, description="Joints that may move, by name, role or row; left out for all.")
+]
 _ENTRIES: Final = {kind: _entry(kind, goal) for kind, goal in KINDS.items()}
 Entries = Union[tuple(_ENTRIES.values())]  # pyright: ignore[reportInvalidTypeArguments]  # noqa: UP007
 GoalFile: Final[Any] = msgspec.defstruct(
@@ -94,7 +96,7 @@ GoalFile: Final[Any] = msgspec.defstruct(
     [
         ("schema", Literal["synovia.goals/1"]),
         ("goals", Annotated[list[Entries], Meta(min_length=1)]),
-        ("moving", Annotated[list[str | int], Meta(min_length=1, description=_MOVING)] | None, None),
+        ("moving", _MOVING | None, None),
     ],
     namespace={"__doc__": "Goals for one model."},
     **_STRICT,

@@ -69,11 +69,11 @@ class _Track:
         self, ik: CompiledProblem, table: Array, first: Array, targets: Targets, starts: Array | None = None
     ) -> None:
         """Begin without a frame."""
-        search = ik.method.search
-        longer = {} if ik.method.supports_priorities else {
-            "attempts": 1, "steps": search.max_steps * min(_LONGER, search.attempts), "patience": search.max_steps,
-        }  # fmt: skip
-        self.frame = FrameSolver(ik, **longer)
+        steps, attempts, _ = ik.method.search
+        if ik.method.supports_priorities:
+            self.frame = FrameSolver(ik)
+        else:
+            self.frame = FrameSolver(ik, attempts=1, steps=steps * min(_LONGER, attempts), patience=steps)
         self._starts = starts
         self._postures = None if ik.reduced.path is None else self.frame.postures(ik.reduced.path)
         self.rows = ik.new_rows(len(table))

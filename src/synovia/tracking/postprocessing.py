@@ -246,4 +246,4 @@ def _replace(ik: CompiledProblem, model: Model, rows: Array, q: Array, why: Stat
     _, _, errors = model.evaluate(q, targets, derivative=False)
     rows[:, ik.places] = q
     ik.errors_in(rows)[...] = errors
-    return restate(rows, (errors <= np.array(ik.tolerance)).all((1, 2)), why)
+    return restate(rows, np.asarray((errors <= np.array(ik.tolerance)).all((1, 2))), why)

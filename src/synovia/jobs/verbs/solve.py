@@ -383,7 +383,7 @@ class SolvePose(Verified, Roles, _Solves):
             raise _no_target(str(item.path), self.load_body(str(item.path), host))
         self._check_files(output, host)
         skeleton = self.load_body(str(item.path), host)
-        wanted = [*(self._of_file or []), *_goals_from(self.positions, self.rotations, skeleton)]
+        wanted = [*(self._of_file or ()), *_goals_from(self.positions, self.rotations, skeleton)]
         root = self.root
         if self.standing:
             skeleton, wanted = _standing(skeleton, wanted)
