@@ -13,18 +13,21 @@ from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start, Starts
 from synovia.ik.frame import FrameSolver
-from synovia.ik.interrupts import Watch, deadline_of
+from synovia.ik.interrupts import Watch, clear, deadline_of, set_deadline
 from synovia.ik.parallel import Packed, Progress, Workers, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.starts import LearnedStarts
 from synovia.ik.status import invalid_rows
 from synovia.ik.targets import Targets
+from synovia.kernels.layout import COLD, MISSED
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.root import Root
 from synovia.solver import Solver, SolverName
 from synovia.tracking import track
+
+_empty = np.empty  # one look-up less in each call
 
 
 class IK(CompiledProblem):
@@ -117,17 +120,42 @@ class IK(CompiledProblem):
             ik, targets = self.standing(targets)
             if ik is not self:
                 return ik.solve(targets, start, deadline, follow=follow)
-        first = given = None
+        ints, floats, first = self.ints, self.floats, self.rest
+        if self.begun is not None and start is None:
+            ints, floats = self.begun
         if follow is not False:
             _check_follow(follow, start)
+            if follow:
+                ints = self.one_attempt
         if start is not None:
             if type(start) is not Pose or start.skeleton is not self.skeleton:
                 start = Pose.quick(self.skeleton, start) or self.as_start(start)
             first = start.ready
             if first is None:
                 first = start.inside
-            given = start.values
-        row = self.solved(targets, first, given, deadline, follow=bool(follow))
+            if self.moves is not None:
+                floats = self.floats_of(start.values[None], first)
+        try:
+            workspace = self.idle.pop()  # atomic, so two threads never share a workspace
+        except IndexError:
+            workspace = self.new_workspace()
+        try:
+            if deadline is not None:
+                set_deadline(workspace.scratch, deadline)
+            self.writer.fill(targets, workspace)
+            row = _empty(self.row_shape)
+            code = self.call(ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
+            if code < 0:
+                again = partial(self.call, ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
+                code = self.settled(again, workspace.table, targets)
+            if code & MISSED:
+                self.classify(first, row, workspace.scratch, not follow)
+            if self.bends is not None:
+                self.bend_one(workspace, first, row, follow=bool(follow))
+        finally:
+            if deadline is not None:
+                clear(workspace.scratch)
+            self.idle.append(workspace)
         return Solution(self, row, start)
 
     def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:

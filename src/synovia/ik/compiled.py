@@ -16,7 +16,7 @@ from synovia.goals import Goal, PositionGoal
 from synovia.goals.base import GoalList
 from synovia.ik.clear_branches import ClearBranches, Listed
 from synovia.ik.engine import engine_of
-from synovia.ik.interrupts import clear, has_ended, new_scratch, raise_signal, set_deadline
+from synovia.ik.interrupts import has_ended, new_scratch, raise_signal
 from synovia.ik.obstacles import Obstacles, Places
 from synovia.ik.parallel import Batch, Packed, Progress, Workers, run_rows
 from synovia.ik.starts import Learnable, LearnedStarts
@@ -419,55 +419,7 @@ class CompiledProblem(ChecksArguments):
         """Return the packed problem, integers and numbers, with learned starts if there are any and they are wanted."""
         return self.begun if learned and self.begun is not None else (self.ints, self.floats)
 
-    def solved(
-        self, targets: Targets | None, first: Array | None, given: Array | None, deadline: float | None, *, follow: bool
-    ) -> Array:
-        """Solve one problem and return its row of results, (1, n).
-
-        Args:
-            targets: As in ``IK.solve``, without places of obstacles.
-            first: Start within the limits, (1, nq); None for none.
-            given: The same as it was given, (nq,).
-            deadline: As in ``IK.solve``.
-            follow: As in ``IK.solve``.
-
-        Raises:
-            InputError: If a target cannot be used.
-            UnknownNameError: If a target belongs to no goal.
-        """
-        ints, floats = self.ints, self.floats
-        if first is None:
-            first = self.rest
-            if self.begun is not None:
-                ints, floats = self.begun
-        elif self.moves is not None and given is not None:
-            floats = self.floats_of(given[None], first)
-        if follow:
-            ints = self.one_attempt
-        try:
-            workspace = self.idle.pop()  # atomic, so two threads never share a workspace
-        except IndexError:
-            workspace = self.new_workspace()
-        try:
-            if deadline is not None:
-                set_deadline(workspace.scratch, deadline)
-            self.writer.fill(targets, workspace)
-            row = _empty(self.row_shape)
-            code = self.call(ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
-            if code < 0:
-                again = partial(self.call, ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
-                code = self.settled(again, workspace.table, targets)
-            if code & MISSED:
-                self.classify(first, row, workspace.scratch, not follow)
-            if self.bends is not None:
-                self._bend_one(workspace, first, row, follow=follow)
-        finally:
-            if deadline is not None:
-                clear(workspace.scratch)
-            self.idle.append(workspace)
-        return row
-
-    def _bend_one(self, workspace: Workspace, start: Array, row: Array, *, follow: bool) -> None:
+    def bend_one(self, workspace: Workspace, start: Array, row: Array, *, follow: bool) -> None:
         """Solve again from a bent start if a limb that was straight at the start has bent to a wrong side."""
 
         def once(starts: Array, _: object) -> Array:
@@ -480,7 +432,7 @@ class CompiledProblem(ChecksArguments):
         self.bend_well(start, row, once)
 
     def listed(self, targets: Targets | None, first: Array) -> Array:
-        """Return a row of results for each branch of a closed form, (b, n); arguments and errors as in ``solved``.
+        """Return a row of results for each branch of a closed form, (b, n); from a start (1, nq) within the limits.
 
         Raises:
             UnsupportedError: If the solver lists no branches.
