@@ -2,7 +2,9 @@
 
     python benchmarks/corpus.py make before.npz                     # about 10^4 problems, on all cores
     python benchmarks/corpus.py make before.npz --solvers lm ccd --bodies arm7 --problems 1000 --add
+    python benchmarks/corpus.py make before.npz --clips edit live   # some whole clips alone; without names all
     python benchmarks/corpus.py compare before.npz after.npz
+    python benchmarks/corpus.py compare before.npz after.npz --bits # also answers that are as good, but others
     python benchmarks/corpus.py show lm arm7 pose 0.17              # solves one problem again, and tells all of it
 
 Run ``make`` in a checkout of the old version and in one of the new (``PYTHONPATH=CHECKOUT/src`` picks the package, so
@@ -11,10 +13,13 @@ rounded, so that they are the same on every processor, and each has a fingerprin
 body (its forward kinematics, its limits) may change, and then a problem is named as another one instead of being
 compared.
 
-Kept are, for each problem, status, errors of each goal and how far beyond a limit the answer is (measured by NumPy).
-Not kept are the joint values: two poses can be equally good. ``compare`` ends with 1 if a limit is broken or an
-exception came that was not there, if a status contradicts the other's proof, or if a solver got worse on more
-problems than better by more than chance (a sign test at 1 %).
+Kept are, for each problem or frame, status, errors of each goal, how far beyond a limit the answer is (measured by
+NumPy), and the joint values. Two poses can be equally good, so joint values count with ``--bits`` only: then each
+answer that is not the same bit for bit is listed, and is a failure. ``sequences.py`` has what is followed over time:
+tracks, pursuits and a servo for each solver, edits, retargeted and live clips.
+
+``compare`` ends with 1 if a limit is broken or an exception came that was not there, if a status contradicts the
+other's proof, or if a solver got worse on more problems than better by more than chance (a sign test at 1 %).
 """
 
 from __future__ import annotations
@@ -31,12 +36,14 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from common import data_folder, table
 from draws import joint_values, size_of
+from sequences import CLIPS, TRACKED, Frames, pursued, served, way_between
 
 import synovia as sy
 from synovia.errors import SynoviaError
@@ -47,7 +54,10 @@ PROBLEMS = 50  # for each solver and body, over all kinds that it takes
 GOALS = 5  # goals that have room in a row
 TOLERANCE = (1e-4, 1e-3)  # of the body's size; radians
 # The first that is better. Which of conflict and limits held a pose back is no matter of better or worse.
-RANK = {"REACHED": 0, "UNREACHABLE": 1, "CONFLICT": 2, "LIMITED": 2, "STALLED": 3, "MAX_STEPS": 4, "ERROR": 5}
+RANK = {
+    "REACHED": 0, "UNREACHABLE": 1, "CONFLICT": 2, "LIMITED": 2, "STALLED": 3, "MAX_STEPS": 4, "ERROR": 5,
+    "LATE": 2, "HOLDING": 2,
+}  # fmt: skip
 NAMES = tuple(RANK)
 SLACK = 1e-9
 
@@ -401,6 +411,8 @@ def answer(task: tuple[str, str, str, tuple[str, ...], int]) -> list[dict[str, A
                 block["refused"] = f"{type(error).__name__}: {error}"[:200]
                 out.append(block)
     for i, block in enumerate(taken):
+        if block["variant"] == 0 and block["sort"] in TRACKED and problems >= len(taken):
+            out += followed(body, solver, block)
         count = len(range(i, problems, len(taken)))
         drawn = draw(body, block["sort"], block["variant"], count)
         if count and drawn is not None:
@@ -432,15 +444,69 @@ def solved(
                 blocks.append((slice(b, b + 1), one))
             except Exception as error:  # noqa: BLE001 - whatever comes out is an answer to keep
                 words = f"{type(error).__name__}: {error}"
+    q = np.full((n, ik.skeleton.nq), np.nan)
     for rows, many in blocks:
         status[rows] = [NAMES.index(sy.Status(int(s)).name) for s in many.status]
         found = many.errors / [body.size, 1.0]
         errors[rows, : found.shape[1]] = found[:, :GOALS]
-        broken[rows] = beyond(ik.skeleton, many.q)
+        broken[rows], q[rows] = beyond(ik.skeleton, many.q), many.q
     return {
-        "status": status, "errors": errors, "broken": broken, "goals": len(problem.goals), "words": words,
+        "status": status, "errors": errors, "broken": broken, "q": q, "goals": len(problem.goals), "words": words,
         "prints": fingerprints(targets, starts, body.size), "priorities": [int(g.priority) for g in problem.goals],
     }  # fmt: skip
+
+
+def followed(body: Body, solver: str, block: dict[str, Any]) -> list[dict[str, Any]]:
+    """Return the frames of a track, of a pursuit and of a servo for a kind of problem."""
+    problem = draw(body, block["sort"], 0, 1)
+    if problem is None:
+        return []
+    rng = np.random.default_rng([SEED, number(body.name), number(block["sort"]), VARIANTS])
+    poses = way_between(body, *np.round(joint_values(body.skeleton, rng, 2), 12))
+    targets: dict[str, list[np.ndarray]] = defaultdict(list)
+    for q in poses:
+        chosen = problem[0].targets(sy.Pose(body.skeleton, q), np.random.default_rng(SEED))
+        for name, value in chosen.items():
+            targets[name].append(rounded(value, body.size))
+    wanted = {name: np.array(values) for name, values in targets.items()}
+    prints = fingerprints(wanted, poses, body.size)
+
+    def tracked(ik: Any) -> Frames:
+        many = ik.track(wanted, poses[0])
+        return ik.skeleton, many.q, [sy.Status(int(s)).name for s in many.status]
+
+    out = []
+    for what, run in (
+        ("track", tracked),
+        ("pursue", lambda ik: pursued(ik, wanted, poses[0])),
+        ("servo", lambda ik: served(ik, wanted, poses[0])),
+    ):
+        found = as_block(lambda run=run: run(built(body, solver, problem[0])), prints)
+        out.append({"solver": solver, "body": body.name, "sort": f"{what} {block['sort']}", "variant": 0} | found)
+    return out
+
+
+def as_block(run: Callable[[], Frames], prints: np.ndarray | None = None) -> dict[str, Any]:
+    """Return the frames of a clip as a block; their errors are not kept."""
+    try:
+        skeleton, q, names = run()
+    except SynoviaError as error:
+        return {"refused": f"{type(error).__name__}: {error}"[:200]}
+    n = len(q)
+    marks = np.zeros(n, np.uint32)
+    if prints is not None:
+        marks[: len(prints)] = prints[:n]
+    return {
+        "status": np.array([NAMES.index(name) for name in names], np.uint8), "q": np.array(q, float),
+        "errors": np.zeros((n, GOALS, 2), np.float32), "broken": beyond(skeleton, q).astype(np.float32),
+        "goals": 0, "words": "", "prints": marks, "priorities": [],
+    }  # fmt: skip
+
+
+def clip(task: tuple[str, str]) -> list[dict[str, Any]]:
+    """Return the frames of an edit, of a retargeted or of a live clip."""
+    kind, name = task
+    return [{"solver": kind, "body": name, "sort": "frames", "variant": 0} | as_block(dict(CLIPS[kind]())[name])]
 
 
 # --- files ----------------------------------------------------------------------------------------------------------
@@ -451,13 +517,14 @@ def write(place: Path, blocks: list[dict[str, Any]]) -> None:
     full = [block for block in blocks if "status" in block]
     heads = [{k: v for k, v in block.items() if not isinstance(v, np.ndarray)} for block in full]
     for head, block in zip(heads, full, strict=True):
-        head["count"] = len(block["status"])
+        head["count"], head["nq"] = block["q"].shape
     meta = {
-        "version": 1, "seed": SEED, "heads": heads, "refused": [block for block in blocks if "status" not in block],
+        "version": 2, "seed": SEED, "heads": heads, "refused": [block for block in blocks if "status" not in block],
     }  # fmt: skip
     empty = {"status": (0,), "errors": (0, GOALS, 2), "broken": (0,), "prints": (0,)}
     arrays = {name: np.concatenate([np.empty(shape, np.uint8), *(block[name] for block in full)]) if not full else
               np.concatenate([block[name] for block in full]) for name, shape in empty.items()}  # fmt: skip
+    arrays["q"] = np.concatenate([np.empty(0), *(block["q"].ravel() for block in full)])
     fresh = place.with_suffix(".part.npz")
     np.savez_compressed(fresh, meta=np.frombuffer(json.dumps(meta).encode(), np.uint8), **arrays)
     fresh.replace(place)
@@ -467,15 +534,17 @@ def read(place: Path) -> tuple[dict[tuple[str, str, str, int], dict[str, Any]], 
     """Return blocks by (solver, body, kind, variant), and what was refused."""
     with np.load(place, allow_pickle=False) as kept:
         meta = json.loads(kept["meta"].tobytes())
-        arrays = {name: kept[name] for name in ("status", "errors", "broken", "prints")}
-    if meta["version"] != 1 or meta["seed"] != SEED:
+        arrays, values_of_all = {name: kept[name] for name in ("status", "errors", "broken", "prints")}, kept["q"]
+    if meta["version"] != 2 or meta["seed"] != SEED:
         sys.exit(f"{place}: made by another version of this script")
-    out, at = {}, 0
+    out, at, first = {}, 0, 0
     for head in meta["heads"]:
         rows = slice(at, at + head["count"])
         at += head["count"]
         key = (head["solver"], head["body"], head["sort"], head["variant"])
-        out[key] = head | {name: values[rows] for name, values in arrays.items()}
+        last = first + head["count"] * head["nq"]
+        q = values_of_all[first:last].reshape(head["count"], head["nq"])
+        out[key], first = head | {"q": q} | {name: values[rows] for name, values in arrays.items()}, last
     return out, meta["refused"]
 
 
@@ -488,17 +557,23 @@ def make(args: argparse.Namespace) -> int:
     chosen = args.solvers or list(sy.solvers)
     sorts = tuple(sort for sort in SORTS if sort in (args.sorts or SORTS))
     tasks = [(name, known[name], solver, sorts, args.problems) for solver in chosen for name in args.bodies or known]
+    some = bool(args.solvers or args.bodies or args.sorts)
+    wanted = args.clips or (() if some and args.clips is None else CLIPS)
+    clips = [(kind, name) for kind in wanted for name, _ in CLIPS[kind]()]
+    if args.clips is not None and not some:
+        tasks = []
     blocks: list[dict[str, Any]] = []
     if args.add and args.out.exists():
         before, refused = read(args.out)
         blocks = [*before.values(), *refused]
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(min(args.jobs, len(tasks)), context) as pool:
-        for k, found in enumerate(pool.map(answer, tasks)):
+    with ProcessPoolExecutor(min(args.jobs, len(tasks) + len(clips)), context) as pool:
+        for k, found in enumerate(chain(pool.map(answer, tasks), pool.map(clip, clips))):
             keys = {(b["solver"], b["body"], b["sort"], b.get("variant")) for b in found}
             blocks = [b for b in blocks if (b["solver"], b["body"], b["sort"], b.get("variant")) not in keys] + found
             count = sum(len(block["status"]) for block in found if "status" in block)
-            print(f"{k + 1} of {len(tasks)}: {tasks[k][2]} on {tasks[k][0]}: {count}", file=sys.stderr, flush=True)
+            what = f"{tasks[k][2]} on {tasks[k][0]}" if k < len(tasks) else " ".join(clips[k - len(tasks)])
+            print(f"{k + 1} of {len(tasks) + len(clips)}: {what}: {count}", file=sys.stderr, flush=True)
     write(args.out, blocks)
     total = sum(len(block["status"]) for block in blocks if "status" in block)
     print(f"{total} problems in {args.out}, {args.out.stat().st_size / 1e3:.0f} kB")
@@ -553,6 +628,17 @@ def changes(key: tuple[str, str, str, int], old: dict[str, Any], new: dict[str, 
                 Change(key, int(k), "limits", out_after - out_before, f"beyond {out_before:.2g} -> {out_after:.2g}")
             )
     return out
+
+
+def differing(old: dict[str, Any], new: dict[str, Any]) -> np.ndarray:
+    """Return by how much each answer to the same problem differs from that of before, (B,); 0: the same bits."""
+    n = min(len(old["q"]), len(new["q"]))
+    if old["q"].shape[1] != new["q"].shape[1]:
+        return np.full(n, np.inf)
+    a, b = (np.ascontiguousarray(side["q"][:n]) for side in (old, new))
+    other = (a.view(np.uint64) != b.view(np.uint64)).any(axis=1) & (old["prints"][:n] == new["prints"][:n])
+    far = np.nan_to_num(np.abs(a - b), nan=np.inf).max(axis=1, initial=0.0)
+    return np.where(other, np.maximum(far, 5e-324), 0.0)
 
 
 def by_chance(worse: int, better: int) -> float:
@@ -612,6 +698,19 @@ def compare(args: argparse.Namespace) -> int:
     gone = [r for r in refused if (r["solver"], r["body"], r["sort"], r.get("variant")) not in told and
             (r["solver"], r["body"], r["sort"], r.get("variant")) in old]  # fmt: skip
     bad += [f"refused now: {len(gone)} kinds of problems, such as {gone[0]['refused']}"] if gone else []
+    if args.bits:
+        sizes = {key: differing(old[key], new[key]) for key in keys}
+        lines = [
+            [" ".join(map(str, key)), int((size > 0).sum()), int(np.argmax(size > 0)), f"{size.max():.2g}"]
+            for key, size in sizes.items() if (size > 0).any()
+        ]  # fmt: skip
+        count = sum(len(size) for size in sizes.values())
+        print(f"\n{count - sum(line[1] for line in lines)} of {count} answers are the same, bit for bit")
+        if lines:
+            print(table(["answers with other joint values", "of them", "first", "largest difference"], lines))
+            bad.append(f"other joint values: {sum(line[1] for line in lines)}")
+        gone = [key for key in old if key not in new]
+        bad += [f"answers that are missing: {len(gone)} blocks, such as {' '.join(map(str, gone[0]))}"] if gone else []
     others = sum(c["others"] for c in counts.values())
     if others:
         print(f"\n{others} problems are other ones now (targets or starts differ): not compared")
@@ -664,6 +763,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     making.add_argument("--solvers", nargs="+", choices=list(sy.solvers))
     making.add_argument("--bodies", nargs="+")
     making.add_argument("--sorts", nargs="+", choices=list(SORTS))
+    making.add_argument(
+        "--clips",
+        nargs="*",
+        choices=list(CLIPS),
+        help="whole clips: these alone, unless solvers, bodies or sorts are named; all without names",
+    )
     making.add_argument("--problems", type=int, default=PROBLEMS, help="for each solver and body, dealt over the kinds")
     making.add_argument("--jobs", type=int, default=os.cpu_count() or 1)
     making.add_argument("--add", action="store_true", help="keep what the file has of others")
@@ -674,6 +779,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     comparing.add_argument("new", type=Path)
     comparing.add_argument("--margin", type=float, default=0.01, help="of the body's size, or radians: of a miss")
     comparing.add_argument("--worst", type=int, default=20)
+    comparing.add_argument("--bits", action="store_true", help="joint values have to be the same, bit for bit")
     comparing.add_argument("--all", action="store_true", help="also rows in which nothing changed")
     showing = commands.add_parser("show", help="solve one problem again")
     showing.set_defaults(run=show)

@@ -121,7 +121,28 @@ def statements(tree: ast.Module) -> int:
     )
 
 
+def opens_layout(path: str, tree: ast.AST) -> Iterator[Found]:
+    """Yield a module that imports the layout of packed arrays, once."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom):
+            names = {f"{node.module}.{alias.name}" for alias in node.names} | {str(node.module)}
+            if "synovia.kernels.layout" in names:
+                yield Found(path, node.lineno, "imports the layout")
+                return
+
+
+def takes_packed(path: str, tree: ast.AST) -> Iterator[Found]:
+    """Yield the places that read the packed arrays of a problem: who has them may call its kernels."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in ("ints", "floats"):
+            yield Found(path, node.lineno, ast.unparse(node))
+
+
 Counter = Callable[[str, ast.Module], Iterator[Found]]
+
+
+def _beyond(*rooms: str) -> Callable[[str], bool]:
+    return lambda path: path.partition("/")[0] not in rooms
 
 
 def _room(*rooms: str) -> Callable[[str], bool]:
@@ -138,6 +159,18 @@ BARS: list[tuple[str, Callable[[str], bool], Counter, int]] = [
         lambda path: not path.startswith("kernels/"),
         lambda path, tree: wide(path, tree, 6, public),
         7,
+    ),
+    (
+        "modules beyond kernels, model, problem, solver, ik and servo that import the layout of packed arrays",
+        _beyond("kernels", "model", "problem", "solver", "ik", "servo"),
+        opens_layout,
+        8,
+    ),
+    (
+        "reads of packed arrays there",
+        _beyond("kernels", "model", "problem", "solver", "ik", "servo"),
+        takes_packed,
+        3,  # a skeleton's tables, and the call of ``IK.solve``, which costs less without one more function
     ),
 ]
 

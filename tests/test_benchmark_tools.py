@@ -12,7 +12,7 @@ import pytest
 
 REPO = Path(__file__).parents[1]
 FOLDER = REPO / "benchmarks"
-SCRIPTS = ("against", "common", "corpus", "draws", "mutants")
+SCRIPTS = ("against", "common", "corpus", "draws", "mutants", "sequences")
 
 
 @pytest.fixture
@@ -157,7 +157,7 @@ def test_a_corpus_is_the_same_again_and_tells_what_got_worse(script, tmp_path, c
     first, again = tmp_path / "first.npz", tmp_path / "again.npz"
     for place in (first, again):
         ended = corpus.main([
-            "make", str(place), "--solvers", "lm", "--bodies", "arm7", "--sorts", "position", "far", "--problems", "12",
+            "make", str(place), "--solvers", "lm", "--bodies", "arm7", "--sorts", "far", "--problems", "12",
             "--jobs", "1",
         ])  # fmt: skip
         assert ended == 0
@@ -171,7 +171,7 @@ def test_a_corpus_is_the_same_again_and_tells_what_got_worse(script, tmp_path, c
     def spoiled(change) -> str:
         some = {key: {**block} for key, block in corpus.read(first)[0].items()}
         for block in some.values():
-            for name in ("status", "errors", "broken", "prints"):
+            for name in ("status", "errors", "broken", "prints", "q"):
                 block[name] = block[name].copy()
         change(some)
         worse = tmp_path / "worse.npz"
@@ -191,6 +191,33 @@ def test_a_corpus_is_the_same_again_and_tells_what_got_worse(script, tmp_path, c
     assert "exceptions: 12" in spoiled(every("status", corpus.NAMES.index("ERROR")))
     assert "one of two statuses must be false" in spoiled(every("status", corpus.NAMES.index("UNREACHABLE")))
     assert "12 problems are other ones now" in spoiled(every("prints", 7))
+
+
+def test_frames_are_kept_and_compared_bit_for_bit(script, tmp_path, capsys):
+    corpus = script("corpus")
+    place, other = tmp_path / "one.npz", tmp_path / "other.npz"
+    corpus.main([
+        "make", str(place), "--solvers", "lm", "--bodies", "arm7", "--sorts", "position", "--problems", "3",
+        "--jobs", "1",
+    ])  # fmt: skip
+    corpus.write(place, [*corpus.read(place)[0].values(), *corpus.clip(("live", "left hand"))])
+    blocks = corpus.read(place)[0]
+    kinds = {"position", "track position", "pursue position", "servo position", "frames"}
+    assert {block["sort"] for block in blocks.values()} == kinds
+    assert all(np.isfinite(block["q"]).all() and (block["broken"] <= 1e-9).all() for block in blocks.values())
+    assert corpus.main(["compare", str(place), str(place), "--bits"]) == 0
+    total = sum(len(block["q"]) for block in blocks.values())
+    assert f"{total} of {total} answers are the same, bit for bit" in capsys.readouterr().out
+    key = ("lm", "arm7", "track position", 0)
+    changed = blocks | {key: blocks[key] | {"q": blocks[key]["q"].copy()}}
+    changed[key]["q"][5, 2] = np.nextafter(changed[key]["q"][5, 2], np.inf)
+    corpus.write(other, list(changed.values()))
+    assert corpus.main(["compare", str(place), str(other)]) == 0
+    assert corpus.main(["compare", str(place), str(other), "--bits"]) == 1
+    assert f"{total - 1} of {total} answers are the same" in capsys.readouterr().out
+    corpus.write(other, [block for k, block in blocks.items() if k != key])
+    assert corpus.main(["compare", str(place), str(other), "--bits"]) == 1
+    assert "answers that are missing: 1 blocks" in capsys.readouterr().out
 
 
 def test_an_order_of_statuses_and_of_misses(script):

@@ -6,7 +6,7 @@ import functools
 import inspect
 import operator
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, Self, cast
 
@@ -148,3 +148,21 @@ def shown(value: Any) -> str:
         return "(" + ", ".join(items) + ("," if len(items) == 1 else "") + ")"
     name = getattr(value, "__name__", None)
     return name if isinstance(name, str) else repr(value)
+
+
+def checked_joints(moving: Any) -> tuple[str | int, ...]:
+    """Return the joints that may move.
+
+    Raises:
+        InputError: If they are no names or rows of joints.
+    """
+    hint = f"moving=[{moving!r}]" if isinstance(moving, str) else "moving=['left_upper_arm', 'left_lower_arm']"
+    if isinstance(moving, str) or not isinstance(moving, Iterable):
+        raise InputError("moving", value=moving, expected="the joints that may move", hint=hint)
+    found: tuple[Any, ...] = tuple(cast("Iterable[Any]", moving))
+    for i, one in enumerate(found):
+        if isinstance(one, bool) or not isinstance(one, str | int | np.integer):
+            raise InputError(f"moving[{i}]", value=one, expected="the name or row of a joint", hint=hint)
+    if not found:
+        raise InputError("moving", value=[], expected="at least one joint, or None for all", hint=hint)
+    return found

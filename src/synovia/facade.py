@@ -13,13 +13,14 @@ from synovia.arguments import whole_number
 from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start, Starts
-from synovia.ik.interrupts import Watch, clear, deadline_of, new_scratch, set_deadline
+from synovia.ik.frame import FrameSolver
+from synovia.ik.interrupts import Watch, clear, deadline_of, set_deadline
 from synovia.ik.parallel import Packed, Progress, Workers, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.starts import LearnedStarts
 from synovia.ik.status import invalid_rows
-from synovia.ik.targets import Targets, Workspace
-from synovia.kernels.layout import ATTEMPTS, COLD, LIST, MAX_STEPS, MISSED, MOST_WORK, PATIENCE
+from synovia.ik.targets import Targets
+from synovia.kernels.layout import COLD, MISSED
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
@@ -44,6 +45,9 @@ class IK(CompiledProblem):
             it move only along and about these world axes (x, y, z, roll, pitch, yaw).
         starts: What ``sy.learn_starts`` has learned for this skeleton and these goals. Solves without a start then
             begin at the poses that it proposes for their targets.
+        moving: The joints that may move, by name, role or row; None for all. All others keep the values that the start
+            has, bit for bit if these are within the limits. A free root moves only if it is named. A mimic joint means
+            its leader, and all joints that follow it. Of a loop, name all joints or none.
 
     Attributes:
         skeleton: The skeleton that is solved, with the joints that ``root`` adds.
@@ -79,9 +83,10 @@ class IK(CompiledProblem):
         tolerance: tuple[float, float] | None = None,
         root: Root = "fixed",
         starts: LearnedStarts | None = None,
+        moving: Iterable[str | int] | None = None,
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
-        super().__init__(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts)
+        super().__init__(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts, moving=moving)
 
     def solve(
         self,
@@ -147,24 +152,12 @@ class IK(CompiledProblem):
             if code & MISSED:
                 self.classify(first, row, workspace.scratch, not follow)
             if self.bends is not None:
-                self._bend_well(workspace, first, row, follow=bool(follow))
+                self.bend_one(workspace, first, row, follow=bool(follow))
         finally:
             if deadline is not None:
                 clear(workspace.scratch)
             self.idle.append(workspace)
         return Solution(self, row, start)
-
-    def _bend_well(self, workspace: Workspace, start: Array, row: Array, *, follow: bool) -> None:
-        """Solve again from a bent start if a limb that was straight at the start has bent to a wrong side."""
-
-        def once(starts: Array, _: object) -> Array:
-            out = _empty(self.row_shape)
-            code = self.call(self.one_attempt, self.floats, workspace.table, starts, out, workspace.scratch, COLD, 0)
-            if code & MISSED:
-                self.classify(starts, out, workspace.scratch, not follow)
-            return out
-
-        self.bend_well(start, row, once)
 
     def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
         """Return all poses within the limits that a closed form finds for the goals, the nearest to the start first.
@@ -191,28 +184,13 @@ class IK(CompiledProblem):
             first = start.ready
             if first is None:
                 first = start.inside
-        kernel, shape = self.branch_call
-        try:
-            workspace = self.idle.pop()
-        except IndexError:
-            workspace = self.new_workspace()
-        try:
-            self.writer.fill(targets, workspace)
-            out = _empty(shape)
-            table, scratch = workspace.table, workspace.scratch
-            count = kernel(self.ints, self.floats, table, first, out, scratch, COLD, LIST)
-            if count < 0:
-                again = partial(kernel, self.ints, self.floats, table, first, out, scratch, COLD, LIST)
-                count = self.settled(again, table, targets)
-        finally:
-            self.idle.append(workspace)
-        return Solutions(self, out[:count], given)
+        return Solutions(self, self.listed(targets, first), given)
 
     track = track
 
     def precompile(self) -> None:
         """Load or compile the kernels that only a miss needs, before the first miss."""
-        self.classify(self.rest, self.new_rows(0), new_scratch(self.scratch_size))
+        FrameSolver(self).improve(self.rest, self.new_rows(0), search=True)
 
     def solve_many(
         self,
@@ -253,8 +231,7 @@ class IK(CompiledProblem):
         kernel = self.kernel if simd is False else simd_kernel(simd, self.solver, self.reduced, self.kernel)
         if on_error not in ("raise", "skip"):
             raise InputError("on_error", value=on_error, expected="'raise' or 'skip'")
-        ints, floats = self.begun if self.begun is not None and starts is None else (self.ints, self.floats)
-        packed = Packed(kernel, ints, floats, simd=simd is not False)
+        packed = Packed(kernel, *self.packed(learned=starts is None), simd=simd is not False)
         solve = partial(self.solve_rows, progress=progress, workers=workers)
         if on_error == "skip":
             return self._solve_usable(targets, starts, packed, solve)
@@ -328,16 +305,9 @@ class IK(CompiledProblem):
         steps = whole_number("steps", steps, 0, 1_000_000)
         table = self.writer.own.copy() if targets is None else self.writer.table_of_many(targets)
         first = inside_limits(self.skeleton, self.as_starts(starts, len(table)))
-        out = self.new_rows(len(table))
-        ints = self.ints.copy()
-        ints[[MAX_STEPS, ATTEMPTS, PATIENCE]] = steps, 1, steps + 1
-        floats = self.floats.copy()
-        floats[MOST_WORK] = np.inf
-        scratch = new_scratch(self.scratch_size)
-        with Watch().over(scratch):
-            call = partial(self.kernel, ints, floats, table, first, out, scratch, COLD, 0)
-            self.settled(call, table, targets, many=True)
-        return Solutions(self, out, first).errors
+        frame = FrameSolver(self, attempts=1, steps=steps, patience=steps + 1, all_work=True)
+        with frame.until(Watch()):
+            return self.errors_in(frame.each(table, first, targets)).copy()
 
 
 def solve(
@@ -350,6 +320,7 @@ def solve(
     root: Root = "fixed",
     deadline: float | None = None,
     starts: LearnedStarts | None = None,
+    moving: Iterable[str | int] | None = None,
 ) -> Solution:
     """Find the pose of a skeleton that meets goals. To solve more than once, build an ``IK``.
 
@@ -362,6 +333,7 @@ def solve(
         root: As in ``IK``.
         deadline: As in ``IK.solve``; it begins once the problem is packed and its kernel loaded.
         starts: As in ``IK``.
+        moving: As in ``IK``.
 
     Example:
         >>> import synovia as sy
@@ -369,9 +341,8 @@ def solve(
         >>> solution.status.name, solution.errors[0].position < 1e-3
         ('REACHED', True)
     """
-    return IK(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts).solve(
-        start=start, deadline=deadline
-    )
+    ik = IK(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts, moving=moving)
+    return ik.solve(start=start, deadline=deadline)
 
 
 def _check_follow(follow: object, start: object) -> None:

@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import ChecksArguments, as_call
+from synovia.arguments import ChecksArguments, as_call, checked_joints
 from synovia.errors import InputError, restated
 from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.goals.base import POSITION, ROTATION
@@ -119,6 +119,8 @@ class Layer(ChecksArguments):
         weight: Share of the way from the clip to the targets, 0 to 1.
         name: Name of the layer in reports.
         muted: Whether the layer does nothing.
+        moving: The joints that goals may move, as in ``IK``; None for all. All others keep the values of the clip, or
+            those of the layer's own keys. The root of the clip moves only if it is named.
 
     Raises:
         InputError: If a value cannot be used.
@@ -144,6 +146,7 @@ class Layer(ChecksArguments):
         weight: float = 1.0,
         name: str | None = None,
         muted: bool = False,
+        moving: Iterable[Name] | None = None,
     ) -> None:
         """Check the values, and bring targets and keys into one form."""
         if name is not None and not isinstance(name, str):
@@ -158,6 +161,7 @@ class Layer(ChecksArguments):
         if not is_number(weight) or not 0.0 <= weight <= 1.0:
             raise InputError("weight", value=weight, expected="a number from 0 to 1")
         self.weight = float(weight)
+        self.moving = None if moving is None else checked_joints(moving)
         self.goals = _as_goals(goals)
         self.targets = self._as_targets(targets)
         self.keys = self._as_keys(pose, joints)
@@ -167,7 +171,7 @@ class Layer(ChecksArguments):
         values: dict[str, Any] = {
             "targets": self.targets, "goals": self.goals, "pose": self.keys or None, "frames": self.frames,
             "blend": self.blend, "relative": self.relative, "weight": self.weight, "name": self.name,
-            "muted": self.muted,
+            "muted": self.muted, "moving": self.moving,
         }  # fmt: skip
         return type(self)(**{**values, **changes})
 
@@ -278,7 +282,13 @@ class Layer(ChecksArguments):
     def __repr__(self) -> str:
         """Return the call that makes it, without defaults."""
         values: dict[str, Any] = {name: getattr(self, name) for name in ("frames", "blend", "relative", "weight")}
-        values |= {"name": self.name, "muted": self.muted, "goals": self.goals or None, "pose": self.keys or None}
+        values |= {
+            "name": self.name,
+            "muted": self.muted,
+            "moving": self.moving,
+            "goals": self.goals or None,
+            "pose": self.keys or None,
+        }
         values["targets"] = dict.fromkeys(self.targets, "...") or None
         return as_call(self, values)
 

@@ -9,7 +9,7 @@ few from which most targets are reached in few steps.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,14 +18,14 @@ from synovia.arguments import whole_number
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import Goal
-from synovia.ik.interrupts import Watch, new_scratch
-from synovia.ik.parallel import Batch, Packed, Progress, Workers, checked_threads, run_rows
+from synovia.ik.interrupts import Watch
+from synovia.ik.parallel import Progress, Workers, checked_threads
+from synovia.ik.proposals import Proposer
 from synovia.ik.starts import SLOPE, Learnable, LearnedStarts
-from synovia.ik.status import Status
+from synovia.ik.status import reached
 from synovia.kernels import layout
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
-from synovia.model.tables import writable
 from synovia.solver import LevenbergMarquardt
 
 LEAF: Final = 32  # samples of a leaf
@@ -149,49 +149,22 @@ class _Learning:
 
     def __init__(self, ik: IK, problem: Learnable, workers: Workers) -> None:
         """Prepare the kernels."""
-        self._ik, self._problem, self._workers = ik, problem, workers
-        self._ints = ik.ints.copy()
-        self._ints[layout.PROPOSAL_FORM] = problem.form
+        self._ik, self._problem = ik, problem
+        self._proposer = Proposer(ik, problem, workers)
 
     def sample(self, count: int, seed: int) -> _Samples:
         """Draw random poses and return them with their targets.
 
         The poses of a body that is no arm are then solved from rest, so that its starts are as natural as its answers.
         """
-        from synovia.kernels.tree.tables import random_rows
-
-        reduced = self._ik.reduced
-        q = np.repeat(self._ik.rest, count, axis=0)
-        random_rows(*writable(reduced.variables, reduced.limits), q, seed, np.empty(1, np.uint64))
-        self._ik.skeleton.follow(q)
-        drawn = self._describe(q)
-        if reduced.serial:
+        q = self._proposer.draw(count, seed)
+        drawn = _Samples(*self._proposer.describe(q))
+        if self._ik.reduced.serial:
             return drawn
-        out = self._solve(drawn.targets, self._ik.rest)
-        reached = out[:, layout.STATUS] == Status.REACHED
-        q[reached] = out[reached, self._ik.places]
-        return self._describe(q)
-
-    def _describe(self, q: Array) -> _Samples:
-        """Return poses (N, nq) with the targets that they meet."""
-        from synovia.kernels.proposals.propose import describe_poses
-
-        one = self._problem
-        targets = np.zeros((len(q), len(one.ends), layout.TARGET_WIDTH))
-        out = np.zeros((len(q), one.width + one.features))
-        describe_poses(self._ints, self._ik.floats, q, targets, out, new_scratch(self._ik.scratch_size))
-        return _Samples(targets, out[:, : one.width], out[:, one.width :])
-
-    def _solve(self, targets: Array, starts: Array) -> Array:
-        """Return the results of one attempt for each target; misses are not improved."""
-        out = self._ik.new_rows(len(targets))
-        packed = Packed(self._ik.kernel, self._ik.ints, self._ik.floats)
-
-        def leave(*_: Any) -> None:
-            """Leave misses as they are."""
-
-        run_rows(packed, Batch(targets, starts, out), self._ik.scratch_size, leave, self._workers)
-        return out
+        out = self._proposer.solve(drawn.targets, self._ik.rest)
+        good = reached(out)
+        q[good] = out[good, self._ik.places]
+        return _Samples(*self._proposer.describe(q))
 
     def choose(
         self, drawn: _Samples, order: NDArray[np.intp], progress: Progress | None
@@ -233,24 +206,19 @@ class _Learning:
             or is that of the target. And (n, CANDIDATES, LEAF, variables) how the solve changed the values of an arm;
             NaN where it did not end nearby.
         """
-        from synovia.kernels.proposals.propose import place_proposals
-
         n = len(part)
         every = np.arange(n)[:, None, None], np.arange(CANDIDATES)[None, :, None], np.arange(LEAF)[None, None]
         leaf, pose, target = (one.ravel() for one in np.broadcast_arrays(*every))
-        starts = np.repeat(self._ik.rest, len(leaf), axis=0)
-        rooms = np.empty(len(leaf))
         targets = drawn.targets[part[leaf, target]]
-        place_proposals(self._ints, self._ik.floats, targets, proposals[leaf, pose], starts, rooms)
-        self._ik.skeleton.follow(starts)
+        starts, rooms = self._proposer.place(targets, proposals[leaf, pose])
         at = np.flatnonzero((rooms >= 0.0) & (pose != target))
-        out = self._solve(targets[at], starts[at])
-        reached, steps = out[:, layout.STATUS] == Status.REACHED, out[:, layout.STEPS]
+        out = self._proposer.solve(targets[at], starts[at])
+        good, steps = reached(out), out[:, layout.STEPS]
         worth = np.full((n, LEAF, LEAF), np.nan)
-        worth[leaf[at], pose[at], target[at]] = np.where(reached, 1.0 - _STEP_COST * steps, -_FAILURE)
+        worth[leaf[at], pose[at], target[at]] = np.where(good, 1.0 - _STEP_COST * steps, -_FAILURE)
         columns = self._problem.variables[:, layout.BLOCK_Q] if self._problem.slopes else np.empty(0, np.intp)
         corrections = np.full((n, CANDIDATES, LEAF, len(columns)), np.nan)
-        near = np.flatnonzero(reached & (steps <= _SHORT))
+        near = np.flatnonzero(good & (steps <= _SHORT))
         some = at[near]
         corrections[leaf[some], pose[some], target[some]] = (
             out[near][:, self._ik.places][:, columns] - starts[some][:, columns]

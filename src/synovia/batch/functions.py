@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from synovia.arguments import checked_joints
 from synovia.batch.columns import (
     ERROR,
     START,
@@ -85,6 +86,7 @@ class Solve:
         threads: Number of threads; one by default, because engines run several processes. None for all cores.
         keep: Columns of the batch to keep; None for all that give no targets and no starts.
         starts: What ``sy.learn_starts`` has learned for these goals, for rows that give no start.
+        moving: As in ``IK``.
     """
 
     def __init__(
@@ -99,6 +101,7 @@ class Solve:
         threads: int | None = 1,
         keep: Sequence[str] | None = None,
         starts: LearnedStarts | None = None,
+        moving: Iterable[str | int] | None = None,
     ) -> None:
         """Read the model; the problem is built with the first batch."""
         self.skeleton = skeleton_of(skeleton)
@@ -106,6 +109,7 @@ class Solve:
         self._by_columns = not any(goal.takes for goal in self._goals)
         self._solver: Solver | SolverName | None = solver
         self._tolerance, self._root = tolerance, root
+        self._moving = None if moving is None else checked_joints(moving)
         self._simd, self._threads, self._starts = simd, threads, starts
         if isinstance(keep, str):
             raise InputError("keep", value=keep, expected="a list of columns", hint=f"write [{keep!r}]")
@@ -148,7 +152,10 @@ class Solve:
         if not targets.parts:
             expected = "columns of targets, such as NAME.x, NAME.y, NAME.z with the name of a joint"
             raise InputError("columns", value=list(names), expected=expected)
-        ik = IK(self.skeleton, goals, self._solver, tolerance=self._tolerance, root=self._root, starts=self._starts)
+        ik = IK(
+            self.skeleton, goals, self._solver,
+            tolerance=self._tolerance, root=self._root, starts=self._starts, moving=self._moving,
+        )  # fmt: skip
         simd = ik.solver.simd_kernel(ik.reduced) is not None if self._simd is None else self._simd
         return _Problem(ik, simd, targets, StartColumns.find(begins, ik.skeleton))
 

@@ -79,8 +79,7 @@ def begin() -> bool:
 
 def _limited(is_over: Callable[[Array], bool]) -> Callable[[Array], bool]:
     """Return ``is_over``, with a limit on the work of the whole process: explanations solve again, in threads."""
-    from synovia.kernels.compiler.watch import PORTION
-    from synovia.kernels.layout import WORK_LEFT
+    from synovia.kernels.compiler.watch import PORTION, WORK_LEFT
 
     left = _WORK if find_spec("numba") else _LITTLE
     told, begun, lock = False, time.monotonic(), threading.Lock()

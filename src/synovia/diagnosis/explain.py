@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from synovia.bodies.standing import lean_of
+from synovia.diagnosis.allowed import allowed_sentences
 from synovia.diagnosis.loops import loop_sentences, loops_of_misses, rows_in_loops
 from synovia.diagnosis.units import unit_hint
 from synovia.goals import ClearanceGoal, Goal
@@ -17,12 +18,12 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.solution import Reason, Relief, Solution, gap_text, length_text
 from synovia.ik.status import Status
-from synovia.kernels.layout import COLUMN, GOAL_ROW, PARENT, TRANSLATION_COLUMN
 from synovia.model import Kind, Pose
 from synovia.model.geometry import Array
 from synovia.model.limits import Interval
 from synovia.model.shapes.distances import Contact
 from synovia.model.tree import ancestors
+from synovia.problem.structure import above as moving_above
 from synovia.problem.structure import freedoms
 from synovia.text import counted, first_few
 
@@ -70,6 +71,7 @@ def explain(solution: Solution) -> list[str]:
         lines.append(f"At a limit: {_listed(at_limits)}.")
     if locked:
         lines.append(f"Locked by limits that leave one value: {_listed(locked)}.")
+    lines += allowed_sentences(solution)
     lines += causes
     lines += _reason_sentences(solution, reasons)
     lines += contact_sentences(solution)
@@ -175,10 +177,12 @@ def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
 def _in_place(solution: Solution, goals: Sequence[int]) -> str:
     """Return " while free joints stay in place", with those that could carry the goals elsewhere; "" without any."""
     ik = solution.ik
+    if ik.allowed is not None:
+        return " while the joints that may not move stay as they are"
     joints, reduced = ik.skeleton.joints, ik.reduced
     chains = [ancestors(ik.skeleton.parents, end) for i in goals for end in ik.goal_joints[i] if end >= 0]
     rows = {row for chain in chains for row in chain if joints[row].kind is Kind.FREE}
-    rows.difference_update(reduced.joints[reduced.rows[:, TRANSLATION_COLUMN] >= 0].tolist())
+    rows -= reduced.translating
     if not rows:
         return ""
     names = _listed([joints[row].name for row in sorted(rows)])
@@ -209,7 +213,7 @@ def _too_few(solution: Solution) -> list[str]:
     lines: list[str] = []
     for i in solution.missed:
         goal = solution.goals[i]
-        count = freedoms(ik.reduced, int(ik.reduced.goals.table[i, GOAL_ROW]))
+        count = freedoms(ik.reduced, ik.reduced.row_of_goal(i))
         if goal.constrained_parts and 0 < count < goal.rows:
             what = {POSITION: "position", ROTATION: "rotation"}.get(goal.constrained_parts, "pose")
             moves = "joint value moves" if count == 1 else "joint values move"
@@ -244,14 +248,9 @@ def _span(solution: Solution, i: int) -> _Span | None:
     This is the bound of ``kernels.goals.reach``, which proves misses: the distances between joints that move.
     """
     ik, pose, reduced = solution.ik, solution.pose, solution.ik.reduced
-    chain: list[int] = []
-    row = int(reduced.goals.table[i, GOAL_ROW])
-    while row >= 0:
-        if reduced.rows[row, TRANSLATION_COLUMN] >= 0:
-            return None
-        if reduced.rows[row, COLUMN] >= 0:
-            chain.append(int(reduced.joints[row]))
-        row = int(reduced.rows[row, PARENT])
+    chain: list[int] = reduced.joints[moving_above(reduced, reduced.row_of_goal(i))].tolist()
+    if not reduced.translating.isdisjoint(chain):
+        return None
     near = far = np.linalg.norm((pose.transform(ik.rows[i]) @ solution.goals[i].frame)[:3, 3] - pose.position(chain[0]))
     spans = [(float(near), float(far))]
     origin = pose.position(chain[0])
@@ -287,9 +286,10 @@ def _reach_sentences(solution: Solution) -> list[str]:
             continue
         rows = _chain(ik, i, ik.rows[i])
         if ik.moving.isdisjoint(rows):
-            root = ik.root == "fixed" and goal.ancestors is None
+            root = ik.root == "fixed" and goal.ancestors is None and ik.allowed is None
             free = "; it is part of the fixed root. Use root='free' (--root free) to move it" if root else ""
-            lines.append(f"no joint moves {goal.label!r}{free}.")
+            which = "joint" if ik.allowed is None else "joint that may move"
+            lines.append(f"no {which} moves {goal.label!r}{free}.")
             continue
         span = _span(solution, i) if goal.constrained_parts & POSITION else None
         if span is None:

@@ -7,7 +7,6 @@ import math
 import numpy as np
 
 from synovia.ik.solution import Solution, length_text
-from synovia.kernels.layout import BLOCK, SCALAR
 from synovia.model import Kind
 from synovia.model.loops.loop import Tie
 from synovia.model.loops.mechanism import INDEPENDENT
@@ -49,7 +48,7 @@ def loop_sentences(solution: Solution) -> list[str]:
     _, values, motions = np.linalg.svd(mechanism.rows(solution.pose.q[None])[1][0])
     rank = int((values > INDEPENDENT).sum())
     moves = np.linalg.norm(motions[rank:], axis=0) > _STILL
-    sizes = [1 if block == SCALAR else 3 for block in mechanism.variables[:, BLOCK].tolist()]
+    sizes = np.where(skeleton.tables.is_number, 1, 3)
     owners = np.repeat(skeleton.tables.owner, sizes)
     still = [row for row in sorted({row for _, rows in held for row in rows}) if not moves[owners == row].any()]
     still = [row for row in still if (owners == row).any()]

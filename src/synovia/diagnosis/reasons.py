@@ -23,10 +23,10 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
 from synovia.ik.solution import Reason, Relief, Solution
-from synovia.kernels.layout import FIRST_Q, FOLLOWER, LEADER
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
+from synovia.problem.structure import with_followers
 
 _GAIN = 0.01  # least relative decrease of the error for a reason
 _ATTEMPTS = 40  # in search of the nearest target, among all poses and not only near the current one
@@ -124,10 +124,9 @@ def _without_limit(skeleton: Skeleton, row: int) -> Skeleton:
     """Return the skeleton without the limit of one joint, and without the limits of its mimic joints on it."""
     joints = [*skeleton.joints]
     joints[row] = dataclasses.replace(joints[row], limit=None)
-    tables = skeleton.tables
-    elements = tables.followers[tables.followers[:, LEADER] == tables.ints[row, FIRST_Q], FOLLOWER]
-    for other, joint in enumerate(joints):
-        if joint.mimic is not None and joint.mimic.binds and tables.ints[other, FIRST_Q] in elements:
+    for other in () if joints[row].mimic is not None else with_followers(skeleton, [row]):
+        joint = joints[other]
+        if joint.mimic is not None and joint.mimic.binds:
             joints[other] = dataclasses.replace(joint, mimic=dataclasses.replace(joint.mimic, binds=False))
     return skeleton.with_joints(joints)
 

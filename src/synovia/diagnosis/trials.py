@@ -11,12 +11,14 @@ import numpy as np
 
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.interrupts import Watch, new_scratch
+from synovia.ik.frame import FrameSolver
+from synovia.ik.interrupts import Watch
 from synovia.ik.solution import GoalError, Solution
-from synovia.kernels.layout import COLD, GIVEN, TRANSFORM_WIDTH
+from synovia.ik.targets import transforms
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
+from synovia.solver import FullBody
 
 _POLISHED: Final = 3  # best attempts that are polished
 
@@ -30,12 +32,14 @@ class Variation:
         goals: Goals that replace them.
         skeleton: Another skeleton, without the joints that ``root`` adds.
         targets: Other targets of all goals of the miss, (goals, 4, 4); None for the same ones.
+        all_move: Whether all joints move, whatever ``moving`` allows.
     """
 
     places: Sequence[int]
     goals: Sequence[Goal] | None = None
     skeleton: Skeleton | None = None
     targets: Array | None = None
+    all_move: bool = False
 
 
 def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, attempts: int = 1) -> Solution:
@@ -51,17 +55,18 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
         attempts: Attempts.
     """
     miss, places = solution.ik, variation.places
+    goals = variation.goals or [miss.goals[k] for k in places]
     ik = CompiledProblem(
         variation.skeleton or miss.given,
-        variation.goals or [miss.goals[k] for k in places],
-        miss.method.for_diagnosis(),
+        goals,
+        FullBody(attempts=1) if variation.all_move and miss.solver.closed else miss.method.for_diagnosis(),
         tolerance=miss.tolerance,
         root=miss.root,
+        moving=None if variation.all_move else miss.allowed,
     )
-    table = ik.writer.own.copy()
-    wanted = solution.targets if variation.targets is None else variation.targets
-    table[0, :, :TRANSFORM_WIDTH] = wanted[list(places)].reshape(-1, TRANSFORM_WIDTH)
-    table[0, :, GIVEN] = [goal.takes for goal in ik.goals]
+    frame = FrameSolver(ik)
+    table = frame.table(attempts)
+    transforms(table)[:] = (solution.targets if variation.targets is None else variation.targets)[list(places)]
     starts = np.repeat(solution.pose.q[None], attempts, axis=0)  # np.tile's view of an empty array cannot be written
     for k in range(1, attempts):
         other = ik.skeleton.random_pose(k).q
@@ -69,13 +74,12 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
             if joint.kind is not Kind.FREE:
                 starts[k, ik.skeleton.q_slice(row)] = other[ik.skeleton.q_slice(row)]
     inside = inside_limits(ik.skeleton, starts)
-    rows, scratch = ik.new_rows(attempts), new_scratch(ik.scratch_size)
-    with watch.over(scratch):
-        ik.kernel(ik.ints, ik.floats, np.repeat(table, attempts, axis=0), inside, rows, scratch, COLD, 0)
+    with frame.until(watch):
+        rows = frame.each(table, inside)
         found = [Solution(ik, rows, Pose(ik.skeleton, start), b) for b, start in enumerate(inside)]
         best = sorted(range(attempts), key=lambda b: levels_of(found[b]))[:_POLISHED]
         for b in best:
-            ik.classify(inside[b : b + 1], rows[b : b + 1], scratch)
+            frame.improve(inside[b : b + 1], rows[b : b + 1], search=True)
     return min((found[b] for b in best), key=levels_of)
 
 

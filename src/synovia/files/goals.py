@@ -22,11 +22,12 @@ import msgspec
 import numpy as np
 from msgspec import Meta, Struct
 
-from synovia.arguments import check_kind
+from synovia.arguments import check_kind, checked_joints
 from synovia.errors import FormatError, InputError, UnknownNameError, UnsupportedError, restated
 from synovia.files.rotations import ROTATION_FORMS, RotationSpec, to_matrix
 from synovia.files.typed import TypedFile
 from synovia.goals import Goal, kinds
+from synovia.goals.base import GoalList
 from synovia.goals.describe import Field, cannot_store
 from synovia.io.base import as_path, write_bytes
 from synovia.model import Skeleton
@@ -85,11 +86,18 @@ def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
     )
 
 
+_MOVING: Final[Any] = Annotated[
+    list[str | int], Meta(min_length=1, description="Joints that may move, by name, role or row; left out for all.")
+]
 _ENTRIES: Final = {kind: _entry(kind, goal) for kind, goal in KINDS.items()}
 Entries = Union[tuple(_ENTRIES.values())]  # pyright: ignore[reportInvalidTypeArguments]  # noqa: UP007
 GoalFile: Final[Any] = msgspec.defstruct(
     "GoalFile",
-    [("schema", Literal["synovia.goals/1"]), ("goals", Annotated[list[Entries], Meta(min_length=1)])],
+    [
+        ("schema", Literal["synovia.goals/1"]),
+        ("goals", Annotated[list[Entries], Meta(min_length=1)]),
+        ("moving", _MOVING | None, None),
+    ],
     namespace={"__doc__": "Goals for one model."},
     **_STRICT,
 )
@@ -102,8 +110,10 @@ def json_schema() -> dict[str, Any]:
 
 def read_goals(
     path: str | os.PathLike[str], skeleton: Skeleton | None = None, *, world: World | None = None
-) -> list[Goal]:
+) -> GoalList:
     """Read the goals of a TOML or JSON file, as ``write_goals`` writes it.
+
+    If the file says which joints may move, the list has them as ``moving``, and ``IK`` and ``solve`` respect them.
 
     Args:
         path: The file.
@@ -127,7 +137,13 @@ def read_goals(
         check_kind("world", world, World, "sy.load_world(path) reads one")
     form = TypedFile(GoalFile, "goal file", SCHEMA, _LARGEST, _known_fields, choices=KINDS, forms=ROTATION_FORMS)
     file = form.read(as_path(path))
-    goals: list[Goal] = []
+    goals = GoalList(moving=None if file.moving is None else tuple(file.moving))
+    if skeleton is not None:
+        try:
+            for joint in goals.moving or ():
+                skeleton.value_index(joint)
+        except (InputError, UnknownNameError) as error:
+            raise restated(error, FormatError, f"{path}: moving") from error
     for i, entry in enumerate(file.goals):
         try:
             goal = to_goal(entry, world)
@@ -174,12 +190,19 @@ def to_goal(entry: Any, world: World | None = None) -> Goal:
     return goal(**arguments)
 
 
-def write_goals(goals: Iterable[Goal], path: str | os.PathLike[str], *, force: bool = False) -> None:
+def write_goals(
+    goals: Iterable[Goal],
+    path: str | os.PathLike[str],
+    *,
+    moving: Iterable[str | int] | None = None,
+    force: bool = False,
+) -> None:
     """Write goals to a TOML file for ``read_goals`` and ``synovia solve --goals``.
 
     Args:
         goals: The goals.
         path: The file, usually ``*.toml``.
+        moving: The joints that may move, as in ``IK``; None for those of goals that ``read_goals`` has read, else all.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -190,16 +213,20 @@ def write_goals(goals: Iterable[Goal], path: str | os.PathLike[str], *, force: b
         >>> import synovia as sy
         >>> sy.write_goals([sy.PositionGoal("left_hand", (0.4, 1.3, 0.3))], "goals.toml")  # doctest: +SKIP
     """
-    write_bytes(as_path(path), goals_text(goals).encode(errors="replace"), force=force)
+    write_bytes(as_path(path), goals_text(goals, moving).encode(errors="replace"), force=force)
 
 
-def goals_text(goals: Iterable[Goal]) -> str:
-    """Return the text of a goal file in TOML.
+def goals_text(goals: Iterable[Goal], moving: Iterable[str | int] | None = None) -> str:
+    """Return the text of a goal file in TOML; arguments as in ``write_goals``.
 
     Raises:
+        InputError: If ``moving`` cannot be used.
         UnsupportedError: If there is no goal, or a goal file cannot store one.
     """
+    moving = goals.moving if moving is None and isinstance(goals, GoalList) else moving
     blocks = [f'schema = "{SCHEMA}"\n']
+    if moving is not None:
+        blocks[0] += f"moving = {literal([*checked_joints(moving)])}\n"
     for goal in goals:
         lines = [f"{key} = {literal(value)}" for key, value in entry_of(goal).items()]
         blocks.append("[[goals]]\n" + "\n".join(lines) + "\n")

@@ -96,6 +96,10 @@ class LayerEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=
     relative: Annotated[bool, Meta(description="Whether targets and keys are changes of the clip.")] = False
     weight: Annotated[float, Meta(ge=0, le=1, description="Share of the way to the targets.")] = 1.0
     muted: Annotated[bool, Meta(description="Whether it does nothing.")] = False
+    moving: (
+        Annotated[list[str | int], Meta(min_length=1, description="Joints that goals may move; left out for all.")]
+        | None
+    ) = None
     targets: list[TargetEntry] = []
     goals: list[Entries] = []  # pyright: ignore[reportInvalidTypeForm, reportUnknownVariableType]
     keys: list[KeyEntry] = []
@@ -164,6 +168,8 @@ def check_names(layer: Layer, skeleton: Skeleton) -> None:
         goal.resolved(skeleton).located(skeleton)
     for key in layer.keys:
         skeleton.by_row(key.values, "values")
+    for joint in layer.moving or ():
+        skeleton.value_index(joint)
 
 
 def _fields(path: str, value: object) -> tuple[str, ...]:
@@ -206,6 +212,7 @@ def _layer(entry: LayerEntry, world: World | None) -> Layer:
         weight=entry.weight,
         name=entry.name,
         muted=entry.muted,
+        moving=entry.moving,
     )
 
 
@@ -337,6 +344,7 @@ def _entry(layer: Layer) -> dict[str, Any]:
     values: dict[str, Any] = {"name": layer.name, "frames": None if layer.frames is None else list(layer.frames)}
     values |= {"blend": layer.blend or None, "relative": layer.relative or None}
     values |= {"weight": None if layer.weight == 1.0 else layer.weight, "muted": layer.muted or None}
+    values["moving"] = None if layer.moving is None else list(layer.moving)
     return {key: value for key, value in values.items() if value is not None}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import wraps
@@ -19,7 +19,9 @@ from synovia.goals.describe import (
     CONSTRAINT_PRIORITY,
     JOINT,
     NAME,
+    POSITION,
     PRIORITY,
+    ROTATION,
     WEIGHT,
     Field,
     Place,
@@ -27,7 +29,6 @@ from synovia.goals.describe import (
     View,
     degrees,
 )
-from synovia.kernels.layout import POSITION, ROTATION
 from synovia.model.geometry import (
     LONGEST,
     Array,
@@ -489,3 +490,17 @@ def as_pose(
         raise InputError("transform", expected="either transform= or its position and rotation")
     frame = as_transform(transform)
     return frame[:3, 3], frame[:3, :3]
+
+
+class GoalList(list[Goal]):
+    """The goals of a file, and the joints that may move to meet them.
+
+    Args:
+        goals: The goals.
+        moving: The joints, as in ``IK``, which takes them if it is given none; None for all.
+    """
+
+    def __init__(self, goals: Iterable[Goal] = (), moving: Sequence[str | int] | None = None) -> None:
+        """Store both."""
+        super().__init__(goals)
+        self.moving = moving

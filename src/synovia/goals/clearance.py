@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.goals import describe
-from synovia.goals.base import Goal, goal_class
+from synovia.goals.base import POSITION, Goal, goal_class
 from synovia.goals.describe import Sketch, View
-from synovia.kernels.layout import POSITION
 from synovia.model.address import JOINT, LINK
 from synovia.model.geometry import LONGEST, is_number
 from synovia.model.shapes.body import packed_shapes

@@ -5,15 +5,16 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
-from typing import Any, ClassVar, Final, Literal, Protocol, Self, cast
+from typing import Any, ClassVar, Final, Literal, Protocol, Self, TypedDict, Unpack, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import ChecksArguments, check_kind, shown
+from synovia.arguments import ChecksArguments, check_kind, checked_joints, shown
 from synovia.compiling import compile_with_next
 from synovia.errors import InputError, SynoviaError, UnsupportedError, restated
 from synovia.goals import Goal, PositionGoal
+from synovia.goals.base import GoalList
 from synovia.ik.clear_branches import ClearBranches, Listed
 from synovia.ik.engine import engine_of
 from synovia.ik.interrupts import has_ended, new_scratch, raise_signal
@@ -32,7 +33,10 @@ from synovia.kernels.layout import (
     IS_ANGLE,
     LARGEST_MOVE,
     LIST,
+    MAX_STEPS,
+    MISSED,
     OUT_HEAD,
+    PATIENCE,
     SCALAR,
     STATUS,
     TRANSFORM_WIDTH,
@@ -48,11 +52,13 @@ from synovia.model.skeleton import JointValues, Numbers
 from synovia.model.tables import Ints, writable
 from synovia.problem import Bends, find_bends, hold_all_but, pack, reduce, table_of
 from synovia.problem.bends import BENT, SIZES
+from synovia.problem.structure import allowed_rows
 from synovia.solver import Solver, SolverName, as_solver, method_of
 from synovia.solver.base import Kernel
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
+_empty = np.empty  # one look-up less in each call
 _CLEAR_WORK: Final = 0.4  # share of the work limit with clearance goals, whose misses use all of it, twice
 _JOINTS: Final = 100  # a larger body gets a larger work limit, in proportion to its joints
 _BETTER: Final = 0.01  # more of a limb's bend to its side, for another answer
@@ -79,6 +85,15 @@ class Diagnosis(Protocol):
         ...
 
 
+class Options(TypedDict, total=False):
+    """Options of a problem; ``IK`` describes them."""
+
+    tolerance: tuple[float, float] | None
+    root: Root
+    starts: LearnedStarts | None
+    moving: Iterable[str | int] | None
+
+
 class CompiledProblem(ChecksArguments):
     """A skeleton with goals and a solver, packed for the kernels. ``IK`` derives from it.
 
@@ -91,6 +106,7 @@ class CompiledProblem(ChecksArguments):
         solver: The settings.
         method: The settings whose kernels solve it: ``solver``, or those in its place (``Solver.in_levels``).
         reduced: The part of the problem that the solver may move.
+        allowed: The joints that ``moving`` names, as it was given; None for all.
         moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
         reach: Length scale of solvers and tolerances, length units.
         tolerance: (position in length units, angle in radians) within which a goal is met.
@@ -122,14 +138,12 @@ class CompiledProblem(ChecksArguments):
         skeleton: Skeleton,
         goals: Goal | Iterable[Goal],
         solver: Solver | SolverName | None = None,
-        *,
-        tolerance: tuple[float, float] | None = None,
-        root: Root = "fixed",
-        starts: LearnedStarts | None = None,
+        **options: Unpack[Options],
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
-        root = as_root(root)
+        tolerance, starts, moving = options.get("tolerance"), options.get("starts"), options.get("moving")
+        root = as_root(options.get("root", "fixed"))
         self.goals: tuple[Goal, ...] = _checked_goals(goals)
         self.solver = as_solver(solver, self.goals)
         self.solver.check(self.goals)
@@ -148,10 +162,19 @@ class CompiledProblem(ChecksArguments):
                 names = [self.skeleton.joint_names[row] for row in rows]
                 raise InputError("joints", where=f"goal {goal.label!r}", value=names, expected="different joints")
         whole = reduce(self.skeleton, self.goals, self.goal_joints, free_root=root == "free", before=before)
+        moving = goals.moving if moving is None and isinstance(goals, GoalList) else moving
+        self.allowed = None if moving is None else checked_joints(moving)
+        if self.allowed is not None:
+            rows = allowed_rows(self.skeleton, skeleton, self.allowed)
+            whole = hold_all_but(
+                self.skeleton, whole, [k for k, row in enumerate(whole.joints.tolist()) if row in rows]
+            )
         self.method = method_of(self.solver, asked, whole.loops is not None)
         stands_in = self.solver.closed and not self.method.closed
         others = [goal for goal in asked if goal.needs != "clearance"]
-        plain = CompiledProblem(skeleton, others, self.solver, tolerance=tolerance, root=root) if stands_in else None
+        plain = None
+        if stands_in:
+            plain = CompiledProblem(skeleton, others, self.solver, tolerance=tolerance, root=root, moving=moving)
         if plain is None:
             reduced = self.solver.restrict(whole, self.skeleton, self.goals, self.goal_joints)
         else:
@@ -241,11 +264,14 @@ class CompiledProblem(ChecksArguments):
         """Return the skeleton, the goals, the solver and the root, if it is not fixed."""
         goals = repr(self.goals[0]) if len(self.goals) == 1 else shown(self.goals)
         root = "" if self.root == "fixed" else f", root={self.root!r}"
+        root += "" if self.allowed is None else f", moving={list(self.allowed)!r}"
         return f"{type(self).__name__}({self.given.name!r}, {goals}, {self.solver!r}{root})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by the arguments, without scratch memory and compiled code."""
-        make = partial(type(self), tolerance=self.tolerance, root=self.root, starts=self.starts)
+        make = partial(
+            type(self), tolerance=self.tolerance, root=self.root, starts=self.starts, moving=self.allowed
+        )  # fmt: skip
         values = self.given, self.goals, self.solver
         bent = None if self.bent is BENT else self.bent
         return _again, (make, values, bent, None if self.obstacle_places is None else self.obstacle_places.moved)
@@ -253,7 +279,10 @@ class CompiledProblem(ChecksArguments):
     def with_solver(self, solver: Solver) -> Self:
         """Return the same problem with other settings."""
         starts = None if solver.closed else self.starts
-        new = type(self)(self.given, self.goals, solver, tolerance=self.tolerance, root=self.root, starts=starts)
+        new = type(self)(
+            self.given, self.goals, solver,
+            tolerance=self.tolerance, root=self.root, starts=starts, moving=self.allowed,
+        )  # fmt: skip
         return new.over(self.obstacle_places).bending_from(self.bent)
 
     def bending_from(self, sine: Array) -> Self:
@@ -263,6 +292,26 @@ class CompiledProblem(ChecksArguments):
         new = self._copy()
         new.bent = sine
         return new
+
+    def with_parts(
+        self,
+        goals: Iterable[Goal] | None = None,
+        solver: Solver | None = None,
+        *,
+        skeleton: Skeleton | None = None,
+        tolerance: tuple[float, float] | None = None,
+    ) -> Self:
+        """Return a problem of the same body with other parts, without learned starts; root and moving joints stay.
+
+        Args:
+            goals: Other goals; None for the same.
+            solver: Other settings; None for the default of the goals.
+            skeleton: Another skeleton with the same joints, without those that ``root`` adds.
+            tolerance: Another tolerance; None for the default.
+        """
+        goals = self.goals if goals is None else goals
+        given = self.given if skeleton is None else skeleton
+        return type(self)(given, goals, solver, tolerance=tolerance, root=self.root, moving=self.allowed)
 
     def at(self, places: Places, b: int = 0) -> Self:
         """Return the problem with obstacles as they stand in problem b of some of its places; it shares all else."""
@@ -354,6 +403,11 @@ class CompiledProblem(ChecksArguments):
         """Return the targets of the goals in rows of results, (T, goals, 16)."""
         return rows[:, self.places.stop + 2 * len(self.goals) :].reshape(len(rows), len(self.goals), TRANSFORM_WIDTH)
 
+    def errors_in(self, rows: Array) -> Array:
+        """Return the errors of the goals in rows of results, (T, goals, 2): lengths and angles."""
+        at, count = self.places.stop, len(self.goals)
+        return rows[:, at : at + 2 * count].reshape(len(rows), count, 2)
+
     def classify(
         self, starts: Array, rows: Array, scratch: Array, searches: bool = True, floats: Array | None = None
     ) -> None:
@@ -375,6 +429,45 @@ class CompiledProblem(ChecksArguments):
         if has_ended(scratch):
             mark_interrupted(rows)
             raise_signal(scratch)
+
+    def packed(self, *, learned: bool = False) -> tuple[Ints, Array]:
+        """Return the packed problem, integers and numbers, with learned starts if there are any and they are wanted."""
+        return self.begun if learned and self.begun is not None else (self.ints, self.floats)
+
+    def bend_one(self, workspace: Workspace, start: Array, row: Array, *, follow: bool) -> None:
+        """Solve again from a bent start if a limb that was straight at the start has bent to a wrong side."""
+
+        def once(starts: Array, _: object) -> Array:
+            out = _empty(self.row_shape)
+            code = self.call(self.one_attempt, self.floats, workspace.table, starts, out, workspace.scratch, COLD, 0)
+            if code & MISSED:
+                self.classify(starts, out, workspace.scratch, not follow)
+            return out
+
+        self.bend_well(start, row, once)
+
+    def listed(self, targets: Targets | None, first: Array) -> Array:
+        """Return a row of results for each branch of a closed form, (b, n); from a start (1, nq) within the limits.
+
+        Raises:
+            UnsupportedError: If the solver lists no branches.
+        """
+        kernel, shape = self.branch_call
+        try:
+            workspace = self.idle.pop()
+        except IndexError:
+            workspace = self.new_workspace()
+        try:
+            self.writer.fill(targets, workspace)
+            out = _empty(shape)
+            table, scratch = workspace.table, workspace.scratch
+            count = kernel(self.ints, self.floats, table, first, out, scratch, COLD, LIST)
+            if count < 0:
+                again = partial(kernel, self.ints, self.floats, table, first, out, scratch, COLD, LIST)
+                count = self.settled(again, table, targets)
+        finally:
+            self.idle.append(workspace)
+        return out[:count]
 
     def solve_rows(
         self,
@@ -547,8 +640,30 @@ class CompiledProblem(ChecksArguments):
     @cached_property
     def one_attempt(self) -> Ints:
         """The packed integers for one attempt, without restarts."""
-        ints = self.ints.copy()
-        ints[ATTEMPTS] = 1
+        return self.settings(attempts=1)
+
+    def settings(
+        self,
+        ints: Ints | None = None,
+        *,
+        attempts: int | None = None,
+        steps: int | None = None,
+        patience: int | None = None,
+    ) -> Ints:
+        """Return the packed integers, or a copy of them with another search.
+
+        Args:
+            ints: The integers; None for those of the problem.
+            attempts: Attempts, the first one included.
+            steps: Most steps of an attempt.
+            patience: Steps after which an attempt ends if its error does not fall.
+        """
+        ints = self.ints if ints is None else ints
+        changed = {ATTEMPTS: attempts, MAX_STEPS: steps, PATIENCE: patience}
+        changed = {at: value for at, value in changed.items() if value is not None and value != ints[at]}
+        if changed:
+            ints = ints.copy()
+            ints[[*changed]] = [*changed.values()]
         return ints
 
     def as_start(self, start: Any) -> Pose:

@@ -6,8 +6,8 @@ from enum import IntEnum
 
 import numpy as np
 
-from synovia.kernels.layout import DEADLINE_PASSED, FINISH, SIGNAL, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
-from synovia.model.geometry import Array
+from synovia.kernels.layout import COST, DEADLINE_PASSED, FINISH, SIGNAL, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
+from synovia.model.geometry import Array, Bools
 
 INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # values of ``STOPPED_BY`` after a deadline or a signal
 
@@ -52,9 +52,59 @@ _MEANINGS = {
 }
 
 
-def mark_interrupted(rows: Array) -> None:
-    """Set the status of interrupted solutions that do not reach their goals to ``MAX_STEPS``."""
-    rows[np.isin(rows[:, STOPPED_BY], INTERRUPTED) & (rows[:, STATUS] != Status.REACHED), STATUS] = Status.MAX_STEPS
+def mark_interrupted(rows: Array, *, all_of_them: bool = False) -> None:
+    """Set the status of interrupted solutions that do not reach their goals to ``MAX_STEPS``.
+
+    Args:
+        rows: Rows of results, which are changed.
+        all_of_them: Whether a deadline has ended all of them, whatever they say.
+    """
+    if all_of_them:
+        rows[:, STOPPED_BY] = DEADLINE_PASSED
+    rows[interrupted(rows) & np.logical_not(reached(rows)), STATUS] = Status.MAX_STEPS
+
+
+def status_of(row: Array) -> Status:
+    """Return the status in a row of results, (n,)."""
+    return Status(int(row[STATUS]))
+
+
+def reached(rows: Array) -> Bools:
+    """Return which rows of results reach their goals."""
+    return rows[:, STATUS] == Status.REACHED
+
+
+def restate(rows: Array, reach: Bools, why: Status) -> Bools:
+    """Change the status of rows of results whose poses have changed, and return which ones reach no longer.
+
+    Args:
+        rows: Rows of results, which are changed.
+        reach: Which ones reach their goals now.
+        why: Status of those that do no longer; others keep theirs.
+    """
+    was = reached(rows)
+    rows[:, STATUS] = np.where(reach, Status.REACHED, np.where(was, why, rows[:, STATUS]))
+    return was & np.logical_not(reach)
+
+
+def restarted(rows: Array) -> Bools:
+    """Return which rows of results come from another attempt than the first, which begins at the start."""
+    return rows[:, WINNER] > 0
+
+
+def interrupted(rows: Array) -> Bools:
+    """Return which rows of results a deadline or a signal has ended."""
+    return np.isin(rows[:, STOPPED_BY], INTERRUPTED)
+
+
+def better_of(before: Array, after: Array) -> Array:
+    """Return the better one of two rows of results (n,) of the same frame, with the steps of both.
+
+    The second one has been made with restarts; it counts if it reaches the goals or costs less.
+    """
+    out = after.copy() if after[STATUS] == Status.REACHED or not before[COST] <= after[COST] else before.copy()
+    out[STEPS], out[[TRIES, STOPPED_BY]] = before[STEPS] + after[STEPS], after[[TRIES, STOPPED_BY]]
+    return out
 
 
 def invalid_rows(rows: Array) -> Array:

@@ -360,6 +360,27 @@ def _path(frames: Array, place: Array | None) -> Array:
     return transforms if place is None else transforms @ place
 
 
+def table_of(wanted: Sequence[Array], takes: Sequence[int], *, rest: int = 0) -> Array:
+    """Return the table of complete targets, (n, goals, 17).
+
+    Args:
+        wanted: Targets of each goal, (n, 4, 4).
+        takes: Parts that each takes.
+        rest: Number of goals without targets after them.
+    """
+    out = np.zeros((len(wanted[0]), len(wanted) + rest, TARGET_WIDTH))
+    out[:, :, :TRANSFORM_WIDTH] = np.eye(4).ravel()
+    for i, (frames, parts) in enumerate(zip(wanted, takes, strict=True)):
+        out[:, i, :TRANSFORM_WIDTH] = frames.reshape(-1, TRANSFORM_WIDTH)
+        out[:, i, GIVEN] = float(parts)
+    return out
+
+
+def transforms(table: Array) -> Array:
+    """Return a view of the transforms (T, goals, 4, 4) of a table of targets, (T, goals, 17)."""
+    return table[..., :TRANSFORM_WIDTH].reshape(*table.shape[:-1], 4, 4)
+
+
 def shape_of(value: Any) -> tuple[int, ...]:
     """Return the shape of a value, () for ragged lists and other values without a shape."""
     return np.shape(value) if dimensions(value) > 0 else ()

@@ -46,7 +46,7 @@ class ClearWays:
         """Pack the clearance goals alone, and find how far each axis may bring each pair nearer."""
         kept = {g: goal for g, goal in enumerate(ik.goals) if isinstance(goal, ClearanceGoal) and goal.rank < 0}
         goals = [ClearanceGoal(goal.distance, world=goal.world, pairs=goal.pairs) for goal in kept.values()]
-        alone = CompiledProblem(ik.given, goals, FullBody(attempts=1), tolerance=ik.tolerance, root=ik.root)
+        alone = ik.with_parts(goals, FullBody(attempts=1), tolerance=ik.tolerance)
         self._obstacles, self._goals = alone.obstacles, [*kept]
         ints = alone.ints.copy()
         clear = table_of(ints, alone.floats, "clear.ints")

@@ -92,6 +92,9 @@ LOOPS: Final = Option(
     shown="the file beside it that ends in .loops.toml",
 )  # fmt: skip
 JOINT: Final = Option("A joint; repeat for more.", metavar="JOINT", repeats=True, completes="joints")
+MOVING: Final = replace(
+    JOINT, help="A joint that may move, by name or role; repeat for more. All others keep their values.", shown="all"
+)
 FORMAT: Final = Option("Format of the outputs, for folders.", many=True)
 FORCE: Final = Option("Replace files that exist.", Flag(), rank=1)
 JSON: Final = Option("Print one JSON object.", Flag(), ("--json",), rank=2)

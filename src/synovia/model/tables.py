@@ -63,6 +63,26 @@ class Tables:
                 object.__setattr__(self, each.name, array)
             array.setflags(write=False)
 
+    @property
+    def is_number(self) -> NDArray[np.bool_]:
+        """Whether each variable is a number, that of a hinge or slide, and not a rotation, (k,)."""
+        return self.variables[:, layout.BLOCK] == layout.SCALAR
+
+    @property
+    def is_angle(self) -> NDArray[np.bool_]:
+        """Whether each variable is the angle of a hinge, (k,)."""
+        return self.is_number & (self.limits[:, layout.IS_ANGLE] != 0.0)
+
+    @property
+    def places(self) -> NDArray[np.int64]:
+        """Where each variable begins in q, (k,)."""
+        return self.variables[:, layout.BLOCK_Q].astype(np.int64)
+
+    @property
+    def ratios(self) -> Array:
+        """Ratio of each mimic joint to its leader, (m,)."""
+        return self.coupling[:, layout.RATIO]
+
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the values, so that the arrays stay read-only."""
         return Tables, tuple(getattr(self, each.name) for each in fields(self))

@@ -151,27 +151,22 @@ class References:
 
     Args:
         ints: The packed problem, whole numbers.
-        floats: The packed problem, real numbers; a copy of them is changed.
-        variables: (k, 3) joint variables.
-
-    Attributes:
-        floats: The copy.
+        floats: The packed problem, real numbers, which are changed.
+        reduced: What it was packed from.
     """
 
-    def __init__(self, ints: Ints, floats: Array, variables: Ints) -> None:
+    def __init__(self, ints: Ints, floats: Array, reduced: Reduced) -> None:
         """Find the table of rest goals, and where its reference is in the joint values."""
-        self.floats = floats.copy()
-        self._table = table_of(ints, self.floats, "posture")
-        scalar = variables[:, layout.BLOCK] == layout.SCALAR
+        self._table = table_of(ints, floats, "posture")
+        scalar = reduced.variables[:, layout.BLOCK] == layout.SCALAR
         self._scalar, self._turn = np.flatnonzero(scalar), np.flatnonzero(~scalar)
-        self.numbers = variables[scalar, layout.BLOCK_Q].astype(np.int64)
-        self.quats = variables[~scalar, layout.BLOCK_Q].astype(np.int64)[:, None] + np.arange(4)
+        self._numbers, self._quats = reduced.places
 
     def tables(self, poses: Array) -> Array:
         """Return the tables of rest goals, (n, k, 5), with poses (n, nq) as their references."""
         out = np.repeat(self._table[None], len(poses), axis=0)
-        out[:, self._scalar, layout.REST_Q] = poses[:, self.numbers]
-        out[:, self._turn, layout.REST_Q :] = poses[:, self.quats]
+        out[:, self._scalar, layout.REST_Q] = poses[:, self._numbers]
+        out[:, self._turn, layout.REST_Q :] = poses[:, self._quats]
         return out
 
     def put(self, table: Array) -> None:

@@ -106,6 +106,21 @@ class Reduced:
         return frozenset(self.joints[(self.rows[:, [COLUMN, TRANSLATION_COLUMN]] >= 0).any(axis=1)].tolist())
 
     @property
+    def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Where the variables are in joint values: hinges and slides (a,), rotations (b, 4)."""
+        scalar, at = self.variables[:, BLOCK] == SCALAR, self.variables[:, BLOCK_Q].astype(np.int64)
+        return at[scalar], at[~scalar, None] + np.arange(4)
+
+    @property
+    def translating(self) -> frozenset[int]:
+        """Joints whose translation may move, rows of the skeleton."""
+        return frozenset(self.joints[self.rows[:, TRANSLATION_COLUMN] >= 0].tolist())
+
+    def row_of_goal(self, i: int) -> int:
+        """Return the row that carries goal i."""
+        return int(self.goals.table[i, GOAL_ROW])
+
+    @property
     def residuals(self) -> int:
         """Number of residual rows."""
         return int(self.goals.levels[-1])

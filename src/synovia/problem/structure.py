@@ -5,12 +5,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
 import numpy as np
 
+from synovia.errors import InputError, UnsupportedError
 from synovia.goals import Goal
 from synovia.goals.base import ROTATION
 from synovia.kernels.layout import (
@@ -27,6 +28,7 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
+from synovia.model.loops.tables import moved_by
 from synovia.model.tables import Ints
 from synovia.problem.reduced import Reduced, reach_of
 
@@ -140,6 +142,61 @@ def with_columns_in_turn(variables: Ints) -> Ints:
     out = variables.copy()
     out[:, BLOCK_COLUMN] = np.cumsum([0, *np.where(out[:, BLOCK] == SCALAR, 1, 3)])[:-1]
     return out
+
+
+def with_followers(skeleton: Skeleton, rows: Iterable[int]) -> set[int]:
+    """Return joints with those that move with them: mimic joints with their leaders, leaders with their followers."""
+    leaders = {
+        row: skeleton.value_index(joint.mimic.leader)
+        for row, joint in enumerate(skeleton.joints) if joint.mimic is not None
+    }  # fmt: skip
+
+    def leader(row: int) -> int:
+        while row in leaders:
+            row = leaders[row]
+        return row
+
+    wanted = {leader(row) for row in rows}
+    return wanted | {row for row in leaders if leader(row) in wanted}
+
+
+def with_tied(skeleton: Skeleton, rows: Iterable[int]) -> frozenset[int]:
+    """Return joints with all joints of the loops that they open, which move with them."""
+    out, left = set(rows), [moved_by(skeleton, tie) for tie in skeleton.loops]
+    while opened := [joints for joints in left if not out.isdisjoint(joints)]:
+        out.update(*opened)
+        left = [joints for joints in left if joints not in opened]
+    return frozenset(out)
+
+
+def allowed_rows(skeleton: Skeleton, given: Skeleton, moving: Iterable[str | int]) -> frozenset[int]:
+    """Return the rows of the joints that ``moving`` names, with all joints that follow them.
+
+    Args:
+        skeleton: The skeleton that is solved.
+        given: The same without the joints that its root has got in front; rows and names are those of this one.
+        moving: The joints; also those that the root has got, by their names.
+
+    Raises:
+        InputError: If none of them can move.
+        UnknownNameError: If a joint does not exist.
+        UnsupportedError: If some joints of a loop may move and others may not.
+    """
+    before = len(skeleton) - len(given)
+    added = set(skeleton.joint_names[:before])
+    rows = with_followers(
+        skeleton,
+        [skeleton.value_index(one) if one in added else given.value_index(one) + before for one in moving],
+    )
+    if not any(skeleton.joints[row].kind.v_size for row in rows):
+        raise InputError("moving", value=list(moving), expected="at least one joint that can move")
+    if others := sorted(with_tied(skeleton, rows) - rows):
+        names = ", ".join(repr(skeleton.joint_names[row]) for row in others)
+        raise UnsupportedError(
+            "the joints of a loop move together", where="moving", value=list(moving),
+            expected="all joints of a loop, or none", hint=f"add {names}",
+        )  # fmt: skip
+    return frozenset(rows)
 
 
 def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) -> Reduced:

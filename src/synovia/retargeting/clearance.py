@@ -22,13 +22,12 @@ import numpy as np
 from numpy.lib.stride_tricks import sliding_window_view
 from numpy.typing import NDArray
 
-from synovia.clips.editing.problems import EditSolver, table_of
 from synovia.errors import InputError
 from synovia.goals import ClearanceGoal, Goal, PositionGoal, RestGoal, RotationGoal
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
 from synovia.ik.parallel import checked_threads
-from synovia.kernels import layout
+from synovia.ik.targets import table_of
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.names import SIDES
@@ -38,9 +37,11 @@ from synovia.model.pose import clamped, inside_limits, world_frames
 from synovia.model.shapes.body import Ints
 from synovia.model.shapes.over_time import are_near, near_shapes
 from synovia.model.tree import ancestors
+from synovia.problem.structure import with_tied
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import FootPath, eased, stand_frames
 from synovia.retargeting.judging.shaped import ARMS, LEGS, PARTS, limb_of_rows, limb_pairs, limb_tops
+from synovia.solver import FullBody
 from synovia.tracking.around import Around
 
 Bools = NDArray[np.bool_]
@@ -106,7 +107,7 @@ def links_too_near(skeleton: Skeleton, q: Array, pairs: Ints, distance: float) -
     """Return the pairs of links (n, 2) that are nearer than a distance in poses (T, nq), the nearest first."""
     out: list[TooNear] = []
     near = near_shapes(skeleton, world_frames(skeleton, q), pairs, distance)
-    gaps = near.contacts[:, layout.GAP_SIZE]
+    gaps = near.gaps
     for k in np.unique(near.pairs).tolist():
         own = near.pairs == k
         a, b = pairs[k].tolist()
@@ -200,17 +201,16 @@ class Apart:
             near = near_shapes(self.target.skeleton, moved, pairs, self.distance)
             if not len(near.poses):
                 break
-            order = np.argsort(near.contacts[:, layout.GAP_SIZE], kind="stable")
+            order = np.argsort(near.gaps, kind="stable")
             at, first = np.unique(near.poses[order], return_index=True)
-            deepest = near.contacts[order[first]]
-            normals = deepest[:, layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3]
+            normals, gaps = near.normals[order[first]], near.gaps[order[first]]
             across = moved[at, left[0], 9:] - moved[at, right[0], 9:]
             flat, across = (way - (way @ up)[:, None] * up for way in (normals, across))
             steep = np.linalg.norm(flat, axis=1, keepdims=True) < _LEVEL
             new = size[at] == 0.0
             ways[at[new]] = unit(np.where(steep, across, flat))[new]
             along = np.maximum(np.sum(normals * ways[at], axis=1), _LEVEL)
-            size[at] += _ASIDE * (self.distance - deepest[:, layout.GAP_SIZE]) / along
+            size[at] += _ASIDE * (self.distance - gaps) / along
         return size[:, None] * ways
 
     @cached_property
@@ -370,8 +370,10 @@ class _Problem:
         )
         rest = RestGoal(skeleton.rest_q, joints=sorted(moving))
         tolerance = TOLERANCE * apart.target.leg, _TURNED
-        solver = EditSolver(attempts=1, only=frozenset(moving))
-        self._ik = CompiledProblem(skeleton, [*ends, clear, rest], solver, tolerance=tolerance)
+        self._ik = CompiledProblem(
+            skeleton, [*ends, clear, rest], FullBody(attempts=1),
+            tolerance=tolerance, moving=with_tied(skeleton, moving),
+        )  # fmt: skip
         self._takes = [goal.takes for goal in ends]
         self._idle: list[Around] = []  # one for each thread
 

@@ -17,7 +17,6 @@ from synovia.compiling import compile_soon
 from synovia.errors import InputError
 from synovia.ik.parallel import Progress
 from synovia.ik.solution import length_text
-from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
@@ -466,6 +465,6 @@ def _pass_of(progress: Progress | None, number: int, passes: int) -> Progress | 
 def _nearest_signs(q: Array, skeleton: Skeleton) -> Array:
     """Give quaternions the same sign from frame to frame, so that joint values can be interpolated."""
     t = skeleton.tables
-    for at in t.variables[t.variables[:, BLOCK] == TURN, BLOCK_Q]:
+    for at in t.places[~t.is_number]:
         q[:, at : at + 4] = same_side(q[:, at : at + 4])
     return q

@@ -49,7 +49,7 @@ class Led:
         settings = FullBody(attempts=1, max_steps=_STEPS, rest_step=_LAST_STEP)
         if bounded:
             settings = settings.replace(largest_move=1.0)
-        self.ik = problem = IK(ik.given, ik.goals, settings, tolerance=tolerance, root=ik.root)
+        self.ik = problem = ik.with_parts(solver=settings, tolerance=tolerance)
         self._scratch = new_scratch(problem.scratch_size)
         solved = problem.reduced.variables
         self.floats = problem.floats.copy()

@@ -15,6 +15,7 @@ from synovia.kernels.layout import (
     AT_JERK,
     AT_POSITION,
     AT_VELOCITY,
+    AXIS_VELOCITY,
     AXIS_WIDTH,
     BLOCK,
     BLOCK_COLUMN,
@@ -23,6 +24,7 @@ from synovia.kernels.layout import (
     FIRST_Q,
     IS_ANGLE,
     LOWER,
+    REASON,
     RECOVERING,
     SCALAR,
     TOP_ACCELERATION,
@@ -35,6 +37,7 @@ from synovia.model.geometry import Array, Bools, as_numbers, is_number, rotation
 from synovia.model.tables import Ints
 
 _SHARE: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
+_NO_LIMIT: Final = 1e9  # a velocity that no axis has
 _INSCRIBED: Final = 3.0**-0.5  # half an edge of the cube in the unit ball: then the norm of three components keeps 1
 _MOST: Final = 1e12  # largest limit
 _SHOWN: Final = 6  # most joints that a message names
@@ -240,6 +243,17 @@ class Axes:
     def limits_of(self, values: Array) -> dict[str, str]:
         """Return the limit that holds a joint back, by joint, from reasons by axis; see ``Command.limited``."""
         return {joint: _REASONS[reason] for joint, reason in self.by_joint(values).items()}
+
+    @property
+    def reasons(self) -> Array:
+        """Which limit holds each axis back in the last tick, (n,); see ``limited``."""
+        return self.table[:, REASON]
+
+    @property
+    def shares(self) -> Array:
+        """Velocity of each axis as a part of its limit, (n,), at most 1; 1 without a limit."""
+        top, velocity = self.table[:, TOP_SPEED], np.abs(self.table[:, AXIS_VELOCITY])
+        return np.where(top > _NO_LIMIT, 1.0, np.minimum(velocity / np.where(top > 0.0, top, 1.0), 1.0))
 
     def by_column(self, column: int) -> Array:
         """Return a column of the table as velocities of the skeleton, (nv,)."""

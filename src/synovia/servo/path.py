@@ -76,7 +76,7 @@ class Path:
         self._joints, self._reach = table, ik.reach
         self._tools = tools
         precise = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
-        self._ik = IK(ik.given, ik.goals, ik.solver, tolerance=precise, root=ik.root)
+        self._ik = ik.with_parts(solver=ik.solver, tolerance=precise)
         self._floats = self._ik.floats if ik.obstacles is None else self._ik.floats.copy()
         self._scratch = new_scratch(self._ik.scratch_size)
         self._axis = np.zeros((1, AXIS_WIDTH))

@@ -21,7 +21,7 @@ class Probe:
 
     def __init__(self, ik: IK) -> None:
         """Take a solver that can stop before its first step."""
-        self._ik = ik if not ik.solver.closed else IK(ik.given, ik.goals, root=ik.root)
+        self._ik = ik if not ik.solver.closed else ik.with_parts()
         self._floats = self._ik.floats if ik.obstacles is None else self._ik.floats.copy()
         self._moved = False  # whether obstacles stand elsewhere than the goals say
         self._scratch = new_scratch(self._ik.scratch_size)

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.interrupts import Watch, new_scratch
-from synovia.ik.status import Status
-from synovia.kernels.layout import COLD, MISSED, STATUS
+from synovia.ik.frame import FrameSolver
+from synovia.ik.interrupts import Watch
+from synovia.ik.status import reached
 from synovia.model.geometry import Array, quat_product
 from synovia.model.pose import clamped
-from synovia.problem import References
 from synovia.problem.bends import SIZES
 
 Bools = NDArray[np.bool_]
@@ -33,10 +32,10 @@ class Around:
     """
 
     def __init__(self, ik: CompiledProblem) -> None:
-        """Find where the packed problem keeps the reference, and which joint values move."""
+        """Find which joint values move."""
         self.ik = ik
-        self._references = References(ik.ints, ik.floats, ik.reduced.variables)
-        self._scratch = new_scratch(ik.scratch_size)
+        self._frame = FrameSolver(ik)
+        self._numbers, self._quats = ik.reduced.places
         self._limited = any(ik.skeleton.joints[row].limit is not None for row in ik.moving)
         self._followers = bool(len(ik.skeleton.tables.followers))
         bends = ik.bends
@@ -64,8 +63,7 @@ class Around:
             frame_done: Called after each frame.
         """
         ik, rows = self.ik, self.ik.new_rows(len(table))
-        tables, floats = self._references.tables(reference), self._references.floats
-        numbers, quats = self._references.numbers, self._references.quats
+        postures, numbers, quats = self._frame.postures(reference), self._numbers, self._quats
         earlier = np.concatenate([reference[:1] if before is None else before[0][None], reference[:-1]])
         shifts = reference[:, numbers] - earlier[:, numbers]
         turns = _left_factors(reference[:, quats], earlier[:, quats])
@@ -74,7 +72,7 @@ class Around:
         if mechanism is not None:
             answer = mechanism.shut_clip(answer[None])[0]
         ones = None if self._bends is None else np.ones((1, len(self._bends.places)))
-        with watch.over(self._scratch):
+        with self._frame.until(watch):
             for k in range(len(table)):
                 start = reference[k].copy()
                 start[numbers] = answer[numbers] + shifts[k]
@@ -89,13 +87,11 @@ class Around:
                     first = first if bent is None else bent
                 if mechanism is not None:
                     first = mechanism.shut_clip(first, beside=answer[None])
-                self._references.put(tables[k])
-                row = rows[k : k + 1]
-                code = ik.call(ik.ints, floats, table[k : k + 1], first, row, self._scratch, COLD, 0)
-                if code & MISSED and (must is None or must[k]):
-                    ik.classify(first, row, self._scratch, False, floats)
-                    if must is not None and row[0, STATUS] != Status.REACHED:
-                        return None
+                row, needed = rows[k : k + 1], must is None or must[k]
+                recover = "polish" if needed else "none"
+                self._frame.solve(table[k : k + 1], first, row, posture=postures[k], recover=recover)
+                if must is not None and needed and not reached(row)[0]:
+                    return None
                 answer = row[0, ik.places]
                 if frame_done is not None:
                     frame_done()
@@ -103,7 +99,7 @@ class Around:
 
     def missed(self, rows: Array) -> Array:
         """Return which rows of results miss a goal, (n,)."""
-        return rows[:, STATUS] != Status.REACHED
+        return np.logical_not(reached(rows))
 
 
 def _left_factors(a: Array, b: Array) -> Array:

@@ -2,38 +2,20 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.interrupts import Watch, new_scratch
+from synovia.ik.frame import Frames, FrameSolver, complete
+from synovia.ik.interrupts import Watch
 from synovia.ik.parallel import Progress
-from synovia.ik.status import INTERRUPTED, Status, mark_interrupted
+from synovia.ik.status import Status, better_of, interrupted, mark_interrupted, restarted, status_of
 from synovia.ik.targets import Targets
-from synovia.kernels.layout import (
-    ATTEMPTS,
-    COST,
-    MAX_STEPS,
-    MISSED,
-    PATIENCE,
-    PROPOSED_FIRST,
-    ROWS_AT,
-    STATUS,
-    STEPS,
-    STOPPED_BY,
-    TRIES,
-    WARM,
-    WINNER,
-)
 from synovia.model.geometry import Array
-from synovia.problem import Bends, References
+from synovia.problem import Bends
 from synovia.problem.bends import SIZES
-from synovia.tracking.jumps import complete
 
-Ints = NDArray[np.int32]
 _REPORT: Final = 200  # least frames between two reports of progress
 _STILL: Final = 1e-6  # radians, length units: largest joint change of a pose that did not move
 _LONGER: Final = 10  # attempts; a frame gets the steps of so many before a restart
@@ -66,7 +48,7 @@ def solve_frames(
         starts: A start for each frame, (T, nq), in place of the previous one.
     """
     track = _Track(ik, table, first, targets, starts)
-    with watch.over(track.scratch):
+    with track.frame.until(watch):
         track.fill(progress)
     mark_interrupted(track.rows)
     return track.rows
@@ -87,26 +69,16 @@ class _Track:
         self, ik: CompiledProblem, table: Array, first: Array, targets: Targets, starts: Array | None = None
     ) -> None:
         """Begin without a frame."""
+        steps, attempts, _ = ik.method.search
+        if ik.method.supports_priorities:
+            self.frame = FrameSolver(ik)
+        else:
+            self.frame = FrameSolver(ik, attempts=1, steps=steps * min(_LONGER, attempts), patience=steps)
         self._starts = starts
-        self._references = None if ik.reduced.path is None else References(ik.ints, ik.floats, ik.reduced.variables)
-        self._postures = np.empty(0)
-        self._numbers = ik.floats if self._references is None else self._references.floats
-        if ik.obstacle_places is not None and self._references is None:
-            self._numbers = ik.floats.copy()
-        if self._references is not None and ik.reduced.path is not None:
-            self._postures = self._references.tables(ik.reduced.path)
+        self._postures = None if ik.reduced.path is None else self.frame.postures(ik.reduced.path)
         self.rows = ik.new_rows(len(table))
-        self.scratch = new_scratch(ik.scratch_size)
-        self._ik, self._table, self._first, self._targets = ik, table, first, targets
-        self._all = ik.ints  # settings with all attempts
-        if ik.begun is not None:  # a restart begins at the poses that were learned, but a frame at the one before it
-            self._all, self._numbers = ik.begun[0].copy(), ik.begun[1]
-            self._all[PROPOSED_FIRST] = 0
-        self._single = self._all
-        if not ik.method.supports_priorities:
-            self._single = self._all.copy()
-            self._single[ATTEMPTS], self._single[PATIENCE] = 1, ik.ints[MAX_STEPS]
-            self._single[MAX_STEPS] *= min(_LONGER, int(ik.ints[ATTEMPTS]))
+        self._frames = Frames(table, first, self.rows, targets)
+        self._ik, self._table, self._first = ik, table, first
 
     def fill(self, progress: Progress) -> None:
         """Solve all frames.
@@ -121,9 +93,9 @@ class _Track:
         while frame < len(self.rows):
             # A kernel first checks all targets of its part, again after a miss. Growing parts keep this linear in time.
             further = max(_REPORT, frame // 10)
-            done, missed = self._run(self._single, 0, frame, min(frame + further, len(self.rows)))
+            done, missed = self._run(frame, min(frame + further, len(self.rows)))
             done, missed = self._bend(frame, done, missed)
-            if missed and self._all[ATTEMPTS] > self._single[ATTEMPTS] and not self._interrupted(done - 1):
+            if missed and self.frame.has_restarts and not self._interrupted(done - 1):
                 missed = not self._polished(done - 1) and self._restarted(done - 1)
                 _, missed = self._bend(done - 1, done, missed)
             if missed:
@@ -131,39 +103,38 @@ class _Track:
             frame = done
             progress(frame, len(self.rows))
 
-    def _run(self, ints: Ints, known: int, frame: int, last: int) -> tuple[int, bool]:
+    def _run(self, frame: int, last: int, *, restarts: bool = False) -> tuple[int, bool]:
         """Solve frames up to ``last`` or the first miss.
 
         Args:
-            ints: Packed settings.
-            known: First frame that the kernel is given.
             frame: First frame to solve.
             last: The frame after the last.
+            restarts: Whether to make all attempts of the solver.
 
         Returns:
             (the frame after the last solved one, whether that one missed).
         """
-        if self._starts is None and self._references is None and self._ik.obstacle_places is None:
-            return self._run_part(ints, self._numbers, known, frame, last)
+        if self._starts is None and self._postures is None and self._ik.obstacle_places is None:
+            return self._follow(frame, last, restarts=restarts)
         for k in range(frame, last):
-            floats, before = self._floats(k), max(k - 1, 0)
-            if self._starts is None or k == 0:
-                _, missed = self._run_part(ints, floats, before, k, k + 1)
-            else:  # a kernel starts at the answer of the row before
-                answer = self._values(before)
-                self.rows[before, self._ik.places] = self._starts[k]
-                _, missed = self._run_part(ints, floats, before, k, k + 1)
-                self.rows[before, self._ik.places] = answer
+            self._place(k)
+            start = None if self._starts is None or k == 0 else self._starts[k]
+            _, missed = self._follow(k, k + 1, start, known=max(k - 1, 0), restarts=restarts)
             if missed:
                 return k + 1, True
         return last, False
 
-    def _run_part(self, ints: Ints, floats: Array, known: int, frame: int, last: int) -> tuple[int, bool]:
-        """Solve frames in one call of the kernel, as ``_run`` does."""
-        ik, part = self._ik, slice(known, last)
-        given = (ints, floats, self._table[part], self._first, self.rows[part], self.scratch, WARM, frame - known)
-        code = ik.settled(partial(ik.kernel, *given), self._table, self._targets, many=True, first=known)
-        return known + (code >> ROWS_AT), bool(code & MISSED)
+    def _follow(
+        self, frame: int, last: int, start: Array | None = None, *, known: int = 0, restarts: bool = False
+    ) -> tuple[int, bool]:
+        """Solve frames in one call of the kernel, as ``_run`` does, the first one from another start (nq,) if given."""
+        answer = None
+        if start is not None:  # a kernel starts at the answer of the row before
+            answer, self.rows[frame - 1, self._ik.places] = self._values(frame - 1), start
+        out = self.frame.follow(self._frames, range(frame, last), known=known, restarts=restarts)
+        if answer is not None:
+            self.rows[frame - 1, self._ik.places] = answer
+        return out
 
     def _start(self, frame: int) -> Array:
         """Return the joint values from which a frame starts, (nq,)."""
@@ -171,23 +142,23 @@ class _Track:
             return self._starts[frame]
         return self._values(frame - 1) if frame else self._first[0]
 
-    def _floats(self, frame: int) -> Array:
-        """Return the numbers of the problem of a frame."""
-        if self._references is not None:
-            self._references.put(self._postures[frame])
+    def _place(self, frame: int) -> None:
+        """Put the posture and the obstacles of a frame."""
+        if self._postures is not None:
+            self.frame.stay_near(self._postures[frame])
         if self._ik.obstacle_places is not None:
-            self._ik.obstacle_places.put(self._numbers, frame)
-        return self._numbers
+            self.frame.put(self._ik.obstacle_places, frame)
 
     def _solve_first(self) -> None:
         """Solve the first frame, which is not near the start."""
-        if self._run(self._all, 0, 0, 1)[1]:
+        if self._run(0, 1, restarts=True)[1]:
             self._classify(0)
 
         def again(starts: Array, _: object) -> Array:
-            ik, row, floats = self._ik, self._ik.new_rows(1), self._floats(0)
-            if ik.kernel(ik.one_attempt, floats, self._table[:1], starts, row, self.scratch, WARM, 0) & MISSED:
-                ik.classify(starts, row, self.scratch, floats=floats)
+            row = self._ik.new_rows(1)
+            self._place(0)
+            if self.frame.attempt(self._table[:1], starts, row):
+                self.frame.improve(starts, row, search=True)
             return row
 
         self._ik.bend_well(self._first, self.rows[:1], again)
@@ -197,7 +168,8 @@ class _Track:
         start = self._start(frame)[None]
         # with follow_finish the solver's own kernel has searched
         searches = frame == 0 and self._ik.solver.follow_finish is None
-        self._ik.classify(start, self.rows[frame : frame + 1], self.scratch, searches, self._floats(frame))
+        self._place(frame)
+        self.frame.improve(start, self.rows[frame : frame + 1], search=searches)
 
     def _values(self, frame: int) -> Array:
         """Return a copy of the joint values of a frame, (nq,)."""
@@ -205,7 +177,7 @@ class _Track:
 
     def _interrupted(self, frame: int) -> bool:
         """Return whether a frame was interrupted."""
-        return bool(self.rows[frame, STOPPED_BY] in INTERRUPTED)
+        return bool(interrupted(self.rows[frame : frame + 1])[0])
 
     def _bend(self, frame: int, done: int, missed: bool) -> tuple[int, bool]:
         """Solve the first frame again in which a straight limb bends to another side than its own, and end there.
@@ -225,12 +197,12 @@ class _Track:
             return done, missed
         values = self.rows[frame - 1 : done, self._ik.places]
         shares = bends.shares(values[:-1], values[1:], _BENT)
-        restarted = self.rows[frame:done, WINNER] > 0
+        elsewhere = restarted(self.rows[frame:done])
         if shares is None:
-            if not restarted.any():
+            if not elsewhere.any():
                 return done, missed
             shares = np.ones((done - frame, len(bends.places)))
-        shares[restarted] = -1.0
+        shares[elsewhere] = -1.0
         wrong = (shares < _ASIDE).any(axis=1)
         if not wrong.any():
             return done, missed
@@ -248,9 +220,9 @@ class _Track:
             limbs: 1 for the limbs to bend, (1, k).
             missed: Whether the frame is missed.
         """
-        before, best, memory = self._values(at - 1), self.rows[at].copy(), self.scratch.copy()
+        before, best, memory = self._values(at - 1), self.rows[at].copy(), self.frame.remember()
         now = bends.shares(before[None], best[self._ik.places][None], _BENT)
-        share = -1.0 if best[WINNER] > 0 or now is None else float(now.min())
+        share = -1.0 if restarted(best[None])[0] or now is None else float(now.min())
         for size in SIZES[:_SMALL_SIZES]:
             bent = bends.bent(before[None], size, limbs)
             if bent is None:
@@ -259,25 +231,20 @@ class _Track:
             now = bends.shares(before[None], self.rows[at : at + 1, self._ik.places], _BENT)
             found = 1.0 if now is None else float(now.min())
             if found > share and (missed or not still_missed):
-                best, memory, share, missed = self.rows[at].copy(), self.scratch.copy(), found, still_missed
+                best, memory, share, missed = self.rows[at].copy(), self.frame.remember(), found, still_missed
             if share >= _ASIDE:
                 break
-        self.rows[at], self.scratch[:] = best, memory
+        self.rows[at] = best
+        self.frame.restore(memory)
         return missed
 
     def _run_from(self, start: Array, at: int) -> bool:
         """Solve a frame from another pose, (1, nq), than that of the frame before; return whether it is missed."""
-        ik = self._ik
         row = self.rows[at : at + 1]
-        if ik.solver.closed:  # in a track, closed forms start from an answer in their scratch memory
-            part = complete(ik, self._table[at : at + 1], row)
-            code = ik.kernel(self._single, self._floats(at), part, start, row, self.scratch, WARM, 0)
-            return bool(code & MISSED)
-        before = self._values(at - 1)
-        self.rows[at - 1, ik.places] = start[0]
-        _, missed = self._run_part(self._single, self._floats(at), 0, at, at + 1)
-        self.rows[at - 1, ik.places] = before
-        return missed
+        self._place(at)
+        if self._ik.solver.closed:  # in a track, closed forms start from an answer in their scratch memory
+            return self.frame.attempt(complete(self._ik, self._table[at : at + 1], row), start, row, usual=True)
+        return self._follow(at, at + 1, start[0])[1]
 
     def _polished(self, frame: int) -> bool:
         """Return whether a missed frame reaches its goals after polishing; it then needs no restart, which is a jump.
@@ -287,17 +254,14 @@ class _Track:
         """
         moved = np.abs(self._values(frame) - self._start(frame)).max(initial=0.0)
         moved_well = moved > _STILL and self._ik.solver.follow_finish is None
-        if moved_well or self.rows[frame, STATUS] == Status.UNREACHABLE:
+        if moved_well or status_of(self.rows[frame]) is Status.UNREACHABLE:
             return False
         self._classify(frame)
-        return bool(self.rows[frame, STATUS] == Status.REACHED)
+        return status_of(self.rows[frame]) is Status.REACHED
 
     def _restarted(self, frame: int) -> bool:
         """Solve a frame with restarts, keep the better result, and return whether it is still missed."""
-        rows, alone = self.rows, self.rows[frame].copy()
-        _, missed = self._run(self._all, 0, frame, frame + 1)
-        steps, tries, cut = alone[STEPS] + rows[frame, STEPS], rows[frame, TRIES], rows[frame, STOPPED_BY]
-        if missed and alone[COST] <= rows[frame, COST]:
-            rows[frame] = alone
-        rows[frame, [STEPS, TRIES, STOPPED_BY]] = steps, tries, cut
+        before = self.rows[frame].copy()
+        _, missed = self._run(frame, frame + 1, restarts=True)
+        self.rows[frame] = better_of(before, self.rows[frame])
         return missed

@@ -29,7 +29,9 @@ from numpy.typing import NDArray
 
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
-from synovia.kernels.layout import BLOCK, GIVEN, IS_ANGLE, TRANSFORM_WIDTH, TURN, WINNER
+from synovia.ik.frame import complete
+from synovia.ik.status import restarted
+from synovia.ik.targets import transforms
 from synovia.model import Pose
 from synovia.model.geometry import (
     Array,
@@ -76,21 +78,11 @@ def find_jumps(
         follow: The function that solved the track.
         switches: Whether to look for switches of a closed form, which takes more solves.
     """
-    jumped = (rows[:, WINNER] > 0) | _leaps(ik, rows) | _hops(ik, rows) | _flips(ik, rows) | _crossings(ik, rows)
+    jumped = restarted(rows) | _leaps(ik, rows) | _hops(ik, rows) | _flips(ik, rows) | _crossings(ik, rows)
     if switches and ik.solver.closed and len(rows) > 1:
         jumped |= _branch_switches(ik, complete(ik, table, rows), start, rows, follow)
     jumped[:1] = False
     return jumped
-
-
-def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
-    """Return the table of targets, completed by the targets that a first track took from its start."""
-    out = table.copy()
-    given = np.array([goal.pose_parts for goal in ik.goals])
-    plain = given > 0
-    out[:, plain, :TRANSFORM_WIDTH] = ik.targets_in(rows)[:, plain]
-    out[:, plain, GIVEN] = given[plain]
-    return out
 
 
 def changes(ik: CompiledProblem, a: Array, b: Array) -> Array:
@@ -138,8 +130,7 @@ def _flips(ik: CompiledProblem, rows: Array) -> Bools:
     out = np.zeros(len(rows), bool)
     q, targets, variables = rows[:, ik.places], ik.targets_in(rows), all_variables(ik.skeleton)
     tables = ik.skeleton.tables
-    balls = tables.variables[:, BLOCK] == TURN
-    owners = [*tables.owner[~balls & (tables.limits[:, IS_ANGLE] != 0.0)], *tables.owner[balls]]  # as ``angles`` does
+    owners = [*tables.owner[tables.is_angle], *tables.owner[~tables.is_number]]  # as ``angles`` does
     suspects = np.flatnonzero(np.abs(np.diff(q, axis=0)).max(axis=1, initial=0.0) > _SEEN) + 1
     turned = variables.angles(variables.difference(q[suspects - 1], q[suspects]))
     for i, joint in np.argwhere(turned > _FLIP).tolist():
@@ -252,9 +243,9 @@ def _between(a: Array, b: Array, parts: int) -> Array:
     share = np.linspace(0.0, 1.0, parts + 1)
     out = np.repeat(b[None], parts + 1, axis=0)
     for g in range(len(a)):
-        A, B = (row[g, :TRANSFORM_WIDTH].reshape(4, 4) for row in (a, b))
+        A, B = (transforms(row)[g] for row in (a, b))
         p, q = matrix_to_quat(A[:3, :3]), matrix_to_quat(B[:3, :3])
-        frames = out[:, g, :TRANSFORM_WIDTH].reshape(-1, 4, 4)
+        frames = transforms(out)[:, g]
         frames[:, :3, :3] = quat_to_matrix(times_exp(p[None], share[:, None] * rotation_between(p, q)))
         frames[:, :3, 3] = A[:3, 3] + share[:, None] * (B[:3, 3] - A[:3, 3])
     return out

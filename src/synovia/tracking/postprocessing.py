@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from synovia.errors import UnsupportedError
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.status import Status
-from synovia.kernels.layout import BLOCK, BLOCK_Q, RATIO, SCALAR, STATUS
+from synovia.ik.status import Status, restate
 from synovia.model import Skeleton
 from synovia.model.change import blend
 from synovia.model.clip_tools.slowed import by_joint
@@ -48,7 +47,10 @@ def check_goals(ik: CompiledProblem, option: str, hint: str | None = None) -> No
 def _model(ik: CompiledProblem, threads: int) -> Model:
     """Return the problem of each frame."""
     free = ik.root == "free"
-    return Model(ik.skeleton, ik.goals, ik.goal_joints, free_root=free, tolerance=ik.tolerance, threads=threads)
+    return Model(
+        ik.skeleton, ik.goals, ik.goal_joints, free_root=free, tolerance=ik.tolerance, threads=threads,
+        allowed=None if ik.allowed is None else ik.moving,
+    )  # fmt: skip
 
 
 def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads: int, progress: Any = None) -> Bools:
@@ -93,7 +95,7 @@ def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) ->
     model = _model(ik, threads=1)
     q, _ = _parts(ik, rows)
     tables = ik.skeleton.tables
-    scalar, at, step = tables.variables[:, BLOCK] == SCALAR, tables.variables[:, BLOCK_Q], most[tables.owner] / fps
+    scalar, at, step = tables.is_number, tables.places, most[tables.owner] / fps
     numbers, largest = at[scalar], step[scalar]
     balls = list(zip(at[~scalar].tolist(), step[~scalar].tolist(), strict=True))
     mechanism = ik.skeleton.mechanism
@@ -227,7 +229,7 @@ def joint_velocities(skeleton: Skeleton, limits: Any) -> Array:
     most = by_joint(skeleton, limits, "velocity")
     t = skeleton.tables
     row_of = {skeleton.q_slice(row).start: row for row, joint in enumerate(skeleton.joints) if joint.kind.q_size == 1}
-    for (follower, leader), ratio in zip(t.followers.tolist(), t.coupling[:, RATIO].tolist(), strict=True):
+    for (follower, leader), ratio in zip(t.followers.tolist(), t.ratios.tolist(), strict=True):
         if ratio != 0.0:
             most[row_of[leader]] = min(most[row_of[leader]], most[row_of[follower]] / abs(ratio))
     return most
@@ -243,8 +245,5 @@ def _replace(ik: CompiledProblem, model: Model, rows: Array, q: Array, why: Stat
     _, targets = _parts(ik, rows)
     _, _, errors = model.evaluate(q, targets, derivative=False)
     rows[:, ik.places] = q
-    rows[:, ik.places.stop : ik.places.stop + 2 * len(ik.goals)] = errors.reshape(len(rows), 2 * len(ik.goals))
-    reached = (errors <= np.array(ik.tolerance)).all((1, 2))
-    was = rows[:, STATUS] == Status.REACHED
-    rows[:, STATUS] = np.where(reached, Status.REACHED, np.where(was, why, rows[:, STATUS]))
-    return was & np.logical_not(reached)
+    ik.errors_in(rows)[...] = errors
+    return restate(rows, np.asarray((errors <= np.array(ik.tolerance)).all((1, 2))), why)

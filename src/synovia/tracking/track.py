@@ -16,10 +16,9 @@ from synovia.ik.compiled import CompiledProblem, Start
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.parallel import Progress, Workers, checked_threads
 from synovia.ik.solution import Frame, Solution, Solutions
-from synovia.ik.status import Status, mark_interrupted
+from synovia.ik.status import mark_interrupted, reached
 from synovia.ik.targets import Targets
 from synovia.ik.ways import ClearWays
-from synovia.kernels.layout import STATUS, STOPPED_BY
 from synovia.model import Pose
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
@@ -220,8 +219,7 @@ def track(
         with suppress(_TooLateError):
             held[smooth(ik, rows, rate, seconds, workers, shared.part(parts - 1, in_time=True))] = "smoothness"
     if whole and watch.passed:
-        rows[:, STOPPED_BY] = 1.0
-        mark_interrupted(rows)
+        mark_interrupted(rows, all_of_them=True)
     if most is not None:
         held[limit_velocity(ik, rows, rate, most)] = "velocity"
     return Tracked(ik, rows, given if starts is None else starts, rate, jumped, tuple(held), name=name)
@@ -370,7 +368,7 @@ def best_path(ik: CompiledProblem, tracks: Sequence[Array], jumps: Sequence[Bool
     """
     count, size = len(tracks[0]), len(tracks)
     values = [rows[:, ik.places] for rows in tracks]
-    misses = np.array([_MISS * (rows[:, STATUS] != Status.REACHED) for rows in tracks])
+    misses = np.array([_MISS * np.logical_not(reached(rows)) for rows in tracks])
     cost = misses[:, 0].copy()
     came = np.zeros((count, size), np.int64)
     steps = np.array([[changes(ik, a[:-1], b[1:]) for b in values] for a in values])  # (from, to, frame)

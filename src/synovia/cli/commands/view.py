@@ -13,6 +13,7 @@ from synovia.cli.command import refuse
 from synovia.cli.declare import with_options
 from synovia.cli.output import emit, emit_json, talk
 from synovia.cli.running import Terminal, untold
+from synovia.jobs.base import UsageError
 from synovia.jobs.clearance import CLEARANCE
 from synovia.jobs.clips import ClipReader, Roles, body_of, needs_model
 from synovia.jobs.options import File, Number, argument, described, option, said_of
@@ -107,6 +108,8 @@ def view(given: View) -> None:
 
         world = None if given.world is None else read_world(Path(given.world))
         wanted = read_goals(given.goals, world=world)
+        if wanted.moving is not None:
+            raise UsageError("expected a file without 'moving': on the page, all joints may move.", "--goals")
     shown = None
     body: Any = file
     if model is not None:  # FILE is a clip alone

@@ -16,7 +16,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import contact_spans, feet_of, up_axis
 from synovia.model.geometry import Array
 from synovia.model.limits import SwingTwist
-from synovia.model.loops.tables import joints_of, moved_by
+from synovia.model.loops.tables import joints_of
 from synovia.model.motion import Motion
 from synovia.model.pose import clamped
 from synovia.model.root import free_root
@@ -128,14 +128,6 @@ class Body:
             rows.append(row)
             row = self.given.parents[row]
         return tuple(rows)
-
-    def with_tied(self, rows: frozenset[int]) -> frozenset[int]:
-        """Return joints with all joints of the loops that they open, which move with them."""
-        out, left = set(rows), [moved_by(self.given, tie) for tie in self.given.loops]
-        while opened := [joints for joints in left if not out.isdisjoint(joints)]:
-            out.update(*opened)
-            left = [joints for joints in left if joints not in opened]
-        return frozenset(out)
 
     def weights(self, rows: Sequence[int], limbs: frozenset[int]) -> dict[int, float]:
         """Return how strongly joints stay at the clip, by row, 1 the strongest.

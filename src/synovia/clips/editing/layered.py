@@ -33,6 +33,7 @@ from synovia.model.change import blend, change_between, changed, no_change, smoo
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
+from synovia.problem.structure import allowed_rows
 from synovia.text import counted
 
 Bools = NDArray[np.bool_]
@@ -100,6 +101,7 @@ class LayerOnClip:
         self._body, self._q, self._layer, self._options = body, q, layer, options
         self._earlier = earlier
         self._skeleton, self._fps = body.skeleton, body.fps
+        self._allowed = None if layer.moving is None else allowed_rows(body.skeleton, body.given, layer.moving)
         self._first, self._last = layer.bounds(len(q))
         if self._last >= len(q):
             hint = f"the clip is {body.name!r}, with {counted(len(q), 'frame')}"
@@ -126,7 +128,9 @@ class LayerOnClip:
             none = np.zeros(len(self._frames), bool)
             return self._result(q, asked, (self._keyed, none, ~none), (), ())
         links = links_of(self._body, near)
-        for stage in self._stages(asked, every, len(wishes), links):
+        for stage in map(self._within, self._stages(asked, every, len(wishes), links)):
+            if stage is None:
+                continue
             goals = [[*every, *wishes][k] for k in stage.goals]
             problems = Problems(self._body, self._below, self._frames, goals, stage, self._options)
             solved = self._solved(problems, goals)
@@ -136,6 +140,14 @@ class LayerOnClip:
                 self._restore(asked, solved[0], near)
                 return self._result(q, asked, solved, stage.feet, links)
         raise AssertionError  # the last stage always has an answer
+
+    def _within(self, stage: Stage) -> Stage | None:
+        """Return a stage in which only joints move that may; None if that leaves nothing to try before the last one."""
+        if self._allowed is None:
+            return stage
+        only = self._allowed if stage.only is None else self._allowed & stage.only
+        moves = any(self._skeleton.joints[row].kind.v_size for row in only)
+        return replace(stage, only=only) if moves else replace(stage, only=self._allowed) if stage.last else None
 
     def _restore(self, asked: Sequence[Asked], poses: Array, near: Sequence[NearPair]) -> None:
         """Put the clip back into poses (n, nq) that differ from it by rounding, if the layer only keeps clear.
@@ -162,6 +174,11 @@ class LayerOnClip:
         poses, missed, aimed = solved
         if self._skeleton.mechanism is not None:  # fades blend closed poses
             poses = self._closed(poses)
+        if self._allowed is not None:  # the others differ by the rounding of changes that are none
+            held = np.ones(poses.shape[1], bool)
+            for row in self._allowed:
+                held[self._skeleton.q_slice(row)] = False
+            poses[:, held] = self._keyed[:, held]
         q[self._frames] = poses
         acts = (q[self._frames] != self._below).any(axis=1)
         if self._layer.keys or not all(one.clears for one in asked):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +14,14 @@ from synovia.clips.editing.meter import Meter
 from synovia.goals import ClearanceGoal, Goal, PoseGoal, RestGoal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
+from synovia.ik.frame import FrameSolver
 from synovia.ik.interrupts import Watch
-from synovia.kernels.layout import COLD, GIVEN, MAX_STEPS, TARGET_WIDTH, TRANSFORM_WIDTH
-from synovia.model import Pose, Skeleton
+from synovia.ik.targets import table_of, transforms
+from synovia.model import Pose
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import inside_limits, world_frames
 from synovia.model.tree import ancestors
-from synovia.problem import Reduced, hold_all_but
+from synovia.problem.structure import with_tied
 from synovia.solver import FullBody
 from synovia.tracking.around import Around
 
@@ -29,27 +30,6 @@ Ints = NDArray[np.int64]
 _REST_STEP: Final = 1e-3  # radians: the last step towards the clip, whose rounding the eye must not see
 _USUAL: Final = 30.0  # frames per second at which it does not; at a higher rate, it is less by the rate squared
 _FOLLOWING: Final = 1  # priority of goals after feet, before their own priority
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class EditSolver(FullBody):
-    """A full body of which only some joints move.
-
-    Args:
-        only: Rows of the skeleton that may move; None for all.
-    """
-
-    others: ClassVar[frozenset[str]] = FullBody.others | {"only"}
-
-    only: frozenset[int] | None = None
-
-    def restrict(
-        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
-    ) -> Reduced:
-        """Return the problem in which only these joints move."""
-        if self.only is None:
-            return reduced
-        return hold_all_but(skeleton, reduced, [k for k, row in enumerate(reduced.joints.tolist()) if row in self.only])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -146,7 +126,7 @@ class Problems:
     ) -> None:
         """Find where the feet are."""
         if stage.only is not None:
-            stage = replace(stage, only=body.with_tied(stage.only))
+            stage = replace(stage, only=with_tied(body.given, stage.only))
         self._body, self._frames, self._asked, self._stage = body, frames, asked, stage
         self._watch, self._meter, self._tolerance = options.watch, options.meter, options.tolerance
         self._rest = below[0]
@@ -243,14 +223,16 @@ class Problems:
         if stage.only is not None:
             moving &= stage.only
         legs = {row for foot in stage.feet for row in self._body.limb(foot.head)}
-        light = self._body.with_tied(stage.limbs | legs)
+        light = with_tied(self._body.given, stage.limbs | legs)
         rows = sorted(row for row in moving if skeleton.joints[row].kind.v_size)
         rest = RestGoal(self._rest, joints=self._body.weights(rows, light))
         finest = _REST_STEP * min(_USUAL / self._body.fps, 1.0) ** 2
-        solver = EditSolver(attempts=1, rest_step=finest, only=stage.only)
+        solver = FullBody(attempts=1, rest_step=finest)
         free = self._body.top is not None and (stage.only is None or self._body.top in stage.only)
         root = "free" if free else "fixed"
-        ik = CompiledProblem(skeleton, [*goals, rest], solver, tolerance=self._tolerance, root=root)
+        ik = CompiledProblem(
+            skeleton, [*goals, rest], solver, tolerance=self._tolerance, root=root, moving=stage.only
+        )  # fmt: skip
         return Around(ik), numbers
 
     def _lead(self, numbers: Sequence[int], steps: int) -> Array:
@@ -258,7 +240,7 @@ class Problems:
         out = self._table(numbers, np.zeros(steps, np.int64))
         for i, k in enumerate(numbers):
             if k >= 0:
-                out[:, i, :TRANSFORM_WIDTH] = self._asked[k].lead.reshape(-1, TRANSFORM_WIDTH)
+                transforms(out)[:, i] = self._asked[k].lead
         return out
 
     def _table(self, numbers: Sequence[int], places: Ints) -> Array:
@@ -266,22 +248,6 @@ class Problems:
         wanted = [self._places[-1 - k] if k < 0 else self._asked[k].wanted for k in numbers]
         takes = [POSITION | ROTATION if k < 0 else self._asked[k].goal.takes for k in numbers]
         return table_of([frames[places] for frames in wanted], takes, rest=1)
-
-
-def table_of(wanted: Sequence[Array], takes: Sequence[int], *, rest: int = 0) -> Array:
-    """Return the table of complete targets, (n, goals, 17).
-
-    Args:
-        wanted: Targets of each goal, (n, 4, 4).
-        takes: Parts that each takes.
-        rest: Number of goals without targets after them.
-    """
-    out = np.zeros((len(wanted[0]), len(wanted) + rest, TARGET_WIDTH))
-    out[:, :, :TRANSFORM_WIDTH] = np.eye(4).ravel()
-    for i, (frames, parts) in enumerate(zip(wanted, takes, strict=True)):
-        out[:, i, :TRANSFORM_WIDTH] = frames.reshape(-1, TRANSFORM_WIDTH)
-        out[:, i, GIVEN] = float(parts)
-    return out
 
 
 def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[int]:
@@ -293,7 +259,7 @@ def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[in
         feet: The feet.
     """
     legs = {row for foot in feet for row in body.limb(foot.head)}
-    ik = CompiledProblem(body.skeleton, [RestGoal(q)], EditSolver(attempts=1))
+    ik = CompiledProblem(body.skeleton, [RestGoal(q)], FullBody(attempts=1))
     return [row for row in ik.rows_at_limits(Pose(body.skeleton, q)) if row in legs]
 
 
@@ -310,13 +276,9 @@ def errors_of(
     """
     root = "free" if body.top is not None else "fixed"
     ik = CompiledProblem(
-        body.skeleton, [one.goal for one in asked], EditSolver(attempts=1), tolerance=tolerance, root=root
+        body.skeleton, [one.goal for one in asked], FullBody(attempts=1), tolerance=tolerance, root=root
     )
     table = table_of([one.wanted for one in asked], [one.goal.takes for one in asked])
-    ints = ik.ints.copy()
-    ints[MAX_STEPS] = 0
-    starts, rows = inside_limits(body.skeleton, q), ik.new_rows(len(q))
-    ik.kernel(ints, ik.floats, table, np.ascontiguousarray(starts), rows, ik.new_workspace().scratch, COLD, 0)
-    errors = rows[:, ik.places.stop : ik.places.stop + 2 * len(asked)].reshape(len(q), len(asked), 2)
+    errors = ik.errors_in(FrameSolver(ik, steps=0).each(table, inside_limits(body.skeleton, q)))
     most, angle = ik.tolerance
     return errors, np.array([(goal.own_tolerance or most, angle) for goal in ik.goals])

@@ -9,8 +9,9 @@ import numpy as np
 
 from synovia.clips.hands.bones import HandBones
 from synovia.clips.hands.turning import can_turn, turn_fingers
-from synovia.clips.pursuit import Pursuit, pursuit_settings, transforms
 from synovia.goals import DirectionGoal, Goal, RestGoal
+from synovia.ik.pursuit import Pursuit, pursuit_settings
+from synovia.ik.targets import transforms
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 

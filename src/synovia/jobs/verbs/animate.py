@@ -49,7 +49,7 @@ from synovia.jobs.options import (
     options_of,
     settings_of,
 )  # fmt: skip
-from synovia.jobs.shared import AXES, DEADLINE, GROUND, OBSTACLE_FILES, ROOT, SOLVER, velocities
+from synovia.jobs.shared import AXES, DEADLINE, GROUND, MOVING, OBSTACLE_FILES, ROOT, SOLVER, velocities
 
 if TYPE_CHECKING:
     from synovia.batch.inputs import Item
@@ -280,6 +280,7 @@ class Follow(Clear, _Animate):
     joints: Mapping[str, str] | None = _joints_option()
     solver: Any = option(default=None, like=SOLVER, recorded=ALWAYS)
     root: Any = option(default=None, like=ROOT, shown="fixed with --goals, else free", recorded=ALWAYS)
+    moving: Sequence[str] = option(default=(), like=MOVING)
     candidates: int = option(
         default=1, help="Start poses to try; the best clip is taken.", kind=Number(1, whole=True), metavar="N",
         recorded=ALWAYS,
@@ -347,7 +348,7 @@ class Follow(Clear, _Animate):
         skeleton = self.load_body(self.body, host)
         targets = keyframes(item.path) if self.tracks else self._followed(item.path, skeleton, host)
         skeleton, goals = self.keep_clear(skeleton, targets.goals, host)
-        ik = IK(skeleton, goals, as_solver(self.solver, goals), root=self._moves)
+        ik = IK(skeleton, goals, as_solver(self.solver, goals), root=self._moves, moving=self.moving or None)
         with host.bar(self.doing, targets.frames) as progress:
             tracked = ik.track(
                 targets.values, targets.start, fps=targets.fps, candidates=self.candidates, both_ways=self.both_ways,

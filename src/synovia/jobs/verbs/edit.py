@@ -153,6 +153,11 @@ class Edit(Saved, Roles, Clear, ClipJob):
         metavar="N", rank=-1,
     )  # fmt: skip
     feet: bool = option(default=True, help="Layers keep feet in place that stand in the clip.", rank=-1)
+    moving: Sequence[str] = option(
+        default=(),
+        help="A joint that layers may move, by name or role; repeat for more. A layer of the file may have its own.",
+        metavar="JOINT", repeats=True, completes="joints", shown="all", rank=-1,
+    )  # fmt: skip
     tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE, rank=-1)
     deadline: float | None = option(default=None, like=DEADLINE, single="clip", recorded=NEVER, rank=-1)
     part: Any = option(
@@ -218,11 +223,12 @@ class Edit(Saved, Roles, Clear, ClipJob):
         """
         from synovia.files.layers import offset_layer, pin_layer
 
-        return [
+        layers = [
             *self._of_file,
             *(pin_layer(text, blend=self.blend) for text in self.pin),
             *(offset_layer(text, blend=self.blend) for text in self.offset),
         ]
+        return [layer.replace(moving=layer.moving or self.moving or None) for layer in layers]
 
     @cached_property
     def _of_file(self) -> list[Layer]:
@@ -245,6 +251,8 @@ class Edit(Saved, Roles, Clear, ClipJob):
             raise UsageError("expected --clearance, --world or --layers with this option.", "--shapes")
         if "blend" in given and not given & set(_FADES):
             raise UsageError("expected --pin or --offset with this option: a file of layers has its own.", "--blend")
+        if "moving" in given and not given & {"layers", *_FADES}:
+            raise UsageError("expected --layers, --pin or --offset with this option.", "--moving")
         for name in {"align", "append_clip"} & given:
             if not self.append:
                 raise UsageError("expected --append with this option.", f"--{name.replace('_', '-')}")

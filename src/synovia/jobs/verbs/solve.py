@@ -32,7 +32,7 @@ from synovia.jobs.options import (
     option,
     options_of,
 )  # fmt: skip
-from synovia.jobs.shared import DEADLINE, LOOK, MODEL, ROOT, SOLVER, TOLERANCE
+from synovia.jobs.shared import DEADLINE, LOOK, MODEL, MOVING, ROOT, SOLVER, TOLERANCE
 from synovia.text import counted
 
 if TYPE_CHECKING:
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from synovia.batch.inputs import Item
     from synovia.facade import IK
     from synovia.goals import Goal
+    from synovia.goals.base import GoalList
     from synovia.ik import Solution
     from synovia.ik.starts import LearnedStarts
     from synovia.model import Pose, Skeleton
@@ -123,6 +124,7 @@ class _Solves(Looped, Clear, Job):
     solver: Any = option(default=None, like=SOLVER, recorded=ALWAYS)
     tolerance: tuple[float, float] | None = option(default=None, like=TOLERANCE, recorded=ALWAYS)
     root: Any = option(default="fixed", like=ROOT, recorded=ALWAYS)
+    moving: Sequence[str] = option(default=(), like=MOVING)
     starts: Path | None = option(
         default=None, help="Learned starts of this model with these goals; 'synovia learn' writes them.", kind=File(),
         metavar="NPZ", shown="rest",
@@ -175,11 +177,17 @@ class _Solves(Looped, Clear, Job):
 
         return None if self.starts is None else load_starts(self.starts)
 
-    def _read_goals(self) -> list[Goal] | None:
-        """Return the goals of the file; None without one."""
+    @cached_property
+    def _of_file(self) -> GoalList | None:
+        """The goals of the file; None without one."""
         from synovia.files.goals import read_goals
 
-        return None if self.goals is None else list(read_goals(self.goals, world=self.obstacles))
+        return None if self.goals is None else read_goals(self.goals, world=self.obstacles)
+
+    @property
+    def _allowed(self) -> Sequence[str | int] | None:
+        """The joints that may move: those of the options, else those of the file; None for all."""
+        return self.moving or (None if self._of_file is None else self._of_file.moving)
 
 
 @described
@@ -212,7 +220,7 @@ class Solve(_Solves):
         """The body, and the goals beside those that columns tell; None for the latter alone."""
         from synovia.io.load import load_model
 
-        given = self._read_goals()
+        given = self._of_file
         skeleton, goals = self.keep_clear(load_model(self.model, loops=self.loops), given or (), Host())
         return skeleton, goals if given is not None or goals else None
 
@@ -223,7 +231,7 @@ class Solve(_Solves):
         skeleton, goals = self._problem
         return SolveRows(
             skeleton, goals, self._algorithm(goals or ()), tolerance=self.tolerance, root=self.root, simd=self.simd,
-            threads=threads, starts=self._learned,
+            threads=threads, starts=self._learned, moving=self._allowed,
         )  # fmt: skip
 
     @cached_property
@@ -375,13 +383,16 @@ class SolvePose(Verified, Roles, _Solves):
             raise _no_target(str(item.path), self.load_body(str(item.path), host))
         self._check_files(output, host)
         skeleton = self.load_body(str(item.path), host)
-        wanted = [*(self._read_goals() or []), *_goals_from(self.positions, self.rotations, skeleton)]
+        wanted = [*(self._of_file or ()), *_goals_from(self.positions, self.rotations, skeleton)]
         root = self.root
         if self.standing:
             skeleton, wanted = _standing(skeleton, wanted)
             root = self.root if is_changed(self, "root") else "free"
         skeleton, wanted = self.keep_clear(skeleton, wanted, host)
-        ik = IK(skeleton, wanted, self._algorithm(wanted), tolerance=self.tolerance, root=root, starts=self._learned)
+        ik = IK(
+            skeleton, wanted, self._algorithm(wanted), tolerance=self.tolerance, root=root, starts=self._learned,
+            moving=self._allowed,
+        )  # fmt: skip
         start = _start_pose(self.start, ik.skeleton)
         solution, seconds = self._solved(ik, start)
         outcome = self._outcome(solution, ik, start, seconds)

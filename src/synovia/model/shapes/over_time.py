@@ -31,10 +31,20 @@ class NearShapes(NamedTuple):
     pairs: NDArray[np.intp]
     contacts: Array
 
+    @property
+    def gaps(self) -> Array:
+        """Distance of the shapes of each contact, below 0 where they overlap, (m,)."""
+        return self.contacts[:, layout.GAP_SIZE]
+
+    @property
+    def normals(self) -> Array:
+        """Normal of each contact, (m, 3)."""
+        return self.contacts[:, layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3]
+
     def depths(self, count: int, pairs: int) -> Array:
         """Return how deep each pair of links overlaps in each pose, (count, pairs), length units; 0 if not."""
         out = np.zeros((count, pairs))
-        np.maximum.at(out, (self.poses, self.pairs), -self.contacts[:, layout.GAP_SIZE])
+        np.maximum.at(out, (self.poses, self.pairs), -self.gaps)
         return out
 
 

@@ -8,11 +8,10 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.pursuit import Some, transforms
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import ClearanceGoal, Goal
-from synovia.kernels import layout
+from synovia.ik.targets import transforms
 from synovia.model import Skeleton
 from synovia.model.anatomy.hands.hand import Finger, Hand
 from synovia.model.geometry import LONGEST, Array, is_number
@@ -23,6 +22,7 @@ from synovia.model.shapes.pairs import self_pairs
 from synovia.model.tree import ancestors
 from synovia.retargeting.clearance import TooNear, links_too_near
 from synovia.retargeting.hands.follower import HandFollower
+from synovia.solver import FullBody
 
 _STEPS: Final = 12  # most steps of a frame
 _FIRST_STEPS: Final = 60
@@ -100,7 +100,7 @@ class Pads:
         far = float(tips.max()) + 1e-9
         found = near_shapes(self._skeleton, world_frames(self._skeleton, q), np.array(pairs, np.int32), far)
         out = np.array(tips)
-        np.minimum.at(out, found.poses, found.contacts[:, layout.GAP_SIZE])
+        np.minimum.at(out, found.poses, found.gaps)
         return np.maximum(out, 0.0)
 
 
@@ -149,11 +149,10 @@ class Apart:
         """Return the packed problem of some goals."""
         follower = self._follower
         apart = ClearanceGoal(self._distance, pairs=[(a, b) for a, b in self._pairs.tolist()])
-        settings = Some(
-            attempts=1, max_steps=_FIRST_STEPS if first else _STEPS,
-            largest_move=_ANY if first else follower.moves, rows=tuple(follower.rows),
-        )  # fmt: skip
-        return IK(follower.skeleton, [*goals, follower.goals[-1], apart], settings)
+        settings = FullBody(
+            attempts=1, max_steps=_FIRST_STEPS if first else _STEPS, largest_move=_ANY if first else follower.moves
+        )
+        return IK(follower.skeleton, [*goals, follower.goals[-1], apart], settings, moving=follower.rows)
 
     def cleared(self, table: Array, weights: Array, q: Array) -> Array:
         """Return the poses of a clip (T, nq) without overlaps.

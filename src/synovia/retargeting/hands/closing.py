@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.pursuit import transforms
+from synovia.ik.targets import transforms
 from synovia.model.anatomy.feet import runs
 from synovia.model.geometry import Array, magnitudes
 from synovia.model.pose import random_values

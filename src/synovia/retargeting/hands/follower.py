@@ -9,10 +9,10 @@ from typing import Any, Final, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.pursuit import STAY, Pursuit, pursuit_settings, transforms
 from synovia.errors import InputError
 from synovia.goals import DirectionGoal, Goal, PositionGoal, RelativeGoal, RestGoal
-from synovia.kernels.layout import BLOCK, BLOCK_Q, SCALAR
+from synovia.ik.pursuit import STAY, Pursuit, pursuit_settings
+from synovia.ik.targets import transforms
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.hands.hand import Finger
 from synovia.model.geometry import Array, is_number, unit
@@ -100,14 +100,12 @@ class HandFollower:
         self.goals, self.moves = goals, _moves(skeleton, self.rows, velocity, fps)
         self.pursuit = Pursuit(self.skeleton, goals, self.rows, self.moves)
         self.ik = self.pursuit.ik
-        variables, mine = self.skeleton.tables.variables, np.isin(self.skeleton.tables.owner, self.rows)
-        moved = np.full(len(variables), math.inf) if self.ik.moves is None else self.ik.moves  # radians or length units
-        numbers = (variables[:, BLOCK] == SCALAR) & mine
-        self._numbers, self._largest = variables[numbers, BLOCK_Q], moved[numbers]
-        self._balls = [
-            (slice(int(variables[k, BLOCK_Q]), int(variables[k, BLOCK_Q]) + 4), float(moved[k]))
-            for k in np.flatnonzero((variables[:, BLOCK] != SCALAR) & mine)
-        ]
+        tables, mine = self.skeleton.tables, np.isin(self.skeleton.tables.owner, self.rows)
+        moved = np.full(len(mine), math.inf) if self.ik.moves is None else self.ik.moves  # radians or length units
+        numbers, turns = tables.is_number & mine, ~tables.is_number & mine
+        self._numbers, self._largest = tables.places[numbers], moved[numbers]
+        balls = zip(tables.places[turns].tolist(), moved[turns].tolist(), strict=True)
+        self._balls = [(slice(at, at + 4), far) for at, far in balls]
         self.only_numbers = not self._balls
         self.has_ties = len(ties) > 0
         tied = [pursuit_settings(_TIE_STEPS, _TIE_SETTLED)] * 2

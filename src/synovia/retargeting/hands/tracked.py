@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.clips.pursuit import transforms
+from synovia.ik.targets import transforms
 from synovia.kernels import layout
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS
 from synovia.model.geometry import Array

@@ -14,7 +14,6 @@ from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import PositionGoal
 from synovia.ik import Status
-from synovia.kernels.layout import REASON
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hands_of
 from synovia.model.geometry import Array, as_numbers, is_number
@@ -386,7 +385,7 @@ class LiveRetarget(ChecksArguments):
                 pose.status = Status.STALLED
         if body.behind:
             pose.status = Status.LATE
-            self._meter.limit(body.axes.table[:, REASON])
+            self._meter.limit(body.axes.reasons)
         return pose
 
     def _pose(self, q: Array, status: Status) -> LivePose:
@@ -394,7 +393,7 @@ class LiveRetarget(ChecksArguments):
         body, self._began = self._body, True
         pose = cast("LivePose", LivePose.trusted(self.skeleton, q.copy()))
         pose.velocity, pose.status = body.velocity, status
-        pose.axes, pose.reasons = body.axes, body.axes.table[:, REASON].copy()
+        pose.axes, pose.reasons = body.axes, body.axes.reasons.copy()
         timed = self._sample is None and status is not Status.HOLDING
         pose.behind = self._playout.behind if timed else None
         pose.standing = self._stand.roles if self._stand is not None and status is not Status.HOLDING else ()

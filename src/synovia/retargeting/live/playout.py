@@ -9,7 +9,6 @@ from typing import Final
 
 import numpy as np
 
-from synovia.kernels.layout import BLOCK, BLOCK_Q, TURN
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 
@@ -45,8 +44,7 @@ class Playout:
         """Begin without samples."""
         self._h = 1.0 / rate
         t = skeleton.tables
-        turns = t.variables[t.variables[:, BLOCK] == TURN, BLOCK_Q].astype(np.int64)
-        self._turns = turns[:, None] + np.arange(4)
+        self._turns = t.places[~t.is_number, None] + np.arange(4)
         self.counts: Counter[str] = Counter()
         self.reset()
 

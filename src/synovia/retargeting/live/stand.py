@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from functools import partial
 from typing import Final
 
 import numpy as np
 
-from synovia.ik.interrupts import new_scratch
-from synovia.kernels.layout import COLD, GIVEN, MAX_STEPS
+from synovia.ik.frame import FrameSolver
+from synovia.ik.targets import transforms
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, Bools
 from synovia.retargeting.feet import MISSED, foot_problem
@@ -18,7 +17,6 @@ from synovia.retargeting.live.contact import Contacts, Corrections, points_of
 from synovia.retargeting.pairing import Pairing
 
 _STEPS: Final = 5  # most of a tick; the next one goes on
-_PLACE: Final = [3, 7, 11]  # position in a transform (4, 4), row by row
 
 
 class Stand:
@@ -48,11 +46,8 @@ class Stand:
         self._rows, self._goals = np.array(rows, np.int64), np.array([*rows, *hands], np.int64)
         self.ankles = self._rows[:count]
         self._ik = ik = foot_problem(target, tuple(rows[:count]), (*rows[count:], *hands), ())
-        self._few = ik.one_attempt.copy()
-        self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _STEPS)
-        self._scratch, self._out = new_scratch(ik.scratch_size), ik.new_rows(1)
-        self._table = ik.writer.own.copy()
-        self._table[0, :, GIVEN] = [goal.takes for goal in ik.goals]
+        self._frame, self._out = FrameSolver(ik, attempts=1, steps=_STEPS), ik.new_rows(1)
+        self._table = self._frame.table()
         self._far = MISSED * target.leg
         self.reset()
 
@@ -82,15 +77,10 @@ class Stand:
         self.missed = False
         if not corrections.active:
             return q
-        table, out = self._table, self._out
         wanted = own[self._goals, 9:]
         wanted[: len(self._rows)] = corrections.places
-        table[0][:, _PLACE] = wanted
-        start = q[None]
-        ik.settled(
-            partial(ik.call, self._few, ik.floats, table, start, out, self._scratch, COLD, 0), table, None
-        )  # fmt: skip
-        return out[0, ik.places].copy()
+        transforms(self._table)[0, :, :3, 3] = wanted
+        return self._frame.solve(self._table, q[None], self._out)[0, ik.places].copy()
 
     def judge(self, frames: Array) -> None:
         """Note whether an ankle that stands misses its place, for world frames (m, 12) of the target."""

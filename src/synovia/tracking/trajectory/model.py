@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, Final
 
@@ -16,7 +16,7 @@ from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, UPPER, WORK_S
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, rotation_between, times_exp
 from synovia.model.tables import writable
-from synovia.problem import pack, reduce
+from synovia.problem import hold_all_but, pack, reduce
 from synovia.problem.structure import with_columns_in_turn
 
 Ints = NDArray[np.int32]
@@ -77,6 +77,7 @@ class Model(Variables):
         free_root: Whether a free root moves.
         translate: Whether all other free joints may move.
         tolerance: (position in length units, angle in radians).
+        allowed: Rows of the joints that may move; None for all that the goals need.
         threads: Number of threads; all cores for None. Results are identical for any number.
 
     Attributes:
@@ -92,11 +93,15 @@ class Model(Variables):
         free_root: bool,
         translate: bool = False,
         tolerance: tuple[float, float] = (1.0, 1.0),
+        allowed: Collection[int] | None = None,
         threads: int | None = None,
     ) -> None:
         """Pack the problem."""
         skeleton = skeleton.with_loops([]) if skeleton.loops else skeleton
         reduced = reduce(skeleton, goals, goal_joints, free_root=free_root, translate=translate)
+        if allowed is not None:
+            some = [k for k, row in enumerate(reduced.joints.tolist()) if row in allowed]
+            reduced = hold_all_but(skeleton, reduced, some)
         self.moving = reduced.moving
         super().__init__(reduced.variables, reduced.limits, reduced.reach)
         self.skeleton = skeleton

@@ -13,7 +13,6 @@ import numpy as np
 
 from synovia.errors import UnsupportedError
 from synovia.ik import Status
-from synovia.kernels.layout import AXIS_VELOCITY, TOP_SPEED
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
@@ -23,7 +22,6 @@ EACH: Final = 0.2  # seconds between two looks at the figures
 _SPAN: Final = 2.0  # seconds over which rates are counted
 _LONGEST: Final = 600.0  # seconds of a recording
 _QUIET: Final = 1.0  # seconds without a tick after which the source is silent
-_NO_LIMIT: Final = 1e9  # a velocity that no joint has
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,10 +176,9 @@ class Feed:
 
 def _speeds(pose: LivePose) -> dict[str, float]:
     """Return the velocity of each joint that a limit holds back, as a part of its limit."""
-    table, names = pose.axes.table, pose.axes.skeleton.joint_keys
+    shares, names = pose.axes.shares.tolist(), pose.axes.skeleton.joint_keys
     out: dict[str, float] = {}
     for axis in np.flatnonzero(pose.reasons).tolist():
-        name, top = names[int(pose.axes.joints[axis])], float(table[axis, TOP_SPEED])
-        share = 1.0 if top > _NO_LIMIT else abs(float(table[axis, AXIS_VELOCITY])) / top
-        out[name] = max(out.get(name, 0.0), min(share, 1.0))
+        name = names[int(pose.axes.joints[axis])]
+        out[name] = max(out.get(name, 0.0), shares[axis])
     return out

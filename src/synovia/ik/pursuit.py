@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Final
+from typing import Any, Final
 
 import numpy as np
 
-from synovia.facade import IK
 from synovia.goals import Goal
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
+from synovia.ik.targets import transforms
 from synovia.kernels.layout import (
     GIVEN,
     N_COLUMNS,
@@ -26,13 +26,11 @@ from synovia.kernels.layout import (
     PURSUIT_STAY,
     PURSUIT_STEPS,
     TARGET_WIDTH,
-    TRANSFORM_WIDTH,
     size_of_all,
 )
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints
-from synovia.problem import Reduced, hold_all_but
 from synovia.problem.pack import table_of
 from synovia.solver import FullBody
 
@@ -40,22 +38,6 @@ SETTLED: Final = 1e-3  # radians
 STAY: Final = 0.01  # pull to the frame before
 _DAMPING: Final = 0.02
 _FIRST_STEPS: Final = 200
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Some(FullBody):
-    """The settings of a problem in which only some joints move."""
-
-    others: ClassVar[frozenset[str]] = frozenset({"largest_move", "rows"})
-
-    rows: tuple[int, ...] = ()
-
-    def restrict(
-        self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
-    ) -> Reduced:
-        """Return the problem with all other joints held."""
-        moved = [row for row, joint in enumerate(reduced.joints.tolist()) if joint in self.rows]
-        return hold_all_but(skeleton, reduced, moved)
 
 
 class Pursuit:
@@ -78,7 +60,7 @@ class Pursuit:
 
         self.skeleton = skeleton
         largest = math.pi if moves is None else moves
-        self.ik = IK(skeleton, goals, Some(attempts=1, largest_move=largest, rows=tuple(rows)))
+        self.ik = CompiledProblem(skeleton, goals, FullBody(attempts=1, largest_move=largest), moving=rows)
         ints, floats = self.ik.ints, self.ik.floats
         self._floats, self._unbound = floats.copy(), floats.copy()
         table_of(ints, self._unbound, "moves")[...] = math.inf
@@ -133,8 +115,3 @@ def pursuit_settings(steps: int, settled: float = SETTLED, stay: float = STAY) -
     out = np.zeros(PURSUIT_SETTINGS)
     out[PURSUIT_STEPS], out[PURSUIT_SETTLED], out[PURSUIT_STAY], out[PURSUIT_DAMPING] = steps, settled, stay, _DAMPING
     return out
-
-
-def transforms(table: Array) -> Array:
-    """Return a view of the transforms (T, goals, 4, 4) of a table of targets."""
-    return table[..., :TRANSFORM_WIDTH].reshape(*table.shape[:-1], 4, 4)

@@ -1,0 +1,243 @@
+"""Solve one problem from given poses: frames of a track or clip, ticks of a live body, trials of a diagnosis."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from functools import partial
+from typing import Literal, NamedTuple
+
+import numpy as np
+
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import Watch, clear, new_scratch, set_deadline
+from synovia.ik.obstacles import Places
+from synovia.ik.targets import Targets
+from synovia.kernels.layout import (
+    ATTEMPTS,
+    COLD,
+    GIVEN,
+    MISSED,
+    MOST_WORK,
+    PROPOSED_FIRST,
+    ROWS_AT,
+    TRANSFORM_WIDTH,
+    WARM,
+)
+from synovia.model.geometry import Array
+from synovia.problem import References
+
+Recovery = Literal["none", "polish", "search"]
+"""What is done about a miss: nothing; it is improved from where it is; or a better pose is searched everywhere."""
+
+
+class Frames(NamedTuple):
+    """Frames that follow each other.
+
+    Args:
+        table: Targets, (T, goals, 17).
+        first: Start of the first frame, (1, nq).
+        rows: Rows of results, (T, n), which are written.
+        targets: The targets in the table, for error messages.
+    """
+
+    table: Array
+    first: Array
+    rows: Array
+    targets: Targets | None
+
+
+class FrameSolver:
+    """Solves a problem from given poses, with its own scratch memory. For one thread at a time.
+
+    Frames share nothing but what the caller sets: the settings, and where obstacles stand. Each call gets its start,
+    its targets and its posture. (In a track, closed forms also keep their branch in the scratch memory.)
+
+    Args:
+        problem: The problem.
+        attempts: Attempts of a frame; None for those of the solver.
+        steps: Most steps of an attempt; None for those of the solver.
+        patience: Steps after which an attempt ends if its error does not fall; None for those of the solver.
+        all_work: Whether a frame may take any work; otherwise as much as the solver allows.
+
+    Attributes:
+        problem: The problem.
+        has_restarts: Whether the solver makes more attempts than a frame does.
+    """
+
+    def __init__(
+        self,
+        problem: CompiledProblem,
+        *,
+        attempts: int | None = None,
+        steps: int | None = None,
+        patience: int | None = None,
+        all_work: bool = False,
+    ) -> None:
+        """Take memory, and the settings of the solver."""
+        self.problem = problem
+        self._scratch = new_scratch(problem.scratch_size)
+        self._all, self._floats = problem.ints, problem.floats
+        if problem.begun is not None:  # a restart begins at the poses that were learned, but a frame at its own start
+            self._all, self._floats = problem.begun[0].copy(), problem.begun[1]
+            self._all[PROPOSED_FIRST] = 0
+        self._usual = problem.settings(self._all, attempts=attempts, steps=steps, patience=patience)
+        self.has_restarts = bool(self._all[ATTEMPTS] > self._usual[ATTEMPTS])
+        self._own = False  # whether the numbers are a copy, which may be changed
+        self._references: References | None = None
+        if all_work:
+            self._changeable[MOST_WORK] = np.inf
+
+    def until(self, watch: Watch) -> AbstractContextManager[None]:
+        """Apply the deadline of a watch to the calls inside a ``with`` statement."""
+        return watch.over(self._scratch)
+
+    def table(self, count: int = 1) -> Array:
+        """Return a table of targets, (count, goals, 17): those of the goals, as if all of them were given."""
+        out = np.repeat(self.problem.writer.own, count, axis=0)
+        out[:, :, GIVEN] = [goal.takes for goal in self.problem.goals]
+        return out
+
+    # What differs from frame to frame
+
+    def put(self, places: Places, b: int = 0) -> None:
+        """Put obstacles where they stand in problem b of some places."""
+        places.put(self._changeable, b)
+
+    def postures(self, poses: Array) -> Array:
+        """Return the postures of rest goals, (n, k, 5), with poses (n, nq) as their references."""
+        return self._posture.tables(poses)
+
+    def stay_near(self, posture: Array) -> None:
+        """Put one of ``postures``, (k, 5), as the reference of the frames that come."""
+        self._posture.put(posture)
+
+    @property
+    def _changeable(self) -> Array:
+        """The numbers of the problem, a copy from now on."""
+        if not self._own:
+            self._floats, self._own = self._floats.copy(), True
+        return self._floats
+
+    @property
+    def _posture(self) -> References:
+        """The reference of rest goals in these numbers."""
+        if self._references is None:
+            self._references = References(self.problem.ints, self._changeable, self.problem.reduced)
+        return self._references
+
+    # Calls
+
+    def solve(
+        self,
+        table: Array,
+        start: Array,
+        row: Array | None = None,
+        *,
+        posture: Array | None = None,
+        recover: Recovery = "none",
+        deadline: float | None = None,
+    ) -> Array:
+        """Solve one frame, and return its row of results.
+
+        Args:
+            table: Targets, (1, goals, 17).
+            start: Joint values within the limits, (1, nq).
+            row: Memory for the results, (1, n); None for new memory.
+            posture: One of ``postures``, (k, 5); None for that of the frame before, at first that of the goals.
+            recover: What is done about a miss.
+            deadline: Seconds after which the best pose so far is returned.
+
+        Raises:
+            InputError: If a target cannot be used.
+        """
+        problem, scratch = self.problem, self._scratch
+        row = problem.new_rows(1) if row is None else row
+        if posture is not None:
+            self.stay_near(posture)
+        try:
+            if deadline is not None:
+                set_deadline(scratch, deadline)
+            call = partial(problem.call, self._usual, self._floats, table, start, row, scratch, COLD, 0)
+            code = call()
+            if code < 0:
+                code = problem.settled(call, table, None)
+            if code & MISSED and recover != "none":
+                self.improve(start, row, search=recover == "search")
+        finally:
+            if deadline is not None:
+                clear(scratch)
+        return row
+
+    def improve(self, start: Array, row: Array, *, search: bool = False) -> None:
+        """Improve a miss and find its status.
+
+        Args:
+            start: The start of the frame, (1, nq).
+            row: Its row of results, (1, n), which is changed.
+            search: Whether to search everywhere for a better pose, or only near this one.
+        """
+        self.problem.classify(start, row, self._scratch, search, self._floats)
+
+    def follow(self, track: Frames, frames: range, *, known: int = 0, restarts: bool = False) -> tuple[int, bool]:
+        """Solve frames one after the other, each from the answer before it, up to the first miss.
+
+        Args:
+            track: All frames.
+            frames: The frames to solve; those before them are there.
+            known: The first frame that the kernel is given, at most the one before these.
+            restarts: Whether to make all attempts of the solver.
+
+        Returns:
+            (the frame after the last one that was solved, whether that one missed).
+
+        Raises:
+            InputError: If a target cannot be used.
+        """
+        problem, part = self.problem, slice(known, frames.stop)
+        ints, table, rows = self._all if restarts else self._usual, track.table[part], track.rows[part]
+        given = ints, self._floats, table, track.first, rows, self._scratch, WARM, frames.start - known
+        call = partial(problem.kernel, *given)
+        code = problem.settled(call, track.table, track.targets, many=True, first=known)
+        return known + (code >> ROWS_AT), bool(code & MISSED)
+
+    def attempt(self, table: Array, start: Array, row: Array, *, usual: bool = False) -> bool:
+        """Solve one frame of a track from another start (1, nq), and return whether it misses.
+
+        It is one attempt, or the usual ones of this solver.
+        """
+        ints = self._usual if usual else self.problem.settings(self._all, attempts=1)
+        return bool(self.problem.kernel(ints, self._floats, table, start, row, self._scratch, WARM, 0) & MISSED)
+
+    def each(self, table: Array, starts: Array, targets: Targets | None = None) -> Array:
+        """Return the rows of results of independent problems, (B, n); their misses are not improved.
+
+        Args:
+            table: Targets, (B, goals, 17).
+            starts: Joint values within the limits, (B, nq) or (1, nq).
+            targets: The targets in the table, for error messages.
+
+        Raises:
+            InputError: If a target cannot be used.
+        """
+        problem, rows = self.problem, self.problem.new_rows(len(table))
+        given = self._usual, self._floats, table, np.ascontiguousarray(starts), rows, self._scratch, COLD, 0
+        problem.settled(partial(problem.kernel, *given), table, targets, many=True)
+        return rows
+
+    def remember(self) -> Array:
+        """Return a copy of the scratch memory, for ``restore``."""
+        return self._scratch.copy()
+
+    def restore(self, memory: Array) -> None:
+        """Put back what ``remember`` returned."""
+        self._scratch[:] = memory
+
+
+def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
+    """Return the table of targets, completed by the targets that a first track took from its start."""
+    out = table.copy()
+    given = np.array([goal.pose_parts for goal in ik.goals])
+    plain = given > 0
+    out[:, plain, :TRANSFORM_WIDTH] = ik.targets_in(rows)[:, plain]
+    out[:, plain, GIVEN] = given[plain]
+    return out
