@@ -243,10 +243,12 @@ def test_velocity_limits_of_a_file(tmp_path):
     path.write_text(
         f'<robot name="arm">{links}{joint.format("one", "a", "b", 3.5)}{joint.format("two", "b", "c", 0)}</robot>'
     )
-    arm = sy.load_skeleton(path)
+    with pytest.warns(UserWarning, match="Velocity"):
+        arm = sy.load_skeleton(path)
     assert [arm.joint(name).velocity for name in ("one", "two")] == [3.5, None]
     write_skeleton(arm, tmp_path / "arm.toml")
-    again = sy.load_skeleton(tmp_path / "arm.toml")
+    with pytest.warns(UserWarning, match="Velocity"):
+        again = sy.load_skeleton(tmp_path / "arm.toml")
     assert [again.joint(name).velocity for name in ("one", "two")] == [3.5, None]
 
 

@@ -156,9 +156,9 @@ def test_buffers_of_a_clip_are_part_of_it(tmp_path):
     assert "0 done, 1 done before" in run(*arguments).err
     buffer = source / "walk data.bin"
     data = buffer.read_bytes()
-    one = np.float32(1.0).tobytes()
-    assert one in data
-    rewritten(buffer, data.replace(one, np.float32(2.0).tobytes()))
+    place = np.float32(2.0 / 3.0).tobytes()  # of the root
+    assert place in data
+    rewritten(buffer, data.replace(place, np.float32(0.5).tobytes()))
     before = (tmp_path / "out" / "walk.npz").read_bytes()
     assert "1 done, 0 failed" in run(*arguments).err
     assert (tmp_path / "out" / "walk.npz").read_bytes() != before

@@ -9,7 +9,7 @@ import pytest
 from numpy.typing import NDArray
 
 import synovia as sy
-from synovia.clips import pursuit
+from synovia.ik import pursuit
 from synovia.kernels.layout import FREE_Q, HAND_Q, NO_PALM, WATCH
 from synovia.retargeting.hands.aims import aims_of
 from synovia.retargeting.hands.follower import HandFollower

@@ -143,7 +143,7 @@ def check_sides(marks: Landmarks) -> None:
 
 
 def _bones_cross(marks: Landmarks, upper: str, lower: str) -> bool:
-    """Return whether bones from one side to the other keep their lengths over time, and those of one side do not."""
+    """Return whether bones to the other side keep their lengths over time, and longer ones of one side do not."""
     ends = [[f"{side}_{part}" for side in SIDES] for part in (upper, lower)]
     if not {*ends[0], *ends[1]} <= marks.places.keys():
         return False
@@ -155,7 +155,8 @@ def _bones_cross(marks: Landmarks, upper: str, lower: str) -> bool:
     own, other = own[:, seen], other[:, seen]
     spread, across = (float((far.std(1) / far.mean(1)).mean()) for far in (own, other))
     nearer = upper in _LINES and float((other < _NEARER * own).mean()) > _NEARLY_ALWAYS
-    return (nearer and across < _RIGID) or (spread > _UNSTEADY and across < _STEADIER * spread)
+    steadier = spread > _UNSTEADY and across < _STEADIER * spread and float(other.mean()) < float(own.mean())
+    return (nearer and across < _RIGID) or steadier
 
 
 def _body_length(marks: Landmarks) -> float:
