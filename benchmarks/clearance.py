@@ -312,6 +312,8 @@ def misses(problems=1000, bodies=30):
             rng = np.random.default_rng([seed, 3])
             kind = sy.PositionGoal if seed % 2 else sy.PoseGoal
             ik = sy.IK(body, [kind("tip"), sy.ClearanceGoal(0.02, world=world)], "lm")
+            ik.precompile()  # what is measured is solving
+            ik.solve()
             for k in range(-(-problems // bodies)):
                 T = np.eye(4)
                 T[:3, :3] = sy.Rotation.from_quat(rng.normal(size=4)).as_matrix()

@@ -192,7 +192,7 @@ class VmcSource:
     The skeleton has the bones of the first frames, with the offsets that they state; a sender that states none has
     those of the bundled body. Its joints have the names of parts in snake case, and its rest pose is the T-pose. Parts
     whose bones above are never sent, such as fingers without a hand, are left out. Bones of a frame come in one or
-    several datagrams; ``/VMC/Ext/T`` tells which belong together.
+    several datagrams; ``/VMC/Ext/T`` says which belong together.
 
     Args:
         host: The address to listen on.

@@ -636,7 +636,7 @@ class _Verb(Verb):
 
 
 def _doubts(tracked: Tracked) -> list[Finding]:
-    """Return what tracking says about the clip beside its misses, as findings."""
+    """Return what tracking says about the clip, except its misses, as findings."""
     from synovia.retargeting import Finding
 
     said = (

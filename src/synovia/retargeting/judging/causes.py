@@ -272,7 +272,7 @@ def exchanged_limbs(pairs: Pairs, lines: Sequence[tuple[Array, Array]], turn: fl
 
 
 def _mirrored(a: Array, across: Array, own: Array) -> Array:
-    """Return mirror images of vectors (T, 3) beside a line across the body, turned about z with it to another line."""
+    """Return vectors (T, 3) mirrored along a line across the body, and turned about z with it to another line."""
     image = a - 2.0 * np.sum(a * across, axis=1, keepdims=True) * across
     angle = np.arctan2(own[:, 1], own[:, 0]) - np.arctan2(across[:, 1], across[:, 0])
     c, s = np.cos(angle), np.sin(angle)
