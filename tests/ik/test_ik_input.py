@@ -527,7 +527,7 @@ def test_follow_needs_the_pose_that_it_follows():
     ik = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"))
     for value in ("yes", 1, None, []):
         with pytest.raises(sy.InputError, match="follow: expected True or False"):
-            ik.solve((0.4, 0.1, 0.5), ik.rest, follow=value)
+            ik.solve((0.4, 0.1, 0.5), ik.problem.rest, follow=value)
     with pytest.raises(sy.InputError, match="start: expected the previous pose"):
         ik.solve((0.4, 0.1, 0.5), follow=True)
     assert ik.solve((0.4, 0.1, 0.5), follow=np.False_).reached

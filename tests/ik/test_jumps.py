@@ -129,7 +129,7 @@ def test_a_switch_stays_a_large_step(path, step, switch):
     ])  # fmt: skip
     ik = sy.IK(body, sy.PositionGoal("tip"))
     rows = np.zeros((len(path), layout.OUT_HEAD + 1 + 2 + 16))
-    rows[:, ik.places] = np.reshape(path, (-1, 1))
+    rows[:, ik.problem.places] = np.reshape(path, (-1, 1))
     asked = []
 
     def follow(problem, table, start, progress):

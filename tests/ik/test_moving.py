@@ -122,7 +122,7 @@ def test_the_trunk_moves_without_the_arm_and_a_track_is_smoothed_with_them() -> 
 def test_servo_and_other_problems_made_of_one_keep_it() -> None:
     body = sy.bundled("humanoid")
     ik = sy.IK(body, sy.PositionGoal("left_hand", (0.4, 1.3, 0.3)), "lm", moving=ARM)
-    for other in (pickle.loads(pickle.dumps(ik)), copy.copy(ik), ik.with_solver(sy.FullBody())):
+    for other in (pickle.loads(pickle.dumps(ik)), copy.copy(ik), ik.problem.with_solver(sy.FullBody())):
         assert other.moving == ik.moving
         assert "moving=" in repr(other)
     servo = sy.Servo(ik, rate=60, velocity=2.0, acceleration=20.0)

@@ -66,7 +66,7 @@ def test_tables_are_those_of_a_problem_packed_anew(pairs):
     ik = sy.IK(ARM, goals(world, pairs=pairs))
     for _ in range(5):
         places = {name: transform(rng) for name in world.names}
-        moved, anew = ik.standing({"clearance": places})[0], sy.IK(ARM, goals(world.moved(places), pairs=pairs))
+        moved, anew = ik.problem.standing({"clearance": places})[0], sy.IK(ARM, goals(world.moved(places), pairs=pairs))
         shapes = [table_of(one.ints, one.floats, "clear.shapes")[:, :FIRST_POINT] for one in (moved, anew)]
         assert np.allclose(*[table[np.lexsort(table.round(9).T)] for table in shapes], atol=1e-12)
         nodes = table_of(moved.ints, moved.floats, "clear.nodes")
@@ -189,12 +189,12 @@ def test_ways_among_moving_obstacles_are_clear_where_no_frame_is_listed():
         boxes, rods = np.array([[transform(rng), transform(rng)] for _ in range(2)])
         boxes[1], rods[1] = _part(boxes[0], boxes[1], 0.6), _part(rods[0], rods[1], 0.4)
         clip = ik.track({"tool": np.zeros((2, 3)), "clearance": {"box": boxes, "rod": rods}})
-        clip._rows[:, ik.places] = ends
+        clip._rows[:, ik.problem.places] = ends
         gaps = []
         for share in np.linspace(0.0, 1.0, 60):
             placed = {"box": _part(boxes[0], boxes[1], share), "rod": _part(rods[0], rods[1], share)}
             row = clip._rows[:1].copy()
-            row[0, ik.places] = ends[0] + share * (ends[1] - ends[0])
+            row[0, ik.problem.places] = ends[0] + share * (ends[1] - ends[0])
             moved = sy.IK(ARM, [sy.PositionGoal("tool"), sy.ClearanceGoal(DISTANCE, world=world.moved(placed))])
             gaps.append(min(one.distance for one in sy.Solution(moved, row).contacts))
         if min(gaps[0], gaps[-1]) < DISTANCE:  # ends that are too near allow as much between them

@@ -7,7 +7,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.facade import IK
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
@@ -44,7 +44,7 @@ class Led:
         missed: Which goals the last answer misses, by the tolerances of the problem.
     """
 
-    def __init__(self, ik: IK, tolerance: tuple[float, float], *, bounded: bool = False) -> None:
+    def __init__(self, ik: CompiledProblem, tolerance: tuple[float, float], *, bounded: bool = False) -> None:
         """Build the problem, and find where its packed numbers have the posture and the largest moves."""
         settings = FullBody(attempts=1, max_steps=_STEPS, rest_step=_LAST_STEP)
         if bounded:
@@ -103,7 +103,7 @@ class Box:
         axes: The axes of the body.
     """
 
-    def __init__(self, ik: IK, tolerance: tuple[float, float], axes: Axes) -> None:
+    def __init__(self, ik: CompiledProblem, tolerance: tuple[float, float], axes: Axes) -> None:
         """Build the problem."""
         self._led = Led(ik, tolerance, bounded=True)
         self._led.params[LARGEST_MOVE] = 1.0  # the problem has largest moves: none, or zero at the edge

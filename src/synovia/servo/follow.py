@@ -13,7 +13,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.facade import IK
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
 from synovia.kernels.layout import TOP_SPEED
 from synovia.model.geometry import Array
@@ -48,7 +48,7 @@ class Follow:
         met: Whether they meet the goals.
     """
 
-    def __init__(self, ik: IK, axes: Axes, probe: Probe, stops: Stops) -> None:
+    def __init__(self, ik: CompiledProblem, axes: Axes, probe: Probe, stops: Stops) -> None:
         """Build the problem of a tick."""
         tolerance = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
         self._axes, self._probe, self._reach = axes, probe, ik.reach

@@ -17,7 +17,7 @@ from typing import Final
 
 import numpy as np
 
-from synovia.facade import IK
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
 from synovia.ik.ways import ClearWays
 from synovia.kernels.layout import PLAN_FIRST, PLAN_LAST, PLAN_VELOCITY, TOP_SPEED, WAY_TIME
@@ -46,7 +46,7 @@ class Guard:
         replan: Plans the stops of all axes anew, after a change of limits.
     """
 
-    def __init__(self, ik: IK, axes: Axes, stops: Stops) -> None:
+    def __init__(self, ik: CompiledProblem, axes: Axes, stops: Stops) -> None:
         """Build the problems that measure distances and solve a tick."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.clear import tick_is_clear
@@ -158,7 +158,7 @@ class ClosedGuard:
         blocked: Whether clearance has changed the last tick.
     """
 
-    def __init__(self, ik: IK, body: Callable[[Array], Array]) -> None:
+    def __init__(self, ik: CompiledProblem, body: Callable[[Array], Array]) -> None:
         """Build the problem that measures distances."""
         self._slack = _SLACK * ik.tolerance[0]
         self._ways, self._body = ClearWays(ik, self._slack), body

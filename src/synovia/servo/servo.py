@@ -15,7 +15,7 @@ from synovia.compiling import compile_soon, needed_next
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import Goal
-from synovia.ik.compiled import Start
+from synovia.ik.compiled import CompiledProblem, Start
 from synovia.ik.obstacles import Places
 from synovia.ik.targets import Target, Targets
 from synovia.kernels.layout import (
@@ -162,7 +162,7 @@ class Servo(ChecksArguments):
                 solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
             with needed_next(*_KERNELS):
                 self.ik = IK(skeleton, goals, solver, root=root)
-        self._q = self.ik.default_start.values
+        self._q = self.problem.default_start.values
         if self.ik.solver.bounds_motion:
             raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
         self.skeleton = self.ik.skeleton
@@ -172,15 +172,15 @@ class Servo(ChecksArguments):
         self.axes = Axes(self.skeleton, self.ik.moving, self.ik.reach)
         self.axes.set_limits(velocity, acceleration, jerk)
         self._given_limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
-        self._live = LiveTargets(self.ik)
-        self.probe = Probe(self.ik)
+        self._live = LiveTargets(self.problem)
+        self.probe = Probe(self.problem)
         self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
-        self._answers = Answers(self.ik, self.axes, self.deadline)
+        self._answers = Answers(self.problem, self.axes, self.deadline)
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
         self._tools = None if tool_speed is None else ToolSpeed(self.axes, tool_speed, tick=self._tick)
         self._clear: ClosedGuard | None = None
         self._closed = self._new_closed(late)
-        self._branch = None if self._closed is None else Branch(self.ik, self.axes, self._closed)
+        self._branch = None if self._closed is None else Branch(self.problem, self.axes, self._closed)
         if self._closed is None and self._tools is not None:
             self._tick = self._tools
         if filter is not None:
@@ -188,23 +188,24 @@ class Servo(ChecksArguments):
         self.filter = filter
         if not is_number(interpolation) or not 0.0 <= interpolation < math.inf:
             raise InputError("interpolation", value=interpolation, expected="seconds, 0 or more")
-        self._inputs = Inputs(self.ik, self._live, self, lag=float(interpolation), noise=filter, timeout=self.timeout)
+        lag = float(interpolation)
+        self._inputs = Inputs(self.problem, self._live, self, lag=lag, noise=filter, timeout=self.timeout)
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
         deviates = late == "deviate" and self._closed is None
         stops = Stops(self.axes)
-        self._way = Way(self.ik, self.axes, stops, self._kernels) if deviates and len(self.ik.goals) > 1 else None
+        self._way = Way(self.problem, self.axes, stops, self._kernels) if deviates and len(self.ik.goals) > 1 else None
         follows = deviates and tool_speed is None
-        self._follow = Follow(self.ik, self.axes, self.probe, stops) if follows else None
+        self._follow = Follow(self.problem, self.axes, self.probe, stops) if follows else None
         self._guard = self._new_guard(stops, tool_speed)
-        self._obstacles = self.ik.obstacles
+        self._obstacles = self.problem.obstacles
         self._places: Places | None = None
         self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
         self._aim = self._q, self._q
         self._path = None
         if late == "slow":
-            self._path = Path(self.ik, self.axes.table, self._path_kernels, self.axes.way, self._tools)
+            self._path = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
         self.reset()
         self._load()
         self.reset()
@@ -228,7 +229,7 @@ class Servo(ChecksArguments):
             )
         judges: list[Judge] = [] if self._tools is None else [self._tools.keeps]
         if self._avoids:
-            self._clear = ClosedGuard(self.ik, self._feedback.body)
+            self._clear = ClosedGuard(self.problem, self._feedback.body)
             judges.append(self._clear.keeps)
         closed = ClosedTick(self.axes, self.ik.moving, mechanism, self._path_kernels, judges)
         self._tick, self._rest = closed, closed.rest
@@ -254,7 +255,7 @@ class Servo(ChecksArguments):
                 expected="late='deviate' and no tool_speed",
                 hint="priority= makes the clearance an ordinary goal, without a promise for every tick",
             )
-        return Guard(self.ik, self.axes, stops)
+        return Guard(self.problem, self.axes, stops)
 
     def _load(self) -> None:
         """Load what ticks need, so that none of them waits for it."""
@@ -265,9 +266,9 @@ class Servo(ChecksArguments):
         self._answers.load(self._q, self._live.table)
 
     @property
-    def problem(self) -> IK:
-        """The problem that is solved."""
-        return self.ik
+    def problem(self) -> CompiledProblem:
+        """The packed problem."""
+        return self.ik.problem
 
     def _kernels(self, axes: Array) -> tuple[Any, Any, Any]:
         """Return the kernels of a tick, of a reset and of the place where the body stops, for a table of axes."""
@@ -298,7 +299,7 @@ class Servo(ChecksArguments):
         Raises:
             InputError: If a value cannot be used.
         """
-        start = self.ik.default_start if pose is None else self.ik.as_start(pose)
+        start = self.problem.default_start if pose is None else self.problem.as_start(pose)
         clock = seconds("time", time)
         speeds = np.zeros(len(self.axes.joints)) if velocity is None else self.axes.of_velocity(velocity)
         self._q = start.values.copy()
@@ -477,7 +478,7 @@ class Servo(ChecksArguments):
             InputError: If a value cannot be used.
             UnknownNameError: If a joint does not exist.
         """
-        measured = self._feedback.of(q, self._q, self.ik.as_start)
+        measured = self._feedback.of(q, self._q, self.problem.as_start)
         self._feedback.read(self._q, measured, self._time)
         if self._feedback.far:
             self._hold(self._feedback.far)

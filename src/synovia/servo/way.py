@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.facade import IK
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
     ADVANCE,
@@ -61,7 +61,9 @@ class Way:
         arrived: Whether these do not change any more.
     """
 
-    def __init__(self, ik: IK, axes: Axes, stops: Stops, kernels: Callable[[Array], tuple[Any, Any, Any]]) -> None:
+    def __init__(
+        self, ik: CompiledProblem, axes: Axes, stops: Stops, kernels: Callable[[Array], tuple[Any, Any, Any]]
+    ) -> None:
         """Build the problem of a tick."""
         tolerance = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
         self._led = Led(ik, tolerance)
