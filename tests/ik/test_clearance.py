@@ -107,7 +107,7 @@ def test_contacts_have_the_nearest_pairs_among_many():
         | {"cloud": sy.PointCloud(points=points, radius=0.02)}
     )
     ik = sy.IK(arm, sy.ClearanceGoal(0.0, world=world))
-    found = nearest_contacts(ik, pose := arm.random_pose(3))
+    found = nearest_contacts(ik.problem, pose := arm.random_pose(3))
     every = sorted(gaps(pose, world).values())
     np.testing.assert_allclose([contact.distance for contact in found], every[: len(found)], atol=1e-9)
     assert len(found) == min(len(every), MOST)
@@ -268,7 +268,7 @@ def test_bounds_of_ways_hold(seed):
     body = sy.with_shapes(body, {row: [sy.Sphere(center=rng.normal(size=3), radius=0.1)] for row in range(len(body))})
     world = sy.World({"ball": sy.Sphere(center=(3.0, 0.0, 0.0), radius=0.1)})
     ik = sy.IK(body, sy.ClearanceGoal(world=world))
-    ways, chart = ClearWays(ik, 0.0), Chart.of(body)
+    ways, chart = ClearWays(ik.problem, 0.0), Chart.of(body)
     q, end = random_q(body, rng), random_q(body, rng)
     step = chart.between(q, end)
     ways.reach_to(np.maximum(np.abs(q), np.abs(end)))
@@ -276,7 +276,7 @@ def test_bounds_of_ways_hold(seed):
     found = []
     for share in np.linspace(0.0, 1.0, 9):
         pose = sy.Pose(body, body.follow(chart.stepped(q, share * step)))
-        found.append({contact.pair: contact.distance for contact in nearest_contacts(ik, pose)})
+        found.append({contact.pair: contact.distance for contact in nearest_contacts(ik.problem, pose)})
     for before, after in pairwise(found):
         for pair in before.keys() & after.keys():
             if min(before[pair], after[pair]) > 0.0:

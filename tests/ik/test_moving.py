@@ -263,7 +263,7 @@ def test_goal_files_keep_the_joints_that_may_move(tmp_path) -> None:
     assert {body.joint_names[row] for row in ik.moving} <= set(ARM)
     sy.write_goals(goals, tmp_path / "again.toml")
     assert (tmp_path / "again.toml").read_text() == place.read_text()
-    assert sy.IK(body, goals, moving=["spine"]).allowed == ("spine",)
+    assert sy.IK(body, goals, moving=["spine"]).problem.allowed == ("spine",)
     (tmp_path / "odd.toml").write_text(place.read_text().replace('"left_hand"]', '"left_hond"]'))
     with pytest.raises(sy.errors.FormatError, match=r"odd.toml: moving: .*left_hond.*left_hand"):
         sy.read_goals(tmp_path / "odd.toml", body)

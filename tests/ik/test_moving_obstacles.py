@@ -66,7 +66,8 @@ def test_tables_are_those_of_a_problem_packed_anew(pairs):
     ik = sy.IK(ARM, goals(world, pairs=pairs))
     for _ in range(5):
         places = {name: transform(rng) for name in world.names}
-        moved, anew = ik.problem.standing({"clearance": places})[0], sy.IK(ARM, goals(world.moved(places), pairs=pairs))
+        moved = ik.problem.standing({"clearance": places})[0]
+        anew = sy.IK(ARM, goals(world.moved(places), pairs=pairs)).problem
         shapes = [table_of(one.ints, one.floats, "clear.shapes")[:, :FIRST_POINT] for one in (moved, anew)]
         assert np.allclose(*[table[np.lexsort(table.round(9).T)] for table in shapes], atol=1e-12)
         nodes = table_of(moved.ints, moved.floats, "clear.nodes")

@@ -320,7 +320,7 @@ def test_the_path_through_several_tracks_is_the_cheapest_of_all():
         changed = np.sum(np.diff(paths, axis=1) != 0, axis=1)
         cost = 1e6 * missed[paths, at].sum(axis=1) + motion + np.median(own) * changed
         best = paths[cost.argmin()]
-        rows, jumped = best_path(ik, tracks, jumps)
+        rows, jumped = best_path(ik.problem, tracks, jumps)
         np.testing.assert_array_equal(rows[:, ik.problem.places], q[best, at])
         for t in range(1, frames):
             a, b = best[t - 1], best[t]

@@ -380,7 +380,7 @@ def test_a_limb_of_a_body_takes_its_swivel_from_limits_and_pole():
         target = {"left_hand": pose.transform("left_hand")}
         solution = plain.solve(target, start)
         assert solution.reached
-        assert not plain.outside(solution.pose)
+        assert not plain.problem.outside(solution.pose)
         branches = plain.branches(target, start)
         np.testing.assert_allclose(branches.q[0], solution.pose.q, rtol=0, atol=1e-12)  # of another kernel
         towards = poled.solve({**target, "left_lower_arm": pose.position("left_lower_arm")}, start)

@@ -299,7 +299,7 @@ def test_a_goal_that_comes_and_goes_blends_in():
         sy.IK(body, goals, sy.FullBody(attempts=1, largest_move=0.05), root="free")
         for goals in (feet, [*feet, sy.PositionGoal("left_hand", hand, priority=1)])
     )
-    places = {goal.joint: np.tile(few.default_start.position(goal.joint), (25, 1)) for goal in feet}
+    places = {goal.joint: np.tile(body.rest_pose().position(goal.joint), (25, 1)) for goal in feet}
     clips = [few.track(places)]
     for ik in (more, few):
         clips.append(ik.track(places, start=clips[-1][-1].pose))
