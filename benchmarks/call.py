@@ -31,7 +31,7 @@ def cases() -> dict[str, tuple[sy.IK, dict[str, object]]]:
     hand = sy.IK(person, sy.PositionGoal("left_hand"), sy.Fabrik())
     place = person.random_pose(5).position("left_hand")
     return {
-        "arm, at the target": (pose, {"tool": pose.default_start.transform("tool")}),
+        "arm, at the target": (pose, {"tool": pose.skeleton.rest_pose().transform("tool")}),
         "arm, random target": (pose, {"tool": away}),
         "arm, position and Rotation": (pose, {"tool": (away[:3, 3], sy.Rotation.from_matrix(away[:3, :3]))}),
         "hand, FABRIK": (hand, {"left_hand": place}),
