@@ -251,6 +251,18 @@ def test_layer_files_keep_the_joints_that_may_move(tmp_path) -> None:
         sy.edit(clip(), layer.replace(moving=["left_fingertips"]))
 
 
+def test_limits_of_joints_that_may_not_move_are_no_reason_for_a_miss() -> None:
+    arm = sy.bundled("arm7")
+    start = arm.rest_q.copy()
+    start[arm.q_slice("joint4")] = arm.joints[arm.index("joint4")].limit.upper
+    missed = sy.solve(arm, sy.PositionGoal("tool", (0.1, 0.6, 0.1)), start=start, moving=["joint5", "joint6"])
+    assert missed.missed
+    assert "joint4" in missed.active_limits
+    text = " ".join(missed.explain())
+    assert "'joint4' at a limit" not in text
+    assert "At a limit: 'joint4'" not in text
+
+
 # --- files and commands ---------------------------------------------------------------------------------------------
 
 
