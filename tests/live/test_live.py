@@ -11,7 +11,7 @@ from live.limits import faster_than
 from synovia.errors import FileError, FormatError, InputError
 from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.live.contact import Corrections, Point
-from synovia.retargeting.live.limited import LimitedBody
+from synovia.servo.limited import LimitedBody
 
 SPEED, ACCELERATION = 6.0, 60.0
 

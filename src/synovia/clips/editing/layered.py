@@ -143,11 +143,11 @@ class LayerOnClip:
 
     def _within(self, stage: Stage) -> Stage | None:
         """Return a stage in which only joints move that may; None if that leaves nothing to try before the last one."""
-        if self._allowed is None:
-            return stage
-        only = self._allowed if stage.only is None else self._allowed & stage.only
-        moves = any(self._skeleton.joints[row].kind.v_size for row in only)
-        return replace(stage, only=only) if moves else replace(stage, only=self._allowed) if stage.last else None
+        some = [rows for rows in (self._allowed, stage.only) if rows is not None]
+        only = frozenset[int].intersection(*some) if some else None
+        if only is None or any(self._skeleton.joints[row].kind.v_size for row in only):
+            return replace(stage, only=only)
+        return replace(stage, only=self._allowed) if stage.last else None
 
     def _restore(self, asked: Sequence[Asked], poses: Array, near: Sequence[NearPair]) -> None:
         """Put the clip back into poses (n, nq) that differ from it by rounding, if the layer only keeps clear.

@@ -23,11 +23,11 @@ from synovia.model.pose import world_frames
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
 from synovia.retargeting.live.follower import PoseFollower
 from synovia.retargeting.live.landmarks import COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
-from synovia.retargeting.live.limited import LimitedBody
 from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import LiveReport, Meter
 from synovia.retargeting.live.stand import Stand
 from synovia.retargeting.rest_pose import Rest
+from synovia.servo.limited import LimitedBody
 from synovia.servo.limits import Axes
 from synovia.solver import FullBody
 
