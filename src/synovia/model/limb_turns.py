@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from synovia.model.geometry import Array
+from synovia.model.tables import Ints
 
 
 class SwingLimb(NamedTuple):
@@ -36,7 +37,7 @@ class LimbTurns:
         limbs: Limbs of hinges.
     """
 
-    def __init__(self, rows: Sequence[int], ends: Array, own: Array, limbs: Sequence[SwingLimb]) -> None:
+    def __init__(self, rows: Sequence[int], ends: Ints, own: Array, limbs: Sequence[SwingLimb]) -> None:
         """Fill the tables of the kernel."""
         from synovia.kernels.tree import swing
 

@@ -31,7 +31,8 @@ class PathTurns:
         which = np.full(len(skeleton), -1, np.int32)
         ints, couple, limits, gain = _coupled(skeleton, paths, rest)
         hinges: list[int] = []
-        for k, (owner, (block, at, _)) in enumerate(zip(t.owner.tolist(), t.variables.tolist(), strict=True)):
+        owners: list[int] = t.owner.tolist()
+        for k, (owner, (block, at, _)) in enumerate(zip(owners, t.variables.tolist(), strict=True)):
             is_hinge = skeleton.joints[owner].kind is Kind.HINGE and gain[at] != 0.0
             if block == TURN or is_hinge:
                 which[owner] = k

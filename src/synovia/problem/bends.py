@@ -126,9 +126,9 @@ def _loaded(name: str) -> Callable[..., int]:
     from synovia.kernels.compiler.jit import ready
     from synovia.kernels.tree import bends
 
-    ints, floats = np.empty((0, bends.LIMB_PLACE_WIDTH), np.int32), np.empty((0, 1))
-    first = (ints, floats, BENT) if name == "bend_shares" else (ints, floats, ints, floats)
-    return ready(getattr(bends, name), *first, floats, floats, floats)
+    tables = np.empty((0, bends.LIMB_PLACE_WIDTH), np.int32), np.empty((0, 1))
+    more: tuple[Array | Ints, ...] = (BENT,) if name == "bend_shares" else tables
+    return ready(getattr(bends, name), *tables, *more, *[np.empty((0, 1))] * 3)
 
 
 def find_bends(
