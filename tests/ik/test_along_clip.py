@@ -7,6 +7,7 @@ import pytest
 
 import synovia as sy
 from synovia.goals.base import POSITION
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
 from synovia.ik.targets import table_of
 from synovia.solver import FullBody
@@ -33,7 +34,7 @@ def problem(body, q, offset):
     """The problem that left hand and right foot are off by some lengths, and its targets, (T, goals, 17)."""
     ends = ["left_hand", "right_foot"]
     goals = [*(sy.PositionGoal(end) for end in ends), sy.RestGoal(q[0])]
-    ik = sy.IK(body, goals, FullBody(attempts=1))
+    ik = CompiledProblem(body, goals, FullBody(attempts=1))
     frames = sy.Motion(body, q, 30.0).frames()
     wanted = np.tile(np.eye(4), (2, FRAMES, 1, 1))
     for k, end in enumerate(ends):
