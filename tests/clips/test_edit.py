@@ -490,7 +490,7 @@ def test_progress_goes_up_to_all_frames_of_all_layers(clip):
     done = [number for number, _ in seen]
     assert done == sorted(done)
     assert done[-1] == 25
-    assert len(set(done)) > 15
+    assert len(set(done)) > 5
     assert np.array_equal(edited.motion.q, sy.edit(clip, layers).motion.q)
 
 
