@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from synovia import diagnosis
-from synovia.arguments import ChecksArguments, whole_number
+from synovia.arguments import ChecksArguments, check_kind, whole_number
 from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start, Starts
@@ -96,7 +96,15 @@ class IK(ChecksArguments):
 
     @classmethod
     def of(cls, problem: CompiledProblem) -> Self:
-        """Return the ``IK`` of a problem that is packed."""
+        """Return the ``IK`` of a packed problem.
+
+        Args:
+            problem: The problem, such as ``ik.problem`` with other settings.
+
+        Raises:
+            InputError: If it is something else.
+        """
+        check_kind("problem", problem, CompiledProblem, "ik.problem is one")
         new = object.__new__(cls)
         new._hold(problem)
         return new

@@ -58,6 +58,13 @@ def assert_same(found, anew):
         assert min(gaps[1]) >= DISTANCE - SLACK
 
 
+def test_many_problems_in_which_no_obstacle_moves():
+    ik = sy.IK(ARM, goals(scene(np.random.default_rng(0))))
+    targets = [ARM.random_pose(k).position("tool") for k in range(3)]
+    plain, none = ik.solve_many({"tool": targets}), ik.solve_many({"tool": targets, "clearance": {}})
+    np.testing.assert_array_equal(plain.q, none.q)
+
+
 @pytest.mark.parametrize("pairs", [None, ["world", ("hand", "cup"), ("hand", "floor"), ("joint5", "cloud")]])
 def test_tables_are_those_of_a_problem_packed_anew(pairs):
     """Shapes may be in another order, as their tree keeps its own; each of its boxes encloses the two below it."""

@@ -371,6 +371,8 @@ class CompiledProblem(ChecksArguments):
         if found is None:
             return self, targets, *self.writer.read_many(targets)
         others, places, odd = found
+        if places is None or odd is None:
+            return self, others, *self.writer.read_many(others)
         table = np.repeat(self.writer.own, len(places), axis=0)
         if others:
             table, wrong = self.writer.read_many(others)
