@@ -26,7 +26,6 @@ left_foot = 8.1                  # height of this point of the source while it s
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ from synovia.clips.upright import axis_name
 from synovia.errors import FormatError, InputError
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, as_numbers
+from synovia.model.geometry import Array, as_numbers, is_finite
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import align
 from synovia.retargeting.body import Body
@@ -272,9 +271,9 @@ class _Table:
     def number(self, key: str) -> float:
         """Return a finite number."""
         value = self.content.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if not is_finite(value):
             raise self._refuse(key, "a finite number")
-        return float(value)
+        return float(cast("float", value))
 
     def numbers(self, key: str, shape: tuple[int, ...]) -> Array:
         """Return finite numbers of a shape."""
