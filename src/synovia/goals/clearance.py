@@ -13,8 +13,9 @@ from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal, goal_class
 from synovia.goals.describe import Sketch, View
+from synovia.kernels.layout import SHAPE_KIND, SPHERE
 from synovia.model.address import JOINT, LINK
-from synovia.model.geometry import LONGEST, is_number
+from synovia.model.geometry import LONGEST, Array, is_number
 from synovia.model.shapes.body import packed_shapes
 from synovia.model.shapes.pairs import self_pairs
 from synovia.model.shapes.within import pairs_within
@@ -30,6 +31,7 @@ WORLD: Final = "world"
 _MEANS: Final = {SELF: "the pairs of links that can collide", WORLD: "all links and all obstacles"}
 _MOST_SLOTS: Final = 24  # contacts that count at once
 _SPARE_SLOTS: Final = 6  # beyond one a degree of freedom
+_FURTHER_POINTS: Final = 3  # contacts beyond one of a pair that may be flat
 _COVERS: Final = "sy.with_shapes(skeleton), or --shapes on the command line, covers them with capsules"
 _PAIRS: Final = '"self", "world" or pairs such as ("left_hand", "head")'
 
@@ -216,13 +218,15 @@ class ClearanceGoal(Goal):
             links = [*own[~near].tolist(), *links]
         avoiding = rows if WORLD in pairs else []
         body = packed_shapes(skeleton)
-        sizes = dict(zip(body.links[:, 0].tolist(), body.links[:, 2].tolist(), strict=True))
-        counts = np.zeros(0, int) if world is None else np.bincount(world.packed.owners, minlength=len(world))
-        total = sum(sizes[a] * sizes[b] for a, b in links)
-        total += sum(sizes[a] for a in avoiding) * int(counts.sum())
-        total += sum(sizes[a] * int(counts[b]) for a, b in single)
+        sizes = _sizes(body.packed.shapes, body.owners, len(skeleton))
+        others = np.zeros((0, 2), np.int64)
+        if world is not None:
+            others = _sizes(world.packed.shapes.shapes, world.packed.owners, len(world))
         most = min(_SPARE_SLOTS + len(skeleton.dof_names), _MOST_SLOTS)
-        close_slots = min(sum(sizes[a] * sizes[b] for a, b in close), most)
+        total = sum(_contacts(sizes[a], sizes[b]) for a, b in links)
+        total += _contacts(sizes[avoiding].sum(axis=0), others.sum(axis=0))
+        total += sum(_contacts(sizes[a], others[b]) for a, b in single)
+        close_slots = min(sum(_contacts(sizes[a], sizes[b]) for a, b in close), most)
         found = Apart(
             _table(links), np.array(avoiding, np.int64), _table(single), min(total, most), _table(close), close_slots
         )
@@ -290,6 +294,17 @@ def _check_lost(skeleton: Skeleton, rows: set[int]) -> None:
             expected="a body whose shapes are all known",
             hint=f"{_COVERS}; sy.with_shapes(skeleton, {{{lost[0]!r}: []}}) says that a link needs none",
         )
+
+
+def _sizes(shapes: Array, owners: NDArray[np.integer[Any]], count: int) -> NDArray[np.int64]:
+    """Return how many packed shapes each of some owners has, and how many of these are no spheres, (count, 2)."""
+    flat = owners[shapes[:, SHAPE_KIND] != SPHERE]
+    return np.stack([np.bincount(rows, minlength=count) for rows in (owners, flat)], axis=1)
+
+
+def _contacts(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
+    """Return the number of contacts that shapes of two sizes, (2,), may have at once."""
+    return int(a[0] * b[0] + _FURTHER_POINTS * a[1] * b[1])
 
 
 def _table(pairs: Sequence[Sequence[int]]) -> Rows:
