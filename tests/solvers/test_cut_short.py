@@ -57,7 +57,7 @@ def attempts(ik, start, *, most=None, work=np.inf, seconds=None):
     if seconds is not None:
         set_deadline(workspace.scratch, seconds)
     ints = problem.settings(attempts=most)
-    problem.kernel(ints, floats, workspace.table, start.q.reshape(1, -1), out, workspace.scratch, COLD, 0)
+    problem.kernel(ints, floats, workspace.table, start.q.copy().reshape(1, -1), out, workspace.scratch, COLD, 0)
     return int(out[0, TRIES]), out[0, STOPPED_BY] != 0.0, out[0, problem.places]
 
 
