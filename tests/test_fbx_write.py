@@ -430,11 +430,13 @@ def test_copy_gets_the_motion_as_one_more_take(tmp_path, inherit, up, centimetre
 
 
 def strip(path, keep):
-    """Take the curves of all but some nodes out of the take that comes first, as exporters leave out what is at rest."""
+    """Take the curves of all but some nodes out of the first take, as exporters leave out what is at rest."""
     document = read_document(path)
     nodes = read_nodes(document)
-    left = {curve for (row, _), curves in keyed_takes(document, nodes)[0].curves.items()
-            if nodes[row].name not in keep for record in curves.values() for curve in [int(record.values[0])]}  # fmt: skip
+    left = set()
+    for (row, _), curves in keyed_takes(document, nodes)[0].curves.items():
+        if nodes[row].name not in keep:
+            left |= {int(record.values[0]) for record in curves.values()}
     links = document.connections
     links.below = [record for record in links.below if int(record.values[1]) not in left]
     for _, record in document.of("AnimationStack"):

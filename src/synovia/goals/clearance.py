@@ -13,9 +13,8 @@ from synovia.errors import InputError, UnknownNameError, unknown_name
 from synovia.goals import describe
 from synovia.goals.base import POSITION, Goal, goal_class
 from synovia.goals.describe import Sketch, View
-from synovia.kernels.layout import SHAPE_KIND, SPHERE
 from synovia.model.address import JOINT, LINK
-from synovia.model.geometry import LONGEST, Array, is_number
+from synovia.model.geometry import LONGEST, is_number
 from synovia.model.shapes.body import packed_shapes
 from synovia.model.shapes.pairs import self_pairs
 from synovia.model.shapes.within import pairs_within
@@ -218,10 +217,10 @@ class ClearanceGoal(Goal):
             links = [*own[~near].tolist(), *links]
         avoiding = rows if WORLD in pairs else []
         body = packed_shapes(skeleton)
-        sizes = _sizes(body.packed.shapes, body.owners, len(skeleton))
+        sizes = body.packed.counts(body.owners, len(skeleton))
         others = np.zeros((0, 2), np.int64)
         if world is not None:
-            others = _sizes(world.packed.shapes.shapes, world.packed.owners, len(world))
+            others = world.packed.shapes.counts(world.packed.owners, len(world))
         most = min(_SPARE_SLOTS + len(skeleton.dof_names), _MOST_SLOTS)
         total = sum(_contacts(sizes[a], sizes[b]) for a, b in links)
         total += _contacts(sizes[avoiding].sum(axis=0), others.sum(axis=0))
@@ -294,12 +293,6 @@ def _check_lost(skeleton: Skeleton, rows: set[int]) -> None:
             expected="a body whose shapes are all known",
             hint=f"{_COVERS}; sy.with_shapes(skeleton, {{{lost[0]!r}: []}}) says that a link needs none",
         )
-
-
-def _sizes(shapes: Array, owners: NDArray[np.integer[Any]], count: int) -> NDArray[np.int64]:
-    """Return how many packed shapes each of some owners has, and how many of these are no spheres, (count, 2)."""
-    flat = owners[shapes[:, SHAPE_KIND] != SPHERE]
-    return np.stack([np.bincount(rows, minlength=count) for rows in (owners, flat)], axis=1)
 
 
 def _contacts(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
