@@ -153,7 +153,6 @@ def test_a_calibration_comes_back_from_its_file_as_it_was(walk, character, known
         ("floor = ", f"floor = {10**400} #", "no floor"),
         ("up = [", 'up = ["a", ', "no up"),
         ("moves = true", "moves = 1", "no moves"),
-        ("frames = [\n", "frames = 1e200 #[\n", "no rest.frames"),
         ("frames = [\n    [1.0", "frames = [\n    [1e200", "no rest.frames"),
         ("frames = [\n", "frames = [\n[1.0, 2.0],", "no rest.frames"),
         ("[grounds]\n", "[other]\n", "no grounds"),
