@@ -158,7 +158,7 @@ def test_a_thrown_ball_is_evaded_in_a_track():
     for k in range(count):
         placed = world.moved({"ball": ball[k]})
         own = sy.IK(ARM, [sy.PositionGoal("tool"), sy.ClearanceGoal(DISTANCE, world=placed)])
-        gaps = [contact.distance for contact in sy.Solution(own, clip._rows, b=k).contacts]
+        gaps = [contact.distance for contact in sy.Solution(own.problem, clip._rows, b=k).contacts]
         assert np.allclose(gaps, [contact.distance for contact in clip[k].contacts], atol=1e-12)
         if clip.reached[k]:
             assert min(gaps) >= DISTANCE - SLACK
@@ -204,7 +204,7 @@ def test_ways_among_moving_obstacles_are_clear_where_no_frame_is_listed():
             row = clip._rows[:1].copy()
             row[0, ik.problem.places] = ends[0] + share * (ends[1] - ends[0])
             moved = sy.IK(ARM, [sy.PositionGoal("tool"), sy.ClearanceGoal(DISTANCE, world=world.moved(placed))])
-            gaps.append(min(one.distance for one in sy.Solution(moved, row).contacts))
+            gaps.append(min(one.distance for one in sy.Solution(moved.problem, row).contacts))
         if min(gaps[0], gaps[-1]) < DISTANCE:  # ends that are too near allow as much between them
             continue
         is_blocked = 1 in clip.blocked

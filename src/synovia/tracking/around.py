@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.frame import Frames, FrameSolver
 from synovia.ik.interrupts import Watch
-from synovia.ik.status import reached
+from synovia.ik.status import Status, reached, status_of
 from synovia.model.geometry import Array
 from synovia.problem.bends import SIZES
 
@@ -80,7 +80,7 @@ class Around:
                     start, posture = better[last.start - first : last.stop - first], frame.postures(clip[last])[0]
                     recover = "polish" if improves else "none"
                     frame.solve(track.table[last], start, rows[last], posture=posture, recover=recover)
-                elif missed and improves:
+                elif missed and improves and (must is None or status_of(rows[done - 1]) is not Status.UNREACHABLE):
                     frame.improve(track.first[last], rows[last])
                 size = 1 if len(off) else min(2 * size, _PART)
                 if must is not None and improves and not reached(rows[last])[0]:
