@@ -392,7 +392,7 @@ class Solutions:
         row = b % len(self)
         skipped = self._refusal is not None and self._rows[row, STATUS] == Status.INVALID
         error = self._refusal(row) if self._refusal is not None and skipped else None
-        return Solution(self.ik.alone(row), self._rows, self._start(row), b=b, frame=self._frame(row), refusal=error)
+        return Solution(self.ik.single(row), self._rows, self._start(row), b=b, frame=self._frame(row), refusal=error)
 
     def _frame(self, b: int) -> Frame | None:
         """Return the frame of a track that problem b is, None without a track."""
