@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from synovia.arguments import ChecksArguments, check_kind, checked_joints, shown
 from synovia.compiling import compile_with_next
-from synovia.errors import InputError, SynoviaError, UnsupportedError, restated
+from synovia.errors import InputError, SynoviaError, UnknownNameError, UnsupportedError, restated
 from synovia.goals import Goal, PositionGoal
 from synovia.goals.base import GoalList
 from synovia.ik.clear_branches import ClearBranches, Listed
@@ -154,11 +154,18 @@ class CompiledProblem(ChecksArguments):
         self.solver = as_solver(solver, self.goals)
         self.solver.check(self.goals)
         asked = self.goals
-        located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
-        self.goals = tuple(goal for goal, _ in located)
         self.given = skeleton
         self.skeleton = skeleton if root == "fixed" else skeleton.with_root(root)
         self.root = root
+        try:
+            located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
+        except UnknownNameError as error:
+            added = self.skeleton.joint_names[: len(self.skeleton) - len(skeleton)]
+            if not any(error.what.startswith(f"no joint named {name!r}") for name in added):
+                raise
+            hint = f"root= adds it after the goals are read; pass skeleton.with_root({root!r}) in place of root="
+            raise UnknownNameError(error.what, hint=hint) from None
+        self.goals = tuple(goal for goal, _ in located)
         before = len(self.skeleton) - len(skeleton)  # joints that the root adds before the skeleton's own
         self.goal_joints: tuple[tuple[int, ...], ...] = tuple(
             tuple(row + before for row in rows) for _, rows in located
