@@ -19,7 +19,8 @@ from synovia.model.clip_tools.chart import Chart
 from synovia.model.clip_tools.loop import cut_for_loop, looped, looped_scale
 from synovia.model.clip_tools.lowpass import low_pass_of, smoothed
 from synovia.model.clip_tools.mirror import Mirror
-from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse, up_of_clip
+from synovia.model.anatomy.up import find_up
+from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse
 from synovia.model.clip_tools.slowed import Limits, by_joint, slowed_times
 from synovia.model.clip_tools.splines import interpolated, positive
 from synovia.model.geometry import Array, Bools, as_direction, as_numbers, dimensions, is_number
@@ -423,7 +424,7 @@ class Motion:
             >>> np.allclose(left, right * (-1, 1, 1))
             True
         """
-        up = up_of_clip(self.skeleton, self.rigid().positions()) if free_roots(self.skeleton) and len(self) else None
+        up = find_up(self.skeleton, self._q).vector if free_roots(self.skeleton) and len(self) else None
         mirror = Mirror.of(self.skeleton, up, self._q)
         kept = kept_limits(self.skeleton, self._q)
         rows = np.array(mirror.pairs)[self.skeleton.tables.owner]

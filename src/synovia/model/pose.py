@@ -85,6 +85,18 @@ def _forward_kinematics() -> Callable[..., Any]:
     return ready(forward_many, np.empty((0, VARIABLE), np.int32), *floats, np.empty((0, 0, 12)))
 
 
+def bind_frames(skeleton: Posable) -> Array:
+    """Return the world frames (n, 12) of the pose in which the skin was bound; joints without a skin are at rest."""
+    out = np.empty((len(skeleton), 12))
+    for row, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True)):
+        turn, place = np.eye(3), np.zeros(3)
+        if parent >= 0:
+            turn, place = out[parent, :9].reshape(3, 3), out[parent, 9:]
+        out[row, :9] = (turn @ (joint.rest[:3, :3] if joint.bind is None else joint.bind)).ravel()
+        out[row, 9:] = place + turn @ joint.rest[:3, 3]
+    return out
+
+
 def inside_limits(skeleton: Posable, q: Array) -> Array:
     """Return joint values (T, nq) clamped to the limits, with closed loops; the same array if all are inside.
 
