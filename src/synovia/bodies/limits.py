@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from synovia.arguments import check_kind
-from synovia.bodies.support import standing_feet, up_of
+from synovia.bodies.support import up_of
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.anatomy.axes import body_axes

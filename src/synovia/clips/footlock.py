@@ -116,7 +116,8 @@ def foot_lock(
         motion: The clip.
         feet: The joint of each foot (the ankle); None to find them by roles and names.
         up: The axis that points up, for example ``"y"`` or ``"-z"``; None to find it in the file and the clip.
-        floor: Height of the floor along ``up``, length units; None for the median height of the lowest points of feet in contact.
+        floor: Height of the floor along ``up``, length units; None for the median height of the lowest points of
+            feet in contact.
         blend: Seconds in which a correction begins or ends.
         world: Steps, ramps and stones on which the feet stand, in the file of the clip; None for the floor alone. It
             needs a free root.

@@ -19,11 +19,12 @@ from synovia.draw.marks import marks_of
 from synovia.draw.notes import Texts
 from synovia.draw.picture import Paper, angle_table, appearance, checked_size, content_window, draw
 from synovia.draw.raster import Canvas, require_pillow
-from synovia.draw.scene import Appearance, Scene, build_scene, up_of, upward
+from synovia.draw.scene import Appearance, Scene, build_scene
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
 from synovia.io.base import as_path
 from synovia.model import Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
 from synovia.model.shapes.world import World
@@ -246,7 +247,7 @@ class _Content:
         extent, ground = max(scene.extent for scene in first), min(scene.ground for scene in first)
         spread = max(scene.spread for scene in first)
         scenes = [replace(scene, ground=ground, extent=extent, spread=spread) for scene in self.scenes]
-        axes = axes_of(view, up_of(self.skeleton), self.skeleton.forward)
+        axes = axes_of(view, find_up(self.skeleton).name, self.skeleton.forward)
         points, radii = (
             np.concatenate(parts) for parts in zip(*((one.points, one.radii) for one in beside), strict=True)
         )
@@ -257,7 +258,7 @@ class _Content:
 
 def _path(motion: Motion) -> Array:
     """Return the path of the body over the floor, (T, 3), smoothed so that the camera moves evenly."""
-    middle, up = motion.positions().mean(1), upward(motion.skeleton)
+    middle, up = motion.positions().mean(1), find_up(motion.skeleton).vector
     middle -= (middle @ up)[:, None] * up
     reach = max(int(_LAG * motion.fps), 1)
     window = np.hanning(2 * reach + 3)[1:-1]

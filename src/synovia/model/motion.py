@@ -13,13 +13,13 @@ from numpy.typing import ArrayLike
 from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.clip_tools.additive import Additive, check_alike, same_rate
 from synovia.model.clip_tools.bounds import held, kept_limits
 from synovia.model.clip_tools.chart import Chart
 from synovia.model.clip_tools.loop import cut_for_loop, looped, looped_scale
 from synovia.model.clip_tools.lowpass import low_pass_of, smoothed
 from synovia.model.clip_tools.mirror import Mirror
-from synovia.model.anatomy.up import find_up
 from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse
 from synovia.model.clip_tools.slowed import Limits, by_joint, slowed_times
 from synovia.model.clip_tools.splines import interpolated, positive

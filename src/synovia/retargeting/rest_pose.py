@@ -21,7 +21,7 @@ from synovia.files.poses import load_pose
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.names import SIDES
 from synovia.model.anatomy.up import Up, find_up, given_up
-from synovia.model.geometry import AXES, Array, axis_name, axis_vector, between, cross, unit
+from synovia.model.geometry import Array, axis_name, axis_vector, between, cross, unit
 from synovia.model.motion import Motion
 from synovia.model.pose import bind_frames, world_frames
 from synovia.model.tree import ancestors
@@ -410,7 +410,7 @@ def _stored(body: Body) -> dict[str, Array]:
     """Return the poses that the file stores, by name."""
     poses = {"file": body.rest}
     if any(joint.bind is not None for joint in body.skeleton.joints):
-        poses["bind"] = bind_frames(body.skeleton)
+        poses["bind"] = bind_frames(body.skeleton.joints, body.skeleton.parents)
     return poses
 
 

@@ -1,11 +1,11 @@
 """Find which direction points up for a body: from its file, its rest pose, the gravity in a clip, and its posture.
 
-These count in this order. A rest pose that stands outweighs a posture: a body that lies in all frames of a clip does not
-stand along another axis. Steps outweigh a rest pose, because files may store it with other axes than their clips.
+These count in this order. A rest pose that stands outweighs a posture: a body that lies in all frames of a clip does
+not stand along another axis. Steps outweigh a rest pose, because files may store it with other axes than their clips.
 
 In a tilted world, a straight body leans the same way in all frames. Nobody can stand or walk so without falling, so
-gravity does not point along the axis of the file. Bodies that lie, sit or bow are not straight, or lean farther. Runners
-lean, too, and so do people who walk with a stoop; but their feet come down to one level along the axis.
+gravity does not point along the axis of the file. Bodies that lie, sit or bow are not straight, or lean farther.
+Runners lean, too, and so do people who walk with a stoop; but their feet come down to one level along the axis.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _of_clip(skeleton: Skeleton, lines: Lines, q: Array) -> Up:
         )
     best = axis_name(mean)
     at_times = stands is not None and float(np.mean(posture @ axis_vector(stands) > _NEAR)) >= _SOMETIMES
-    if supported - {best} and float(mean @ axis_vector(best)) > _LIES:
+    if supported - {best} and not at_times and float(mean @ axis_vector(best)) > _LIES:
         beginning = world_frames(skeleton, q[:_BEGINNING])[..., 9:]
         points[best] += _STEPS if lines.path_scale(beginning, axis_vector(best)) is not None else 0.0
     if stated is not None:
@@ -336,7 +336,7 @@ class Lines:
         """
         poses = [np.array(self.skeleton.rest_pose().positions)]
         if any(joint.bind is not None for joint in self.skeleton.joints):
-            poses.append(bind_frames(self.skeleton)[:, 9:])
+            poses.append(bind_frames(self.skeleton.joints, self.skeleton.parents)[:, 9:])
         return next((axis for places in poses if (axis := self.axis_at(places))), None)
 
     def axis_at(self, places: Array) -> str | None:
@@ -419,7 +419,8 @@ def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
     """
     if any(role.endswith("_paw") for role in rows):
         return True
-    pairs = [_pair(rows, *parts) for parts in (("upper_leg",), ("foot", "lower_leg"), ("upper_arm",), ("hand", "lower_arm"))]
+    limbs = (("upper_leg",), ("foot", "lower_leg"), ("upper_arm",), ("hand", "lower_arm"))
+    pairs = [_pair(rows, *parts) for parts in limbs]
     if min(map(len, pairs)) < 2:
         return False
     places = np.array(skeleton.rest_pose().positions)
@@ -459,22 +460,18 @@ def _top(skeleton: Skeleton, rows: Mapping[str, int], hips: Sequence[int]) -> tu
     places = np.array(skeleton.rest_pose().positions)
     start = places[list(hips)].mean(0)
     arms = _pair(rows, "upper_arm")
-    for top in (_rows(rows, "neck"), arms if len(arms) == 2 else (), *(_rows(rows, r) for r in ("head", "chest", "spine"))):
+    neck, *below = ((rows[role],) if role in rows else () for role in ("neck", "head", "chest", "spine"))
+    for top in (neck, arms if len(arms) == 2 else (), *below):
         if top and float(np.linalg.norm(places[list(top)].mean(0) - start)) > _POINT * skeleton.size:
             return top
     limbs = {row for role, row in rows.items() if role.startswith(SIDES)}
     far = [0.0 if limbs & set(ancestors(skeleton.parents, row)) else float(np.linalg.norm(places[row] - start))
            for row in range(len(skeleton))]  # fmt: skip
-    below = rows.get("hips", -1)
-    far = [way if below in ancestors(skeleton.parents, row)[1:] else 0.0 for row, way in enumerate(far)]
+    first = rows.get("hips", -1)
+    far = [way if first in ancestors(skeleton.parents, row)[1:] else 0.0 for row, way in enumerate(far)]
     leg = float(np.linalg.norm(places[list(_pair(rows, "lower_leg"))] - places[list(hips)], axis=1).mean())
     row = int(np.argmax(far))
     return (row,) if far[row] > _CROWN * leg else ()
-
-
-def _rows(rows: Mapping[str, int], role: str) -> tuple[int, ...]:
-    """Return the row of a role, if it is known."""
-    return (rows[role],) if role in rows else ()
 
 
 def _rises(places: Array, up: Array) -> float:

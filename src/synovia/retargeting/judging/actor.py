@@ -11,12 +11,11 @@ from typing import Final
 import numpy as np
 
 from synovia.clips.guess import nearest_rotations
-from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.axes import of_joint
 from synovia.model.anatomy.names import SIDES
 from synovia.model.anatomy.up import Lines
-from synovia.model.geometry import AXES, Array, align_z, axis_name, axis_vector, between, unit
+from synovia.model.geometry import Array, align_z, axis_vector, between, unit
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import above_zero

@@ -13,8 +13,8 @@ from synovia.clips.hands.bones import HandBones
 from synovia.ik.solution import length_text
 from synovia.model import Kind
 from synovia.model.anatomy.feet import frames_text, runs
-from synovia.model.anatomy.up import stands_on_four
 from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.up import stands_on_four
 from synovia.model.geometry import Array, axis_name, axis_vector, between
 from synovia.model.shapes.body import unchecked_links
 from synovia.retargeting.judging.actor import Actor, lean

@@ -146,7 +146,8 @@ class Figures:
         mine = _completed(motion.skeleton, rows[1], own)
         whole = all(role in parts for parts in ((mine,) if source is None else (mine, theirs)) for role in NEEDED)
         self.origin = None
-        ups = [None if one is None else given_up(one, what).vector for one, what in zip(up, ("source_up", "up"), strict=True)]
+        names = zip(up, ("source_up", "up"), strict=True)
+        ups = [None if one is None else given_up(one, what).vector for one, what in names]
         if source is not None:
             self.origin = _actor(source, theirs, ups[0], whole)
         own_up = ups[1]

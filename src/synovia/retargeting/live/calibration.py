@@ -37,6 +37,7 @@ import numpy as np
 from synovia.errors import FormatError, InputError
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
+from synovia.model.anatomy.up import Up
 from synovia.model.geometry import Array, as_numbers, axis_name
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import align
