@@ -24,7 +24,7 @@ from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
 from synovia.io.base import as_path
 from synovia.model import Skeleton
-from synovia.model.anatomy.up import find_up
+from synovia.model.anatomy.up import SHOWN, find_up
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
 from synovia.model.shapes.world import World
@@ -165,7 +165,15 @@ def _motion(clip: object) -> Motion:
     motion = clip.motion if isinstance(clip, Tracked) else clip
     if not isinstance(motion, Motion):
         raise InputError("clip", value=type(clip).__name__, expected="a Motion, or the result of IK.track")
-    return motion
+    body = motion.skeleton
+    up = find_up(body, motion.q)
+    if up.certainty < SHOWN or up.nearest == find_up(body).name:
+        return motion
+    stated = Skeleton(  # only the clip shows which axis points up
+        body.joints, name=body.name, meters_per_unit=body.meters_per_unit, up=up.nearest, forward=body.forward,
+        notes=body.notes, source=body.source, excluded_pairs=body.excluded_pairs, loops=body.loops,
+    )  # fmt: skip
+    return motion.on(stated)
 
 
 def _name(motion: Motion) -> str:

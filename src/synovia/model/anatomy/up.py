@@ -184,7 +184,7 @@ def _of_clip(skeleton: Skeleton, lines: Lines, q: Array) -> Up:
     mean = posture.mean(0)
     stated, stands = skeleton.up, lines.stands
     supported = {stated, stands} - {None}
-    if not supported and np.linalg.norm(mean) > _CONSTANT and float(np.abs(posture).max()) < _NEAR:
+    if not supported and not lines.others and np.linalg.norm(mean) > _CONSTANT and float(np.abs(posture).max()) < _NEAR:
         return _leaning(mean)
     lowest = np.concatenate([places.min(1), -places.max(1)], axis=1) / leg
     low, high = np.quantile(lowest, (0.1, 0.9), axis=0)
@@ -348,7 +348,7 @@ class Lines:
         if min(float(way @ axis) for way in ways) < _NEAR:
             return None
         if len(self.arms) == 2:
-            arms = np.array([unit(places[end] - places[begin]) for begin, end in self.arms]).mean(0)
+            arms = unit(np.array([places[end] - places[begin] for begin, end in self.arms])).mean(0)
             if arms @ axis > _RAISED or np.linalg.norm(arms - (arms @ axis) * axis) > _ALIKE:
                 return None
         return axis_name(axis)
