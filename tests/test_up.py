@@ -31,19 +31,16 @@ def walk(frames=60):
     body = silent(sy.bundled("humanoid").with_root("free"))
     rest, time = body.rest_pose(), np.arange(frames) / FPS
     hips = np.tile(rest.position("hips"), (frames, 1)) + np.stack([0 * time, 0 * time - 0.05, 0.9 * time], 1)
-    targets = {"hips": hips}
+    targets = {}
     for side, phase in (("left_foot", 0.0), ("right_foot", 0.5)):
         cycle = time + phase
         step = np.floor(cycle) + np.clip(2.0 * (cycle % 1.0) - 1.0, 0.0, 1.0)
-        targets[side] = np.tile(rest.position(side), (frames, 1))
-        targets[side][:, 1] += 0.1 * np.clip(-np.sin(2 * np.pi * cycle), 0.0, None)
-        targets[side][:, 2] += 0.9 * (step - phase)
-    goals = [sy.PositionGoal(name) for name in ("left_foot", "right_foot")]
-    return (
-        sy.IK(body, [*goals, sy.PoseGoal("hips")])
-        .track({**{name: targets[name] for name in ("left_foot", "right_foot")}, "hips": poses(hips)}, fps=FPS)
-        .motion
-    )
+        places = np.tile(rest.position(side), (frames, 1))
+        places[:, 1] += 0.1 * np.clip(-np.sin(2 * np.pi * cycle), 0.0, None)
+        places[:, 2] += 0.9 * (step - phase) + 0.2
+        targets[side] = poses(places)
+    targets["hips"] = poses(hips)
+    return sy.IK(body, [sy.PoseGoal(name) for name in targets], root="free").track(targets, fps=FPS).motion
 
 
 def poses(places):

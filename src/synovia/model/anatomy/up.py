@@ -200,9 +200,11 @@ def _of_clip(skeleton: Skeleton, lines: Lines, q: Array) -> Up:
         )
     best = axis_name(mean)
     at_times = stands is not None and float(np.mean(posture @ axis_vector(stands) > _NEAR)) >= _SOMETIMES
-    if supported - {best} and not at_times and float(mean @ axis_vector(best)) > _LIES:
+    if {best[0], *supported} - {best} and not at_times and float(mean @ axis_vector(best)) > _LIES:
         beginning = world_frames(skeleton, q[:_BEGINNING])[..., 9:]
-        points[best] += _STEPS if lines.path_scale(beginning, axis_vector(best)) is not None else 0.0
+        if lines.path_scale(beginning, axis_vector(best)) is not None:
+            points[best] += _STEPS
+            supported.add(best)
     if stated is not None:
         points[stated] += _FILE
     if stands is not None:
@@ -217,7 +219,8 @@ def _of_clip(skeleton: Skeleton, lines: Lines, q: Array) -> Up:
         lies = axis_name(mean)
         certainty = min(certainty, _STATED if best == stated or (at_times and best == stands) else _MAYBE)
     source = "file" if best == stated else "rest pose" if best == stands else "clip"
-    inverted = float(np.mean(posture @ axis_vector(best.removeprefix("-")) < _INVERTED))
+    likely = axis if best in supported else np.abs(axis)  # a posture alone may be a handstand
+    inverted = float(np.mean(posture @ likely < _INVERTED))
     found = Up(best, axis, certainty, source, lies=lies, inverted=inverted)
     tilted = lines.tilted(places, axis)
     if tilted is None:
