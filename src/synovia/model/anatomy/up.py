@@ -200,7 +200,7 @@ def _of_clip(skeleton: Skeleton, lines: Lines, q: Array) -> Up:
         )
     best = axis_name(mean)
     at_times = stands is not None and float(np.mean(posture @ axis_vector(stands) > _NEAR)) >= _SOMETIMES
-    if {best[0], *supported} - {best} and not at_times and float(mean @ axis_vector(best)) > _LIES:
+    if supported - {best} and not at_times and float(mean @ axis_vector(best)) > _LIES:
         beginning = world_frames(skeleton, q[:_BEGINNING])[..., 9:]
         if lines.path_scale(beginning, axis_vector(best)) is not None:
             points[best] += _STEPS
