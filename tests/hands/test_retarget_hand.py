@@ -476,10 +476,10 @@ def test_files_of_points_in_other_shapes(tmp_path: Path, body: sy.Skeleton) -> N
 @pytest.mark.parametrize(
     ("more", "says"),
     [
-        ({"fps": np.zeros(0)}, "fps cannot be used: expected one number above 0"),
+        ({"fps": np.zeros(0)}, "fps cannot be used: expected one number"),
         ({"fps": np.array("thirty")}, "fps cannot be used"),
         ({"fps": np.array([30.0, 30.0])}, "fps cannot be used"),
-        ({"fps": np.array(np.nan)}, "fps cannot be used"),
+        ({"fps": np.array(np.nan)}, "the frame rate cannot be used"),
         ({"side": np.array(["left", "right"])}, "side cannot be used: expected 'left' or 'right'"),
         ({"side": np.array(2)}, "side cannot be used"),
         ({"side": np.zeros(0, "<U5")}, "side cannot be used"),
@@ -497,10 +497,11 @@ def test_archives_of_hands_with_other_values(tmp_path: Path, more: dict[str, Any
 @pytest.mark.parametrize("kind", ["<f8", "<f4", "<f2", "<i1"])
 def test_small_archives_do_not_unpack_to_much(tmp_path: Path, kind: str) -> None:
     points = np.zeros((100_000, 21, 3), kind)
-    np.savez_compressed(tmp_path / "a.npz", joints=points)
-    assert (tmp_path / "a.npz").stat().st_size < 2**20
-    with pytest.raises(sy.FormatError, match="array is too large"):
-        read_hand(tmp_path / "a.npz")
+    for frames in (20_000, 100_000):
+        np.savez_compressed(tmp_path / "a.npz", joints=points[:frames])
+        assert (tmp_path / "a.npz").stat().st_size < 2**20
+        with pytest.raises(sy.FormatError, match="array is too large"):
+            read_hand(tmp_path / "a.npz")
     np.savez(tmp_path / "whole.npz", joints=points[:20_000])
     assert len(read_hand(tmp_path / "whole.npz").points) == 20_000
 

@@ -59,7 +59,7 @@ from synovia.solver.base import Kernel
 Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
 _empty = np.empty  # one look-up less in each call
-_CLEAR_WORK: Final = 0.4  # share of the work limit with clearance goals, whose misses use all of it, twice
+_CLEAR_WORK: Final = 0.3  # share of the work limit with clearance goals: attempts, search and polish may each use all
 _JOINTS: Final = 100  # a larger body gets a larger work limit, in proportion to its joints
 _BETTER: Final = 0.01  # more of a limb's bend to its side, for another answer
 _NO_WORSE: Final = 1.001  # factor of the cost of a miss that may bend to its side instead

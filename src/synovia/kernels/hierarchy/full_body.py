@@ -19,6 +19,7 @@ from synovia.kernels.hierarchy.finish import (
     EQUAL_COST,
     coarse_descent,
     first_polish,
+    is_better_answer,
     is_clearly_better,
     polish,
     search_upper_levels,
@@ -53,7 +54,7 @@ def prove_hopeless(problem, work, targets, q):
     return perform(prove_unreachable, problem, work, targets, q)
 
 
-SEARCH = Search(attempt, restart, prove_hopeless)
+SEARCH = Search(attempt, restart, prove_hopeless, is_better_answer)
 REFINEMENT = Refinement(coarse_descent, polish, first_polish, is_clearly_better, COARSE_STEPS, EQUAL_COST, 1)
 
 

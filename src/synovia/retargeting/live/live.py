@@ -16,7 +16,7 @@ from synovia.goals import PositionGoal
 from synovia.ik import Status
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hands_of
-from synovia.model.geometry import Array, as_numbers, is_number
+from synovia.model.geometry import Array, as_numbers, is_finite, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
@@ -279,7 +279,7 @@ class LiveRetarget(ChecksArguments):
         if time is None:
             self._sample, self._age = q, 0.0
             self._samples += 1
-        elif not is_number(time) or not math.isfinite(time):
+        elif not is_finite(time):
             self._invalid += 1
         else:
             self._sample = None
