@@ -395,7 +395,7 @@ def frames_to_transforms(frames: Array) -> Array:
     return out
 
 
-AXES: Final = ("x", "-x", "y", "-y", "z", "-z")
+AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 
 
 def axis_vector(name: str) -> Array:
@@ -403,6 +403,17 @@ def axis_vector(name: str) -> Array:
     out = np.zeros(3)
     out["xyz".index(name[-1])] = -1.0 if name.startswith("-") else 1.0
     return out
+
+
+def axis_name(direction: Array) -> str:
+    """Return the axis nearest to a direction (3,), for example ``"-z"``."""
+    axis = int(np.argmax(np.abs(direction)))
+    return ("-" if direction[axis] < 0.0 else "") + "xyz"[axis]
+
+
+def between(a: Array, b: Array) -> float:
+    """Return the angle between two unit vectors (3,), degrees."""
+    return math.degrees(math.acos(min(1.0, max(-1.0, float(a @ b)))))
 
 
 def same_side(quats: Array) -> Array:

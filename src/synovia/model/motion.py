@@ -13,13 +13,14 @@ from numpy.typing import ArrayLike
 from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.clip_tools.additive import Additive, check_alike, same_rate
 from synovia.model.clip_tools.bounds import held, kept_limits
 from synovia.model.clip_tools.chart import Chart
 from synovia.model.clip_tools.loop import cut_for_loop, looped, looped_scale
 from synovia.model.clip_tools.lowpass import low_pass_of, smoothed
 from synovia.model.clip_tools.mirror import Mirror
-from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse, up_of_clip
+from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse
 from synovia.model.clip_tools.slowed import Limits, by_joint, slowed_times
 from synovia.model.clip_tools.splines import interpolated, positive
 from synovia.model.geometry import Array, Bools, as_direction, as_numbers, dimensions, is_number
@@ -430,7 +431,7 @@ class Motion:
             >>> np.allclose(left, right * (-1, 1, 1))
             True
         """
-        up = up_of_clip(self.skeleton, self.rigid().positions()) if free_roots(self.skeleton) and len(self) else None
+        up = find_up(self.skeleton, self._q).vector if free_roots(self.skeleton) and len(self) else None
         mirror = Mirror.of(self.skeleton, up, self._q)
         kept = kept_limits(self.skeleton, self._q)
         rows = np.array(mirror.pairs)[self.skeleton.tables.owner]
