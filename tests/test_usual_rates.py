@@ -155,7 +155,9 @@ def test_rates_that_no_clip_has_are_refused_with_the_file(tmp_path, said):
         sy.load_motion(path)
 
 
-@pytest.mark.parametrize(("said", "doubt"), [(50.0, False), (45.0, False), (25.0, True), (0.6, True), (1000.0, True)])
+@pytest.mark.parametrize(
+    ("said", "doubt"), [(50.0, False), (45.0, False), (25.0, True), (0.6, True), (0.02, True), (1000.0, True)]
+)
 def test_velocities_of_another_rate_are_a_doubt(tmp_path, said, doubt):
     joint = sy.Joint("hip", None, sy.Kind.HINGE, np.eye(4), axis=np.array([0.0, 1.0, 0.0]))
     robot = sy.Skeleton([joint, sy.Joint("foot", "hip", sy.Kind.FIXED, np.eye(4))]).with_root("free")
