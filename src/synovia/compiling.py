@@ -286,6 +286,40 @@ def missing(names: Iterable[str]) -> list[str]:
     return [name for name in names if any(missing_code(kernel_of(name), types) for types in signatures(name))]
 
 
+class _Shared:
+    """The processes of ``compile_soon``, one fewer than there are cores, whoever asks; they end when all is done."""
+
+    def __init__(self) -> None:
+        """Begin without processes."""
+        self._lock = threading.Lock()
+        self._compilers: Compilers | None = None
+        self._users = 0
+
+    def start(self, names: Iterable[str]) -> None:
+        """Begin to compile entry points, in this order."""
+        with self._lock:
+            if self._compilers is None:
+                self._compilers = Compilers(cores() - 1, wait=False)
+            self._users += 1
+            results = [*self._compilers.start(names).values()]
+        threading.Thread(target=self._end, args=(results,), daemon=True).start()
+
+    def _end(self, results: list[Future[float]]) -> None:
+        """Wait for results, and end the processes if nobody else waits for one."""
+        for result in results:
+            result.exception()  # this process compiles what has failed, and says why that fails
+        with self._lock:
+            self._users -= 1
+            ended = None if self._users else self._compilers
+            if ended is not None:
+                self._compilers = None
+        if ended is not None:
+            ended.stop()
+
+
+_shared = _Shared()
+
+
 class _Next(threading.local):
     """What a thread will need after the kernel of the problem that it builds."""
 
@@ -343,16 +377,8 @@ def compile_soon(*names: str) -> None:
         return
     seconds = sum(ENTRIES[name].seconds for name in wanted)
     announce(f"compiling {len(wanted)} kernels on all cores, {seconds:.0f} s on one, once for this version")
-    compilers = Compilers(min(cores(), len(wanted)) - 1, wait=False)
-    results = compilers.start(longest_first(wanted[1:])).values()
+    _shared.start(longest_first(wanted[1:]))
     while_waiting.extend(partial(compile_entry, name, wait=False) for name in wanted)
-
-    def end() -> None:
-        for result in results:
-            result.exception()  # this process compiles what has failed, and says why that fails
-        compilers.stop()
-
-    threading.Thread(target=end, daemon=True).start()
 
 
 def _purpose(name: str) -> str:

@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import pytest
 
 from browsing import until
+from synovia import compiling
 from synovia.compiling import CompilerProcess, Compilers
 from synovia.errors import SynoviaError
 from synovia.kernels.compiler import compile_events, compiled, entries, mode, sources
@@ -290,6 +291,25 @@ def test_what_has_failed_is_tried_again(slow: type[Slow]) -> None:
         with pytest.raises(SynoviaError, match="no compiler"):
             compilers.compile("bad")
     assert slow.asked == ["bad", "bad"]
+
+
+def test_who_asks_again_meanwhile_gets_no_further_processes(slow: type[Slow], monkeypatch) -> None:
+    """A loop over poses asks for the same kernels many times a second until all are compiled."""
+    names = ["tree.tables.validate", "tree.bends.bend_straight", "tree.tables.clamp_rows"]
+    monkeypatch.setattr("synovia.kernels.compiler.mode", "jit")
+    monkeypatch.setattr("synovia.compiling.cores", lambda: 2)
+    monkeypatch.setattr("synovia.compiling.missing", lambda wanted: [*wanted])
+    monkeypatch.setattr("synovia.kernels.compiler.compile_events.while_waiting", [])
+    for _ in range(20):
+        compiling.compile_soon(*names)
+    until(lambda: len(slow.asked) == 1, why="the only other core works")
+    slow.go.release(2)
+    until(lambda: slow.asked[-1] == "stop", why="the process ends")
+    assert len(slow.asked) == len(names), "two are compiled, once each"
+    compiling.compile_soon(*names)
+    until(lambda: len(slow.asked) == len(names) + 1, why="a new process works")
+    slow.go.release(2)
+    until(lambda: slow.asked[-1] == "stop")
 
 
 SOON = """
