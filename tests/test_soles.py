@@ -7,7 +7,7 @@ import pytest
 
 import synovia as sy
 from synovia.model.anatomy.feet import feet_of
-from synovia.model.anatomy.soles import sole_of
+from synovia.bodies.soles import sole_of
 
 UP = np.array([0.0, 1.0, 0.0])
 
