@@ -45,12 +45,15 @@ class Sole:
     rows: NDArray[np.int64]
     points: Array
 
+    def places(self, frames: Array) -> Array:
+        """Return the positions of its points, (..., k, 3), for world frames (..., n, 12)."""
+        taken = frames[..., self.rows, :]
+        turns = taken[..., :9].reshape(*taken.shape[:-1], 3, 3)
+        return (turns @ self.points[..., None])[..., 0] + taken[..., 9:]
+
     def lowest(self, frames: Array, up: Array) -> Array:
         """Return the height of the lowest point, (...), for world frames (..., n, 12)."""
-        taken = frames[..., self.rows, :]
-        turned = (taken[..., :9].reshape(*taken.shape[:-1], 3, 3) * up[:, None]).sum(-2)  # up in the frame of the joint
-        out: Array = (np.sum(turned * self.points, axis=-1) + taken[..., 9:] @ up).min(-1)
-        return out
+        return (self.places(frames) @ up).min(-1)
 
 
 def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = None) -> Sole:

@@ -19,7 +19,7 @@ from synovia.goals import PositionGoal
 from synovia.ik.parallel import Progress
 from synovia.model.anatomy.feet import contact_spans, feet_of, runs
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, unit
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
 from synovia.retargeting.body import LEGS, Body, point_at
@@ -39,6 +39,9 @@ _ROLLS: Final = (
     0.004,
     0.015,
 )  # lengths of the leg: an ankle off its place by more than these begins to rise, and rises
+_LOWEST: Final = 5.0  # percentile of the heights of a point that is the floor; lower ones are errors of the capture
+_STEP: Final = 0.06  # lengths of the leg: a contact that is less far from the floor is on it
+_DEEP: Final = 0.15  # lengths of the leg by which a foot that stands is lifted or sunk at most
 TURN: Final = 0.1  # seconds in which a foot turns from its own direction to that in which it stands, and back
 
 
@@ -105,7 +108,9 @@ def _ease(u: Array) -> Array:
     return u * u * u * (u * (6.0 * u - 15.0) + 10.0)
 
 
-def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: float) -> tuple[Array, Array]:
+def planted_foot(
+    ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: float, level: Array | None = None
+) -> tuple[Array, Array]:
     """Return the paths (T, 3) of ankle and toe of a rigid foot, each constant during its own contacts.
 
     While only the toe stands, the foot turns about it, so that the heel can lift. While both stand, the foot does not
@@ -117,6 +122,8 @@ def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: 
         spans: Contacts of the ankle.
         toe_spans: Contacts of the toe.
         fps: Frames per second.
+        level: How far the toe is above the ankle where the sole is level, (T, 3), NaN where it may not be; None for as
+            far as it is on average.
     """
     count = len(ankle)
     ankle_at: Array = np.full((count, 3), np.nan)
@@ -129,7 +136,9 @@ def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: 
         place = ankle[a:b].mean(0)
         both = np.flatnonzero(np.isfinite(toe_at[a:b, 0])) + a
         if len(both):
-            flat[both] = _scaled(toe_at[both].mean(0) - place, length)
+            way = toe_at[both].mean(0) - place
+            rise = np.full(3, np.nan) if level is None else level[both[0]]
+            flat[both] = _level(way, length, rise) if np.isfinite(rise[0]) else _scaled(way, length)
             place = (toe_at[both] - flat[both]).mean(0)
         ankle_at[a:b] = place
     known = np.flatnonzero(np.isfinite(flat[:, 0]))
@@ -151,10 +160,20 @@ def _scaled(v: Array, length: float) -> Array:
     return v * (length / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12))
 
 
+def _level(way: Array, length: float, rise: Array) -> Array:
+    """Return a vector of a length that rises as far as another one and goes where ``way`` does over the ground."""
+    high = float(np.linalg.norm(rise))
+    up = rise / max(high, 1e-12)
+    return _scaled(way - (way @ up) * up, float(np.sqrt(max(length * length - high * high, 0.0)))) + rise
+
+
 def foot_paths(
     source: Body, target: Body, roles: Collection[str], frames: Array, own: Array, fps: float
 ) -> dict[str, FootPath]:
     """Return, for each foot that is carried over, its target path and its contacts.
+
+    A foot that stands has its sole on the floor, or as far above it as the source stands, as on a step. Soles that
+    stand on ankle and toe are level. Feet that swing stay above the floor.
 
     Args:
         source: The body that moves.
@@ -165,6 +184,7 @@ def foot_paths(
         fps: Frames per second.
     """
     out: dict[str, FootPath] = {}
+    scale, up = target.leg / source.leg, target.basis[:, 1]
     both = (source.roles, target.roles, roles)
     sides = [side for side in SIDES if all(f"{side}_foot" in known for known in both)]
     toes = {side: (toe_row(source, side), toe_row(target, side)) for side in sides}
@@ -174,15 +194,76 @@ def foot_paths(
     spans_of = dict(zip(rows, found, strict=True))
     for side in sides:
         role = f"{side}_foot"
-        ankle, spans = own[:, target.roles[role], 9:], spans_of[source.roles[role]]
-        source_toe, toe = toes[side]
-        if toe is None or source_toe is None:
-            out[role] = FootPath(planted_path(ankle, spans, fps), spans, None, ankle, [])
-            continue
-        toe_spans = spans_of[source_toe]
-        places = planted_foot(ankle, own[:, toe, 9:], spans, toe_spans, fps)
-        out[role] = FootPath(places[0], spans, toe, places[1], toe_spans)
+        source_row, row, (source_toe, toe) = source.roles[role], target.roles[role], toes[side]
+        ankle, spans, toe_spans = own[:, row, 9:], spans_of[source_row], Spans()
+        rises = [_rises(source, frames[:, source_row, 9:], spans)]
+        if toe is not None and source_toe is not None:
+            toe_spans = spans_of[source_toe]
+            rises.append(_rises(source, frames[:, source_toe, 9:], toe_spans))
+            flat = np.abs(rises[1] - rises[0]) <= _STEP * source.leg  # on tiptoe, a foot is not level
+            level = np.where(flat[:, None], ((target.rest[toe, 9:] - target.rest[row, 9:]) @ up) * up, np.nan)
+            ankle, tip = planted_foot(ankle, own[:, toe, 9:], spans, toe_spans, fps, level)
+        else:
+            toe, ankle, tip = None, planted_path(ankle, spans, fps), ankle
+        path = FootPath(ankle, spans, toe, tip, toe_spans)
+        lift = _lift(target, path, role, own, scale * np.fmin.reduce(rises), fps)
+        out[role] = replace(path, ankle=ankle + lift, toe=tip + lift)
     return out
+
+
+def _rises(source: Body, places: Array, spans: Spans) -> Array:
+    """Return how far above the floor a point of the source stands, (T,): 0 on the floor, NaN where it does not stand.
+
+    Args:
+        source: The body.
+        places: Positions of the point, (T, 3).
+        spans: Its contacts.
+    """
+    heights, out = places @ source.basis[:, 1], np.full(len(places), np.nan)
+    floor = float(np.percentile(heights, _LOWEST))
+    for a, b in spans:
+        rise = float(heights[a:b].mean()) - floor
+        out[a:b] = rise if abs(rise) > _STEP * source.leg else 0.0
+    return out
+
+
+def _lift(target: Body, path: FootPath, role: str, own: Array, rises: Array, fps: float) -> Array:
+    """Return by how much a foot is lifted, (T, 3), so that its sole is on the floor while it stands, and never below.
+
+    Args:
+        target: The body that follows.
+        path: The path of the foot.
+        role: Its role.
+        own: (T, m, 12) world frames of the target before its feet are corrected.
+        rises: How far above the floor the sole stands, (T,); NaN where it does not stand.
+        fps: Frames per second.
+    """
+    row, up, spans = target.roles[role], target.basis[:, 1], runs(path.stands)
+    if not spans:
+        return np.zeros_like(path.ankle)
+    start = own[:, row, 9:]
+    upwards = np.broadcast_to(up, start.shape)
+    if path.toe_row is not None:  # the foot turns with its toe
+        upwards = _turned(upwards, path.toe - path.ankle, own[:, path.toe_row, 9:] - start)
+    points = target.soles[role].places(own) - start[:, None]
+    lowest = path.ankle @ up + np.einsum("tkj,tj->tk", points, upwards).min(1)
+    floor, gap = np.zeros(len(own)), np.zeros(len(own))
+    for a, b in spans:
+        floor[a:b] = np.nanmin(rises[a:b])
+        gap[a:b] = floor[a:b] - lowest[a:b]
+    for a, b in zip([0, *(b for _, b in spans)], [*(a for a, _ in spans), len(own)], strict=True):
+        floor[a:b] = min(floor[k] for k in (a - 1, b) if 0 <= k < len(own))
+    lift = eased(np.clip(gap, -_DEEP * target.leg, _DEEP * target.leg)[:, None] * up, spans, fps)
+    below = np.where(path.stands, 0.0, np.maximum(floor - lowest - lift @ up, 0.0))
+    return lift + below[:, None] * up
+
+
+def _turned(v: Array, a: Array, b: Array) -> Array:
+    """Return vectors (T, 3) after the smallest rotations from directions a to directions b, (T, 3)."""
+    a, b = unit(a), unit(b)
+    axis, cosine = np.cross(a, b), np.sum(a * b, axis=1, keepdims=True)
+    side = np.cross(axis, v)
+    return v + side + np.cross(axis, side) / np.maximum(1.0 + cosine, 1e-9)
 
 
 def over_world(
