@@ -12,7 +12,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.bodies.footing import HEEL
+from synovia.bodies.footing import HALF_WIDTH, HEEL
 from synovia.errors import SynoviaError
 from synovia.io.load import format_of
 from synovia.io.nodes.skins import Skin
@@ -90,9 +90,11 @@ def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = No
     height = 0.0 if floor else points
     toe = int(np.argmax(np.linalg.norm(places - places[0], axis=1)))
     under = places + np.outer(height - heights, up)
-    if toe:  # a heel behind the ankle
-        under = np.vstack([under, under[0] + HEEL * (under[toe] - under[0])])
-        rows = np.append(rows, rows[0])
+    if toe:  # its outline, as wide as a human foot
+        ahead = under[toe] - under[0]
+        side = HALF_WIDTH * np.cross(up, ahead)
+        corners = [under[0] + end * ahead + sign * side for end in (HEEL, 1.0) for sign in (1.0, -1.0)]
+        under, rows = np.vstack([under, corners]), np.append(rows, rows[[0, 0, toe, toe]])
     turns = pose[rows, :9].reshape(-1, 3, 3)
     local = np.einsum("kji,kj->ki", turns, under - pose[rows, 9:])
     return Sole(height, "floor" if floor else "points", rows, local)

@@ -42,6 +42,8 @@ _ROLLS: Final = (
 _LOWEST: Final = 5.0  # percentile of the heights of a point that is the floor; lower ones are errors of the capture
 _STEP: Final = 0.06  # lengths of the leg: a contact that is less far from the floor is on it
 _DEEP: Final = 0.15  # lengths of the leg by which a foot that stands is lifted or sunk at most
+_LEVEL: Final = np.cos(np.radians(12.0))  # a sole that stands and is less far from level is level
+_SLOWLY: Final = 0.2  # seconds on both sides over which the height of the body is averaged
 TURN: Final = 0.1  # seconds in which a foot turns from its own direction to that in which it stands, and back
 
 
@@ -138,7 +140,8 @@ def planted_foot(
         if len(both):
             way = toe_at[both].mean(0) - place
             rise = np.full(3, np.nan) if level is None else level[both[0]]
-            flat[both] = _level(way, length, rise) if np.isfinite(rise[0]) else _scaled(way, length)
+            level_way = _level(way, length, rise)
+            flat[both] = level_way if unit(level_way) @ unit(way) > _LEVEL else _scaled(way, length)
             place = (toe_at[both] - flat[both]).mean(0)
         ankle_at[a:b] = place
     known = np.flatnonzero(np.isfinite(flat[:, 0]))
@@ -169,18 +172,19 @@ def _level(way: Array, length: float, rise: Array) -> Array:
 
 def foot_paths(
     source: Body, target: Body, roles: Collection[str], frames: Array, own: Array, fps: float
-) -> dict[str, FootPath]:
-    """Return, for each foot that is carried over, its target path and its contacts.
+) -> tuple[dict[str, FootPath], Array]:
+    """Return, for each foot that is carried over, its target path and its contacts; and how far the body rises, (T,).
 
     A foot that stands has its sole on the floor, or as far above it as the source stands, as on a step. Soles that
-    stand on ankle and toe are level. Feet that swing stay above the floor.
+    stand on ankle and toe are level. Feet that swing stay above the floor. The body rises or sinks slowly, so that legs
+    have little to bend for that.
 
     Args:
         source: The body that moves.
         target: The body that follows.
         roles: The parts that are carried over.
         frames: (T, n, 12) world frames of the source.
-        own: (T, m, 12) world frames of the target before its feet are corrected.
+        own: (T, m, 12) world frames of the target before its feet are corrected; they rise with the body, in place.
         fps: Frames per second.
     """
     out: dict[str, FootPath] = {}
@@ -192,23 +196,29 @@ def foot_paths(
     rows += [row for row, other in toes.values() if row is not None and other is not None]
     found = contact_spans(frames[:, rows, 9:], source.basis[:, 1], fps, FASTEST * source.leg, source.leg)
     spans_of = dict(zip(rows, found, strict=True))
+    rises = {row: _rises(source, frames[:, row, 9:], spans) for row, spans in spans_of.items()}
+    floors = {
+        f"{side}_foot": scale
+        * np.fmin.reduce([rises[row] for row in (source.roles[f"{side}_foot"], toes[side][0]) if row in rises])
+        for side in sides
+    }
+    rise = _rise(target, floors, own, fps)
+    own[..., 9:] += rise[:, None, None] * up
     for side in sides:
         role = f"{side}_foot"
         source_row, row, (source_toe, toe) = source.roles[role], target.roles[role], toes[side]
         ankle, spans, toe_spans = own[:, row, 9:], spans_of[source_row], Spans()
-        rises = [_rises(source, frames[:, source_row, 9:], spans)]
         if toe is not None and source_toe is not None:
             toe_spans = spans_of[source_toe]
-            rises.append(_rises(source, frames[:, source_toe, 9:], toe_spans))
-            flat = np.abs(rises[1] - rises[0]) <= _STEP * source.leg  # on tiptoe, a foot is not level
+            flat = np.abs(rises[source_toe] - rises[source_row]) <= _STEP * source.leg  # on tiptoe, no foot is level
             level = np.where(flat[:, None], ((target.rest[toe, 9:] - target.rest[row, 9:]) @ up) * up, np.nan)
             ankle, tip = planted_foot(ankle, own[:, toe, 9:], spans, toe_spans, fps, level)
         else:
             toe, ankle, tip = None, planted_path(ankle, spans, fps), ankle
         path = FootPath(ankle, spans, toe, tip, toe_spans)
-        lift = _lift(target, path, role, own, scale * np.fmin.reduce(rises), fps)
+        lift = _lift(target, path, role, own, floors[role], fps)
         out[role] = replace(path, ankle=ankle + lift, toe=tip + lift)
-    return out
+    return out, rise
 
 
 def _rises(source: Body, places: Array, spans: Spans) -> Array:
@@ -227,7 +237,28 @@ def _rises(source: Body, places: Array, spans: Spans) -> Array:
     return out
 
 
-def _lift(target: Body, path: FootPath, role: str, own: Array, rises: Array, fps: float) -> Array:
+def _rise(target: Body, floors: Mapping[str, Array], own: Array, fps: float) -> Array:
+    """Return how far the body rises, (T,), so that the soles that stand are on the floor on average.
+
+    Args:
+        target: The body that follows.
+        floors: How far above height 0 the floor below each foot is, (T,), by role; NaN where it does not stand.
+        own: (T, m, 12) world frames of the target before its feet are corrected.
+        fps: Frames per second.
+    """
+    up, count = target.basis[:, 1], len(own)
+    gaps = np.array([floor - target.soles[role].lowest(own, up) for role, floor in floors.items()]).reshape(-1, count)
+    known = np.flatnonzero(np.isfinite(gaps).any(axis=0))
+    if not len(known) or target.carrier is None:
+        return np.zeros(count)
+    most = _DEEP * target.leg
+    mean = np.interp(np.arange(count), known, np.clip(np.nanmean(gaps[:, known], axis=0), -most, most))
+    half = max(1, round(_SLOWLY * fps))
+    window = np.hanning(2 * half + 3)[1:-1]
+    return np.convolve(np.pad(mean, half, mode="edge"), window / window.sum(), mode="valid")
+
+
+def _lift(target: Body, path: FootPath, role: str, own: Array, floor: Array, fps: float) -> Array:
     """Return by how much a foot is lifted, (T, 3), so that its sole is on the floor while it stands, and never below.
 
     Args:
@@ -235,7 +266,7 @@ def _lift(target: Body, path: FootPath, role: str, own: Array, rises: Array, fps
         path: The path of the foot.
         role: Its role.
         own: (T, m, 12) world frames of the target before its feet are corrected.
-        rises: How far above the floor the sole stands, (T,); NaN where it does not stand.
+        floor: Height of the floor where it stands, (T,); NaN elsewhere.
         fps: Frames per second.
     """
     row, up, spans = target.roles[role], target.basis[:, 1], runs(path.stands)
@@ -247,9 +278,9 @@ def _lift(target: Body, path: FootPath, role: str, own: Array, rises: Array, fps
         upwards = _turned(upwards, path.toe - path.ankle, own[:, path.toe_row, 9:] - start)
     points = target.soles[role].places(own) - start[:, None]
     lowest = path.ankle @ up + np.einsum("tkj,tj->tk", points, upwards).min(1)
-    floor, gap = np.zeros(len(own)), np.zeros(len(own))
+    floor, gap = floor.copy(), np.zeros(len(own))
     for a, b in spans:
-        floor[a:b] = np.nanmin(rises[a:b])
+        floor[a:b] = np.nanmin(floor[a:b])
         gap[a:b] = floor[a:b] - lowest[a:b]
     for a, b in zip([0, *(b for _, b in spans)], [*(a for a, _ in spans), len(own)], strict=True):
         floor[a:b] = min(floor[k] for k in (a - 1, b) if 0 <= k < len(own))
