@@ -68,12 +68,13 @@ def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = No
         up: Upward direction, (3,).
         frames: World frames (n, 12) of another pose that counts as rest, at any height; None for that of the file.
     """
-    pose = np.array(skeleton.rest_pose().frames) if frames is None else frames
+    rest = np.array(skeleton.rest_pose().frames)
+    pose = rest if frames is None else frames
     rows = np.array(foot.points)
     places = pose[rows, 9:]
     heights = places @ up
     points = float(heights.min())
-    floor = frames is None and 0.0 <= points < _NEAR_FLOOR * skeleton.size
+    floor = bool(np.allclose(pose, rest)) and 0.0 <= points < _NEAR_FLOOR * skeleton.size
     least = -_ON_FLOOR * skeleton.size if floor else -np.inf
     for source, found in (("shapes", _of_shapes), ("skin", _of_skin)):
         carried = list(found(skeleton, foot, up, pose))

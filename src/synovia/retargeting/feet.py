@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -39,10 +39,9 @@ _ROLLS: Final = (
     0.004,
     0.015,
 )  # lengths of the leg: an ankle off its place by more than these begins to rise, and rises
-_LOWEST: Final = 5.0  # percentile of the heights of a point that is the floor; lower ones are errors of the capture
-_STEP: Final = 0.06  # lengths of the leg: a contact that is less far from the floor is on it
+_FLOOR: Final = 0.25  # quantile of the heights of a point in its contacts that is the floor
+_BELOW: Final = 0.002  # lengths of the leg below the floor to which a sole may be
 _DEEP: Final = 0.15  # lengths of the leg by which a foot that stands is lifted or sunk at most
-_LEVEL: Final = np.cos(np.radians(12.0))  # a sole that stands and is less far from level is level
 _SLOWLY: Final = 0.2  # seconds on both sides over which the height of the body is averaged
 TURN: Final = 0.1  # seconds in which a foot turns from its own direction to that in which it stands, and back
 
@@ -110,9 +109,7 @@ def _ease(u: Array) -> Array:
     return u * u * u * (u * (6.0 * u - 15.0) + 10.0)
 
 
-def planted_foot(
-    ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: float, level: Array | None = None
-) -> tuple[Array, Array]:
+def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: float) -> tuple[Array, Array]:
     """Return the paths (T, 3) of ankle and toe of a rigid foot, each constant during its own contacts.
 
     While only the toe stands, the foot turns about it, so that the heel can lift. While both stand, the foot does not
@@ -124,8 +121,6 @@ def planted_foot(
         spans: Contacts of the ankle.
         toe_spans: Contacts of the toe.
         fps: Frames per second.
-        level: How far the toe is above the ankle where the sole is level, (T, 3), NaN where it may not be; None for as
-            far as it is on average.
     """
     count = len(ankle)
     ankle_at: Array = np.full((count, 3), np.nan)
@@ -138,10 +133,7 @@ def planted_foot(
         place = ankle[a:b].mean(0)
         both = np.flatnonzero(np.isfinite(toe_at[a:b, 0])) + a
         if len(both):
-            way = toe_at[both].mean(0) - place
-            rise = np.full(3, np.nan) if level is None else level[both[0]]
-            level_way = _level(way, length, rise)
-            flat[both] = level_way if unit(level_way) @ unit(way) > _LEVEL else _scaled(way, length)
+            flat[both] = _scaled(toe_at[both].mean(0) - place, length)
             place = (toe_at[both] - flat[both]).mean(0)
         ankle_at[a:b] = place
     known = np.flatnonzero(np.isfinite(flat[:, 0]))
@@ -163,21 +155,13 @@ def _scaled(v: Array, length: float) -> Array:
     return v * (length / np.maximum(np.linalg.norm(v, axis=-1, keepdims=True), 1e-12))
 
 
-def _level(way: Array, length: float, rise: Array) -> Array:
-    """Return a vector of a length that rises as far as another one and goes where ``way`` does over the ground."""
-    high = float(np.linalg.norm(rise))
-    up = rise / max(high, 1e-12)
-    return _scaled(way - (way @ up) * up, float(np.sqrt(max(length * length - high * high, 0.0)))) + rise
-
-
 def foot_paths(
     source: Body, target: Body, roles: Collection[str], frames: Array, own: Array, fps: float
 ) -> tuple[dict[str, FootPath], Array]:
     """Return, for each foot that is carried over, its target path and its contacts; and how far the body rises, (T,).
 
-    A foot that stands has its sole on the floor, or as far above it as the source stands, as on a step. Soles that
-    stand on ankle and toe are level. Feet that swing stay above the floor. The body rises or sinks slowly, so that legs
-    have little to bend for that.
+    Soles are as far above the floor while they stand as those of the source, and not below it at any time. The body
+    rises or sinks slowly for that, so that legs have little to bend.
 
     Args:
         source: The body that moves.
@@ -188,7 +172,7 @@ def foot_paths(
         fps: Frames per second.
     """
     out: dict[str, FootPath] = {}
-    scale, up = target.leg / source.leg, target.basis[:, 1]
+    up = target.basis[:, 1]
     both = (source.roles, target.roles, roles)
     sides = [side for side in SIDES if all(f"{side}_foot" in known for known in both)]
     toes = {side: (toe_row(source, side), toe_row(target, side)) for side in sides}
@@ -196,77 +180,80 @@ def foot_paths(
     rows += [row for row, other in toes.values() if row is not None and other is not None]
     found = contact_spans(frames[:, rows, 9:], source.basis[:, 1], fps, FASTEST * source.leg, source.leg)
     spans_of = dict(zip(rows, found, strict=True))
-    rises = {row: _rises(source, frames[:, row, 9:], spans) for row, spans in spans_of.items()}
-    floors = {
-        f"{side}_foot": scale
-        * np.fmin.reduce([rises[row] for row in (source.roles[f"{side}_foot"], toes[side][0]) if row in rises])
+    toes = {side: rows for side, rows in toes.items() if None not in rows}
+    spans = {
+        f"{side}_foot": (spans_of[source.roles[f"{side}_foot"]], spans_of[toes[side][0]] if side in toes else [])
         for side in sides
     }
-    rise = _rise(target, floors, own, fps)
+    scale, source_up = target.leg / source.leg, source.basis[:, 1]
+    heights: dict[str, Array] = {}
+    for side in sides:
+        points = [source.roles[f"{side}_foot"], *([toes[side][0]] if side in toes else [])]
+        places, some = [frames[:, row, 9:] for row in points], [spans_of[row] for row in points]
+        heights[f"{side}_foot"] = scale * _heights(places, some, source_up)
+    rise = _rise(target, heights, own, fps)
     own[..., 9:] += rise[:, None, None] * up
     for side in sides:
         role = f"{side}_foot"
-        source_row, row, (source_toe, toe) = source.roles[role], target.roles[role], toes[side]
-        ankle, spans, toe_spans = own[:, row, 9:], spans_of[source_row], Spans()
-        if toe is not None and source_toe is not None:
-            toe_spans = spans_of[source_toe]
-            flat = np.abs(rises[source_toe] - rises[source_row]) <= _STEP * source.leg  # on tiptoe, no foot is level
-            level = np.where(flat[:, None], ((target.rest[toe, 9:] - target.rest[row, 9:]) @ up) * up, np.nan)
-            ankle, tip = planted_foot(ankle, own[:, toe, 9:], spans, toe_spans, fps, level)
-        else:
-            toe, ankle, tip = None, planted_path(ankle, spans, fps), ankle
-        path = FootPath(ankle, spans, toe, tip, toe_spans)
-        lift = _lift(target, path, role, own, floors[role], fps)
-        out[role] = replace(path, ankle=ankle + lift, toe=tip + lift)
+        ankle, toe = own[:, target.roles[role], 9:], toes[side][1] if side in toes else None
+        places = planted_path(ankle, spans[role][0], fps), ankle
+        if toe is not None:
+            places = planted_foot(ankle, own[:, toe, 9:], *spans[role], fps)
+        path = FootPath(places[0], spans[role][0], toe, places[1], spans[role][1])
+        lift = _lift(target, path, role, own, heights[role], fps)
+        out[role] = replace(path, ankle=path.ankle + lift, toe=path.toe + lift)
     return out, rise
 
 
-def _rises(source: Body, places: Array, spans: Spans) -> Array:
-    """Return how far above the floor a point of the source stands, (T,): 0 on the floor, NaN where it does not stand.
+def _heights(places: Sequence[Array], spans: Sequence[Spans], up: Array) -> Array:
+    """Return how far above the floor a foot stands, (T,), NaN where it does not: the lowest of its points that stand.
+
+    The floor under a point is where it stands in most of its contacts.
 
     Args:
-        source: The body.
-        places: Positions of the point, (T, 3).
-        spans: Its contacts.
+        places: Positions of each point, (T, 3).
+        spans: Contacts of each point.
+        up: Upward direction, (3,).
     """
-    heights, out = places @ source.basis[:, 1], np.full(len(places), np.nan)
-    floor = float(np.percentile(heights, _LOWEST))
-    for a, b in spans:
-        rise = float(heights[a:b].mean()) - floor
-        out[a:b] = rise if abs(rise) > _STEP * source.leg else 0.0
-    return out
+    out = np.full((len(places), len(places[0])), np.nan)
+    for own, place, some in zip(out, places, spans, strict=True):
+        for a, b in some:
+            own[a:b] = place[a:b] @ up
+        if some:
+            own -= np.nanquantile(own, _FLOOR)
+    return np.maximum(np.fmin.reduce(out), 0.0)
 
 
-def _rise(target: Body, floors: Mapping[str, Array], own: Array, fps: float) -> Array:
-    """Return how far the body rises, (T,), so that the soles that stand are on the floor on average.
+def _rise(target: Body, heights: Mapping[str, Array], own: Array, fps: float) -> Array:
+    """Return how far the body rises, (T,), so that the soles that stand are where they should be on average.
 
     Args:
         target: The body that follows.
-        floors: How far above height 0 the floor below each foot is, (T,), by role; NaN where it does not stand.
+        heights: Height of each sole above the floor, (T,), by role; NaN where it does not stand.
         own: (T, m, 12) world frames of the target before its feet are corrected.
         fps: Frames per second.
     """
-    up, count = target.basis[:, 1], len(own)
-    gaps = np.array([floor - target.soles[role].lowest(own, up) for role, floor in floors.items()]).reshape(-1, count)
+    up, count, most = target.basis[:, 1], len(own), _DEEP * target.leg
+    gaps = np.array([height - target.soles[role].lowest(own, up) for role, height in heights.items()])
+    gaps = gaps.reshape(-1, count)
     known = np.flatnonzero(np.isfinite(gaps).any(axis=0))
     if not len(known) or target.carrier is None:
         return np.zeros(count)
-    most = _DEEP * target.leg
     mean = np.interp(np.arange(count), known, np.clip(np.nanmean(gaps[:, known], axis=0), -most, most))
     half = max(1, round(_SLOWLY * fps))
     window = np.hanning(2 * half + 3)[1:-1]
     return np.convolve(np.pad(mean, half, mode="edge"), window / window.sum(), mode="valid")
 
 
-def _lift(target: Body, path: FootPath, role: str, own: Array, floor: Array, fps: float) -> Array:
-    """Return by how much a foot is lifted, (T, 3), so that its sole is on the floor while it stands, and never below.
+def _lift(target: Body, path: FootPath, role: str, own: Array, height: Array, fps: float) -> Array:
+    """Return by how much a foot is lifted, (T, 3), so that its sole has a height while it stands, and is never below 0.
 
     Args:
         target: The body that follows.
         path: The path of the foot.
         role: Its role.
         own: (T, m, 12) world frames of the target before its feet are corrected.
-        floor: Height of the floor where it stands, (T,); NaN elsewhere.
+        height: Height of its sole above the floor, (T,); NaN where it does not stand.
         fps: Frames per second.
     """
     row, up, spans = target.roles[role], target.basis[:, 1], runs(path.stands)
@@ -278,14 +265,11 @@ def _lift(target: Body, path: FootPath, role: str, own: Array, floor: Array, fps
         upwards = _turned(upwards, path.toe - path.ankle, own[:, path.toe_row, 9:] - start)
     points = target.soles[role].places(own) - start[:, None]
     lowest = path.ankle @ up + np.einsum("tkj,tj->tk", points, upwards).min(1)
-    floor, gap = floor.copy(), np.zeros(len(own))
+    gap, most = np.zeros(len(own)), _DEEP * target.leg
     for a, b in spans:
-        floor[a:b] = np.nanmin(floor[a:b])
-        gap[a:b] = floor[a:b] - lowest[a:b]
-    for a, b in zip([0, *(b for _, b in spans)], [*(a for a, _ in spans), len(own)], strict=True):
-        floor[a:b] = min(floor[k] for k in (a - 1, b) if 0 <= k < len(own))
-    lift = eased(np.clip(gap, -_DEEP * target.leg, _DEEP * target.leg)[:, None] * up, spans, fps)
-    below = np.where(path.stands, 0.0, np.maximum(floor - lowest - lift @ up, 0.0))
+        gap[a:b] = np.clip((height[a:b] - lowest[a:b]).mean(), -most, most)
+    lift = eased(gap[:, None] * up, spans, fps)
+    below = np.maximum(-_BELOW * target.leg - lowest - lift @ up, 0.0)
     return lift + below[:, None] * up
 
 
