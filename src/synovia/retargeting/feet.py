@@ -41,7 +41,8 @@ _ROLLS: Final = (
 )  # lengths of the leg: an ankle off its place by more than these begins to rise, and rises
 _FLOOR: Final = 0.25  # quantile of the heights of a point in its contacts that is the floor
 _BELOW: Final = 0.002  # lengths of the leg below the floor to which a sole may be
-_DEEP: Final = 0.15  # lengths of the leg by which a foot that stands is lifted or sunk at most
+_STEP: Final = 0.06  # lengths of the leg: a foot that stands less far above the floor stands on it
+_DEEP: Final = 0.15  # lengths of the leg by which a body rises or sinks at most
 _SLOWLY: Final = 0.2  # seconds on both sides over which the height of the body is averaged
 TURN: Final = 0.1  # seconds in which a foot turns from its own direction to that in which it stands, and back
 
@@ -160,8 +161,8 @@ def foot_paths(
 ) -> tuple[dict[str, FootPath], Array]:
     """Return, for each foot that is carried over, its target path and its contacts; and how far the body rises, (T,).
 
-    Soles are as far above the floor while they stand as those of the source, and not below it at any time. The body
-    rises or sinks slowly for that, so that legs have little to bend.
+    The body rises or sinks slowly, so that the lower one of the soles that stand is on the floor. Soles are not below
+    the floor at any time.
 
     Args:
         source: The body that moves.
@@ -190,7 +191,7 @@ def foot_paths(
     for side in sides:
         points = [source.roles[f"{side}_foot"], *([toes[side][0]] if side in toes else [])]
         places, some = [frames[:, row, 9:] for row in points], [spans_of[row] for row in points]
-        heights[f"{side}_foot"] = scale * _heights(places, some, source_up)
+        heights[f"{side}_foot"] = scale * _heights(places, some, source_up, source.leg)
     rise = _rise(target, heights, own, fps)
     own[..., 9:] += rise[:, None, None] * up
     for side in sides:
@@ -200,20 +201,21 @@ def foot_paths(
         if toe is not None:
             places = planted_foot(ankle, own[:, toe, 9:], *spans[role], fps)
         path = FootPath(places[0], spans[role][0], toe, places[1], spans[role][1])
-        lift = _lift(target, path, role, own, heights[role], fps)
+        lift = _lift(target, path, role, own, heights[role])
         out[role] = replace(path, ankle=path.ankle + lift, toe=path.toe + lift)
     return out, rise
 
 
-def _heights(places: Sequence[Array], spans: Sequence[Spans], up: Array) -> Array:
-    """Return how far above the floor a foot stands, (T,), NaN where it does not: the lowest of its points that stand.
+def _heights(places: Sequence[Array], spans: Sequence[Spans], up: Array, leg: float) -> Array:
+    """Return how far above the floor a foot stands, (T,): 0 on the floor, NaN where it does not stand.
 
-    The floor under a point is where it stands in most of its contacts.
+    It is the height of the lowest of its points that stand. The floor under a point is where it stands mostly.
 
     Args:
         places: Positions of each point, (T, 3).
         spans: Contacts of each point.
         up: Upward direction, (3,).
+        leg: Length of a leg.
     """
     out = np.full((len(places), len(places[0])), np.nan)
     for own, place, some in zip(out, places, spans, strict=True):
@@ -221,11 +223,12 @@ def _heights(places: Sequence[Array], spans: Sequence[Spans], up: Array) -> Arra
             own[a:b] = place[a:b] @ up
         if some:
             own -= np.nanquantile(own, _FLOOR)
-    return np.maximum(np.fmin.reduce(out), 0.0)
+    found = np.fmin.reduce(out)
+    return np.where(found < _STEP * leg, 0.0 * found, found)
 
 
 def _rise(target: Body, heights: Mapping[str, Array], own: Array, fps: float) -> Array:
-    """Return how far the body rises, (T,), so that the soles that stand are where they should be on average.
+    """Return how far the body rises, (T,), so that the lowest of the soles that stand is where it should be.
 
     Args:
         target: The body that follows.
@@ -239,38 +242,30 @@ def _rise(target: Body, heights: Mapping[str, Array], own: Array, fps: float) ->
     known = np.flatnonzero(np.isfinite(gaps).any(axis=0))
     if not len(known) or target.carrier is None:
         return np.zeros(count)
-    mean = np.interp(np.arange(count), known, np.clip(np.nanmean(gaps[:, known], axis=0), -most, most))
+    mean = np.interp(np.arange(count), known, np.clip(np.nanmax(gaps[:, known], axis=0), -most, most))
     half = max(1, round(_SLOWLY * fps))
     window = np.hanning(2 * half + 3)[1:-1]
     return np.convolve(np.pad(mean, half, mode="edge"), window / window.sum(), mode="valid")
 
 
-def _lift(target: Body, path: FootPath, role: str, own: Array, height: Array, fps: float) -> Array:
-    """Return by how much a foot is lifted, (T, 3), so that its sole has a height while it stands, and is never below 0.
+def _lift(target: Body, path: FootPath, role: str, own: Array, height: Array) -> Array:
+    """Return by how much a foot is lifted, (T, 3), so that its sole is not below the floor.
 
     Args:
         target: The body that follows.
         path: The path of the foot.
         role: Its role.
         own: (T, m, 12) world frames of the target before its feet are corrected.
-        height: Height of its sole above the floor, (T,); NaN where it does not stand.
-        fps: Frames per second.
+        height: Height of the floor where it stands, (T,); NaN where it does not stand.
     """
-    row, up, spans = target.roles[role], target.basis[:, 1], runs(path.stands)
-    if not spans:
-        return np.zeros_like(path.ankle)
+    row, up = target.roles[role], target.basis[:, 1]
     start = own[:, row, 9:]
     upwards = np.broadcast_to(up, start.shape)
     if path.toe_row is not None:  # the foot turns with its toe
         upwards = _turned(upwards, path.toe - path.ankle, own[:, path.toe_row, 9:] - start)
     points = target.soles[role].places(own) - start[:, None]
     lowest = path.ankle @ up + np.einsum("tkj,tj->tk", points, upwards).min(1)
-    gap, most = np.zeros(len(own)), _DEEP * target.leg
-    for a, b in spans:
-        gap[a:b] = np.clip((height[a:b] - lowest[a:b]).mean(), -most, most)
-    lift = eased(gap[:, None] * up, spans, fps)
-    below = np.maximum(-_BELOW * target.leg - lowest - lift @ up, 0.0)
-    return lift + below[:, None] * up
+    return np.maximum(np.nan_to_num(height) - _BELOW * target.leg - lowest, 0.0)[:, None] * up
 
 
 def _turned(v: Array, a: Array, b: Array) -> Array:
