@@ -22,7 +22,7 @@ from synovia.model.geometry import Array, align_z, frames_to_transforms
 from synovia.model.shapes.solids import Cylinder, Solid
 
 _NEAR_FLOOR: Final = 0.03  # of the body's size: a foot at rest this near to height 0 stands on a floor there
-_ON_FLOOR: Final = 0.004  # of the body's size: shapes and skin that reach so little below that floor stand on it
+_ON_FLOOR: Final = 0.004  # of the body's size: shapes that reach so little below that floor stand on it
 _TILTS: Final = (0.0, 10.0, 25.0, 45.0)  # degrees by which a foot tilts, in eight directions
 _MOVES: Final = 0.5  # least share of a vertex of a skin that the joints of a foot carry
 _SAME: Final = 1e-3  # of the body's size: joints of a skin that are farther from those of a skeleton are others
@@ -60,7 +60,8 @@ def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = No
     """Return the sole of a foot.
 
     Joints of robots, and tips of toes, are above the surface on which a body stands. A rest pose whose feet are nearly
-    at height 0 stands on a floor there. Surfaces that reach below it are too large, such as capsules around bones.
+    at height 0 stands on a floor there. Shapes that reach below it are too large, such as capsules around bones; skin
+    that does so shows where the foot ends.
 
     Args:
         skeleton: The skeleton.
@@ -75,8 +76,7 @@ def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = No
     heights = places @ up
     points = float(heights.min())
     floor = bool(np.allclose(pose, rest)) and 0.0 <= points < _NEAR_FLOOR * skeleton.size
-    least = -_ON_FLOOR * skeleton.size if floor else -np.inf
-    for source, found in (("shapes", _of_shapes), ("skin", _of_skin)):
+    for source, found, depth in (("shapes", _of_shapes, _ON_FLOOR), ("skin", _of_skin, _NEAR_FLOOR)):
         carried = list(found(skeleton, foot, up, pose))
         if not carried:
             continue
@@ -86,7 +86,7 @@ def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = No
         )
         sole = Sole(0.0, source, at, local)
         lowest = float(sole.lowest(pose, up))
-        if least <= lowest < points:
+        if (-depth * skeleton.size if floor else -np.inf) <= lowest < points:
             return Sole(lowest, source, at, local)
     height = 0.0 if floor else points
     toe = int(np.argmax(np.linalg.norm(places - places[0], axis=1)))

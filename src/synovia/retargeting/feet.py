@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Final
@@ -19,7 +19,7 @@ from synovia.goals import PositionGoal
 from synovia.ik.parallel import Progress
 from synovia.model.anatomy.feet import contact_spans, feet_of, runs
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, unit
+from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
 from synovia.retargeting.body import LEGS, Body, point_at
@@ -39,11 +39,6 @@ _ROLLS: Final = (
     0.004,
     0.015,
 )  # lengths of the leg: an ankle off its place by more than these begins to rise, and rises
-_FLOOR: Final = 0.25  # quantile of the heights of a point in its contacts that is the floor
-_BELOW: Final = 0.002  # lengths of the leg below the floor to which a sole may be
-_STEP: Final = 0.06  # lengths of the leg: a foot that stands less far above the floor stands on it
-_DEEP: Final = 0.15  # lengths of the leg by which a body rises or sinks at most
-_SLOWLY: Final = 0.2  # seconds on both sides over which the height of the body is averaged
 TURN: Final = 0.1  # seconds in which a foot turns from its own direction to that in which it stands, and back
 
 
@@ -158,22 +153,18 @@ def _scaled(v: Array, length: float) -> Array:
 
 def foot_paths(
     source: Body, target: Body, roles: Collection[str], frames: Array, own: Array, fps: float
-) -> tuple[dict[str, FootPath], Array]:
-    """Return, for each foot that is carried over, its target path and its contacts; and how far the body rises, (T,).
-
-    The body rises or sinks slowly, so that the lower one of the soles that stand is on the floor. Soles are not below
-    the floor at any time.
+) -> dict[str, FootPath]:
+    """Return, for each foot that is carried over, its target path and its contacts.
 
     Args:
         source: The body that moves.
         target: The body that follows.
         roles: The parts that are carried over.
         frames: (T, n, 12) world frames of the source.
-        own: (T, m, 12) world frames of the target before its feet are corrected; they rise with the body, in place.
+        own: (T, m, 12) world frames of the target before its feet are corrected.
         fps: Frames per second.
     """
     out: dict[str, FootPath] = {}
-    up = target.basis[:, 1]
     both = (source.roles, target.roles, roles)
     sides = [side for side in SIDES if all(f"{side}_foot" in known for known in both)]
     toes = {side: (toe_row(source, side), toe_row(target, side)) for side in sides}
@@ -181,99 +172,17 @@ def foot_paths(
     rows += [row for row, other in toes.values() if row is not None and other is not None]
     found = contact_spans(frames[:, rows, 9:], source.basis[:, 1], fps, FASTEST * source.leg, source.leg)
     spans_of = dict(zip(rows, found, strict=True))
-    toes = {side: rows for side, rows in toes.items() if None not in rows}
-    spans = {
-        f"{side}_foot": (spans_of[source.roles[f"{side}_foot"]], spans_of[toes[side][0]] if side in toes else [])
-        for side in sides
-    }
-    scale, source_up = target.leg / source.leg, source.basis[:, 1]
-    heights: dict[str, Array] = {}
-    for side in sides:
-        points = [source.roles[f"{side}_foot"], *([toes[side][0]] if side in toes else [])]
-        places, some = [frames[:, row, 9:] for row in points], [spans_of[row] for row in points]
-        heights[f"{side}_foot"] = scale * _heights(places, some, source_up, source.leg)
-    rise = _rise(target, heights, own, fps)
-    own[..., 9:] += rise[:, None, None] * up
     for side in sides:
         role = f"{side}_foot"
-        ankle, toe = own[:, target.roles[role], 9:], toes[side][1] if side in toes else None
-        places = planted_path(ankle, spans[role][0], fps), ankle
-        if toe is not None:
-            places = planted_foot(ankle, own[:, toe, 9:], *spans[role], fps)
-        path = FootPath(places[0], spans[role][0], toe, places[1], spans[role][1])
-        lift = _lift(target, path, role, own, heights[role])
-        out[role] = replace(path, ankle=path.ankle + lift, toe=path.toe + lift)
-    return out, rise
-
-
-def _heights(places: Sequence[Array], spans: Sequence[Spans], up: Array, leg: float) -> Array:
-    """Return how far above the floor a foot stands, (T,): 0 on the floor, NaN where it does not stand.
-
-    It is the height of the lowest of its points that stand. The floor under a point is where it stands mostly.
-
-    Args:
-        places: Positions of each point, (T, 3).
-        spans: Contacts of each point.
-        up: Upward direction, (3,).
-        leg: Length of a leg.
-    """
-    out = np.full((len(places), len(places[0])), np.nan)
-    for own, place, some in zip(out, places, spans, strict=True):
-        for a, b in some:
-            own[a:b] = place[a:b] @ up
-        if some:
-            own -= np.nanquantile(own, _FLOOR)
-    found = np.fmin.reduce(out)
-    return np.where(found < _STEP * leg, 0.0 * found, found)
-
-
-def _rise(target: Body, heights: Mapping[str, Array], own: Array, fps: float) -> Array:
-    """Return how far the body rises, (T,), so that the lowest of the soles that stand is where it should be.
-
-    Args:
-        target: The body that follows.
-        heights: Height of each sole above the floor, (T,), by role; NaN where it does not stand.
-        own: (T, m, 12) world frames of the target before its feet are corrected.
-        fps: Frames per second.
-    """
-    up, count, most = target.basis[:, 1], len(own), _DEEP * target.leg
-    gaps = np.array([height - target.soles[role].lowest(own, up) for role, height in heights.items()])
-    gaps = gaps.reshape(-1, count)
-    known = np.flatnonzero(np.isfinite(gaps).any(axis=0))
-    if not len(known) or target.carrier is None:
-        return np.zeros(count)
-    mean = np.interp(np.arange(count), known, np.clip(np.nanmax(gaps[:, known], axis=0), -most, most))
-    half = max(1, round(_SLOWLY * fps))
-    window = np.hanning(2 * half + 3)[1:-1]
-    return np.convolve(np.pad(mean, half, mode="edge"), window / window.sum(), mode="valid")
-
-
-def _lift(target: Body, path: FootPath, role: str, own: Array, height: Array) -> Array:
-    """Return by how much a foot is lifted, (T, 3), so that its sole is not below the floor.
-
-    Args:
-        target: The body that follows.
-        path: The path of the foot.
-        role: Its role.
-        own: (T, m, 12) world frames of the target before its feet are corrected.
-        height: Height of the floor where it stands, (T,); NaN where it does not stand.
-    """
-    row, up = target.roles[role], target.basis[:, 1]
-    start = own[:, row, 9:]
-    upwards = np.broadcast_to(up, start.shape)
-    if path.toe_row is not None:  # the foot turns with its toe
-        upwards = _turned(upwards, path.toe - path.ankle, own[:, path.toe_row, 9:] - start)
-    points = target.soles[role].places(own) - start[:, None]
-    lowest = path.ankle @ up + np.einsum("tkj,tj->tk", points, upwards).min(1)
-    return np.maximum(np.nan_to_num(height) - _BELOW * target.leg - lowest, 0.0)[:, None] * up
-
-
-def _turned(v: Array, a: Array, b: Array) -> Array:
-    """Return vectors (T, 3) after the smallest rotations from directions a to directions b, (T, 3)."""
-    a, b = unit(a), unit(b)
-    axis, cosine = np.cross(a, b), np.sum(a * b, axis=1, keepdims=True)
-    side = np.cross(axis, v)
-    return v + side + np.cross(axis, side) / np.maximum(1.0 + cosine, 1e-9)
+        ankle, spans = own[:, target.roles[role], 9:], spans_of[source.roles[role]]
+        source_toe, toe = toes[side]
+        if toe is None or source_toe is None:
+            out[role] = FootPath(planted_path(ankle, spans, fps), spans, None, ankle, [])
+            continue
+        toe_spans = spans_of[source_toe]
+        places = planted_foot(ankle, own[:, toe, 9:], spans, toe_spans, fps)
+        out[role] = FootPath(places[0], spans, toe, places[1], toe_spans)
+    return out
 
 
 def over_world(

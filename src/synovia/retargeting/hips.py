@@ -7,9 +7,9 @@ import numpy as np
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.retargeting.body import LEGS, Body
-from synovia.retargeting.limbs import Follower, largest_steps
+from synovia.retargeting.limbs import limbs_of
 from synovia.retargeting.pairing import Pairing
-from synovia.retargeting.transfer import across, follow
+from synovia.retargeting.transfer import across, joint_values, orientations
 
 LOW = 5.0  # percentile of the ankle heights that counts as standing; lower values are errors of the capture
 
@@ -35,10 +35,10 @@ def hip_map(pairing: Pairing, floor: float) -> tuple[Array, Array]:
         floor: Height of the source's ankles while it stands, see ``standing_height``.
     """
     source, target, scale = pairing.source, pairing.target, pairing.scale
-    parts = pairing.parts
-    rest = source.rest[None]
-    bounds = largest_steps(source, target, rest, 1.0, np.full(len(target.skeleton), np.inf), strict=False)
-    own = world_frames(target.skeleton, follow(source, Follower(target, parts, bounds, 1.0), rest))[0]
+    parts, rest = pairing.parts, source.rest[None]
+    limbs = limbs_of(source, target, pairing.roles, rest)
+    q = joint_values(target, parts, orientations(source, target, parts, limbs, rest))
+    own = world_frames(target.skeleton, q)[0]
     up, target_up = source.basis[:, 1], target.basis[:, 1]
     legs = float(hip_middle(source, rest[0]) @ up) - standing_height(source, rest)
     height = float(hip_middle(target, own) @ target_up) - target.lowest(own)

@@ -29,16 +29,7 @@ from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import steadied
 from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
-from synovia.retargeting.feet import (
-    FootPath,
-    Spans,
-    distances_off,
-    foot_paths,
-    on_world,
-    over_world,
-    solve_feet,
-    stand_frames,
-)
+from synovia.retargeting.feet import Spans, distances_off, foot_paths, on_world, over_world, solve_feet, stand_frames
 from synovia.retargeting.fingers import Hands, IdleHands, checked_idle
 from synovia.retargeting.hips import hip_centre, place_hips
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
@@ -362,7 +353,7 @@ def retarget(
     if passes > 1:
         compile_soon(*_KERNELS)
     frames = motion.frames()
-    still: list[int] = []
+    still: Collection[int] = ()
     if not pair.moves:
         frames = steadied(frames, pair.carrier, source.rest)
         still = still_rows(target, roles)
@@ -381,10 +372,7 @@ def retarget(
         Hands.of(source, target, roles).relax(target, frames, q, motion.fps)
     q, forced = _closed(target, roles, keep_velocity(target, q, bounds))
     mine = world_frames(own, q) if feet else frames
-    paths: dict[str, FootPath] = {}
-    if feet:
-        paths, rise = foot_paths(source, target, roles, frames, mine, motion.fps)
-        q = target.raised(q, rise)
+    paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
     if apart is not None:

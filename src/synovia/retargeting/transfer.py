@@ -13,7 +13,7 @@ from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
 from synovia.retargeting.fingers import Hands
-from synovia.retargeting.limbs import TRUNK, Follower, calm, follow_arms, limbs_of, set_planes
+from synovia.retargeting.limbs import TRUNK, Follower, Limb, calm, follow_arms, limbs_of, set_planes
 
 _REPORT = 2000  # frames between two reports of progress
 
@@ -110,6 +110,13 @@ def joint_values(
     return orienter.values(q)
 
 
+def orientations(source: Body, target: Body, parts: Sequence[Part], limbs: Sequence[Limb], frames: Array) -> Array:
+    """Return the world orientations of the target's parts whose limbs bend as they can, (T, parts, 3, 3)."""
+    wanted = world_rotations(source, target, parts, frames)
+    set_planes(limbs, target, parts, wanted)
+    return wanted
+
+
 def follow(
     source: Body,
     follower: Follower,
@@ -127,9 +134,8 @@ def follow(
         still: Rows above the parts that stay at rest too, for a body whose base does not move.
     """
     target, parts = follower.body, follower.parts
-    wanted = world_rotations(source, target, parts, frames)
     limbs = limbs_of(source, target, [part.role for part in parts], frames)
-    set_planes(limbs, target, parts, wanted)
+    wanted = orientations(source, target, parts, limbs, frames)
     q = joint_values(target, parts, wanted, progress, still)
     calm(TRUNK, follower, wanted, q)
     follow_arms(limbs, follower, wanted, q)
