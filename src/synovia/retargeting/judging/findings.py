@@ -118,8 +118,8 @@ def find(figures: Figures) -> tuple[Finding, ...]:
     everywhere = any(one.limb == "body" for one in swapped)  # then all directions are off for this reason
     found = [
         *swapped, *(() if everywhere else _directions(figures)), *_fingers(figures), *_upside_down(figures),
-        *_short_limbs(figures), *_scales(figures), *_crossings(figures), *_through(figures), *_unchecked(figures), *_jumps(figures),
-        *_steps(figures),
+        *_scales(figures), *_crossings(figures), *_through(figures), *_unchecked(figures), *_jumps(figures),
+        *_steps(figures), *_short_limbs(figures),
         *_feet(figures), *_limits(figures), *_unmapped(figures), *_of_parts(figures), *_four_legs(figures),
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
