@@ -637,3 +637,22 @@ def test_a_note_that_names_a_doubt_is_never_good(answer):
     assert found.verdict == "look"
     assert [one.text for one in found.findings if one.cause == "doubt"] == ["this is odd."]
     assert sy.judge(doubtful[3:20]).verdict != "good"
+
+
+@pytest.mark.parametrize("which", ["source", "result"])
+def test_bones_of_nearly_no_length_are_named(walk, answer, which):
+    body = sy.bundled("humanoid")
+    joints = list(body.joints)
+    for row, joint in enumerate(joints):
+        if joint.name.endswith(("_lower_arm", "_hand")):
+            rest = joint.rest.copy()
+            rest[:3, 3] *= 0.01
+            joints[row] = dataclasses.replace(joint, rest=rest)
+    short = body.with_joints(joints).with_root("free")
+    still = sy.Motion(short, np.tile(short.rest_q, (20, 1)), 30.0)
+    found = sy.judge(still) if which == "result" else sy.retarget(still, body).judgement
+    [one] = [one for one in found.findings if "nearly no length" in one.text]
+    assert (one.cause, one.level) == ("scale", "look")
+    assert f"the {which} has" in one.text
+    assert all(name in one.text for name in ("left_upper_arm", "right_lower_arm", "mm long at most"))
+    assert not any("nearly no length" in one.text for one in answer.findings)

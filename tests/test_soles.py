@@ -1,14 +1,17 @@
 """Soles: the lowest surface that a foot carries, and bodies that stand on it."""
 
 import dataclasses
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 import synovia as sy
+from synovia.bodies.soles import sole_of
 from synovia.model.anatomy.feet import feet_of
-from synovia.model.anatomy.soles import sole_of
+from synovia.surface import surface_of_skeleton
 
+PROJECT = Path(__file__).parents[1]
 UP = np.array([0.0, 1.0, 0.0])
 
 
@@ -71,3 +74,42 @@ def test_a_standing_clip_stands_on_the_soles_of_its_target(depth):
         for shape in joint.shapes
     ]
     assert min(heights) == pytest.approx(0.0, abs=0.003)
+
+
+def bent(skeleton, degrees):
+    """Return a skeleton that crouches at rest: thighs go forward, shins back, and the feet stay level."""
+    joints = list(skeleton.joints)
+    turns = {"upper_leg": -degrees, "lower_leg": 2.0 * degrees, "foot": -degrees}
+    for side in ("left", "right"):
+        for part, angle in turns.items():
+            row = skeleton.index(f"{side}_{part}")
+            rest = joints[row].rest.copy()
+            rest[:3, :3] = rest[:3, :3] @ sy.Rotation.from_euler("x", angle, degrees=True).as_matrix()
+            joints[row] = dataclasses.replace(joints[row], rest=rest)
+    return skeleton.with_joints(joints)
+
+
+@pytest.mark.parametrize("degrees", [0.0, 20.0, 35.0])
+def test_hips_are_as_high_as_the_legs_of_the_target_reach(degrees):
+    """A target that crouches at rest stretches its legs as its source does; its soles stay on the floor."""
+    source = sy.bundled("humanoid").with_root("free")
+    still = sy.Motion(source, np.tile(source.rest_q, (5, 1)), 30.0)
+    target = bent(shod(raised(sy.bundled("humanoid"), 0.7), 0.02), degrees)
+    answer = sy.retarget(still, target, feet=False)
+    soles = [sole_of(answer.target.skeleton, foot, UP) for foot in feet_of(answer.target.skeleton)]
+    frames = answer.motion.frames()[-1]
+    assert [float(sole.lowest(frames, UP)) for sole in soles] == pytest.approx([0.0, 0.0], abs=0.003)
+
+
+def test_skin_shows_the_soles_of_a_character(tmp_path):
+    path = tmp_path / "skinned.glb"
+    body = sy.load_skeleton(PROJECT / "examples" / "character.glb")
+    sy.save_pose(body.rest_pose(), path, into=PROJECT / "examples" / "character.glb")
+    for source in (body, sy.load_skeleton(path)):
+        for foot in feet_of(source):
+            sole = sole_of(source, foot, UP)
+            assert sole.source == "skin"
+            low = min(
+                float(part.placed(source.rest_pose().frames)[:, 1].min()) for part in surface_of_skeleton(source).parts
+            )
+            assert sole.height == pytest.approx(low, abs=1e-3)

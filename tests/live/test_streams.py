@@ -256,6 +256,45 @@ def test_fingers_without_a_hand_wait_for_it_and_are_left_out_in_the_end(body):
     assert len(samples) > 20
 
 
+@pytest.mark.parametrize("more", [(), (1.0, 1.0, 1.0, 0.0, 0.0, 0.0), (1.1, 1.1, 1.1, 0.3, 0.0, -0.2)])
+@pytest.mark.parametrize("first", [True, False])
+def test_the_root_moves_the_whole_body(body, more, first):
+    """It comes before or after the bones, also with scale and offset, which are for pictures."""
+    sink, pose = VmcSink(body), body.random_pose(3)
+    frames, moves = [], []
+    for k in range(8):
+        turn, place = sy.Rotation.from_euler("yx", (20.0 * k, 5.0), degrees=True), np.array((0.2 * k, 0.1, -0.3 * k))
+        unity = *(place * (-1.0, 1.0, 1.0)), *(turn.as_quat() * (1.0, -1.0, -1.0, 1.0)), *more
+        root = message("/VMC/Ext/Root/Pos", ("root", *map(float, unity)))
+        places, turns = sink.frames(pose)
+        bones = [bone(part, at, quat) for part, at, quat in zip(sink._parts, places, turns, strict=True)]
+        frames.append([root, *bones] if first else [*bones, root])
+        moves.append((turn, place))
+    sink.close()
+    skeleton, samples = heard(frames)
+    for sample, (turn, place) in zip(samples, moves[2:], strict=True):
+        found = sy.Pose(skeleton, sample.pose)
+        for name in skeleton.joint_names:
+            assert np.abs(found.position(name) - turn.apply(pose.position(name)) - place).max() < 1e-5, name
+
+
+def test_a_root_in_a_packet_of_its_own_moves_the_bones_of_its_frame(body):
+    source, out, sink = VmcSource(port=0), [], VmcSink(body)
+    places, turns = sink.frames(body.rest_pose())
+    sink.close()
+    bones = [bone(part, at, quat) for part, at, quat in zip(sink._parts, places, turns, strict=True)]
+    for k in range(8):
+        stamp = message("/VMC/Ext/T", (k / 30.0,))
+        source.take(bundle([stamp, *bones]), out)
+        source.take(bundle([stamp, message("/VMC/Ext/Root/Pos", ("root", 0.0, 0.1 * k, 0.0, 0.0, 0.0, 0.0, 1.0))]), out)
+    source.close()
+    heights = [sy.Pose(source.skeleton, one.pose).position("hips")[1] for one in out]
+    rest = body.rest_pose().position("hips")[1]
+    steps = [one.time * 3.0 for one in out]
+    assert heights == pytest.approx([rest + step for step in steps], abs=1e-5)
+    assert len(out) >= 5
+
+
 def test_texts_among_numbers_take_no_memory():
     source = JsonSource(sy.bundled("arm7"), None)
     texts = [""] * 14_000 + ["a" * 14_000]

@@ -8,10 +8,10 @@ from typing import Final
 import numpy as np
 
 from synovia.bodies.footing import HALF_WIDTH, HEEL, Foothold, Sole, foothold
+from synovia.bodies.soles import sole_of
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.feet import Foot, ankles_of, feet_of
-from synovia.model.anatomy.soles import sole_of
 from synovia.model.anatomy.up import Lines, find_up
 from synovia.model.geometry import Array, align_z, axis_vector
 from synovia.model.shapes.world import World

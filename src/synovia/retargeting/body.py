@@ -10,13 +10,13 @@ from typing import Final
 
 import numpy as np
 
+from synovia.bodies.soles import Sole, sole_of
 from synovia.clips.onfeet import raised
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.axes import body_axes, of_joint
 from synovia.model.anatomy.feet import feet_of
 from synovia.model.anatomy.names import SIDES
-from synovia.model.anatomy.soles import sole_of
 from synovia.model.anatomy.up import Lines
 from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.tree import ancestors
@@ -271,13 +271,18 @@ class Body:
         return float(np.mean(out)) if out else 0.0
 
     @cached_property
-    def ankle(self) -> float:
-        """Mean height of the ankles at rest above the soles, length units."""
-        up, rows = self.basis[:, 1], [self.roles[leg[2]] for leg in LEGS if leg[2] in self.roles]
-        feet = feet_of(self.skeleton, rows) if rows else []
-        soles = [sole_of(self.skeleton, foot, up, self.standing).height for foot in feet]
-        heights = [float(self.rest[foot.points[0], 9:] @ up) for foot in feet]
-        return float(np.mean(np.subtract(heights, soles))) if feet else 0.0
+    def soles(self) -> dict[str, Sole]:
+        """The sole of each foot, by the role of its ankle."""
+        feet = {leg[2]: self.roles[leg[2]] for leg in LEGS if leg[2] in self.roles}
+        found = feet_of(self.skeleton, list(feet.values())) if feet else []
+        up = self.basis[:, 1]
+        return {role: sole_of(self.skeleton, foot, up, self.standing) for role, foot in zip(feet, found, strict=True)}
+
+    def lowest(self, frames: Array) -> float:
+        """Return the height of the lowest sole for world frames (n, 12); that of the lower ankle without feet."""
+        up = self.basis[:, 1]
+        soles = [float(sole.lowest(frames, up)) for sole in self.soles.values()]
+        return min(soles or [float(self.ankle_position(side, frames) @ up) for side in SIDES])
 
     @cached_property
     def carrier(self) -> int | None:

@@ -460,7 +460,7 @@ def spread(skeleton: Skeleton, q: Array, moved: Array, width: int) -> tuple[Arra
     out[np.ix_(moves, numbers)] += wide[moves, :count]
     at = np.ix_(moves, quats.ravel())
     starts = q[moves][:, quats]
-    out[at] = times_exp(starts, wide[moves, count:].reshape(*starts.shape[:2], 3)).reshape(len(starts), -1)
+    out[at] = times_exp(starts, wide[moves, count:].reshape(*starts.shape[:2], 3)).reshape(len(starts), quats.size)
     out[moves] = clamped(skeleton, skeleton.follow(out[moves]))
     if skeleton.mechanism is not None:
         out = skeleton.mechanism.shut_clip(out)

@@ -31,6 +31,7 @@ from synovia.retargeting.bones import steadied
 from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
 from synovia.retargeting.feet import Spans, distances_off, foot_paths, on_world, over_world, solve_feet, stand_frames
 from synovia.retargeting.fingers import Hands, IdleHands, checked_idle
+from synovia.retargeting.hips import hip_centre, place_hips
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops, uncertain_rest
 from synovia.retargeting.limbs import Bounds, Follower, keep_velocity, largest_steps
@@ -352,7 +353,7 @@ def retarget(
     if passes > 1:
         compile_soon(*_KERNELS)
     frames = motion.frames()
-    still = None
+    still: Collection[int] = ()
     if not pair.moves:
         frames = steadied(frames, pair.carrier, source.rest)
         still = still_rows(target, roles)
@@ -365,6 +366,8 @@ def retarget(
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
     follower = Follower(target, parts, bounds, motion.fps)
     q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
+    if pair.moves:
+        place_hips(target, q, hip_centre(pair, frames))
     if idle_hands == "relaxed":
         Hands.of(source, target, roles).relax(target, frames, q, motion.fps)
     q, forced = _closed(target, roles, keep_velocity(target, q, bounds))

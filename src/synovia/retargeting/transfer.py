@@ -9,15 +9,13 @@ import numpy as np
 from synovia.ik.parallel import Progress
 from synovia.model.geometry import Array
 from synovia.model.path_turns import PathTurns
-from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
 from synovia.retargeting.fingers import Hands
-from synovia.retargeting.limbs import TRUNK, Follower, calm, follow_arms, limbs_of, set_planes
+from synovia.retargeting.limbs import TRUNK, Follower, Limb, calm, follow_arms, limbs_of, set_planes
 
 _REPORT = 2000  # frames between two reports of progress
-LOW = 5.0  # percentile of the ankle heights that counts as standing; lower values are errors of the capture
 
 
 def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: Array) -> Array:
@@ -112,52 +110,11 @@ def joint_values(
     return orienter.values(q)
 
 
-def hip_centre(source: Body, target: Body, frames: Array) -> Array:
-    """Return the position for the midpoint of the target's hip joints, (T, 3), world coordinates.
-
-    The horizontal path, and the height above the ankles of the standing body, are scaled by the lengths of the legs.
-    The floor of the target is at height 0.
-    """
-    slope, shift = hip_map(source, target, standing_height(source, frames))
-    return np.mean([frames[:, source.first_row(leg[0]), 9:] for leg in LEGS], axis=0) @ slope.T + shift
-
-
-def hip_map(source: Body, target: Body, floor: float) -> tuple[Array, Array]:
-    """Return what maps the midpoint of the source's hip joints to that of the target's: a matrix (3, 3), a shift (3,).
-
-    Args:
-        source: The body that moves.
-        target: The body that follows.
-        floor: Height of the source's ankles while it stands, see ``standing_height``.
-    """
-    scale = target.leg / source.leg
-    return scale * across(source, target), (target.ankle - scale * floor) * target.basis[:, 1]
-
-
-def standing_height(body: Body, frames: Array) -> float:
-    """Return the height of the ankles (of the knees if nothing is below) while the body stands, length units."""
-    ankles = [row for leg in LEGS for row in body.end_rows(leg[1]) or (body.roles[leg[1]],)]
-    return float(np.percentile(frames[:, ankles, 9:] @ body.basis[:, 1], LOW))
-
-
-def place_hips(target: Body, q: Array, frames: Array, centre: Array) -> None:
-    """Move the free joint that carries the hips so that the midpoint of the hip joints is at ``centre``.
-
-    Args:
-        target: The body, with a free joint above its hips.
-        q: (T, nq), changed in place.
-        frames: (T, n, 12) its world frames at q.
-        centre: (T, 3) position for the midpoint of the hip joints.
-    """
-    row = target.carrier
-    if row is None:
-        return
-    now = np.mean([frames[:, target.first_row(leg[0]), 9:] for leg in LEGS], axis=0)
-    above = target.skeleton.parents[row]
-    parent = frames[:, above, :9].reshape(-1, 3, 3) if above >= 0 else np.eye(3)[None]
-    own = parent @ target.skeleton.joints[row].rest[:3, :3]
-    at = target.skeleton.q_slice(row).start
-    q[:, at : at + 3] += ((centre - now)[:, None, :] @ own)[:, 0]
+def orientations(source: Body, target: Body, parts: Sequence[Part], limbs: Sequence[Limb], frames: Array) -> Array:
+    """Return the world orientations of the target's parts whose limbs bend as they can, (T, parts, 3, 3)."""
+    wanted = world_rotations(source, target, parts, frames)
+    set_planes(limbs, target, parts, wanted)
+    return wanted
 
 
 def follow(
@@ -165,27 +122,24 @@ def follow(
     follower: Follower,
     frames: Array,
     progress: Progress | None = None,
-    still: Collection[int] | None = None,
+    still: Collection[int] = (),
 ) -> Array:
-    """Return joint values (T, nq) of a body that follow a motion: orientations, swing planes, path and height.
+    """Return joint values (T, nq) of a body that follow a motion: orientations and swing planes, not its path.
 
     Args:
         source: The body that moves.
         follower: The body that follows.
         frames: (T, n, 12) world frames of the source.
         progress: Called with (frames done, all).
-        still: Rows above the parts that stay at rest, for a body whose base does not move; None for one that moves.
+        still: Rows above the parts that stay at rest too, for a body whose base does not move.
     """
     target, parts = follower.body, follower.parts
-    wanted = world_rotations(source, target, parts, frames)
     limbs = limbs_of(source, target, [part.role for part in parts], frames)
-    set_planes(limbs, target, parts, wanted)
-    q = joint_values(target, parts, wanted, progress, still or ())
+    wanted = orientations(source, target, parts, limbs, frames)
+    q = joint_values(target, parts, wanted, progress, still)
     calm(TRUNK, follower, wanted, q)
     follow_arms(limbs, follower, wanted, q)
     calm(LEGS, follower, wanted, q)
     hands = Hands.of(source, target, [part.role for part in parts])
     hands.turn(target, frames, q, follower.fps)
-    if still is None:
-        place_hips(target, q, world_frames(target.skeleton, q), hip_centre(source, target, frames))
     return q

@@ -2,6 +2,7 @@
 
 A message ``/VMC/Ext/Bone/Pos`` has the name of a bone of Unity's Humanoid, and its place and rotation relative to the
 bone above it; ``/VMC/Ext/Root/Pos`` those of the whole body; ``/VMC/Ext/T`` the time of the sender; ``/VMC/Ext/OK`` 1.
+The root may also have a scale and an offset, which only fit the avatar to a picture of the person; they are not used.
 Rotations are none in a T-pose, as in avatars of VRM. Unity's axes are left-handed: x to the right, y up, z ahead, in
 metres. Here x points to the left of the body: x changes its sign, and of rotations y and z do.
 
@@ -21,7 +22,7 @@ import numpy as np
 from synovia.io.bundled import bundled
 from synovia.model import Joint, Kind, Pose, Skeleton
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, matrix_to_quat, rigid
+from synovia.model.geometry import Array, matrix_to_quat, quat_product, quat_to_matrix, rigid
 from synovia.retargeting.body import Body
 from synovia.retargeting.rest_pose import standing_target
 from synovia.retargeting.straight import straightened
@@ -30,6 +31,7 @@ from synovia.streams.osc import Message, OscError, bundle, message, read_message
 
 PORT: Final = 39539
 _BONE, _ROOT, _TIME, _OK = "/VMC/Ext/Bone/Pos", "/VMC/Ext/Root/Pos", "/VMC/Ext/T", "/VMC/Ext/OK"
+_BODY: Final = "body"  # the part that the root moves
 _MIRROR: Final = np.array([-1.0, 1.0, 1.0])
 _MIRROR_QUAT: Final = np.array([1.0, -1.0, -1.0, 1.0])
 _FARTHEST: Final = 1e4  # metres; numbers beyond are no places
@@ -192,7 +194,7 @@ class VmcSource:
     The skeleton has the bones of the first frames, with the offsets that they state; a sender that states none has
     those of the bundled body. Its joints have the names of parts in snake case, and its rest pose is the T-pose. Parts
     whose bones above are never sent, such as fingers without a hand, are left out. Bones of a frame come in one or
-    several datagrams; ``/VMC/Ext/T`` says which belong together.
+    several datagrams; ``/VMC/Ext/T`` says which belong together. The root of the sender moves the hips.
 
     Args:
         host: The address to listen on.
@@ -219,6 +221,7 @@ class VmcSource:
         self.ended = False
         self.dropped: Counter[str] = Counter()
         self._bones: dict[str, Array] = {}  # place and rotation of each part, the newest
+        self._root: Array | None = None  # those of the whole body
         self._group: set[str] = set()
         self._time: float | None = None
         self._sent = True
@@ -251,8 +254,9 @@ class VmcSource:
         self._older = 0
         if time is not None and time != self._time:
             self._time, self._sent = time, False
-        self._bones |= found
         self._group |= found.keys()
+        self._root = found.pop(_BODY, self._root)
+        self._bones |= found
         if self._time is not None and self.skeleton is not None and self._group >= self._needed:
             self._emit(out)
 
@@ -270,9 +274,13 @@ class VmcSource:
                 return
             self._build(above)
         q = self._rest.copy()
-        q[:3] = self._bones["hips"][:3]
         for part, at in self._at.items():
             q[at : at + 4] = self._bones[part][3:]
+        q[:3] = self._bones["hips"][:3]
+        if self._root is not None:
+            at = self._at["hips"]
+            q[:3] = self._root[:3] + quat_to_matrix(self._root[3:]) @ q[:3]
+            q[at : at + 4] = quat_product(self._root[3:], q[at : at + 4])
         out.append(Sample(q, self._time))
         if self._time is None:
             self._group.clear()
@@ -290,7 +298,7 @@ class VmcSource:
             name: skeleton.q_slice(row).start + (3 if name == "hips" else 0)
             for row, name in enumerate(skeleton.joint_names)
         }
-        self._needed = frozenset(self._at)
+        self._needed = frozenset(self._at) | ({_BODY} & self._group)
 
     def close(self) -> None:
         """Close the socket."""
@@ -299,7 +307,7 @@ class VmcSource:
 
 
 def _content(messages: Iterable[Message]) -> tuple[dict[str, Array], float | None]:
-    """Return place and rotation of the bones in messages, by part, in the axes of the body, and the time.
+    """Return place and rotation of the bones and of the whole body in messages, by part, in our axes, and the time.
 
     Raises:
         OscError: If a value is none that it can be.
@@ -312,8 +320,8 @@ def _content(messages: Iterable[Message]) -> tuple[dict[str, Array], float | Non
             if not isinstance(stamp, int | float) or not math.isfinite(stamp):
                 raise OscError("time")
             time = float(stamp)
-        elif address == _BONE and len(values) >= 8:
-            part = _PART_OF.get(str(values[0]))
+        elif address in (_BONE, _ROOT) and len(values) >= 8:
+            part = _BODY if address == _ROOT else _PART_OF.get(str(values[0]))
             if part is None:
                 continue
             if not all(isinstance(value, float | int) for value in values[1:8]):

@@ -131,6 +131,11 @@ class Actor:
             return np.zeros((len(self.motion), 3))
         return self.middle("upper_leg")
 
+    def length(self, bone: str) -> float:
+        """Return the length of a bone of a limb in the first frame, length units; NaN if the body lacks it."""
+        end = self.end_row(bone) if bone in self.rows else None
+        return float("nan") if end is None else float(np.linalg.norm(self.places[0, end] - self.at(bone)[0]))
+
     def below(self, role: str) -> list[int]:
         """Return the rows of a part and of all joints that it carries."""
         top, parents = self.rows[role], self.motion.skeleton.parents

@@ -17,7 +17,7 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.anatomy.up import stands_on_four
 from synovia.model.geometry import Array, axis_name, axis_vector, between
 from synovia.model.shapes.body import unchecked_links
-from synovia.retargeting.judging.actor import Actor, lean
+from synovia.retargeting.judging.actor import BONES, Actor, lean
 from synovia.retargeting.judging.causes import (
     exchanged_limbs,
     held_by_limit,
@@ -69,6 +69,8 @@ _AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
 _MANY: Final = 4  # limbs that are off for one reason are one finding about the body; so are parts that jump at once
 _MINOR: Final = ("shoulder", "toes")  # parts that may be swapped without an effect that is seen
 _FEW: Final = 5  # limbs of a whole body, its head aside; fewer show too little of it
+_OF_LIMBS: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg")
+_SHORT: Final = 0.03  # of the longest bone of a limb: a shorter one has nearly no length
 _FIRST: Final = 2  # frames at both ends in which a jump out of a calibration pose is usual
 _FLIPPED: Final = (0.0, 0.05)  # share of flipped frames of points
 _MISSED: Final = (0.0, 0.25)  # share of the frames in which goals are missed
@@ -117,7 +119,7 @@ def find(figures: Figures) -> tuple[Finding, ...]:
     found = [
         *swapped, *(() if everywhere else _directions(figures)), *_fingers(figures), *_upside_down(figures),
         *_scales(figures), *_crossings(figures), *_through(figures), *_unchecked(figures), *_jumps(figures),
-        *_steps(figures),
+        *_steps(figures), *_short_limbs(figures),
         *_feet(figures), *_limits(figures), *_unmapped(figures), *_of_parts(figures), *_four_legs(figures),
     ]  # fmt: skip
     return tuple(sorted(found, key=lambda one: -LEVELS.index(one.level)))
@@ -440,6 +442,27 @@ def _upside_down(figures: Figures) -> Iterator[Finding]:
     if trunk is not None and float(np.mean(down := trunk[:, 2] < -0.3)) > _DOWN:
         text = f"the trunk is upside down in {100.0 * float(np.mean(down)):.0f} % of the frames"
         yield Finding("body", "upside down", "look", _frames(down), text)
+
+
+def _short_limbs(figures: Figures) -> Iterator[Finding]:
+    """Yield findings about bones of limbs that have nearly no length, such as those of a file that lost a scale."""
+    every = tuple(range(len(figures.motion)))
+    for actor, what in ((figures.origin, "source"), (figures.result, "result")):
+        if actor is None:
+            continue
+        known = ((bone, actor.length(bone)) for bone in BONES if bone.endswith(_OF_LIMBS))
+        lengths = {bone: length for bone, length in known if np.isfinite(length)}
+        longest = max(lengths, key=lambda bone: lengths[bone], default="")
+        short = [bone for bone, length in lengths.items() if length < _SHORT * lengths[longest]]
+        if short:
+            skeleton = actor.motion.skeleton
+            unit = skeleton.meters_per_unit
+            most = length_text(max(lengths[bone] for bone in short), unit)
+            text = (
+                f"the {what} has bones of nearly no length: {', '.join(short)} are {most} long at most, and {longest}"
+                f" {length_text(lengths[longest], unit)}; a scale in its file may be lost"
+            )
+            yield Finding(short[0], "scale", "look", every, text)
 
 
 def _scales(figures: Figures) -> Iterator[Finding]:

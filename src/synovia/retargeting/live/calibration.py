@@ -41,11 +41,11 @@ from synovia.model.geometry import LONGEST, Array, as_numbers, axis_name, is_fin
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import align
 from synovia.retargeting.body import Body
+from synovia.retargeting.hips import LOW, standing_height
 from synovia.retargeting.live.contact import ground_heights, points_of
 from synovia.retargeting.live.follower import sides_of_bends
 from synovia.retargeting.pairing import Pairing, paired
 from synovia.retargeting.rest_pose import Rest, RestPose, Stance, standing_target
-from synovia.retargeting.transfer import LOW, standing_height
 from synovia.text import parse_toml, toml_key, toml_text
 
 SCHEMA: Final = "synovia.calibration/1"

@@ -12,10 +12,11 @@ from synovia.model.pose import world_frames
 from synovia.retargeting.body import LEGS
 from synovia.retargeting.bones import steadied
 from synovia.retargeting.fingers import Hands
+from synovia.retargeting.hips import hip_map
 from synovia.retargeting.limbs import SURE, Plane, limbs_of, planes_of
 from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.partial import still_rows
-from synovia.retargeting.transfer import Orienter, across, hip_map, own_rotations, world_rotations
+from synovia.retargeting.transfer import Orienter, across, own_rotations, world_rotations
 
 
 def sides_of_bends(pairing: Pairing, frames: Array) -> dict[str, bool]:
@@ -74,7 +75,7 @@ class PoseFollower:
         self._fingers = Hands.of(source, target, pairing.roles).live(target)
         self._path = None
         if pairing.moves:
-            slope, shift = hip_map(source, target, floor)
+            slope, shift = hip_map(pairing, floor)
             rows = [[body.first_row(leg[0]) for leg in LEGS] for body in (source, target)]
             self._path = slope, shift, rows[0], rows[1]
         self.reset()

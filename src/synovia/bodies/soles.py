@@ -1,0 +1,187 @@
+"""Find the soles of a body: the lowest surface that each foot carries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.bodies.footing import HALF_WIDTH, HEEL
+from synovia.errors import SynoviaError
+from synovia.io.load import format_of
+from synovia.io.nodes.skins import Skin
+from synovia.model import Skeleton
+from synovia.model.anatomy.feet import Foot
+from synovia.model.geometry import Array, align_z, frames_to_transforms
+from synovia.model.shapes.solids import Cylinder, Solid
+
+_NEAR_FLOOR: Final = 0.03  # of the body's size: a foot at rest this near to height 0 stands on a floor there
+_ON_FLOOR: Final = 0.004  # of the body's size: shapes that reach so little below that floor stand on it
+_TILTS: Final = (0.0, 10.0, 25.0, 45.0)  # degrees by which a foot tilts, in eight directions
+_MOVES: Final = 0.5  # least share of a vertex of a skin that the joints of a foot carry
+_SAME: Final = 1e-3  # of the body's size: joints of a skin that are farther from those of a skeleton are others
+
+
+@dataclass(frozen=True, eq=False, slots=True)
+class Sole:
+    """The sole of a foot.
+
+    Args:
+        height: Height of its lowest point at rest, length units.
+        source: What shows it: ``"shapes"`` (contact and collision shapes), ``"skin"``, ``"floor"`` (the body stands on
+            a floor at height 0 at rest), or ``"points"`` (joints and tips).
+        rows: The joint that carries each of its points, (k,).
+        points: Points that are lowest while the foot is level or tilted, each in the frame of its joint, (k, 3).
+    """
+
+    height: float
+    source: str
+    rows: NDArray[np.int64]
+    points: Array
+
+    def places(self, frames: Array) -> Array:
+        """Return the positions of its points, (..., k, 3), for world frames (..., n, 12)."""
+        taken = frames[..., self.rows, :]
+        turns = taken[..., :9].reshape(*taken.shape[:-1], 3, 3)
+        return (turns @ self.points[..., None])[..., 0] + taken[..., 9:]
+
+    def lowest(self, frames: Array, up: Array) -> Array:
+        """Return the height of the lowest point, (...), for world frames (..., n, 12)."""
+        return (self.places(frames) @ up).min(-1)
+
+
+def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = None) -> Sole:
+    """Return the sole of a foot.
+
+    Joints of robots, and tips of toes, are above the surface on which a body stands. A rest pose whose feet are nearly
+    at height 0 stands on a floor there. Shapes that reach below it are too large, such as capsules around bones; skin
+    that does so shows where the foot ends.
+
+    Args:
+        skeleton: The skeleton.
+        foot: The foot.
+        up: Upward direction, (3,).
+        frames: World frames (n, 12) of another pose that counts as rest, at any height; None for that of the file.
+    """
+    rest = np.array(skeleton.rest_pose().frames)
+    pose = rest if frames is None else frames
+    rows = np.array(foot.points)
+    places = pose[rows, 9:]
+    heights = places @ up
+    points = float(heights.min())
+    floor = bool(np.allclose(pose, rest)) and 0.0 <= points < _NEAR_FLOOR * skeleton.size
+    for source, found, depth in (("shapes", _of_shapes, _ON_FLOOR), ("skin", _of_skin, _NEAR_FLOOR)):
+        carried = list(found(skeleton, foot, up, pose))
+        if not carried:
+            continue
+        at, local = (
+            np.concatenate([[row] * len(local) for row, local in carried]),
+            np.concatenate([p for _, p in carried]),
+        )
+        sole = Sole(0.0, source, at, local)
+        lowest = float(sole.lowest(pose, up))
+        if (-depth * skeleton.size if floor else -np.inf) <= lowest < points:
+            return Sole(lowest, source, at, local)
+    height = 0.0 if floor else points
+    toe = int(np.argmax(np.linalg.norm(places - places[0], axis=1)))
+    under = places + np.outer(height - heights, up)
+    if toe:  # its outline, as wide as a human foot
+        ahead = under[toe] - under[0]
+        side = HALF_WIDTH * np.cross(up, ahead)
+        corners = [under[0] + end * ahead + sign * side for end in (HEEL, 1.0) for sign in (1.0, -1.0)]
+        under, rows = np.vstack([under, corners]), np.append(rows, rows[[0, 0, toe, toe]])
+    turns = pose[rows, :9].reshape(-1, 3, 3)
+    local = np.einsum("kji,kj->ki", turns, under - pose[rows, 9:])
+    return Sole(height, "floor" if floor else "points", rows, local)
+
+
+def _downwards(up: Array) -> Array:
+    """Return directions of which each is downwards for a foot that is level or tilted, (d, 3)."""
+    turn = align_z(up)
+    ways = [
+        (np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), -np.cos(a))
+        for a in np.radians(_TILTS)
+        for b in np.arange(8) * (np.pi / 4.0)
+    ]
+    return np.array(ways) @ turn.T
+
+
+def _of_shapes(skeleton: Skeleton, foot: Foot, up: Array, pose: Array) -> Iterator[tuple[int, Array]]:
+    """Yield each joint of a foot that has shapes, and the lowest points of these, (k, 3) in its frame."""
+    ways = _downwards(up)
+    for row in foot.points:
+        solids = [solid for shape in skeleton.joints[row].shapes for solid in shape.solids()]
+        if solids:
+            local = ways @ pose[row, :9].reshape(3, 3)
+            yield row, _farthest(np.concatenate([_towards(solid, local) for solid in solids]), local)
+
+
+def _of_skin(skeleton: Skeleton, foot: Foot, up: Array, pose: Array) -> Iterator[tuple[int, Array]]:
+    """Yield each joint of a foot that carries skin, and the lowest points of this, (k, 3) in its frame."""
+    ways = _downwards(up)
+    for row, local in _skin_of(skeleton).items():
+        if row in foot.points:
+            yield row, _farthest(local, ways @ pose[row, :9].reshape(3, 3))
+
+
+def _farthest(points: Array, ways: Array) -> Array:
+    """Return those of some points (n, 3) that are farthest along one of the directions (d, 3)."""
+    return points[np.unique(np.argmax(points @ ways.T, axis=0))]
+
+
+def _towards(solid: Solid, ways: Array) -> Array:
+    """Return the points of a solid that are farthest along directions (d, 3); all corners of a hull."""
+    place = solid.place()
+    local = ways @ place[:3, :3]
+    *half, radius = solid.sizes()
+    points = solid.corners()
+    if not len(points):
+        reach = local.copy()
+        if isinstance(solid, Cylinder):
+            reach[:, 2] = 0.0
+            reach /= np.maximum(np.linalg.norm(reach, axis=1, keepdims=True), 1e-12)
+        points = np.sign(local) * half + radius * reach
+    return points @ place[:3, :3].T + place[:3, 3]
+
+
+def _skin_of(skeleton: Skeleton) -> dict[int, Array]:
+    """Return the vertices of the skin that each joint carries, (k, 3) in its frame, by row; none without a skin."""
+    if skeleton.source is None or not skeleton.source.is_file():
+        return {}
+    return _vertices(skeleton, skeleton.source.absolute(), skeleton.source.stat().st_mtime_ns)
+
+
+@lru_cache(maxsize=8)
+def _vertices(skeleton: Skeleton, path: Path, stamp: int) -> dict[int, Array]:
+    """Return the vertices of the skin in a file; ``stamp`` is the time of its last change."""
+    del stamp
+    skin: Skin | None = None
+    with suppress(OSError, SynoviaError, MemoryError), np.errstate(over="ignore", invalid="ignore"):
+        read = format_of(path).read_skin
+        skin = None if read is None else read(path)
+    own = None if skin is None else skin.rows_in(skeleton.joint_names)
+    if skin is None or own is None:
+        return {}
+    frames, out = frames_to_transforms(skeleton.rest_pose().frames), dict[int, list[Array]]()
+    for mesh in skin.meshes:
+        rows = np.array([own[row] for row in mesh.rows])
+        worlds = skin.worlds[mesh.rows]
+        if np.abs(worlds[:, :3, 3] - frames[rows, :3, 3]).max() > _SAME * skeleton.size:
+            continue  # of another rest pose
+        moves = np.einsum("bij,bjk->bik", worlds, mesh.binds)
+        strongest = np.argmax(mesh.weights, axis=1)
+        vertex = np.arange(len(mesh.vertices))
+        share = mesh.weights[vertex, strongest] / np.maximum(mesh.weights.sum(1), 1e-12)
+        first = mesh.bones[vertex, strongest]
+        for bone, row in enumerate(rows.tolist()):
+            mine = (first == bone) & (share > _MOVES)
+            if mine.any():
+                world = mesh.vertices[mine] @ moves[bone, :3, :3].T + moves[bone, :3, 3]
+                out.setdefault(row, []).append((world - frames[row, :3, 3]) @ frames[row, :3, :3])
+    return {row: np.concatenate(parts) for row, parts in out.items()}
