@@ -14,6 +14,7 @@ import synovia as sy
 from conftest import UNCOMPILED
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Mimic, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import rotation_between
 from synovia.model.limits import Interval, SwingTwist
 from synovia.model.pose import inside_limits
@@ -614,6 +615,17 @@ def test_a_moved_clip_begins_there_and_faces_there(seed, angle):
     same(clip.moved(heading=(np.sin(angle), 0.0, np.cos(angle))), clip.moved(heading=angle), 1e-9)
     back = moved.moved(origin=clip.positions()[0, hips] * (1, 0, 1) - (0, 0.5, 0), heading=None)
     assert np.allclose(back.positions()[0, hips], clip.positions()[0, hips])
+
+
+def test_a_body_that_may_lean_moves_along_the_floor_of_its_file():
+    """Whether the body leans, or its world is tilted, cannot be seen in these clips."""
+    leaning = [clip for seed in (3402, *range(60)) if find_up(FREE, (clip := wavy(FREE, seed)).q).tilt]
+    assert leaning
+    for clip in leaning:
+        moved = clip.moved(origin=(3.0, 0.5, -2.0))
+        hips = FREE.index("hips")
+        assert np.allclose(moved.positions()[0, hips, [0, 2]], (3.0, -2.0))
+        assert np.allclose(moved.positions()[:, hips, 1], clip.positions()[:, hips, 1] + 0.5)
 
 
 def test_what_stands_beside_a_body_goes_with_it():

@@ -431,7 +431,7 @@ class Motion:
             >>> np.allclose(left, right * (-1, 1, 1))
             True
         """
-        up = find_up(self.skeleton, self._q).vector if free_roots(self.skeleton) and len(self) else None
+        up = find_up(self.skeleton, self._q).likely if free_roots(self.skeleton) and len(self) else None
         mirror = Mirror.of(self.skeleton, up, self._q)
         kept = kept_limits(self.skeleton, self._q)
         rows = np.array(mirror.pairs)[self.skeleton.tables.owner]

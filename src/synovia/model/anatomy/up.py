@@ -103,6 +103,11 @@ class Up:
         """The axis of the file that is nearest to this direction."""
         return self.axis or axis_name(self.vector)
 
+    @property
+    def likely(self) -> Array:
+        """The direction for tools that do not ask: where the world may or may not be tilted, the axis of the file, (3,)."""
+        return axis_vector(self.axis) if self.axis and self.certainty <= _MAYBE else self.vector
+
     def report(self) -> str:
         """Return the direction and how it was found, as text."""
         how = "as given" if self.given else f"certainty {100.0 * self.certainty:.0f} %"

@@ -57,7 +57,7 @@ class Ground:
             return None
         hips = skeleton.role_rows.get("hips", roots[0])
         frames = world_frames(skeleton, q)
-        up = find_up(skeleton, q).vector
+        up = find_up(skeleton, q).likely
         R = frames[0, hips, :9].reshape(3, 3)
         ground = cls(skeleton, roots, hips, up, R)
         return cls(skeleton, roots, hips, up, ground.turn(-ground._facing(frames[0])) @ R)
