@@ -23,10 +23,10 @@ PUBLISHED = {  # iterations: reachable, unreachable (Aristidou & Lasenby 2011)
     "transpose": (1311, "-"),
     "dls": (999, "-"),
 }
-DESCRIPTION = '"Iterations of every solver in the set-up of the FABRIK paper, beside the published ones."'
+DESCRIPTION = '"Iterations of every solver in the set-up of the FABRIK paper, compared with the published ones."'
 NOTES = """An iteration is what each method calls one: a pass inward and outward, a sweep over all joints, a step. The
 Jacobian methods here take far fewer than the published ones: the transpose takes the step that leaves the least
-error, and damping counts lengths in reaches; the paper does not tell its settings. Out of reach, FABRIK lays the
+error, and damping counts lengths in reaches; the paper does not state its settings. Out of reach, FABRIK lays the
 chain straight in one iteration and sees in the next that it stays; the others count until nothing moves any more."""
 OTHERS = {"damped least squares with SVD": 809, "follow the leader": 21.1, "triangulation": 1}
 
@@ -112,7 +112,7 @@ def main() -> None:
     text = (
         f"Ten joints (nine bones of {BONE:g} mm), no limits; targets at {NEAR:g} mm and, out of reach, at {FAR:g} mm,\n"
         f"in {args.targets} random directions; tolerance {TOLERANCE:g} mm; one attempt. The start is an arc: each\n"
-        f"bone is turned {BEND:g}° against the one before. The paper tells no start: compare orders of magnitude.\n\n"
+        f"bone is turned {BEND:g}° against the one before. The paper states no start: compare orders of magnitude.\n\n"
         + table(head, rows)
     )
     save("paper", "The set-up of the FABRIK paper", {"rows": found}, text, where)
