@@ -191,7 +191,7 @@ MAY_END = {"solve": (0, 1), "animate": (0, 1)}
 # What the words of a page say of its results, beside the values in comments of its code.
 CLAIMS = {
     "guides/hands.md": """
-assert "left index" in carried.report()
+assert "left index" in retargeted.report()
 for name in ("left_index_2", "right_ring_2"):
     turns = [clip.q[0, clip.skeleton.q_slice(name)] for clip in (relaxed.motion, sy.retarget(walk, hero).motion)]
     assert np.abs(turns[1][3]) > 1 - 1e-9 > np.abs(turns[0][3])
