@@ -6,7 +6,6 @@ python benchmarks/paper.py
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
 
 import numpy as np
 from common import machine, save, table
@@ -23,10 +22,9 @@ PUBLISHED = {  # iterations: reachable, unreachable (Aristidou & Lasenby 2011)
     "transpose": (1311, "-"),
     "dls": (999, "-"),
 }
-DESCRIPTION = '"Iterations of every solver in the set-up of the FABRIK paper, beside the published ones."'
 NOTES = """An iteration is what each method calls one: a pass inward and outward, a sweep over all joints, a step. The
 Jacobian methods here take far fewer than the published ones: the transpose takes the step that leaves the least
-error, and damping counts lengths in reaches; the paper does not tell its settings. Out of reach, FABRIK lays the
+error, and damping counts lengths in reaches; the paper does not state its settings. Out of reach, FABRIK lays the
 chain straight in one iteration and sees in the next that it stays; the others count until nothing moves any more."""
 OTHERS = {"damped least squares with SVD": 809, "follow the leader": 21.1, "triangulation": 1}
 
@@ -68,7 +66,6 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--targets", type=int, default=100)
     parser.add_argument("--steps", type=int, default=5000, help="iterations of the single attempt that each gets")
-    parser.add_argument("--page", type=Path, help="write the page for the documentation too")
     args = parser.parse_args()
     where = machine()
     chain = sy.Skeleton.chain(np.column_stack([np.arange(BONES + 1) * BONE, *np.zeros((2, BONES + 1))]))
@@ -112,16 +109,11 @@ def main() -> None:
     text = (
         f"Ten joints (nine bones of {BONE:g} mm), no limits; targets at {NEAR:g} mm and, out of reach, at {FAR:g} mm,\n"
         f"in {args.targets} random directions; tolerance {TOLERANCE:g} mm; one attempt. The start is an arc: each\n"
-        f"bone is turned {BEND:g}° against the one before. The paper tells no start: compare orders of magnitude.\n\n"
+        f"bone is turned {BEND:g}° against the one before. The paper states no start: compare orders of magnitude.\n\n"
         + table(head, rows)
+        + f"\n\n{NOTES}"
     )
     save("paper", "The set-up of the FABRIK paper", {"rows": found}, text, where)
-    if args.page:
-        args.page.write_text(
-            f"---\ndescription: {DESCRIPTION}\n---\n\n"
-            f"# The set-up of the FABRIK paper\n\n{text}\n\n{NOTES}\n\nMade by `benchmarks/paper.py`.\n",
-            encoding="utf-8",
-        )
 
 
 if __name__ == "__main__":

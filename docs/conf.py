@@ -32,6 +32,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "site_build.links",
     "site_build.made",
+    "site_build.moved",
     "site_build.pages",
     "site_build.reference",
 ]

@@ -7,13 +7,15 @@ printed so that a change can say how many it adds.
 """
 
 import ast
+import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-PACKAGE = Path(__file__).resolve().parents[1] / "src" / "synovia"
+REPO = Path(__file__).resolve().parents[1]
+PACKAGE = REPO / "src" / "synovia"
 OPENERS = {"vector", "matrix", "bits"}  # kernels' views of flat arrays: an array, an offset, a shape
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -198,6 +200,20 @@ BARS: list[tuple[str, Callable[[str], bool], Counter, int]] = [
 ]
 
 
+MADE = ("api/names/", "gallery/", "made/", "measured/results/")  # pages that the build of the site writes
+PAGES_WORDS, GUIDE_WORDS = 45_000, 1_500
+
+
+def words_of_pages() -> tuple[int, int]:
+    """Return the words of all pages, code included, as ``wc -w`` counts them, and the most of a guide outside code."""
+    folder = REPO / "docs"
+    pages = {path.relative_to(folder).as_posix(): path for path in folder.rglob("*.md")}
+    texts = {name: path.read_text(encoding="utf-8") for name, path in pages.items() if not name.startswith(MADE)}
+    prose = {name: re.sub(r"^ *```.*?^ *```", "", text, flags=re.DOTALL | re.MULTILINE) for name, text in texts.items()}
+    guides = [re.findall(r"\S*\w\S*", text) for name, text in prose.items() if name.startswith("guides/")]
+    return sum(len(text.split()) for text in texts.values()), max(map(len, guides))
+
+
 def main() -> int:
     """Print the counts, and return 1 if one is above its limit."""
     trees = {
@@ -213,6 +229,9 @@ def main() -> int:
         if above or "--list" in sys.argv:
             for one in found:
                 print(f"  {one.path}:{one.line} {one.what}")
+    words, longest = words_of_pages()
+    print(f"words of the pages in docs: {words} (limit {PAGES_WORDS}); of the longest guide: {longest} ({GUIDE_WORDS})")
+    status = max(status, int(words > PAGES_WORDS or longest > GUIDE_WORDS))
     print(f"statements in src, docstrings excepted: {sum(map(statements, trees.values()))}")
     return status
 

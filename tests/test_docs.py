@@ -33,6 +33,7 @@ SCRIPTS = sorted((REPO / "examples" / "gallery").glob("*.py"))
 LONG = {  # pages that take more than a few seconds
     "guides/commands.md",
     "guides/custom-goals.md",
+    "guides/hands.md",
     "guides/motion.md",
     "solvers/full-body.md",
     "tutorials/character.md",
@@ -76,7 +77,7 @@ def desk(tmp_path, monkeypatch, short_films, small_pictures):
     )
     monkeypatch.setattr("synovia.comparison.ticks._WARM", 5)
     shutil.copytree(REPO / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("gallery"))
-    for name in ("walk.bvh", "character.glb", "arm.urdf"):
+    for name in ("walk.bvh", "character.glb", "arm.urdf", "robot_hand.toml"):
         shutil.copy(REPO / "examples" / name, tmp_path)
     sy.write_skeleton(sy.bundled("humanoid"), tmp_path / "robot.urdf")  # the content tells the format
     monkeypatch.chdir(tmp_path)
@@ -189,19 +190,35 @@ MAY_END = {"solve": (0, 1), "animate": (0, 1)}
 
 # What the words of a page say of its results, beside the values in comments of its code.
 CLAIMS = {
-    "guides/robot-hand.md": """
+    "guides/hands.md": """
+assert "left index" in retargeted.report()
+for name in ("left_index_2", "right_ring_2"):
+    turns = [clip.q[0, clip.skeleton.q_slice(name)] for clip in (relaxed.motion, sy.retarget(walk, hero).motion)]
+    assert np.abs(turns[1][3]) > 1 - 1e-9 > np.abs(turns[0][3])
+given = closing.frames()[:, [person.index(f"left_index_{k}") for k in (1, 2, 3)], :9].reshape(60, 3, 3, 3)
+again = sy.retarget(closing, hero).motion
+rows = [[one.index(f"left_index_{k}") for k in (1, 2, 3)] for one in (again.skeleton, fitted.skeleton)]
+local = []
+for motion, own in zip((again, fitted), rows):
+    frames = motion.frames()[..., :9].reshape(60, -1, 3, 3)
+    above = [motion.skeleton.parents[row] for row in own]
+    local.append(np.swapaxes(frames[:, above], 2, 3) @ frames[:, own])
+off = sy.Rotation.from_matrix((np.swapaxes(local[0], 2, 3) @ local[1]).reshape(-1, 3, 3)).magnitude()
+assert np.degrees(np.median(off)) < 5.0
+answer = sy.retarget_hand(points, robot, fps=30)
 assert "pinches of thumb and index" in answer.report()
-calm = sy.retarget_hand(points, robot, fps=30)
-assert any("'ring', 'little'" in note for note in calm.notes)
-assert np.abs(np.diff(calm.motion.q, axis=0)).max() * 30.0 <= 15.0 + 1e-6
+assert any("'ring', 'little'" in note for note in answer.notes)
+assert np.abs(np.diff(answer.motion.q, axis=0)).max() * 30.0 <= 15.0 + 1e-6
 assert sy.retarget_hand(points * (-1.0, 1.0, 1.0), robot, fps=30).mirrored
 limits = [joint.limit for joint in robot.joints if joint.limit]
 lower, upper = np.array([(limit.lower, limit.upper) for limit in limits]).T
-assert ((lower <= calm.motion.q) & (calm.motion.q <= upper)).all()
+assert ((lower <= answer.motion.q) & (answer.motion.q <= upper)).all()
 joints = []
 for joint in robot.joints:
     if joint.name.startswith("thumb") and joint.parent != "palm":
-        joint = dataclasses.replace(joint, rest=at(*(0.3 * joint.rest[:3, 3])))
+        rest = np.eye(4)
+        rest[:3, 3] = 0.3 * joint.rest[:3, 3]
+        joint = dataclasses.replace(joint, rest=rest)
     joints.append(joint)
 short = robot.with_joints(joints)
 missed = sy.retarget_hand(points, short, fps=30)
@@ -211,22 +228,6 @@ gone = points.copy()
 gone[5:8] = np.nan
 assert any("not seen" in note for note in sy.retarget_hand(gone, robot, fps=30).notes)
 assert sy.load_motion("hand.csv", skeleton=robot).q.shape == (60, 12)
-""",
-    "guides/fingers.md": """
-assert "left index" in answer.report()
-for name in ("left_index_2", "right_ring_2"):
-    turns = [clip.q[0, clip.skeleton.q_slice(name)] for clip in (calm.motion, sy.retarget(walk, hero).motion)]
-    assert np.abs(turns[1][3]) > 1 - 1e-9 > np.abs(turns[0][3])
-given = closing.frames()[:, [robot.index(f"left_index_{k}") for k in (1, 2, 3)], :9].reshape(60, 3, 3, 3)
-carried = sy.retarget(closing, hero).motion
-rows = [[body.index(f"left_index_{k}") for k in (1, 2, 3)] for body in (carried.skeleton, fitted.skeleton)]
-local = []
-for motion, own in zip((carried, fitted), rows):
-    frames = motion.frames()[..., :9].reshape(60, -1, 3, 3)
-    above = [motion.skeleton.parents[row] for row in own]
-    local.append(np.swapaxes(frames[:, above], 2, 3) @ frames[:, own])
-off = sy.Rotation.from_matrix((np.swapaxes(local[0], 2, 3) @ local[1]).reshape(-1, 3, 3)).magnitude()
-assert np.degrees(np.median(off)) < 5.0
 """,
     "guides/setups.md": """
 down_there = [one for name, one in locals().items() if isinstance(one, sy.Solution) and name != "missed"]
@@ -255,53 +256,28 @@ sy.save_motion(sy.load_motion("walk.bvh")[:40], "clips/walk.bvh", force=True)
 
 # What a page takes as given, before its first block.
 SETUP = {
-    "guides/robot-hand.md": """
-import dataclasses
-
-
-def at(*place):
-    out = np.eye(4)
-    out[:3, 3] = place
-    return out
-
-joints = [sy.Joint("palm", kind=sy.Kind.FIXED)]
-rows = (("thumb", (0.05, 0.02, 0.02), (0.0, 1.0, 0.0)), ("index", (0.03, 0.09, 0.0), (0.0, 0.0, 1.0)),
-        ("middle", (0.0, 0.095, 0.0), (0.0, 0.0, 1.0)))
-for finger, place, axis in rows:
-    above, rest = "palm", at(*place)
-    for k, length in enumerate((0.005, 0.045, 0.03, 0.025)):
-        low, high = (-1.6, 1.6) if k == 0 else (-0.2, 1.7)
-        about, limit = axis if k == 0 else (1, 0, 0), sy.Interval(low, high)
-        joints.append(sy.Joint(f"{finger}_{k + 1}", above, kind=sy.Kind.HINGE, rest=rest, axis=about, limit=limit))
-        above, rest = f"{finger}_{k + 1}", at(0.0, length, 0.0)
-    joints.append(sy.Joint(f"{finger}_tip", above, kind=sy.Kind.FIXED, rest=rest))
-sy.write_skeleton(sy.Skeleton(joints, name="right_robot_hand", meters_per_unit=1.0), "robot_hand.toml", force=True)
-own = sy.hand_landmarks(sy.bundled("humanoid_hands").rest_pose(), "right")
-np.savez("hand.npz", joints=np.repeat(own[None], 60, axis=0))  # for the commands: the page makes its own
-""",
-    "guides/fingers.md": """
+    "guides/hands.md": """
 import dataclasses
 
 fingers = ("thumb", "index", "middle", "ring", "little")
-robot = sy.bundled("humanoid_hands")
-turns = np.tile(robot.rest_q, (60, 1))
+person = sy.bundled("humanoid_hands")
+turns = np.tile(person.rest_q, (60, 1))
 closed = 0.6 - 0.6 * np.cos(np.linspace(0.0, 2.0 * np.pi, 60))
 joints = []
-for row, joint in enumerate(robot.joints):
+for row, joint in enumerate(person.joints):
     if any(f"_{name}_" in joint.name for name in fingers) and not joint.name.endswith("tip"):
         if joint.kind is sy.Kind.HINGE:
-            turns[:, robot.q_slice(row)] = np.clip(closed, joint.limit.lower, joint.limit.upper)[:, None]
+            turns[:, person.q_slice(row)] = np.clip(closed, joint.limit.lower, joint.limit.upper)[:, None]
         rest = joint.rest.copy()
         rest[:3, :3] = rest[:3, :3] @ sy.Rotation.from_rotvec((0.3 * (row % 3 - 1), 0.2, -0.1)).as_matrix()
         joint = dataclasses.replace(joint, rest=rest, kind=sy.Kind.BALL, limit=None, preferred=None)
     joints.append(joint)
-closing = sy.Motion(robot, turns, 30.0)
+closing = sy.Motion(person, turns, 30.0)
 sy.save_motion(closing, "grasp.npz", force=True)
 hero = sy.Skeleton(joints, name="hero", meters_per_unit=1.0, up="y", forward="z").with_root("free")
 sy.save_motion(sy.Motion(hero, [hero.rest_q], 30.0), "hero.bvh", force=True)
-names = [f"left_{name}_{k}" for name in fingers for k in ("1", "2", "3", "tip")]
-places = closing.positions()[:, [robot.index(name) for name in ("left_hand", *names)]]
-np.save("hand.npy", 100.0 * places + np.random.default_rng(0).normal(scale=0.2, size=places.shape))
+own = sy.hand_landmarks(person.rest_pose(), "right")
+np.savez("hand.npz", joints=np.repeat(own[None], 60, axis=0))  # for the commands: the page makes its own
 """,
     "guides/motion.md": """
 import shutil
@@ -316,19 +292,15 @@ keys = [{ time = 0, position = [0.4, %s, 0.3] }, { time = 0.5, position = [0.5, 
 Path("reach.toml").write_text(TRACK % ("left_hand", 1.2, 1.3))
 Path("track.toml").write_text(TRACK % ("tool", 0.1, 0.2))
 shutil.copy("walk.bvh", "other.bvh")
-""",
+shutil.copy("walk.bvh", "dance.bvh")
+"""
+    + _CLIPS,
     "guides/edit.md": """
 if "check_claim" not in locals():  # commands alone; the code of the page writes its own file
     sy.write_layers(sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, relative=True, frames=(30, 60), blend=9), "edit.toml")
     sy.save_world(sy.World([sy.Sphere(center=(0.5, 1.0, 0.5), radius=0.04)]), "post.toml")
 """
     + _CLIPS,
-    "guides/cut-blend-loop.md": _CLIPS,
-    "guides/mirror.md": """
-import shutil
-
-shutil.copy("walk.bvh", "dance.bvh")
-""",
     "guides/world.md": """
 if "check_claim" not in locals():  # commands alone; the code of the page writes the file itself
     sy.save_world(sy.World([sy.Box(center=(1, 0, 0.3), size=(0.5, 0.5, 0.6))], up="z"), "kitchen.toml")

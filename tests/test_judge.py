@@ -610,7 +610,7 @@ def test_the_front_of_the_trunk_is_that_of_the_toes(walk, answer):
 
 
 def test_the_guide_explains_every_cause():
-    text = (Path(__file__).parents[1] / "docs" / "guides" / "retarget.md").read_text(encoding="utf-8")
+    text = (Path(__file__).parents[1] / "docs" / "guides" / "judge.md").read_text(encoding="utf-8")
     listed = text.partition("| cause |")[2].partition("Notes do not change")[0]
     assert [cause for cause in CAUSES if f"`{cause}`" not in listed] == []
 

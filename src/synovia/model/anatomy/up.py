@@ -105,7 +105,7 @@ class Up:
 
     @property
     def likely(self) -> Array:
-        """The direction for tools that do not ask: where the world may or may not be tilted, the axis of the file, (3,)."""
+        """The direction for tools that do not ask: that of the file where it is not sure that the world is tilted, (3,)."""
         return axis_vector(self.axis) if self.axis and self.certainty <= _MAYBE else self.vector
 
     def report(self) -> str:
