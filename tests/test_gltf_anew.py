@@ -13,7 +13,6 @@ from synovia.io.load import load_motions
 from synovia.io.save import write_motion
 from synovia.model import Joint, Kind
 from synovia.model.geometry import quat_to_matrix, rigid
-from synovia.model.shapes.triangles import triangles_of
 
 AXES = {"x": (1.0, 0.0, 0.0), "z": (0.0, 0.0, 1.0)}
 
@@ -102,7 +101,7 @@ def test_shapes_become_one_mesh_that_is_skinned_to_the_joints(tmp_path):
         rest = np.eye(4)
         for each in (*([0] if row else []), *([1] if row > 1 else []), row):
             rest = rest @ skeleton.joints[each].rest
-        own += [v @ rest[:3, :3].T + rest[:3, 3] for shape in joint.shapes for v, _, _ in triangles_of(shape)]
+        own += [v @ rest[:3, :3].T + rest[:3, 3] for shape in joint.shapes for v, _, _ in shape.triangles()]
     expected = np.concatenate(own) @ file_frame(skeleton)[0][:3, :3].T
     for found, there in ((places.min(0), expected.min(0)), (places.max(0), expected.max(0))):
         np.testing.assert_allclose(found, there, atol=1e-5)
@@ -117,7 +116,7 @@ def test_normals_point_outwards_and_triangles_run_counterclockwise():
         sy.Sphere(radius=2.0),
         sy.Capsule(a=(0, 0, 0), b=(0, 0, 1), radius=0.5),
     ):
-        for vertices, faces, flat in triangles_of(shape):
+        for vertices, faces, flat in shape.triangles():
             places, normals, turned = with_normals(vertices, faces, flat=flat)
             np.testing.assert_allclose(np.linalg.norm(normals, axis=1), 1.0)
             middle = vertices.mean(0)

@@ -644,7 +644,7 @@ def test_shapes_beyond_the_most_triangles_are_not_made(tmp_path, monkeypatch):
         made.append(ball(radii))
         return made[-1]
 
-    monkeypatch.setattr("synovia.surface.urdf.ball", counted)
+    monkeypatch.setattr("synovia.model.shapes.triangles.ball", counted)
     sphere = "<visual><geometry><sphere radius='1'/></geometry></visual>"
     path = saved(tmp_path, f"<robot name='r'><link name='a'>{sphere * count}</link></robot>", "a.urdf")
     surface = surface_of(path, sy.load_skeleton(path))

@@ -1,10 +1,12 @@
 """Shapes of bodies: they travel with their joints, and files keep them."""
 
+import ast
 import copy
 import pickle
 import re
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,6 +17,7 @@ from cli_runs import run
 from synovia.cli.model_report import model_object, model_text
 from synovia.errors import FormatError, InputError, UnknownNameError
 from synovia.io.load import Clips, companions_of
+from synovia.model.shapes.solids import OF_BODIES
 
 TURN = Rotation.from_euler("xyz", (0.3, -0.7, 1.1))
 EACH = (
@@ -509,3 +512,20 @@ def test_a_broken_srdf_beside_a_urdf_is_a_note(tmp_path, text, told):
     assert re.search(told, " ".join(arm.notes))
     with pytest.raises(FormatError, match=r"r\.srdf"):
         sy.load_skeleton(tmp_path / "r.urdf", srdf=tmp_path / "r.srdf")
+
+
+def test_only_its_own_file_and_the_public_face_know_a_plain_kind_of_shape():
+    """Readers, pictures, ground and covers ask the class, so that a new kind needs no branch of theirs."""
+    package = Path(sy.__file__).parent
+    plain = {kind.__name__ for kind in OF_BODIES.values() if kind.lengths()} - {
+        "Sphere",
+        "Capsule",
+    }  # covers make these
+    assert {"Box", "Cylinder"} <= plain
+    found = {}
+    for file in package.rglob("*.py"):
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("synovia.model.shapes.solids"):
+                for name in plain & {each.name for each in node.names}:
+                    found.setdefault(file.relative_to(package).as_posix(), []).append(name)
+    assert list(found) == ["__init__.py"]

@@ -416,7 +416,7 @@ def test_moveit_scenes_of_older_versions(tmp_path):
     ("old", "new", "told"),
     [
         ("\n.\n", "\n", "file ends: expected . or"),
-        ("0.6 1.2 0.05", "0.6 x 0.05", "line 7: three lengths: expected three lengths, as numbers, got 'x'"),
+        ("0.6 1.2 0.05", "0.6 x 0.05", "line 7: size: expected size, as numbers, got 'x'"),
         ("0.6 1.2 0.05", "0.6 nan 0.05", "line 7: .*finite"),
         ("0.6 1.2 0.05", "0.6 -1 0.05", "line 6, object 'table top': Box.size"),
         ("box\n", "torus\n", "line 6: kind of shape: expected .*cone"),

@@ -20,7 +20,7 @@ from synovia.draw.scene import Appearance, build_scene
 from synovia.draw.surfaces import Mesh
 from synovia.draw.theme import THEMES
 from synovia.errors import InputError
-from synovia.model.shapes.triangles import hull_faces, triangles_of
+from synovia.model.shapes.triangles import hull_faces
 
 pytest.importorskip("PIL")
 SMALL = (240, 180)
@@ -156,7 +156,7 @@ def test_films_and_sheets_show_shapes_and_worlds(tmp_path: Path):
 
 @pytest.mark.parametrize("shape", EACH, ids=lambda shape: shape.word)
 def test_triangles_lie_on_the_surface_of_a_solid_and_fill_it(shape):
-    parts = list(triangles_of(shape))
+    parts = list(shape.triangles())
     points = np.concatenate([vertices for vertices, _, _ in parts])
     for point in points[:: max(len(points) // 60, 1)]:
         gap = sy.distance(sy.Sphere(center=point, radius=0), shape).distance
@@ -180,7 +180,7 @@ def test_flat_hulls_have_triangles_and_lines_have_none():
     assert 0.5 * np.linalg.norm(np.cross(b - a, c - a), axis=1).sum() == pytest.approx(1.0)
     assert not len(hull_faces(square[:1]))
     assert not len(hull_faces(np.outer([0.0, 1.0, 2.0], [1.0, 2.0, 3.0])))
-    assert not list(triangles_of(sy.HalfSpace()))
+    assert not list(sy.HalfSpace().triangles())
 
 
 @given(st.integers(0, 10_000))

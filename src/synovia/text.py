@@ -38,7 +38,7 @@ def counted(count: int, noun: str, plural: str | None = None, verb: tuple[str, s
     Args:
         count: The count.
         noun: The noun for one.
-        plural: The noun for several; by default with an s.
+        plural: The noun for several; by default with an s, or es after an x.
         verb: The verb for one and for several, ``("is", "are")``.
 
     Example:
@@ -46,7 +46,7 @@ def counted(count: int, noun: str, plural: str | None = None, verb: tuple[str, s
         ('1 row', '2 bodies', '1 result is')
     """
     one = count == 1
-    text = f"{count} {noun if one else plural or noun + 's'}"
+    text = f"{count} {noun if one else plural or noun + ('es' if noun.endswith('x') else 's')}"
     return text if verb is None else f"{text} {verb[not one]}"
 
 

@@ -287,8 +287,7 @@ def _shape_counts(skeleton: Skeleton) -> dict[str, int]:
 def _shapes_text(skeleton: Skeleton) -> str:
     """Return how many shapes a body has, of which kinds, and how many pairs of links are excluded."""
     kinds = _shape_counts(skeleton)
-    several = {"box": "boxes"}
-    each = ", ".join(f"{n} {word if n == 1 else several.get(word, word + 's')}" for word, n in kinds.items())
+    each = ", ".join(counted(n, word) for word, n in kinds.items())
     pairs = len(skeleton.excluded_pairs)
     excluded = f", {counted(pairs, 'excluded pair')}" if pairs else ""
     links = counted(len(skeleton.shapes), "link")

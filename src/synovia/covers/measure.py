@@ -181,7 +181,7 @@ def _overhangs(skin: Skin, shapes: list[Solid], count: int, rng: np.random.Gener
     """
     areas = np.array([area_of(shape) for shape in shapes])
     shares = areas / areas.sum() if areas.sum() > 0.0 else np.full(len(areas), 1.0 / len(areas))
-    balls = [_ball(shape) for shape in shapes]
+    balls = [(shape.place()[:3, 3], shape.extent()) for shape in shapes]
     beside = Beside(skin, count, rng)
     found: list[float] = []
     for k, shape in enumerate(shapes):
@@ -191,11 +191,3 @@ def _overhangs(skin: Skin, shapes: list[Solid], count: int, rng: np.random.Gener
                 probes = probes[distances_to(other, probes) > 0.0]
         found.append(beside.farthest(probes))
     return found
-
-
-def _ball(shape: Solid) -> tuple[Array, float]:
-    """Return the middle and the radius of a ball around a shape."""
-    x, y, z, r = shape.sizes()
-    corners = shape.corners()
-    core = float(np.linalg.norm(corners, axis=1).max()) if len(corners) else float(np.linalg.norm((x, y, z)))
-    return shape.place()[:3, 3], core + r

@@ -37,7 +37,7 @@ import numpy as np
 from synovia.errors import FormatError, InputError, SynoviaError, restated
 from synovia.io.base import Format, read_text
 from synovia.model.geometry import Array, as_unit_quat, quat_to_matrix, rigid
-from synovia.model.shapes.solids import Box, ConvexHull, Cylinder, HalfSpace, Shape, Sphere
+from synovia.model.shapes.solids import OF_BODIES, ConvexHull, HalfSpace, Shape
 from synovia.model.shapes.world import Obstacle, World, unlike
 from synovia.text import listed
 
@@ -109,14 +109,10 @@ class _Reader:
 
     def shape(self, kind: str, name: str) -> Shape | None:
         """Return a shape in its own frame; None with a note for kinds that a world does not have."""
+        solid = OF_BODIES.get(kind.lower())
+        if solid is not None and (lengths := solid.lengths()):
+            return solid.at(rigid(), self.numbers(sum(lengths.values()), " and ".join(lengths)))
         match kind.lower():
-            case "sphere":
-                return Sphere(radius=self.numbers(1, "a radius")[0])
-            case "box":
-                return Box(size=np.array(self.numbers(3, "three lengths")))
-            case "cylinder":
-                radius, length = self.numbers(2, "radius and length")
-                return Cylinder(radius=radius, length=length)
             case "cone":
                 radius, length = self.numbers(2, "radius and length")
                 self.note("Cones are hulls around them, of objects", name)

@@ -14,14 +14,14 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.io.mjcf.geoms import WORDS, place_of_geom, plain_solid
 from synovia.io.mjcf.model import read_model
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, frames_to_transforms, quat_to_matrix
-from synovia.model.shapes.triangles import ball, box, capsule, cylinder
-from synovia.surface.base import Colour, Faces, Part, Surface, colour_of, limited, rigid_part
+from synovia.model.geometry import frames_to_transforms
+from synovia.model.shapes import triangles
+from synovia.surface.base import Colour, Part, Surface, colour_of, limited, rigid_part
 
 _SHOWN: Final = 2  # the last group that is shown
-_SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = range(2, 8)  # numbers of mjtGeom
 
 
 def read_surface(path: Path, skeleton: Skeleton) -> Surface:
@@ -38,37 +38,31 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
             body = int(model.geom_bodyid[geom])
             if body == 0 or int(model.geom_group[geom]) > _SHOWN:
                 continue  # shapes of the world body are scenery
-            found = _shape(model, geom)
-            if found is None:
-                continue
-            vertices, faces, flat = found
-            turn = quat_to_matrix(np.roll(np.array(model.geom_quat[geom]), -1))
-            vertices = vertices @ turn.T + np.array(model.geom_pos[geom])
             row = rows[body]
-            yield rigid_part(vertices, faces, row, rest[row], _colour(model, geom), flat=flat)
+            for vertices, faces, flat in _shape(model, geom):
+                yield rigid_part(vertices, faces, row, rest[row], _colour(model, geom), flat=flat)
 
     return Surface(limited(parts()))
 
 
-def _shape(model: Any, geom: int) -> tuple[Array, Faces, bool] | None:
-    """Return vertices, faces and flat shading of a geom, None for planes, height fields and signed distances."""
-    size = np.array(model.geom_size[geom], np.float64)
-    radius, length = float(size[0]), 2.0 * float(size[1])
-    kind, mesh = int(model.geom_type[geom]), int(model.geom_dataid[geom])
-    if kind in (_SPHERE, _ELLIPSOID):
-        return *ball(np.full(3, radius) if kind == _SPHERE else size), False
-    if kind == _CAPSULE:
-        return *capsule(radius, length), False
-    if kind == _CYLINDER:
-        return *cylinder(radius, length), True
-    if kind == _BOX:
-        return *box(2.0 * size), True
-    if kind != _MESH or mesh < 0:
-        return None
-    first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
-    start, faces = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
-    vertices = np.array(model.mesh_vert[first : first + count], np.float64)
-    return vertices, np.array(model.mesh_face[start : start + faces], np.int64), True
+def _shape(model: Any, geom: int) -> Iterator[triangles.Part]:
+    """Yield the parts of a geom in the frame of its body; nothing for planes, height fields and signed distances."""
+    solid = plain_solid(model, geom)
+    if solid is not None:
+        yield from solid.triangles()
+        return
+    word, mesh = dict(enumerate(WORDS)).get(int(model.geom_type[geom])), int(model.geom_dataid[geom])
+    if word == "ellipsoid":
+        vertices, faces = triangles.ball(np.array(model.geom_size[geom], np.float64))
+    elif word == "mesh" and mesh >= 0:
+        first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
+        start, number = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
+        vertices = np.array(model.mesh_vert[first : first + count], np.float64)
+        faces = np.array(model.mesh_face[start : start + number], np.int64)
+    else:
+        return
+    place = place_of_geom(model, geom)
+    yield vertices @ place[:3, :3].T + place[:3, 3], faces, word == "mesh"
 
 
 def _colour(model: Any, geom: int) -> Colour:

@@ -9,7 +9,6 @@ import numpy as np
 from synovia.errors import SynoviaError
 from synovia.model import Skeleton
 from synovia.model.geometry import frames_to_transforms
-from synovia.model.shapes.triangles import triangles_of
 from synovia.model.shapes.world import World
 from synovia.surface.base import PLAIN, Colour, Part, Surface, limited, rigid_part
 from synovia.text import listed
@@ -30,7 +29,7 @@ def body_surface(skeleton: Skeleton, colour: Colour = PLAIN) -> Surface:
             try:
                 parts += [
                     rigid_part(vertices, faces, row, rest[row], colour, flat=flat)
-                    for vertices, faces, flat in triangles_of(shape)
+                    for vertices, faces, flat in shape.triangles()
                 ]
             except SynoviaError as error:
                 lost.setdefault(error.what, []).append(str(skeleton.link_key(row)))
@@ -50,6 +49,6 @@ def world_surface(world: World, colours: Iterable[Colour] = (PLAIN,)) -> Surface
         rigid_part(vertices, faces, row, np.eye(4), tones[row % len(tones)], flat=flat)
         for row, obstacle in enumerate(world)
         for shape in obstacle.shapes
-        for vertices, faces, flat in triangles_of(shape)
+        for vertices, faces, flat in shape.triangles()
     ]
     return Surface(limited(parts))

@@ -6,7 +6,7 @@ References:
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -15,11 +15,11 @@ import numpy as np
 from synovia.errors import SynoviaError
 from synovia.io.base import read_bytes
 from synovia.io.meshes import read_mesh
-from synovia.io.urdf.shapes import mesh_file, origin_of
+from synovia.io.urdf.shapes import mesh_file, origin_of, plain_solid
 from synovia.io.xmltree import Element, parse
 from synovia.model import MAX_JOINTS, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
-from synovia.model.shapes.triangles import ball, box, capsule, cylinder
+from synovia.model.shapes import triangles
 from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, rigid_part
 
 _NAMED: Final = 4  # missing files that a note names for each reason; it counts the others
@@ -87,42 +87,33 @@ class _Reader:
             geometry = element.only("geometry") if element.tag == tag else None
             for shape in [] if geometry is None else geometry.children:
                 try:
-                    found = self.shape(shape)
+                    found, own = self.shape(shape, origin_of(element))
                 except SynoviaError as error:
                     name = PurePosixPath(shape.attributes.get("filename", shape.tag).replace("\\", "/")).name
                     self.missing.setdefault(name, error.what)
                     continue
-                if found is None:
-                    continue
-                vertices, faces, own = found
-                place = origin_of(element)
                 material = element.only("material")
                 named = (
                     None
                     if material is None
                     else _colour(material) or self.colours.get(material.attributes.get("name", ""))
                 )
-                vertices = vertices @ place[:3, :3].T + place[:3, 3]
-                yield rigid_part(vertices, faces, row, self.rest[row], named or own or PLAIN)
+                for vertices, faces, flat in found:
+                    yield rigid_part(vertices, faces, row, self.rest[row], named or own or PLAIN, flat=flat)
 
-    def shape(self, shape: Element) -> tuple[Array, Faces, Colour | None] | None:
-        """Return vertices, faces and colour of a shape, None for unknown elements."""
-        if shape.tag == "mesh":
-            path = mesh_file(self.path, shape)
-            if path not in self._meshes:
-                vertices, faces, rgba = read_mesh(path)
-                self._meshes[path] = vertices, faces, None if rgba is None else colour_of(rgba)
-            vertices, faces, colour = self._meshes[path]
-            scale = np.array(shape.numbers("scale", 3, default=(1.0, 1.0, 1.0)))
-            return vertices * scale, faces[:, ::-1] if scale.prod() < 0.0 else faces, colour
-        if shape.tag == "box":
-            return *box(np.array(shape.numbers("size", 3))), None
-        if shape.tag == "sphere":
-            return *ball(np.full(3, shape.numbers("radius", 1)[0])), None
-        if shape.tag in ("cylinder", "capsule"):
-            make = cylinder if shape.tag == "cylinder" else capsule
-            return *make(shape.numbers("radius", 1)[0], shape.numbers("length", 1)[0]), None
-        return None
+    def shape(self, shape: Element, place: Array) -> tuple[Iterable[triangles.Part], Colour | None]:
+        """Return the triangles of a shape in a frame (4, 4), and its own colour; none for unknown elements."""
+        if shape.tag != "mesh":
+            solid = plain_solid(shape, place)
+            return () if solid is None else solid.triangles(), None
+        path = mesh_file(self.path, shape)
+        if path not in self._meshes:
+            vertices, faces, rgba = read_mesh(path)
+            self._meshes[path] = vertices, faces, None if rgba is None else colour_of(rgba)
+        vertices, faces, colour = self._meshes[path]
+        scale = np.array(shape.numbers("scale", 3, default=(1.0, 1.0, 1.0)))
+        placed = (vertices * scale) @ place[:3, :3].T + place[:3, 3]
+        return [(placed, faces[:, ::-1] if scale.prod() < 0.0 else faces, True)], colour
 
 
 def _colour(material: Element) -> Colour | None:

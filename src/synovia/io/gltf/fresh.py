@@ -30,7 +30,6 @@ from synovia.io.nodes.skins import Skin
 from synovia.io.nodes.tree import Scene
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, axis_vector, frames_to_transforms, matrix_to_quat
-from synovia.model.shapes.triangles import triangles_of
 from synovia.model.tree import unused_name
 from synovia.text import listed
 
@@ -128,7 +127,7 @@ class Fresh:
         for row, joint in enumerate(self.skeleton.joints):
             for shape in joint.shapes:
                 try:
-                    parts = list(triangles_of(shape))
+                    parts = list(shape.triangles())
                 except SynoviaError as error:
                     lost.setdefault(error.what, {})[str(self.skeleton.link_key(row))] = None
                     continue

@@ -13,6 +13,7 @@ References:
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
@@ -29,7 +30,13 @@ if TYPE_CHECKING:
     from synovia.model.shapes.solids import Solid
 
 MOST_PAIRS: Final = 100_000  # of bodies that do not collide
-_PLANE, _FIELD, _SPHERE, _CAPSULE, _ELLIPSOID, _CYLINDER, _BOX, _MESH = range(8)  # numbers of mjtGeom
+# Words of the numbers of mjtGeom, and lengths of solids by the numbers that a geom has: radii and half lengths
+WORDS: Final = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
+_PLANE, _FIELD, _MESH = (WORDS.index(word) for word in ("plane", "hfield", "mesh"))
+_HALVES: Final[dict[str, Callable[[Array], Array]]] = {
+    "radius": lambda size: size[:1], "length": lambda size: 2.0 * size[1:2], "size": lambda size: 2.0 * size,
+    "radii": lambda size: size,
+}  # fmt: skip
 _GOLDEN: Final = np.pi * (3.0 - np.sqrt(5.0))  # turn from one point of a spiral on a sphere to the next
 _AROUND: Final = 200  # points around an ellipsoid
 _REACH: Final = 1.02  # length of these points; the faces of their hull are then more than 1 from the origin
@@ -169,29 +176,20 @@ class Geoms:
 
     def _shape(self, geom: int) -> Solid | None:
         """Return the shape of a geom in the frame of its body; None with a reason for kinds that are not kept."""
-        from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, Sphere
+        from synovia.model.shapes.solids import ConvexHull, HalfSpace
 
         m = self._model
         kind, body = int(m.geom_type[geom]), int(self._bodies[geom])
-        size = np.array(m.geom_size[geom], np.float64)
-        center = np.array(m.geom_pos[geom], np.float64)
-        rotation = quat_to_matrix(np.roll(np.array(m.geom_quat[geom], np.float64), -1))  # wxyz there
-        radius, half = float(size[0]), float(size[1])
-        if kind == _SPHERE:
-            return Sphere(center=center, radius=radius)
-        if kind == _CAPSULE:
-            return Capsule(a=center - half * rotation[:, 2], b=center + half * rotation[:, 2], radius=radius)
-        if kind == _CYLINDER:
-            return Cylinder(center=center, radius=radius, length=2.0 * half, rotation=rotation)
-        if kind == _BOX:
-            return Box(center=center, size=2.0 * size, rotation=rotation)
-        if kind == _ELLIPSOID:
+        if (shape := plain_solid(m, geom)) is not None:
+            return shape
+        place = place_of_geom(m, geom)
+        if kind == WORDS.index("ellipsoid"):
             self._round.append(body)
-            return ConvexHull.later(Points("ellipsoid", _sphere() * size), rigid(center, rotation))
+            return ConvexHull.later(Points("ellipsoid", _sphere() * np.array(m.geom_size[geom], np.float64)), place)
         if kind == _MESH and int(m.geom_dataid[geom]) >= 0:
-            return ConvexHull.later(self._mesh(int(m.geom_dataid[geom])), rigid(center, rotation))
+            return ConvexHull.later(self._mesh(int(m.geom_dataid[geom])), place)
         if kind == _PLANE:
-            return HalfSpace(point=center, normal=rotation[:, 2])
+            return HalfSpace(point=place[:3, 3], normal=place[:3, 2])
         self._lost.setdefault("height fields" if kind == _FIELD else "kinds without a hull", []).append(body)
         return None
 
@@ -206,6 +204,25 @@ class Geoms:
             vertices = vertices[np.array(m.mesh_graph[graph + 2 + corners : graph + 2 + 2 * corners])]
         name = self._mujoco.mj_id2name(m, self._mujoco.mjtObj.mjOBJ_MESH, mesh)
         return Points(f"mesh {name}", vertices)
+
+
+def place_of_geom(model: Any, geom: int) -> Array:
+    """Return the frame of a geom in that of its body, (4, 4)."""
+    quat = np.roll(np.array(model.geom_quat[geom], np.float64), -1)  # wxyz there
+    return rigid(np.array(model.geom_pos[geom], np.float64), quat_to_matrix(quat))
+
+
+def plain_solid(model: Any, geom: int) -> Solid | None:
+    """Return a geom in the frame of its body; None for kinds that are more than a few lengths."""
+    from synovia.model.shapes.solids import OF_BODIES
+
+    kind = OF_BODIES.get(dict(enumerate(WORDS)).get(int(model.geom_type[geom]), ""))
+    if kind is None:
+        return None
+    size = np.array(model.geom_size[geom], np.float64)
+    return kind.at(
+        place_of_geom(model, geom), np.concatenate([_HALVES[name](size) for name in kind.lengths()]).tolist()
+    )
 
 
 def _sphere() -> Array:

@@ -28,12 +28,12 @@ Angles are in radians, or in degrees under the same key with ``_deg``. Further k
 of a rotation matrix) in place of ``bone``, ``channels`` (the channels of the joint in a BVH file),
 ``bind_xyzw`` (its orientation relative to the parent in the pose in which the skin was bound),
 ``sites = [{ name = "tcp", position = [0, 0, 0.1] }]`` (named frames on its body, turned by ``rpy`` or
-``rotation_xyzw``), ``shapes`` (of its body, in the joint's frame; turned likewise, of the kinds ``sphere``,
-``capsule``, ``box``, ``cylinder`` and ``hull``: ``shapes = [{ kind = "capsule", a = [0, 0, 0], b = [0, 0.04, 0], radius
-= 0.01 }]``), ``shapes_lost = true`` (the original file has shapes of its body that could not be read), and
-``mimic = { leader = "...", ratio = 1, offset = 0, binds = false }`` (``binds``: whether the limits of this joint also
-restrict its leader). The head may have ``notes``: sentences about parts of the original file that were not kept, and
-``excluded_pairs``: pairs of names of joints or links whose shapes may touch. A
+``rotation_xyzw``), ``shapes`` (of its body, in the joint's frame; turned likewise. The kinds are the words of the
+solids in ``model.shapes.solids``, and the other keys are their arguments: ``shapes = [{ kind = "capsule", a = [0, 0,
+0], b = [0, 0.04, 0], radius = 0.01 }]``), ``shapes_lost = true`` (the original file has shapes of its body that could
+not be read), and ``mimic = { leader = "...", ratio = 1, offset = 0, binds = false }`` (``binds``: whether the limits of
+this joint also restrict its leader). The head may have ``notes``: sentences about parts of the original file that were
+not kept, and ``excluded_pairs``: pairs of names of joints or links whose shapes may touch. A
 joint without ``parent`` is a root. If names repeat, ``parent`` may be the number of the joint in the file, from 0.
 Loops and couplings are the tables ``[[loop]]`` and ``[[coupling]]`` of ``loops.py``.
 Unknown keys are refused. Worlds have the format of ``world.py``.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, cast
 
@@ -215,9 +214,9 @@ def _sites(table: Table) -> list[Site]:
 
 def _solids(table: Table) -> list[Solid]:
     """Return the shapes of a joint."""
-    from synovia.model.shapes.solids import KINDS  # for files that have shapes
+    from synovia.model.shapes.solids import OF_BODIES  # for files that have shapes
 
-    return shapes_of(table, {word: kind for word, kind in KINDS.items() if word != "half-space"})
+    return shapes_of(table, OF_BODIES)
 
 
 def shapes_of(table: Table, kinds: Mapping[str, type[_S]]) -> list[_S]:
@@ -227,22 +226,24 @@ def shapes_of(table: Table, kinds: Mapping[str, type[_S]]) -> list[_S]:
         table: The table.
         kinds: The kinds that it may have, by word.
     """
+    from synovia.model.shapes.solids import roles_of
+
     shapes: list[_S] = []
     for inner in table.tables("shapes", '[{ kind = "sphere", radius = 0.1 }, ...]'):
         kind = inner.choice("kind", kinds)
         if kind is None:
             raise inner.error("shape has no kind", expected="one of " + ", ".join(kinds))
-        names = [each.name for each in fields(cast("Any", kind))]
-        turns = ("rotation_xyzw", "rpy", "rpy_deg") if "rotation" in names else ()
-        inner.only(("kind", *(name for name in names if name != "rotation"), *turns))
+        sizes = {name: role.size for name, role in roles_of(kind).items()}
+        turns = ("rotation_xyzw", "rpy", "rpy_deg") if "rotation" in sizes else ()
+        inner.only(("kind", *(name for name in sizes if name != "rotation"), *turns))
         values: dict[str, Any] = {}
-        for name in names:
+        for name, size in sizes.items():
             if name == "rotation":
                 values[name] = rotation_of(inner)
-            elif name == "points":
+            elif size == (-1, 3):
                 values[name] = inner.points(name)
             elif name in inner.values:
-                values[name] = inner.number(name) if name in ("radius", "length") else inner.numbers(name, 3)
+                values[name] = inner.numbers(name, 3) if size else inner.number(name)
             elif name not in ("center", "point"):
                 raise inner.error(f"{kind.word} has no {name}")
         shapes.append(kind(**values))

@@ -17,7 +17,7 @@
         { kind = "cylinder", center = [0, 0, 0.34], radius = 0.05, length = 0.68 },
     ]
 
-The kinds are ``sphere``, ``capsule``, ``box``, ``cylinder``, ``hull``, ``half-space`` and ``cloud``; the keys of a
+The kinds are the words of the shapes in ``model.shapes.solids``, such as ``box`` and ``half-space``; the keys of a
 shape are the arguments of its class. ``rpy`` is in radians. An obstacle without ``name`` gets that of its kind. Without
 ``meters_per_unit`` or ``up``, the world has the unit and the axis of the bodies that it is used with. Unknown keys are
 refused.

@@ -91,7 +91,7 @@ class Collisions:
             SynoviaError: If it cannot be read.
         """
         from synovia.io.meshes import MeshFile
-        from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, Sphere
+        from synovia.model.shapes.solids import ConvexHull
 
         if part.tag == "mesh":
             named = part.attributes.get("filename", "")
@@ -102,19 +102,20 @@ class Collisions:
                 raise FileError(why, where=part.place, value=named)
             scale = part.numbers("scale", 3, default=(1.0, 1.0, 1.0))
             return ConvexHull.later(file, place @ np.diag((*scale, 1.0)))
-        center, rotation = place[:3, 3], place[:3, :3]
-        if part.tag == "box":
-            return Box(center=center, size=np.array(part.numbers("size", 3)), rotation=rotation)
-        if part.tag not in ("sphere", "cylinder", "capsule"):
+        shape = plain_solid(part, place)
+        if shape is None:
             raise FileError("unknown kind", where=part.place, value=part.tag)
-        (radius,) = part.numbers("radius", 1)
-        if part.tag == "sphere":
-            return Sphere(center=center, radius=radius)
-        (length,) = part.numbers("length", 1)
-        if part.tag == "cylinder":
-            return Cylinder(center=center, radius=radius, length=length, rotation=rotation)
-        half = 0.5 * length * rotation[:, 2]
-        return Capsule(a=center - half, b=center + half, radius=radius)
+        return shape
+
+
+def plain_solid(part: Element, place: Array) -> Solid | None:
+    """Return the solid of an element in a frame (4, 4); None if the element is something else."""
+    from synovia.model.shapes.solids import OF_BODIES
+
+    kind = OF_BODIES.get(part.tag)
+    if kind is None or not kind.lengths():
+        return None
+    return kind.at(place, [number for name, count in kind.lengths().items() for number in part.numbers(name, count)])
 
 
 def origin_of(element: Element) -> Array:

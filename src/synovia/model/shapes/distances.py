@@ -13,7 +13,7 @@ from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.kernels import layout
 from synovia.model.geometry import Array
-from synovia.model.shapes.solids import HalfSpace, PointCloud, Solid
+from synovia.model.shapes.solids import Solid
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,14 +99,14 @@ def pack_shapes(shapes: Sequence[Solid]) -> PackedShapes:
     return PackedShapes(table, np.concatenate([np.empty((0, 3)), *corners]))
 
 
-def pack_cloud(cloud: PointCloud) -> PackedShapes:
-    """Return the spheres of a point cloud as kernels read them."""
-    count = len(cloud.points)
+def pack_cloud(points: Array, radius: float) -> PackedShapes:
+    """Return the spheres of a radius about points (n, 3) as kernels read them."""
+    count = len(points)
     table = np.zeros((count, layout.SHAPE_WIDTH))
     table[:, layout.SHAPE_KIND] = layout.SPHERE
     table[:, layout.ORIENTATION : layout.ORIGIN] = np.eye(3).ravel()
-    table[:, layout.ORIGIN : layout.HALF_SIZES] = cloud.points
-    table[:, layout.RADIUS] = table[:, layout.EXTENT] = cloud.radius
+    table[:, layout.ORIGIN : layout.HALF_SIZES] = points
+    table[:, layout.RADIUS] = table[:, layout.EXTENT] = radius
     return PackedShapes(table, np.empty((0, 3)))
 
 
@@ -133,6 +133,14 @@ def contact_rows(packed: PackedShapes, pairs: NDArray[np.int32]) -> Array:
     edges = np.empty((layout.MOST_EDGES, layout.EDGE_WIDTH))
     distances(*packed, np.ascontiguousarray(pairs, np.int32), contacts, corners, faces, edges)
     return contacts
+
+
+def from_points(shape: Solid, points: Array) -> tuple[Array, Array]:
+    """Return the signed distances of points (n, 3) from a shape in the same frame, and the normals, (n, 3)."""
+    both = join_shapes([pack_shapes([shape]), pack_cloud(points, 0.0)])
+    rows = np.arange(1, len(points) + 1, dtype=np.int32)
+    found = contact_rows(both, np.stack([rows, np.zeros_like(rows)], axis=1))
+    return found[:, layout.GAP_SIZE], found[:, layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3]
 
 
 def distance(
@@ -164,7 +172,7 @@ def distance(
     for name, shape, transform in (("a", a, transform_a), ("b", b, transform_b)):
         check_kind(name, shape, Solid, "such as Sphere(radius=0.1)")
         moved.append(shape if transform is None else shape.moved(transform))
-    if all(isinstance(shape, HalfSpace) for shape in moved):
+    if all(shape.endless for shape in moved):
         raise InputError("b", value=type(b), expected="a shape with an end, as the first one is a half-space")
     return contact_of(contact_rows(pack_shapes(moved), np.array([[0, 1]], np.int32))[0])
 

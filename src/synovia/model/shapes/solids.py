@@ -1,12 +1,18 @@
-"""Shapes of bodies and obstacles: spheres, capsules, boxes, cylinders, convex hulls and half-spaces."""
+"""Shapes of bodies and obstacles: spheres, capsules, boxes, cylinders, convex hulls and half-spaces.
+
+A class describes all of a kind but its support, which kernels compute: ``kernels.layout`` has its number, and
+``kernels.collision.support`` its farthest points. The role of a field says how it is checked, moved, scaled, read and
+written. Files of worlds and skeletons know a kind by ``word``; so do URDF, MJCF and MoveIt, if they have this word.
+"""
 
 from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, fields
-from typing import Any, Final, Self, cast
+from functools import cache
+from typing import Any, ClassVar, Final, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,6 +32,9 @@ from synovia.model.geometry import (
     largest_number,
     rigid,
 )
+from synovia.model.shapes import lines, triangles
+from synovia.model.shapes.lines import Spans
+from synovia.model.shapes.triangles import Part
 
 _ORIGIN: Final = np.zeros(3)
 _EYE: Final = np.eye(3)
@@ -34,6 +43,79 @@ for _array in (_ORIGIN, _EYE, _Z):
     _array.setflags(write=False)
 MOST_POINTS: Final = 100_000  # of a hull as it is given
 MOST_CLOUD: Final = 1_000_000  # points of a cloud
+
+
+@dataclass(frozen=True, slots=True)
+class Role:
+    """How a field of a shape is checked, and how it moves with the shape.
+
+    Args:
+        size: Shape of the array; () for a number.
+        checked: Returns a value that was given, by the name of the field.
+        moved: Returns the value after a rigid motion (4, 4); None if it stays.
+        grows: Whether it is a length, or consists of lengths.
+    """
+
+    size: tuple[int, ...]
+    checked: Callable[[Any, str], Any]
+    moved: Callable[[Array, Any], Any] | None = None
+    grows: bool = True
+
+
+def _length(value: Any, what: str) -> float:
+    """Return a length that was given."""
+    if not (is_number(value) and 0.0 <= value <= LONGEST):
+        raise InputError(what, value=value, expected=f"a number from 0 to {LONGEST:g}")
+    return float(value)
+
+
+def _lengths(value: Any, what: str) -> Array:
+    """Return three lengths that were given."""
+    array = as_numbers(value, (3,), what)
+    if array.min() < 0.0:
+        raise InputError(what, value=array, expected="three lengths, none below 0")
+    return array
+
+
+def _corners(value: Any, what: str) -> Array:
+    """Return the corners of the hull of points that were given."""
+    return _outer(_points(value, what, MOST_POINTS))
+
+
+def _points(value: Any, what: str, most: int) -> Array:
+    """Return points that were given."""
+    points = as_numbers(value, (-1, 3), what)
+    if not 0 < len(points) <= most:
+        raise InputError(what, value=len(points), expected=f"1 to {most} points")
+    return points
+
+
+def _applied(transform: Array, points: Array) -> Array:
+    """Return points (..., 3) after a rigid motion (4, 4)."""
+    return points @ transform[:3, :3].T + transform[:3, 3]
+
+
+def _turned(transform: Array, columns: Array) -> Array:
+    """Return directions, a vector or the columns of a matrix, after a rigid motion (4, 4)."""
+    return transform[:3, :3] @ columns
+
+
+# The roles, as the metadata of fields
+_POINT: Final = {"role": Role((3,), lambda value, what: as_numbers(value, (3,), what), _applied)}
+_POINTS: Final = {"role": Role((-1, 3), lambda value, what: _points(value, what, MOST_CLOUD), _applied)}
+_CORNERS: Final = {"role": Role((-1, 3), _corners, _applied)}
+_LENGTH: Final = {"role": Role((), _length)}
+_LENGTHS: Final = {"role": Role((3,), _lengths)}
+_NORMAL: Final = {"role": Role((3,), as_direction, _turned, grows=False)}
+_ROTATION: Final = {
+    "role": Role((3, 3), lambda value, what: _EYE if value is None else as_matrix(value, what), _turned, grows=False)
+}
+
+
+@cache
+def roles_of(kind: type[Shape]) -> dict[str, Role]:
+    """Return the fields of a kind of shape with their roles."""
+    return {each.name: each.metadata["role"] for each in fields(cast("Any", kind))}
 
 
 class Shape(ChecksArguments, ABC):
@@ -55,16 +137,52 @@ class Shape(ChecksArguments, ABC):
         """Least and largest coordinates of the shape, (2, 3); infinite where it has no end."""
 
     @abstractmethod
+    def triangles(self) -> Iterator[Part]:
+        """Yield vertices (v, 3), triangles (f, 3) and whether these are flat, of the parts of the boundary.
+
+        A half-space has none.
+
+        Raises:
+            SynoviaError: If the mesh of a hull cannot be read.
+        """
+
+    @abstractmethod
+    def spans(self, points: Array, direction: Array) -> list[Spans]:
+        """Return where lines are inside: begin and end, (n,), and the outward normal at the end, for each solid.
+
+        Args:
+            points: A point of each line, (n, 3). Places on a line count from its point.
+            direction: Unit vector along all lines, (3,).
+        """
+
+    def __post_init__(self) -> None:
+        """Check the values."""
+        for name, role in roles_of(type(self)).items():
+            what = f"{type(self).__name__}.{name}"
+            value = role.checked(getattr(self, name), what)
+            if role.size:
+                if largest_number(value) > LONGEST:
+                    raise InputError(what, value=value, expected=f"numbers of at most {LONGEST:g}")
+                value.setflags(write=False)
+            object.__setattr__(self, name, value)
+
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion.
 
         Args:
             transform: 4x4 transform from the frame that the shape is given in to another one.
         """
+        T = as_transform(transform)
+        values = dict(zip(roles_of(type(self)), _values(self), strict=True))
+        for name, role in roles_of(type(self)).items():
+            values[name] = values[name] if role.moved is None else role.moved(T, values[name])
+        return type(self)(**values)
 
-    @abstractmethod
     def scaled(self, factor: float) -> Self:
         """Return the shape with all lengths times a factor above 0, about the origin of its frame."""
+        k = _positive(factor)
+        roles = roles_of(type(self)).items()
+        return type(self)(**{name: (k if role.grows else 1.0) * getattr(self, name) for name, role in roles})
 
     def __eq__(self, other: object) -> bool:
         """Return whether another shape is the same."""
@@ -94,14 +212,43 @@ class Solid(Shape):
 
     __slots__ = ()
     code: int  # the number of the kind in kernels
+    endless: ClassVar[bool] = False  # whether only obstacles can be of this kind
 
-    @abstractmethod
+    @classmethod
+    def lengths(cls) -> dict[str, int]:
+        """Return the names of the lengths that files have of a shape, and how many numbers each has."""
+        return {name: math.prod(role.size) for name, role in roles_of(cls).items() if role.grows and not role.moved}
+
+    @classmethod
+    def at(cls, place: Array, numbers: Iterable[float]) -> Self:
+        """Return the shape of these lengths in a frame (4, 4): its middle is at the origin, and its axis along z."""
+        given = iter(numbers)
+        values: dict[str, Any] = {"center": place[:3, 3], "rotation": place[:3, :3]}
+        values |= {
+            name: [next(given) for _ in range(count)] if count > 1 else next(given)
+            for name, count in cls.lengths().items()
+        }
+        return cls(**{name: values[name] for name in roles_of(cls)})
+
     def place(self) -> Array:
         """Return the transform (4, 4) from the shape's own frame to the frame that it is given in."""
+        one = cast("Any", self)
+        return rigid(one.center, one.rotation if "rotation" in roles_of(type(self)) else None)
 
     @abstractmethod
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read after the frame: three half sizes and a radius."""
+        """Return the numbers that kernels read after the frame: three half sizes and a radius.
+
+        The box of these sizes about the origin, widened by the radius, contains the shape.
+        """
+
+    @abstractmethod
+    def own_triangles(self) -> Iterator[Part]:
+        """Yield the parts of ``triangles`` in the shape's own frame."""
+
+    @abstractmethod
+    def own_spans(self, points: Array, direction: Array) -> Spans:
+        """Return ``spans`` in the shape's own frame; a line misses it where the begin is not below the end."""
 
     def extent(self) -> float:
         """Return the radius of a sphere about the origin of the shape's own frame that holds the shape."""
@@ -116,48 +263,35 @@ class Solid(Shape):
         """Return the solid itself."""
         return (self,)
 
+    def triangles(self) -> Iterator[Part]:
+        """Yield vertices, triangles and whether these are flat, of the parts of the boundary."""
+        place = self.place()
+        for vertices, faces, flat in self.own_triangles():
+            yield _applied(place, vertices), faces, flat
 
-def _values(shape: object) -> tuple[Any, ...]:
+    def spans(self, points: Array, direction: Array) -> list[Spans]:
+        """Return where lines are inside, and the outward normal at the end."""
+        place = self.place()
+        R = place[:3, :3]
+        low, high, normal = self.own_spans((points - place[:3, 3]) @ R, direction @ R)
+        misses = ~(low <= high)
+        low[misses] = high[misses] = np.nan
+        return [(low, high, normal @ R.T)]
+
+
+def _values(shape: Shape) -> tuple[Any, ...]:
     """Return the values of the fields of a shape."""
-    return tuple(getattr(shape, each.name) for each in fields(cast("Any", shape)))
+    return tuple(getattr(shape, name) for name in roles_of(type(shape)))
 
 
 def _restored(kind: type[Shape], values: Sequence[Any]) -> Shape:
     """Return a copied shape; its values were checked before."""
     shape = object.__new__(kind)
-    for each, value in zip(fields(cast("Any", kind)), values, strict=True):
-        object.__setattr__(shape, each.name, value)
+    for name, value in zip(roles_of(kind), values, strict=True):
+        object.__setattr__(shape, name, value)
         if isinstance(value, np.ndarray):
             value.setflags(write=False)
     return shape
-
-
-def _keep(shape: Shape, **arrays: Array) -> None:
-    """Store arrays in a frozen shape, read-only."""
-    for name, array in arrays.items():
-        own = np.array(array, dtype=np.float64)
-        if largest_number(own) > LONGEST:
-            raise InputError(f"{type(shape).__name__}.{name}", value=own, expected=f"numbers of at most {LONGEST:g}")
-        own.setflags(write=False)
-        object.__setattr__(shape, name, own)
-
-
-def _length(shape: Shape, name: str) -> None:
-    """Check a length, and store it as a float."""
-    value = getattr(shape, name)
-    if not (is_number(value) and 0.0 <= value <= LONGEST):
-        raise InputError(f"{type(shape).__name__}.{name}", value=value, expected=f"a number from 0 to {LONGEST:g}")
-    object.__setattr__(shape, name, float(value))
-
-
-def _point(shape: Shape, name: str) -> Array:
-    """Return a point that was given."""
-    return as_numbers(getattr(shape, name), (3,), f"{type(shape).__name__}.{name}")
-
-
-def _turn(shape: Solid) -> Array:
-    """Return a rotation that was given."""
-    return as_matrix(cast("Any", shape).rotation, f"{type(shape).__name__}.rotation")
 
 
 def _positive(factor: float) -> float:
@@ -190,17 +324,8 @@ class Sphere(Solid):
 
     code = layout.SPHERE
     word = "sphere"
-    center: Array = field(default_factory=lambda: _ORIGIN)
-    radius: float
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        _length(self, "radius")
-        _keep(self, center=_point(self, "center"))
-
-    def place(self) -> Array:
-        """Return the transform from the shape's own frame."""
-        return rigid(self.center)
+    center: Array = field(default_factory=lambda: _ORIGIN, metadata=_POINT)
+    radius: float = field(metadata=_LENGTH)
 
     def sizes(self) -> tuple[float, float, float, float]:
         """Return the numbers that kernels read."""
@@ -211,14 +336,13 @@ class Sphere(Solid):
         """Least and largest coordinates, (2, 3)."""
         return _about(self.center, np.full(3, self.radius))
 
-    def moved(self, transform: ArrayLike) -> Self:
-        """Return the shape after a rigid motion."""
-        return type(self)(center=_applied(as_transform(transform), self.center), radius=self.radius)
+    def own_triangles(self) -> Iterator[Part]:
+        """Yield the parts of the boundary."""
+        yield *triangles.ball(np.full(3, self.radius)), False
 
-    def scaled(self, factor: float) -> Self:
-        """Return the shape with all lengths times a factor."""
-        k = _positive(factor)
-        return type(self)(center=k * self.center, radius=k * self.radius)
+    def own_spans(self, points: Array, direction: Array) -> Spans:
+        """Return where lines are inside."""
+        return lines.ball(_ORIGIN, self.radius, points, direction)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -241,19 +365,25 @@ class Capsule(Solid):
 
     code = layout.CAPSULE
     word = "capsule"
-    a: Array
-    b: Array
-    radius: float
+    a: Array = field(metadata=_POINT)
+    b: Array = field(metadata=_POINT)
+    radius: float = field(metadata=_LENGTH)
 
-    def __post_init__(self) -> None:
-        """Check the values."""
-        _length(self, "radius")
-        _keep(self, a=_point(self, "a"), b=_point(self, "b"))
+    @classmethod
+    def lengths(cls) -> dict[str, int]:
+        """Return the names of the lengths that files have."""
+        return {"radius": 1, "length": 1}
+
+    @classmethod
+    def at(cls, place: Array, numbers: Iterable[float]) -> Self:
+        """Return the shape of these lengths in a frame."""
+        radius, length = numbers
+        half = 0.5 * length * place[:3, 2]
+        return cls(a=place[:3, 3] - half, b=place[:3, 3] + half, radius=radius)
 
     def place(self) -> Array:
         """Return the transform from the shape's own frame: its z axis goes from a to b."""
-        way = self.b - self.a
-        return rigid(0.5 * self.a + 0.5 * self.b, align_z(_direction(way)))
+        return rigid(0.5 * self.a + 0.5 * self.b, align_z(_direction(self.b - self.a)))
 
     def sizes(self) -> tuple[float, float, float, float]:
         """Return the numbers that kernels read."""
@@ -264,15 +394,13 @@ class Capsule(Solid):
         """Least and largest coordinates, (2, 3)."""
         return np.stack([np.minimum(self.a, self.b) - self.radius, np.maximum(self.a, self.b) + self.radius])
 
-    def moved(self, transform: ArrayLike) -> Self:
-        """Return the shape after a rigid motion."""
-        T = as_transform(transform)
-        return type(self)(a=_applied(T, self.a), b=_applied(T, self.b), radius=self.radius)
+    def own_triangles(self) -> Iterator[Part]:
+        """Yield the parts of the boundary."""
+        yield *triangles.capsule(self.radius, 2.0 * self.sizes()[2]), False
 
-    def scaled(self, factor: float) -> Self:
-        """Return the shape with all lengths times a factor."""
-        k = _positive(factor)
-        return type(self)(a=k * self.a, b=k * self.b, radius=k * self.radius)
+    def own_spans(self, points: Array, direction: Array) -> Spans:
+        """Return where lines are inside."""
+        return lines.capsule(self.radius, self.sizes()[2], points, direction)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -296,22 +424,9 @@ class Box(Solid):
 
     code = layout.BOX
     word = "box"
-    center: Array = field(default_factory=lambda: _ORIGIN)
-    size: Array
-    rotation: Array = field(default_factory=lambda: _EYE)
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        if self.rotation is None:  # pyright: ignore[reportUnnecessaryComparison]
-            object.__setattr__(self, "rotation", _EYE)
-        size = _point(self, "size")
-        if size.min() < 0.0:
-            raise InputError("Box.size", value=size, expected="three lengths, none below 0")
-        _keep(self, center=_point(self, "center"), size=size, rotation=_turn(self))
-
-    def place(self) -> Array:
-        """Return the transform from the shape's own frame."""
-        return rigid(self.center, self.rotation)
+    center: Array = field(default_factory=lambda: _ORIGIN, metadata=_POINT)
+    size: Array = field(metadata=_LENGTHS)
+    rotation: Array = field(default_factory=lambda: _EYE, metadata=_ROTATION)
 
     def sizes(self) -> tuple[float, float, float, float]:
         """Return the numbers that kernels read."""
@@ -323,15 +438,14 @@ class Box(Solid):
         """Least and largest coordinates, (2, 3)."""
         return _about(self.center, np.abs(self.rotation) @ (0.5 * self.size))
 
-    def moved(self, transform: ArrayLike) -> Self:
-        """Return the shape after a rigid motion."""
-        T = as_transform(transform)
-        return type(self)(center=_applied(T, self.center), size=self.size, rotation=T[:3, :3] @ self.rotation)
+    def own_triangles(self) -> Iterator[Part]:
+        """Yield the parts of the boundary."""
+        yield *triangles.box(self.size), True
 
-    def scaled(self, factor: float) -> Self:
-        """Return the shape with all lengths times a factor."""
-        k = _positive(factor)
-        return type(self)(center=k * self.center, size=k * self.size, rotation=self.rotation)
+    def own_spans(self, points: Array, direction: Array) -> Spans:
+        """Return where lines are inside."""
+        x, y, z = (lines.slab(half, points, direction, k) for k, half in enumerate(self.sizes()[:3]))
+        return lines.both(lines.both(x, y), z)
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -357,22 +471,10 @@ class Cylinder(Solid):
 
     code = layout.CYLINDER
     word = "cylinder"
-    center: Array = field(default_factory=lambda: _ORIGIN)
-    radius: float
-    length: float
-    rotation: Array = field(default_factory=lambda: _EYE)
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        if self.rotation is None:  # pyright: ignore[reportUnnecessaryComparison]
-            object.__setattr__(self, "rotation", _EYE)
-        _length(self, "radius")
-        _length(self, "length")
-        _keep(self, center=_point(self, "center"), rotation=_turn(self))
-
-    def place(self) -> Array:
-        """Return the transform from the shape's own frame."""
-        return rigid(self.center, self.rotation)
+    center: Array = field(default_factory=lambda: _ORIGIN, metadata=_POINT)
+    radius: float = field(metadata=_LENGTH)
+    length: float = field(metadata=_LENGTH)
+    rotation: Array = field(default_factory=lambda: _EYE, metadata=_ROTATION)
 
     def sizes(self) -> tuple[float, float, float, float]:
         """Return the numbers that kernels read."""
@@ -389,21 +491,17 @@ class Cylinder(Solid):
         across = np.sqrt(np.maximum(1.0 - axis * axis, 0.0))
         return _about(self.center, 0.5 * self.length * np.abs(axis) + self.radius * across)
 
-    def moved(self, transform: ArrayLike) -> Self:
-        """Return the shape after a rigid motion."""
-        T = as_transform(transform)
-        return type(self)(
-            center=_applied(T, self.center),
-            radius=self.radius,
-            length=self.length,
-            rotation=T[:3, :3] @ self.rotation,
-        )
+    def own_triangles(self) -> Iterator[Part]:
+        """Yield the parts of the boundary: the side, then the ends."""
+        vertices, faces = triangles.cylinder(self.radius, self.length)
+        ends = (faces >= len(vertices) - 2).any(axis=1)  # triangles at the middle of an end
+        yield vertices, faces[~ends], False
+        yield vertices, faces[ends], True
 
-    def scaled(self, factor: float) -> Self:
-        """Return the shape with all lengths times a factor."""
-        k = _positive(factor)
-        return type(self)(
-            center=k * self.center, radius=k * self.radius, length=k * self.length, rotation=self.rotation
+    def own_spans(self, points: Array, direction: Array) -> Spans:
+        """Return where lines are inside."""
+        return lines.both(
+            lines.tube(self.radius, points, direction), lines.slab(0.5 * self.length, points, direction, 2)
         )
 
 
@@ -426,14 +524,7 @@ class ConvexHull(Solid):
 
     code = layout.HULL
     word = "hull"
-    points: Array
-
-    def __post_init__(self) -> None:
-        """Check the points."""
-        points = as_numbers(cast("ArrayLike", self.points), (-1, 3), "ConvexHull.points")
-        if not 0 < len(points) <= MOST_POINTS:
-            raise InputError("ConvexHull.points", value=len(points), expected=f"1 to {MOST_POINTS} points")
-        _keep(self, points=_outer(points))
+    points: Array = field(metadata=_CORNERS)
 
     @classmethod
     def around(cls, points: Array) -> Self:
@@ -505,6 +596,17 @@ class ConvexHull(Solid):
         """Least and largest coordinates, (2, 3)."""
         return np.stack([self.points.min(0), self.points.max(0)])
 
+    def own_triangles(self) -> Iterator[Part]:
+        """Yield the parts of the boundary."""
+        points = self.corners()
+        faces = triangles.hull_faces(points)
+        if len(faces):
+            yield points, faces, True
+
+    def own_spans(self, points: Array, direction: Array) -> Spans:
+        """Return where lines are inside."""
+        return lines.hull(self.corners(), points, direction)
+
     def moved(self, transform: ArrayLike) -> Self:
         """Return the shape after a rigid motion."""
         return self._with(as_transform(transform))
@@ -544,12 +646,9 @@ class HalfSpace(Solid):
 
     code = layout.HALF_SPACE
     word = "half-space"
-    point: Array = field(default_factory=lambda: _ORIGIN)
-    normal: Array = field(default_factory=lambda: _Z)
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        _keep(self, point=_point(self, "point"), normal=as_direction(self.normal, "HalfSpace.normal"))
+    endless = True
+    point: Array = field(default_factory=lambda: _ORIGIN, metadata=_POINT)
+    normal: Array = field(default_factory=lambda: _Z, metadata=_NORMAL)
 
     def place(self) -> Array:
         """Return the transform from the shape's own frame: its z axis is the normal."""
@@ -572,14 +671,13 @@ class HalfSpace(Solid):
             ends[1 if self.normal[axis] > 0.0 else 0, axis] = self.point[axis]
         return ends
 
-    def moved(self, transform: ArrayLike) -> Self:
-        """Return the shape after a rigid motion."""
-        T = as_transform(transform)
-        return type(self)(point=_applied(T, self.point), normal=T[:3, :3] @ self.normal)
+    def own_triangles(self) -> Iterator[Part]:
+        """Yield nothing."""
+        yield from ()
 
-    def scaled(self, factor: float) -> Self:
-        """Return the shape with all lengths times a factor."""
-        return type(self)(point=_positive(factor) * self.point, normal=self.normal)
+    def own_spans(self, points: Array, direction: Array) -> Spans:
+        """Return where lines are inside."""
+        return lines.below(points, direction)
 
 
 @dataclass(frozen=True, eq=False)
@@ -604,19 +702,8 @@ class PointCloud(Shape):
     """
 
     word = "cloud"
-    points: Array
-    radius: float = field(kw_only=True)
-
-    def __post_init__(self) -> None:
-        """Check the values."""
-        points = as_numbers(cast("ArrayLike", self.points), (-1, 3), "PointCloud.points")
-        if not 0 < len(points) <= MOST_CLOUD:
-            raise InputError("PointCloud.points", value=len(points), expected=f"1 to {MOST_CLOUD} points")
-        if float(np.abs(points).max()) > LONGEST:
-            raise InputError("PointCloud.points", expected=f"numbers of at most {LONGEST:g}")
-        _length(self, "radius")
-        points.setflags(write=False)
-        object.__setattr__(self, "points", points)
+    points: Array = field(metadata=_POINTS)
+    radius: float = field(kw_only=True, metadata=_LENGTH)
 
     def solids(self) -> tuple[Sphere, ...]:
         """Return the spheres."""
@@ -627,17 +714,17 @@ class PointCloud(Shape):
         """Least and largest coordinates, (2, 3)."""
         return np.stack([self.points.min(0) - self.radius, self.points.max(0) + self.radius])
 
-    def moved(self, transform: ArrayLike) -> Self:
-        """Return the points after a rigid motion."""
-        return type(self)(_applied(as_transform(transform), self.points), radius=self.radius)
+    def triangles(self) -> Iterator[Part]:
+        """Yield the triangles of the spheres; of a large cloud, those of evenly chosen ones."""
+        yield triangles.spheres(self.points, self.radius)
 
-    def scaled(self, factor: float) -> Self:
-        """Return the points with all lengths times a factor."""
-        k = _positive(factor)
-        return type(self)(k * self.points, radius=k * self.radius)
+    def spans(self, points: Array, direction: Array) -> list[Spans]:
+        """Return where lines are inside the spheres that they meet: span k of a line is its k-th sphere."""
+        return lines.balls(self.points, self.radius, points, direction)
 
 
 KINDS: Final = {kind.word: kind for kind in (Sphere, Capsule, Box, Cylinder, ConvexHull, HalfSpace)}
+OF_BODIES: Final = {word: kind for word, kind in KINDS.items() if not kind.endless}
 
 
 def check_solids(shapes: object, what: str) -> tuple[Solid, ...]:
@@ -654,15 +741,10 @@ def check_solids(shapes: object, what: str) -> tuple[Solid, ...]:
     if not isinstance(given, Sequence) or isinstance(given, str):
         raise InputError(what, value=type(shapes), expected="a list of shapes, such as [Sphere(radius=0.1)]")
     for i, shape in enumerate(cast("Sequence[object]", given)):
-        if not isinstance(shape, Solid) or isinstance(shape, HalfSpace):
-            expected = "a Sphere, Capsule, Box, Cylinder or ConvexHull"
-            raise InputError(f"{what}[{i}]", value=type(shape), expected=expected)
+        if not isinstance(shape, Solid) or shape.endless:
+            *names, last = (kind.__name__ for kind in OF_BODIES.values())
+            raise InputError(f"{what}[{i}]", value=type(shape), expected=f"a {', '.join(names)} or {last}")
     return tuple(cast("Sequence[Solid]", given))
-
-
-def _applied(transform: Array, points: Array) -> Array:
-    """Return points (..., 3) after a rigid motion (4, 4)."""
-    return points @ transform[:3, :3].T + transform[:3, 3]
 
 
 def _about(middle: Array, half: Array) -> Array:
@@ -670,12 +752,12 @@ def _about(middle: Array, half: Array) -> Array:
     return np.stack([middle - half, middle + half])
 
 
-def _direction(way: Array) -> Array:
-    """Return the unit vector along a way; z if it has no length."""
-    largest = float(np.abs(way).max())
+def _direction(displacement: Array) -> Array:
+    """Return the unit vector along a displacement; z if it has no length."""
+    largest = float(np.abs(displacement).max())
     if largest == 0.0:
         return _Z
-    shrunk = way / largest
+    shrunk = displacement / largest
     return shrunk / np.linalg.norm(shrunk)
 
 

@@ -1,9 +1,8 @@
-"""Triangles of shapes: boxes, cylinders, ellipsoids, capsules, hulls and clouds of spheres."""
+"""Triangles of boxes, cylinders, ellipsoids, capsules, hulls and clouds of spheres."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from functools import cache
 from typing import Final
 
@@ -11,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.model.geometry import Array
-from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, PointCloud, Shape, Solid, Sphere
 
 Faces = NDArray[np.int64]  # vertex indices of triangles, (f, 3)
+Part = tuple[Array, Faces, bool]  # vertices, triangles, and whether these are flat
 MOST_SPHERES: Final = 50_000  # of a point cloud; of more, evenly chosen ones are shown
 _ROUND: Final = 200  # spheres of a cloud that are round; those of larger clouds are icosahedra
 _FLAT: Final = 1e-9  # part of its size by which a flat hull may be thick
@@ -72,42 +71,6 @@ def _lathe(radii: Array, heights: Array, ends: tuple[float, float], sides: int) 
     return vertices, np.concatenate([np.stack(three, axis=-1).reshape(-1, 3) for three in corners])
 
 
-def triangles_of(shape: Shape) -> Iterator[tuple[Array, Faces, bool]]:
-    """Yield vertices (v, 3), triangles (f, 3) and whether these are flat, of the parts of a shape in its frame.
-
-    A half-space has none.
-
-    Raises:
-        SynoviaError: If the mesh of a hull cannot be read.
-    """
-    if isinstance(shape, PointCloud):
-        yield _spheres(shape.points, shape.radius)
-    elif isinstance(shape, Solid) and not isinstance(shape, HalfSpace):
-        place = shape.place()
-        for vertices, faces, flat in _own(shape):
-            yield vertices @ place[:3, :3].T + place[:3, 3], faces, flat
-
-
-def _own(shape: Solid) -> Iterator[tuple[Array, Faces, bool]]:
-    """Yield the parts of a solid in its own frame."""
-    if isinstance(shape, Sphere):
-        yield *ball(np.full(3, shape.radius)), False
-    elif isinstance(shape, Capsule):
-        yield *capsule(shape.radius, 2.0 * shape.sizes()[2]), False
-    elif isinstance(shape, Box):
-        yield *box(shape.size), True
-    elif isinstance(shape, Cylinder):
-        vertices, faces = cylinder(shape.radius, shape.length)
-        ends = (faces >= len(vertices) - 2).any(axis=1)  # triangles at the middle of an end
-        yield vertices, faces[~ends], False
-        yield vertices, faces[ends], True
-    elif isinstance(shape, ConvexHull):
-        points = shape.corners()
-        faces = hull_faces(points)
-        if len(faces):
-            yield points, faces, True
-
-
 def hull_faces(points: Array) -> Faces:
     """Return the triangles of the hull of points, (f, 3); those of a flat hull cover it once, a line has none."""
     from scipy.spatial import ConvexHull as Hull
@@ -128,7 +91,7 @@ def hull_faces(points: Array) -> Faces:
     return np.stack([np.full(len(middle), around[0]), middle, last], axis=1)
 
 
-def _spheres(points: Array, radius: float) -> tuple[Array, Faces, bool]:
+def spheres(points: Array, radius: float) -> Part:
     """Return the triangles of equal spheres."""
     points = points[:: -(-len(points) // MOST_SPHERES)]
     if len(points) <= _ROUND:

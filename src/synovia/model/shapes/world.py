@@ -43,7 +43,7 @@ from synovia.model.shapes.distances import (
     pack_shapes,
 )
 from synovia.model.shapes.ground import Ground, ground_under
-from synovia.model.shapes.solids import HalfSpace, PointCloud, Shape, Solid, Sphere
+from synovia.model.shapes.solids import PointCloud, Shape, Solid, Sphere
 from synovia.text import counted, first_few, listed
 
 if TYPE_CHECKING:
@@ -178,10 +178,7 @@ class Obstacle(ChecksArguments):
         counts: dict[str, int] = {}
         for shape in self.shapes:
             counts[shape.word] = counts.get(shape.word, 0) + 1
-        return ", ".join(counted(count, word, _PLURALS.get(word)) for word, count in counts.items())
-
-
-_PLURALS: Final = {"box": "boxes"}
+        return ", ".join(counted(count, word) for word, count in counts.items())
 
 
 @dataclass(frozen=True, eq=False)
@@ -455,8 +452,8 @@ class World(ChecksArguments):
             [('sphere', 0.5), ('half-space', 2.5)]
         """
         check_kind("shape", shape, Solid, "such as Sphere(radius=0.1)")
-        if isinstance(shape, HalfSpace):
-            raise InputError("shape", value=HalfSpace, expected="a shape with an end")
+        if shape.endless:
+            raise InputError("shape", value=type(shape), expected="a shape with an end")
         if not self.obstacles:
             return {}
         own = pack_shapes([shape if transform is None else shape.moved(transform)])
@@ -739,7 +736,7 @@ def _packed(obstacles: Sequence[Obstacle]) -> tuple[PackedShapes, NDArray[np.int
         for shape in obstacle.shapes:
             if isinstance(shape, PointCloud):
                 pack_waiting()
-                parts.append(pack_cloud(shape))
+                parts.append(pack_cloud(shape.points, shape.radius))
                 owners.append(np.full(len(shape.points), row, np.int32))
             else:
                 solids += shape.solids()

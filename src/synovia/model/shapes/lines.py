@@ -1,0 +1,143 @@
+"""Where parallel lines are inside of convex solids: closed forms, each in the solid's own frame.
+
+A line meets a convex solid in one interval. Spans that are empty begin above their end, or are nan.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from synovia.model.geometry import Array, align_z
+
+Spans = tuple[
+    Array, Array, Array
+]  # begin and end along the line, (n,), nan outside of the solid; outward normal at the end
+_FLAT: Final = 1e-12  # a direction component below this runs along a face; of a hull's size: the hull is flat
+
+
+def below(points: Array, direction: Array) -> Spans:
+    """Return where lines are below the plane z = 0."""
+    normal = np.tile((0.0, 0.0, 1.0), (len(points), 1))
+    if abs(direction[2]) < _FLAT:
+        return _along(points[:, 2] <= 0.0, normal)
+    at, ends = -points[:, 2] / direction[2], np.full(len(points), np.inf)
+    return (-ends, at, normal) if direction[2] > 0.0 else (at, ends, normal)
+
+
+def ball(center: Array, radius: float, points: Array, direction: Array) -> Spans:
+    """Return the spans of a sphere."""
+    off = points - center
+    middle = -(off @ direction)
+    across = off + middle[:, None] * direction
+    square = radius * radius - np.sum(across * across, axis=1)
+    half = np.sqrt(np.where(square >= 0.0, square, np.nan))
+    return middle - half, middle + half, (across + half[:, None] * direction) / max(radius, 1e-300)
+
+
+def slab(half: float, points: Array, direction: Array, axis: int) -> Spans:
+    """Return where lines are between two planes across an axis."""
+    normal = np.zeros((len(points), 3))
+    if abs(direction[axis]) < _FLAT:
+        return _along(np.abs(points[:, axis]) <= half, normal)
+    normal[:, axis] = np.sign(direction[axis])
+    middle, size = -points[:, axis] / direction[axis], half / abs(direction[axis])
+    return middle - size, middle + size, normal
+
+
+def tube(radius: float, points: Array, direction: Array) -> Spans:
+    """Return where lines are inside an endless cylinder along z."""
+    steep = float(direction[0] ** 2 + direction[1] ** 2)
+    normal = np.zeros((len(points), 3))
+    if steep < _FLAT**2:
+        return _along(np.sum(points[:, :2] ** 2, axis=1) <= radius * radius, normal)
+    middle = -(points[:, :2] @ direction[:2]) / steep
+    across = points[:, :2] + middle[:, None] * direction[:2]
+    square = (radius * radius - np.sum(across * across, axis=1)) / steep
+    half = np.sqrt(np.where(square >= 0.0, square, np.nan))
+    normal[:, :2] = (across + half[:, None] * direction[:2]) / max(radius, 1e-300)
+    return middle - half, middle + half, normal
+
+
+def _along(inside: NDArray[np.bool_], normal: Array) -> Spans:
+    """Return the spans of lines that run along a surface: all of a line, or nothing."""
+    return np.where(inside, -np.inf, np.nan), np.where(inside, np.inf, np.nan), normal
+
+
+def both(one: Spans, other: Spans) -> Spans:
+    """Return the spans of what two solids share."""
+    first = ~(one[1] > other[1])
+    high = np.where(first, one[1], other[1])
+    high[np.isnan(other[1])] = np.nan
+    return np.maximum(one[0], other[0]), high, np.where(first[:, None], one[2], other[2])
+
+
+def capsule(radius: float, half: float, points: Array, direction: Array) -> Spans:
+    """Return the spans of a capsule along z: those of its cylinder and its two spheres together."""
+    ends = [ball(np.array((0.0, 0.0, z)), radius, points, direction) for z in (half, -half)]
+    parts = [both(tube(radius, points, direction), slab(half, points, direction, 2)), *ends]
+    parts = [(np.where(low <= high, low, np.nan), np.where(low <= high, high, np.nan), n) for low, high, n in parts]
+    low = np.fmin.reduce([part[0] for part in parts])
+    highs = np.array([part[1] for part in parts])
+    last = np.argmax(np.where(np.isnan(highs), -np.inf, highs), axis=0)
+    at = np.arange(len(points))
+    return low, highs[last, at], np.array([part[2] for part in parts])[last, at]
+
+
+def hull(corners: Array, points: Array, direction: Array) -> Spans:
+    """Return the spans of the hull of corners: between the planes of its faces."""
+    from scipy.spatial import ConvexHull as Hull
+
+    count = len(points)
+    middle = corners.mean(0)
+    sizes, axes = np.linalg.svd(corners - middle, full_matrices=True)[1:]
+    rank = int((sizes > _FLAT * max(float(sizes[0]), 1e-300)).sum()) if len(corners) > 1 else 0
+    if rank == 3:
+        faces = Hull(corners).equations
+        return _between(faces[:, :3], faces[:, 3], points, direction)
+    normal = np.tile(direction, (count, 1))
+    none = np.full(count, np.nan)
+    if rank < 2 or abs(float(axes[2] @ direction)) < _FLAT:  # a line, or a plate that stands on its edge
+        return none, none.copy(), normal
+    face = axes[2] * np.sign(axes[2] @ direction)
+    at = ((middle - points) @ face) / float(face @ direction)
+    on = (points + at[:, None] * direction - middle) @ axes[:2].T
+    edges = Hull((corners - middle) @ axes[:2].T).equations
+    inside = ((on @ edges[:, :2].T + edges[:, 2]) <= _FLAT * float(sizes[0])).all(axis=1)
+    at = np.where(inside, at, np.nan)
+    return at, at.copy(), np.tile(face, (count, 1))
+
+
+def _between(normals: Array, offsets: Array, points: Array, direction: Array) -> Spans:
+    """Return where lines are behind all planes ``normals @ x + offsets = 0``."""
+    slope = normals @ direction
+    depth = -(points @ normals.T + offsets)  # (n, planes), above 0 behind the plane
+    level = np.abs(slope) < _FLAT
+    outside = (depth[:, level] < 0.0).any(axis=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        at = depth / slope
+    high = np.where(slope >= _FLAT, at, np.inf)
+    low = np.where(slope <= -_FLAT, at, -np.inf).max(axis=1)
+    face = np.argmin(high, axis=1)
+    end = high[np.arange(len(points)), face]
+    low[outside] = np.nan
+    return low, end, normals[face]
+
+
+def balls(centers: Array, radius: float, points: Array, direction: Array) -> list[Spans]:
+    """Return spans of spheres of one size, as few as the lines meet: span k of a line is its k-th sphere."""
+    from scipy.spatial import KDTree
+
+    axes = align_z(direction)[:, :2]
+    tree: Any = KDTree(centers @ axes)
+    near: Any = tree.query_ball_point(points @ axes, radius)
+    most = max((len(rows) for rows in near), default=0)
+    out: list[Spans] = []
+    for k in range(most):
+        has = np.array([k < len(rows) for rows in near])
+        rows = np.array([rows[k] if k < len(rows) else 0 for rows in near], int)
+        low, high, normal = ball(centers[rows], radius, points, direction)
+        out.append((np.where(has, low, np.nan), np.where(has, high, np.nan), normal))
+    return out
