@@ -529,3 +529,18 @@ def test_only_its_own_file_and_the_public_face_know_a_plain_kind_of_shape():
                 for name in plain & {each.name for each in node.names}:
                     found.setdefault(file.relative_to(package).as_posix(), []).append(name)
     assert list(found) == ["__init__.py"]
+
+
+@pytest.mark.parametrize("kind", [kind for kind in OF_BODIES.values() if kind.lengths()])
+def test_farthest_points_bound_a_shape_in_every_direction(kind):
+    rng = np.random.default_rng(5)
+    place = np.eye(4)
+    place[:3, :3], place[:3, 3] = Rotation.random(random_state=3).as_matrix(), (0.4, -1.0, 2.0)
+    solid = kind.at(place, rng.uniform(0.2, 0.6, sum(kind.lengths().values())))
+    directions = np.vstack([rng.normal(size=(200, 3)), np.eye(3), place[:3, :3].T])
+    directions /= np.linalg.norm(directions, axis=1, keepdims=True)
+    farthest = (solid.farthest(directions) @ directions.T).max(0)
+    surface = np.vstack([vertices for vertices, _, _ in solid.triangles()])
+    reach = (surface @ directions.T).max(0)
+    assert (farthest >= reach - 1e-12).all(), "triangles are inside a round shape"
+    assert (farthest <= reach + 0.03).all()

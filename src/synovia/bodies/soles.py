@@ -19,7 +19,6 @@ from synovia.io.nodes.skins import Skin
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import Foot
 from synovia.model.geometry import Array, align_z, frames_to_transforms
-from synovia.model.shapes.solids import Cylinder, Solid
 
 _NEAR_FLOOR: Final = 0.03  # of the body's size: a foot at rest this near to height 0 stands on a floor there
 _ON_FLOOR: Final = 0.004  # of the body's size: shapes that reach so little below that floor stand on it
@@ -119,7 +118,7 @@ def _of_shapes(skeleton: Skeleton, foot: Foot, up: Array, pose: Array) -> Iterat
         solids = [solid for shape in skeleton.joints[row].shapes for solid in shape.solids()]
         if solids:
             local = ways @ pose[row, :9].reshape(3, 3)
-            yield row, _farthest(np.concatenate([_towards(solid, local) for solid in solids]), local)
+            yield row, _farthest(np.concatenate([solid.farthest(local) for solid in solids]), local)
 
 
 def _of_skin(skeleton: Skeleton, foot: Foot, up: Array, pose: Array) -> Iterator[tuple[int, Array]]:
@@ -133,21 +132,6 @@ def _of_skin(skeleton: Skeleton, foot: Foot, up: Array, pose: Array) -> Iterator
 def _farthest(points: Array, ways: Array) -> Array:
     """Return those of some points (n, 3) that are farthest along one of the directions (d, 3)."""
     return points[np.unique(np.argmax(points @ ways.T, axis=0))]
-
-
-def _towards(solid: Solid, ways: Array) -> Array:
-    """Return the points of a solid that are farthest along directions (d, 3); all corners of a hull."""
-    place = solid.place()
-    local = ways @ place[:3, :3]
-    *half, radius = solid.sizes()
-    points = solid.corners()
-    if not len(points):
-        reach = local.copy()
-        if isinstance(solid, Cylinder):
-            reach[:, 2] = 0.0
-            reach /= np.maximum(np.linalg.norm(reach, axis=1, keepdims=True), 1e-12)
-        points = np.sign(local) * half + radius * reach
-    return points @ place[:3, :3].T + place[:3, 3]
 
 
 def _skin_of(skeleton: Skeleton) -> dict[int, Array]:

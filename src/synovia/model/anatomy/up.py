@@ -105,7 +105,7 @@ class Up:
 
     @property
     def likely(self) -> Array:
-        """The direction for tools that do not ask: that of the file where it is not sure that the world is tilted, (3,)."""
+        """The direction for tools that do not ask: the axis of the file where a tilted world is not certain, (3,)."""
         return axis_vector(self.axis) if self.axis and self.certainty <= _MAYBE else self.vector
 
     def report(self) -> str:

@@ -259,6 +259,21 @@ class Solid(Shape):
         """Return the points (n, 3) of a hull in its own frame; none for the other kinds."""
         return np.empty((0, 3))
 
+    def farthest(self, directions: Array) -> Array:
+        """Return the points that are farthest along directions (d, 3), at least one for each; all corners of a hull."""
+        place, points = self.place(), self.corners()
+        if not len(points):
+            points = self.own_farthest(directions @ place[:3, :3])
+        return _applied(place, points)
+
+    def own_farthest(self, directions: Array) -> Array:
+        """Return the farthest points (d, 3) along unit vectors (d, 3), both in the shape's own frame.
+
+        These are those of the box of ``sizes``, rounded by its radius, unless a kind is another shape.
+        """
+        *half, radius = self.sizes()
+        return np.sign(directions) * half + radius * directions
+
     def solids(self) -> tuple[Solid, ...]:
         """Return the solid itself."""
         return (self,)
@@ -490,6 +505,12 @@ class Cylinder(Solid):
         axis = self.rotation[:, 2]
         across = np.sqrt(np.maximum(1.0 - axis * axis, 0.0))
         return _about(self.center, 0.5 * self.length * np.abs(axis) + self.radius * across)
+
+    def own_farthest(self, directions: Array) -> Array:
+        """Return points on the rims."""
+        across = directions * (1.0, 1.0, 0.0)
+        across /= np.maximum(np.linalg.norm(across, axis=1, keepdims=True), 1e-12)
+        return self.radius * across + np.sign(directions) * (0.0, 0.0, 0.5 * self.length)
 
     def own_triangles(self) -> Iterator[Part]:
         """Yield the parts of the boundary: the side, then the ends."""
