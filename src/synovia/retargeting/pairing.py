@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
@@ -16,6 +17,7 @@ from synovia.model.motion import Motion
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import carrier_of
+from synovia.retargeting.chains import with_chains
 from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.limbs import Follower, largest_steps
 from synovia.retargeting.partial import match
@@ -54,6 +56,11 @@ class Pairing:
     def roles(self) -> list[str]:
         """The roles of the parts."""
         return [part.role for part in self.parts]
+
+    @cached_property
+    def turns(self) -> list[Part]:
+        """The parts and the joints between and beside them, and what each turns; see ``with_chains``."""
+        return with_chains(self.source, self.target, self.parts)
 
     @property
     def scale(self) -> float:
@@ -126,7 +133,7 @@ def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str
         if pose.certainty < _HOPELESS and pose is not stance.rest:
             continue
         body = Body(source.skeleton, source.roles, pose.frames, stance.up.vector)
-        parts = align(body, target, roles)
+        parts = with_chains(body, target, align(body, target, roles))
         bounds = largest_steps(body, target, frames, clip.fps, np.full(len(target.skeleton), np.inf), strict=False)
         q = follow(body, Follower(target, parts, bounds, clip.fps), frames)
         figures = Figures(Motion(target.skeleton, q, clip.fps), clip, shared, (named, None))

@@ -355,7 +355,7 @@ def retarget(
     still = None
     if not pair.moves:
         frames = steadied(frames, pair.carrier, source.rest)
-        still = still_rows(target, roles)
+        still = still_rows(target, pair.turns)
     limits: Any = {row: joint.velocity for row, joint in enumerate(own.joints) if joint.velocity is not None}
     if isinstance(velocity, Mapping):
         limits |= own.by_row(cast("Mapping[Any, Any]", velocity), "velocity")
@@ -363,7 +363,7 @@ def retarget(
         limits = velocity
     most = joint_velocities(own, limits)
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
-    follower = Follower(target, parts, bounds, motion.fps)
+    follower = Follower(target, pair.turns, bounds, motion.fps)
     q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
     if idle_hands == "relaxed":
         Hands.of(source, target, roles).relax(target, frames, q, motion.fps)

@@ -8,6 +8,7 @@ import numpy as np
 
 from synovia.ik.parallel import Progress
 from synovia.model.geometry import Array
+from synovia.model.limb_turns import Spread
 from synovia.model.path_turns import PathTurns
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
@@ -32,8 +33,27 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
         parts: The parts that both have.
         frames: (T, n, 12) world frames of the source.
     """
-    R = frames[:, [part.source for part in parts], :9].reshape(len(frames), -1, 3, 3)
+    R = frames[:, [part.source for part in parts], :9]
+    shared = [k for k, part in enumerate(parts) if part.earlier >= 0]
+    if shared:
+        R[:, shared] = spread_of(source, parts).turn(frames)[..., :9]
+    R = R.reshape(len(frames), -1, 3, 3)
     return across(source, target) @ (R @ own_rotations(source, target, parts))
+
+
+def spread_of(source: Body, parts: Sequence[Part]) -> Spread:
+    """Return the rotations between two joints of the source of which some parts take a share."""
+    shared = [part for part in parts if part.earlier >= 0]
+    rest = source.rest[:, :9].reshape(-1, 3, 3)
+    numbers = [
+        (
+            *(rest[part.earlier].T @ rest[part.source]).ravel(),
+            part.share,
+            *(np.zeros(3) if part.twist is None else part.twist),
+        )
+        for part in shared
+    ]
+    return Spread([part.earlier for part in shared] + [part.source for part in shared], np.array(numbers))
 
 
 def across(source: Body, target: Body) -> Array:
