@@ -270,7 +270,7 @@ def _stretches(body: Body, rows: Sequence[int]) -> Array:
 def _shares(ends: Array, own: Array) -> list[tuple[int, float]]:
     """Return, for each joint of a chain, the joint of another one in whose stretch its own ends, and at what share."""
     out: list[tuple[int, float]] = []
-    for end in own[:-1].tolist():
+    for end in map(float, own[:-1]):
         k = int(np.searchsorted(ends, end - _WHOLE))
         before = float(ends[k - 1]) if k else 0.0
         out.append((k, min((end - before) / max(float(ends[k]) - before, _WHOLE), 1.0)))

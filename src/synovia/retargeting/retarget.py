@@ -266,9 +266,10 @@ def retarget(
     """Transfer a motion to another body, character or robot, within its limits.
 
     Joints are matched by roles, names and shape. Each matched part of the target rotates as that of the source,
-    relative to aligned rest poses. Arms of hinges follow the directions of upper arm and forearm, in all frames at
-    once; no hinge turns much farther in a frame than the source's joint, or faster than its velocity limit. The path of
-    the hips is scaled by the length of the legs. Finally the feet are corrected: they do not move during a contact, and
+    relative to aligned rest poses. Spines and necks with another number of joints share the bend; joints along and
+    beside the limbs follow, too. Arms of hinges follow the directions of upper arm and forearm, in all frames at once;
+    no hinge turns much farther in a frame than the source's joint, or faster than its velocity limit. The path of the
+    hips is scaled by the length of the legs. Finally the feet are corrected: they do not move during a contact, and
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
     place.
 

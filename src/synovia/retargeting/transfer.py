@@ -25,7 +25,8 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
     """Return the world orientations that the target's parts should have, (T, parts, 3, 3).
 
     In the axes of its body, a part of the source has rotated by D = Bᵀ R(t) R₀ᵀ B since the rest pose. The target
-    rotates by the same D from its own rest pose after alignment by A (``Part.turn``): W = B' D A B'ᵀ R'₀.
+    rotates by the same D from its own rest pose after alignment by A (``Part.turn``): W = B' D A B'ᵀ R'₀. A part in a
+    chain of another number of joints takes a share of what the source turns between two joints.
 
     Args:
         source: The body that moves.
@@ -33,12 +34,12 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
         parts: The parts that both have.
         frames: (T, n, 12) world frames of the source.
     """
-    R = frames[:, [part.source for part in parts], :9]
+    turns = frames[:, [part.source for part in parts], :9]
     shared = [k for k, part in enumerate(parts) if part.earlier >= 0]
     if shared:
-        R[:, shared] = spread_of(source, parts).turn(frames)[..., :9]
-    R = R.reshape(len(frames), -1, 3, 3)
-    return across(source, target) @ (R @ own_rotations(source, target, parts))
+        turns[:, shared] = spread_of(source, parts).turn(frames)[..., :9]
+    turns = turns.reshape(len(frames), -1, 3, 3)
+    return across(source, target) @ (turns @ own_rotations(source, target, parts))
 
 
 def spread_of(source: Body, parts: Sequence[Part]) -> Spread:

@@ -285,8 +285,8 @@ def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None
     if "head" not in found and len(arms) == 2:
         _fill_head(tree, found, top)
     line = ancestors(tree.parents, top)
-    held = set() if hips is None else {*ancestors(tree.parents, hips)}
-    if held and held.isdisjoint(line):
+    held = [] if hips is None else ancestors(tree.parents, hips)
+    if held and set(held).isdisjoint(line):
         return
     line = [row for row in line if row not in held]  # a pelvis may be beside the spine
     line = [row for row in line if tree.joints[row].kind is not Kind.FIXED]
