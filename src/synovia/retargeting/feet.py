@@ -63,6 +63,11 @@ class FootPath:
     toe_spans: Spans
     turned: tuple[tuple[Array, Array], ...] = ()
 
+    def along(self, frames: Array, row: int) -> FootPath:
+        """Return this with the path that a foot (row of its ankle) has in world frames (T, n, 12)."""
+        ankle = frames[:, row, 9:]
+        return replace(self, ankle=ankle, toe=ankle if self.toe_row is None else frames[:, self.toe_row, 9:])
+
     @property
     def stands(self) -> NDArray[np.bool_]:
         """In which frames the foot stands, on its ankle or its toe, (T,)."""

@@ -14,6 +14,7 @@ from synovia.model import Skeleton
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
+from synovia.retargeting.alike import same_parts
 from synovia.retargeting.body import ARMS, PART_MAP, Body
 from synovia.retargeting.joint_map import check_map
 from synovia.retargeting.judging import sides_of_clip
@@ -55,7 +56,11 @@ def match(
     """
     source_skeleton, moving = motion.skeleton, skeleton.with_root("free")
     if joint_map is None:
-        source, target = Body.of(source_skeleton), Body.of(moving)
+        parts = same_parts(source_skeleton, moving)
+        source, target = (
+            Body.of(one, None if own == one.role_rows else own)
+            for one, own in zip((source_skeleton, moving), parts, strict=True)
+        )
         source = Body(source_skeleton, sides_of_clip(motion, source.roles))
         roles = tuple(role for role in target.roles if role in source.roles)
     else:

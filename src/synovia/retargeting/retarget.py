@@ -367,13 +367,16 @@ def retarget(
     follower = Follower(target, pair.turns, bounds, motion.fps)
     q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
     if idle_hands == "relaxed":
-        Hands.of(source, target, roles).relax(target, frames, q, motion.fps)
+        Hands.of(source, target, pair.turns).relax(target, frames, q, motion.fps)
     q, forced = _closed(target, roles, keep_velocity(target, q, bounds))
     mine = world_frames(own, q) if feet else frames
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
+    alike = pair.same_legs and ground is None and not own.loops
+    if alike:
+        paths = {role: path.along(mine, target.roles[role]) for role, path in paths.items()}
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
-    if apart is not None:
+    if apart is not None and not alike:
         paths = apart.feet_apart(mine, paths, motion.fps)
     footholds: dict[str, tuple[Foothold, ...]] = {}
     if ground is not None and paths:
@@ -382,7 +385,7 @@ def retarget(
             risen, _ = _closed(target, roles, target.raised(q, rise))
             q, paths = on_world(target, risen, paths, motion.fps, threads)
     off, tolerance = np.zeros((len(q), 0)), 0.0
-    if paths:
+    if paths and not alike:
         last = _pass_of(progress, 1, passes)
         q, off, tolerance = solve_feet(follower, q, paths, threads, last)
         q, more = _closed(target, roles, q)

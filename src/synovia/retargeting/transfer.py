@@ -205,7 +205,7 @@ def follow(
     calm(TRUNK, follower, wanted, q)
     follow_arms(limbs, follower, wanted, q)
     calm(LEGS, follower, wanted, q)
-    hands = Hands.of(source, target, [part.role for part in parts])
+    hands = Hands.of(source, target, parts)
     hands.turn(target, frames, q, follower.fps)
     if still is None:
         place_hips(target, q, world_frames(target.skeleton, q), hip_centre(source, target, frames))

@@ -76,7 +76,7 @@ class PoseFollower:
             [_as_limb(plane, number) for plane in planes],
             spread_of(source, parts) if shared else None,
         )
-        self._fingers = Hands.of(source, target, pairing.roles).live(target)
+        self._fingers = Hands.of(source, target, parts).live(target)
         self._path = None
         if pairing.moves:
             slope, shift = hip_map(source, target, floor)
