@@ -1,7 +1,7 @@
 """Bodies that are built alike: the same tree, with bones in the same directions at rest.
 
-Whatever their rest poses mean, they mean the same in both. So the one has the rest pose that was found for the other,
-though its names, its size, the axes of its bones and the lengths of some of them may differ.
+Whatever the rest pose of their files means, it means the same in both. So the one has the rest pose that was found for
+the other, though its names, its size, the axes of its bones and the lengths of some of them may differ.
 """
 
 from __future__ import annotations
@@ -12,17 +12,19 @@ from typing import Final
 import numpy as np
 
 from synovia.model import Skeleton
+from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import smallest_rotation
 from synovia.retargeting.rest_pose import RestPose
 
-_APART: Final = 1e-3  # distance between unit vectors in directions that differ
-_POINT: Final = 1e-6  # a shorter bone has no direction; a fraction of the skeleton's size
-_LENGTHS: Final = 1e-6  # relative difference of lengths that are equal
-_FEW: Final = 4  # bones of parts that two bodies need at least
-_ALONG: Final = 0.999  # cosine between directions that are the same axis
+_APART: Final = 1e-3  # difference of unit vectors in directions that differ
+_POINT: Final = 1e-6  # a shorter bone has no direction; a fraction of the longest, or of the skeleton's size
+_LENGTHS: Final = 1e-6  # difference of lengths that are equal, in lengths of a leg
+_ROUNDED: Final = 1e-12  # difference of axes that are the same
+_FEW: Final = 4  # bones that two bodies need at least
+_ALONG: Final = 0.999  # cosine between directions along the same axis
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,16 +45,15 @@ class Alike:
 
     @classmethod
     def of(cls, source: Body, target: Body) -> Alike | None:
-        """Return two bodies as they are in their files; None if they are not built alike."""
+        """Return two bodies, at rest as in their files; None if they are not built alike."""
         if "hips" not in source.roles or "hips" not in target.roles:
             return None
-        one, other = (Body(body.skeleton, body.roles) for body in (source, target))
-        turn = _turn(one, other)
+        turn = _turn(source, target)
         if turn is None:
             return None
-        rows = _matched(one.rest, other.rest, one, other, turn)
+        rows = _matched(source, target, turn)
         same = all(rows.get(row) == source.roles[role] for role, row in target.roles.items() if role in source.roles)
-        return cls(one, other, turn, rows) if same else None
+        return cls(source, target, turn, rows) if same else None
 
     def standing(self, source: Body, name: str) -> tuple[Body, RestPose]:
         """Return the target with the rest pose that the source has, and that pose.
@@ -63,51 +64,47 @@ class Alike:
             source: The source with its rest pose.
             name: The name of the pose.
         """
-        body, turn = self.target, self.turn
-        stated, own = (None if one.skeleton.up is None else axis_vector(one.skeleton.up) for one in (body, self.source))
-        up = turn @ source.basis[:, 1]
+        body, turn, parents = self.target, self.turn, self.target.skeleton.parents
+        ups = [one.skeleton.up for one in (self.source, body)]
+        own, stated = (None if up is None else axis_vector(up) for up in ups)
         if stated is not None and (own is None or turn @ own @ stated < _ALONG):
-            turn = smallest_rotation(up, stated) @ turn
-        before, after = (
-            self.source.rest[:, :9].reshape(-1, 3, 3),
-            source.rest[:, :9].reshape(-1, 3, 3),
-        )
-        stays, hips = body.rest[:, :9].reshape(-1, 3, 3), body.roles["hips"]
-        whole = turn @ after[self.rows[hips]] @ before[self.rows[hips]].T @ self.turn.T
-        above = set(ancestors(body.skeleton.parents, hips))
-        frames = np.empty_like(body.rest)
-        for row, parent in enumerate(body.skeleton.parents):
-            if row in self.rows and row != hips:
-                other = self.rows[row]
-                R = turn @ after[other] @ before[other].T @ self.turn.T @ stays[row]
-            elif row in above or parent < 0:
-                R = whole @ stays[row]
-            else:
-                R = frames[parent, :9].reshape(3, 3) @ stays[parent].T @ stays[row]
-            place = whole @ body.rest[row, 9:]
-            if parent >= 0:
-                away = stays[parent].T @ (body.rest[row, 9:] - body.rest[parent, 9:])
-                place = frames[parent, 9:] + frames[parent, :9].reshape(3, 3) @ away
-            frames[row, :9], frames[row, 9:] = R.ravel(), place
+            turn = smallest_rotation(turn @ source.basis[:, 1], stated) @ turn
         axes = turn @ source.basis
+        if name == "file" and turn is self.turn:
+            if np.abs(body.basis - axes).max() > _ROUNDED:
+                body = Body(body.skeleton, body.roles, None, axes[:, 1], axes)
+            return body, RestPose(name, body.rest, 1.0, {})
+        before, after, stays = (one[:, :9].reshape(-1, 3, 3) for one in (self.source.rest, source.rest, body.rest))
+        hips = body.roles["hips"]
+        above = ancestors(parents, hips)
+        frames = np.empty_like(body.rest)
+        for row, parent in enumerate(parents):
+            moved = self.rows.get(hips if row in above else row)
+            if moved is not None:
+                turned = turn @ after[moved] @ before[moved].T @ self.turn.T @ stays[row]
+            else:
+                turned = frames[parent, :9].reshape(3, 3) @ stays[parent].T @ stays[row] if parent >= 0 else stays[row]
+            place = body.rest[row, 9:]
+            if parent >= 0:
+                way = stays[parent].T @ (place - body.rest[parent, 9:])
+                place = frames[parent, 9:] + frames[parent, :9].reshape(3, 3) @ way
+            frames[row, :9], frames[row, 9:] = turned.ravel(), place
         return Body(body.skeleton, body.roles, frames, axes[:, 1], axes), RestPose(name, frames, 1.0, {})
 
     def has_same_legs(self) -> bool:
         """Return whether hips and legs have the same lengths, apart from the size of the bodies."""
-        ratio = self.target.leg / self.source.leg
-        legs = {self.target.roles[f"{side}_upper_leg"] for side in ("left", "right")}
-        for row in range(len(self.target.skeleton)):
-            line = ancestors(self.target.skeleton.parents, row)
-            if legs.isdisjoint(line):
+        ratio, parents = self.target.leg / self.source.leg, self.target.skeleton.parents
+        legs = {self.target.roles[f"{side}_upper_leg"] for side in SIDES}
+        for row in range(len(parents)):
+            if legs.isdisjoint(ancestors(parents, row)):
                 continue
-            other = self.rows.get(row)
-            if other is None:
+            if row not in self.rows:
                 return False
-            lengths = [
+            far, other = (
                 float(np.linalg.norm(body.rest[k, 9:] - body.rest[body.roles["hips"], 9:]))
-                for body, k in ((self.target, row), (self.source, other))
-            ]
-            if abs(lengths[0] - ratio * lengths[1]) > _LENGTHS * self.target.leg:
+                for body, k in ((self.target, row), (self.source, self.rows[row]))
+            )
+            if abs(far - ratio * other) > _LENGTHS * self.target.leg:
                 return False
         return True
 
@@ -117,19 +114,20 @@ def same_parts(source: Skeleton, target: Skeleton) -> tuple[dict[str, int], dict
 
     Where both are one tree of joints, with bones in the same directions at rest, the one in which more parts are known
     by names or shape shows those of the other.
+
+    Args:
+        source: The one.
+        target: The other one, which may have one more joint above its root.
     """
     found = dict(source.role_rows), dict(target.role_rows)
     added = len(target) - len(source)
-    if not 0 <= added <= 1 or len(source) < _FEW:
+    parents = [max(parent - added, -1) for parent in target.parents[max(added, 0) :]]
+    if added not in (0, 1) or parents != list(source.parents):
         return found
-    parents = [max(parent - added, -1) for parent in target.parents[added:]]
-    if parents != list(source.parents):
-        return found
-    before, after = (np.array(one.rest_pose().frames)[:, 9:] for one in (source, target))
     rows = [row for row, parent in enumerate(parents) if parent >= 0]
     above = [parents[row] for row in rows]
-    turn = _turn_of(before[rows] - before[above], after[added:][rows] - after[added:][above])
-    if turn is None:
+    before, after = (np.array(one.rest_pose().frames)[-len(source) :, 9:] for one in (source, target))
+    if _turn_of(before[rows] - before[above], after[rows] - after[above]) is None:
         return found
     if len(found[0]) >= len(found[1]):
         return found[0], {role: row + added for role, row in found[0].items()}
@@ -153,7 +151,7 @@ def _turn(source: Body, target: Body) -> Array | None:
 def _turn_of(before: Array, after: Array) -> Array | None:
     """Return the rotation from bones (n, 3) to others in the same directions; None if there is none, or no single one.
 
-    Lengths of 0 have no direction, but have to be 0 in both.
+    Bones of no length have no direction, but have to be the same in both.
     """
     sizes = [np.linalg.norm(lines, axis=1) for lines in (before, after)]
     bones = [size > _POINT * size.max(initial=0.0) for size in sizes]
@@ -165,44 +163,43 @@ def _turn_of(before: Array, after: Array) -> Array | None:
     return turn if s[1] > _APART and float(np.abs(b - a @ turn.T).max()) < _APART else None
 
 
-def _matched(before: Array, after: Array, source: Body, target: Body, turn: Array) -> dict[int, int]:
-    """Return the row of the source for each of the target from the hips on, as far as their bones have one direction.
+def _matched(source: Body, target: Body, turn: Array) -> dict[int, int]:
+    """Return the row of the source for each of the target from the hips on, as far as bones have the same direction.
 
     Args:
-        before: World frames of the source, (n, 12).
-        after: World frames of the target, (m, 12).
         source: The one body.
         target: The other one.
         turn: Rotation from the world of the one to that of the other.
     """
     rows = {target.roles["hips"]: source.roles["hips"]}
     queue = [*rows.items()]
-    ratio = target.skeleton.size / source.skeleton.size
+    size, counts = target.skeleton.size, [_counts(body.skeleton) for body in (source, target)]
+    ratio = size / source.skeleton.size
     while queue:
         own, row = queue.pop()
         left = [*source.skeleton.children[row]]
         for child in target.skeleton.children[own]:
-            way = after[child, 9:] - after[own, 9:]
-            best, least = None, np.inf
+            way = target.rest[child, 9:] - target.rest[own, 9:]
+            far = float(np.linalg.norm(way))
+            off: dict[int, float] = {}
             for other in left:
-                line = ratio * turn @ (before[other, 9:] - before[row, 9:])
-                sizes = float(np.linalg.norm(way)), float(np.linalg.norm(line))
-                if max(sizes) <= _POINT * target.skeleton.size:
-                    off = 0.0
-                elif min(sizes) <= _POINT * target.skeleton.size or np.abs(unit(way) - unit(line)).max() > _APART:
-                    continue
-                else:
-                    off = abs(sizes[0] - sizes[1]) / target.skeleton.size
-                off += float(_count(source.skeleton, other) != _count(target.skeleton, child))
-                if off < least:
-                    best, least = other, off
-            if best is not None:
+                line = ratio * turn @ (source.rest[other, 9:] - source.rest[row, 9:])
+                length = float(np.linalg.norm(line))
+                ends = [one > _POINT * size for one in (far, length)]
+                if ends[0] == ends[1] and not (ends[0] and np.abs(way / far - line / length).max() > _APART):
+                    off[other] = abs(far - length) / size + abs(counts[0][other] - counts[1][child])
+            if off:
+                best = min(off, key=off.__getitem__)
                 left.remove(best)
                 rows[child] = best
                 queue.append((child, best))
     return rows
 
 
-def _count(skeleton: Skeleton, row: int) -> int:
-    """Return the number of joints below one."""
-    return sum(1 + _count(skeleton, child) for child in skeleton.children[row])
+def _counts(skeleton: Skeleton) -> list[int]:
+    """Return the number of joints from each one on, (n,)."""
+    out = [1] * len(skeleton)
+    for row in reversed(range(len(skeleton))):
+        if skeleton.parents[row] >= 0:
+            out[skeleton.parents[row]] += out[row]
+    return out

@@ -72,7 +72,7 @@ class _Chains:
         """Begin with the parts."""
         self._bodies = source, target
         self._roles = {part.role for part in parts}
-        self._named = [set((body.skeleton.role_rows | body.roles).values()) for body in self._bodies]
+        self._named = [{*{**body.skeleton.role_rows, **body.roles}.values()} for body in self._bodies]
         self.found = {part.target: part for part in parts}
         self._pairs = {part.source: part.target for part in parts}  # joints that follow one of the source as it is
 

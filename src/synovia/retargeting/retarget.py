@@ -29,7 +29,16 @@ from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import steadied
 from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
-from synovia.retargeting.feet import Spans, distances_off, foot_paths, on_world, over_world, solve_feet, stand_frames
+from synovia.retargeting.feet import (
+    MISSED,
+    Spans,
+    distances_off,
+    foot_paths,
+    on_world,
+    over_world,
+    solve_feet,
+    stand_frames,
+)
 from synovia.retargeting.fingers import Hands, IdleHands, checked_idle
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
 from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops, uncertain_rest
@@ -349,7 +358,8 @@ def retarget(
     source, target, parts, roles = pair.source, pair.target, pair.parts, pair.roles
     own = target.skeleton
     feet = feet and pair.moves
-    passes = 2 if feet and any(f"{side}_foot" in roles for side in SIDES) else 1
+    alike = pair.same_legs and world is None and not own.loops
+    passes = 2 if feet and not alike and any(f"{side}_foot" in roles for side in SIDES) else 1
     if passes > 1:
         compile_soon(*_KERNELS)
     frames = motion.frames()
@@ -372,7 +382,6 @@ def retarget(
     mine = world_frames(own, q) if feet else frames
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
-    alike = pair.same_legs and ground is None and not own.loops
     if alike:
         paths = {role: path.along(mine, target.roles[role]) for role, path in paths.items()}
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
@@ -384,10 +393,10 @@ def retarget(
         if footholds:
             risen, _ = _closed(target, roles, target.raised(q, rise))
             q, paths = on_world(target, risen, paths, motion.fps, threads)
-    off, tolerance = np.zeros((len(q), 0)), 0.0
+    off, tolerance = np.zeros((len(q), len(paths))), MISSED * target.leg
     if paths and not alike:
         last = _pass_of(progress, 1, passes)
-        q, off, tolerance = solve_feet(follower, q, paths, threads, last)
+        q, off = solve_feet(follower, q, paths, threads, last)
         q, more = _closed(target, roles, q)
         forced = np.maximum(forced, more)
     if apart is not None:

@@ -207,7 +207,7 @@ class LiveCalibration:
             other = Body.of(moving, {role: row + added for role, row in roles["target"].items()})
             stance = Stance(pose, (pose,), Up(axis_name(up), up, 1.0), axis_name(own.basis[:, 2]))
             known = frozenset(map(str, carried))
-            alike = Alike.of(own, other) if table.content.get("alike") is True else None
+            alike = Alike.of(Body(source, own.roles), other) if table.content.get("alike") is True else None
             if alike is not None:
                 pairing = alike_pairing(alike, stance, known, moves=moves)
             else:
