@@ -42,13 +42,11 @@ class Spread:
         """Return the number of rotations."""
         return len(self._numbers)
 
-    def turn(self, frames: Array) -> Array:
-        """Return frames (T, k, 12), whose rotations alone mean anything, for world frames (T, n, 12) of the body."""
+    def turn(self, frames: Array, out: Array) -> None:
+        """Write the rotations of frames (T, k, 12) for world frames (T, n, 12) of the body."""
         from synovia.kernels.tree.spread import spread_turns
 
-        out = np.zeros((len(frames), len(self), 12))
-        spread_turns(np.ascontiguousarray(frames[:, self._rows]), self._numbers, out)
-        return out
+        spread_turns(frames.take(self._rows, 1), self._numbers, out)
 
 
 class LimbTurns:
@@ -60,16 +58,25 @@ class LimbTurns:
         own: From the orientations of the source to those of the parts, then the rotation across, then that from a part
             to the end of each path, (parts + 1 + paths, 9).
         limbs: Limbs of hinges.
+        joints: Number of joints of the source.
         spread: Rotations between joints of the source of which some parts take a share; None without any.
     """
 
     def __init__(
-        self, rows: Sequence[int], ends: Ints, own: Array, limbs: Sequence[SwingLimb], spread: Spread | None = None
+        self,
+        rows: Sequence[int],
+        ends: Ints,
+        own: Array,
+        limbs: Sequence[SwingLimb],
+        joints: int,
+        spread: Spread | None = None,
     ) -> None:
         """Fill the tables of the kernel."""
         from synovia.kernels.tree import swing
 
         self._spread = spread
+        count = 0 if spread is None else joints + len(spread)
+        self._frames = np.zeros((count, 12))  # those of the source, then those of the spread
         self._rows, self._own = np.concatenate([rows, ends]).astype(np.int32), own
         self._limbs = np.full((len(limbs), swing.LIMB_INTS), -1, np.int32)
         self._numbers = np.zeros((len(limbs), swing.LIMB_WIDTH))
@@ -94,7 +101,9 @@ class LimbTurns:
         from synovia.kernels.tree.swing import swing_turns
 
         if self._spread is not None:
-            frames = np.concatenate([frames, self._spread.turn(frames[None])[0]])
+            self._frames[: len(frames)] = frames
+            self._spread.turn(frames[None], self._frames[None, len(frames) :])
+            frames = self._frames
         swing_turns(
             frames, self._rows, self._own, self._limbs, self._numbers, self._state, self._wanted, self._ends
         )  # fmt: skip

@@ -148,7 +148,7 @@ def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str
         if pose.certainty < _HOPELESS and pose is not stance.rest:
             continue
         body = Body(source.skeleton, source.roles, pose.frames, stance.up.vector)
-        parts = with_chains(body, target, align(body, target, roles))
+        parts = align(body, target, roles)
         bounds = largest_steps(body, target, frames, clip.fps, np.full(len(target.skeleton), np.inf), strict=False)
         q = follow(body, Follower(target, parts, bounds, clip.fps), frames)
         figures = Figures(Motion(target.skeleton, q, clip.fps), clip, shared, (named, None))

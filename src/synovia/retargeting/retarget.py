@@ -282,6 +282,9 @@ def retarget(
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
     place.
 
+    A body that is built as the source, with bones in the same directions at rest, has the rest pose that is found for
+    the source. If its legs have the same lengths too, apart from its size, its feet are where the source has them.
+
     Fingers point as those of the source in the frame of the palm (``Hand.frame``), whatever the rest poses of the two
     hands are, and bend about their own axes. A finger that the source lacks follows its neighbour; a finger with
     another number of segments follows the same parts of its length.
@@ -321,7 +324,7 @@ def retarget(
             ``Pose`` or a pose file. By default the clip and its skeleton show which of these to take; see
             ``Retargeted.stance``.
         up: Axis of the source that points up, for example ``"z"`` or ``"-y"``; None to find it.
-        feet: Whether to correct the feet.
+        feet: Whether to correct the feet, unless the legs are those of the source.
         clearance: Least distance between shapes of different limbs of the target, length units; None to let limbs pass
             through each other. It has no effect on a body without shapes.
         world: Steps, ramps and stones on which the feet of the target stand; None for a level floor. See above.

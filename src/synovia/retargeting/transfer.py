@@ -37,7 +37,9 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
     turns = frames[:, [part.source for part in parts], :9]
     shared = [k for k, part in enumerate(parts) if part.earlier >= 0]
     if shared:
-        turns[:, shared] = spread_of(source, parts).turn(frames)[..., :9]
+        spread = np.zeros((len(frames), len(shared), 12))
+        spread_of(source, parts).turn(frames, spread)
+        turns[:, shared] = spread[..., :9]
     turns = turns.reshape(len(frames), -1, 3, 3)
     return across(source, target) @ (turns @ own_rotations(source, target, parts))
 

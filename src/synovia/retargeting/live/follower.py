@@ -74,6 +74,7 @@ class PoseFollower:
             orienter.ends,
             np.concatenate([own, turn, orienter.onto.reshape(-1, 9)]),
             [_as_limb(plane, number) for plane in planes],
+            len(source.skeleton),
             spread_of(source, parts) if shared else None,
         )
         self._fingers = Hands.of(source, target, parts).live(target)

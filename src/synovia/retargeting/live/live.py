@@ -221,7 +221,7 @@ class LiveRetarget(ChecksArguments):
         self._body = LimitedBody(skeleton, target.leg, self.rate, self._limits)
         self._meter = Meter(pair, self.rate)
         feet = self._feet and pair.moves and any(role.endswith("_foot") for role in pair.roles)
-        self._stand = Stand(pair, calibration.grounds, self.rate) if feet and not pair.same_legs else None
+        self._stand = Stand(pair, calibration.grounds, self.rate) if feet else None
 
     @property
     def calibration(self) -> LiveCalibration | None:
