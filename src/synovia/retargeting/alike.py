@@ -55,20 +55,25 @@ class Alike:
         same = all(rows.get(row) == source.roles[role] for role, row in target.roles.items() if role in source.roles)
         return cls(source, target, turn, rows) if same else None
 
-    def standing(self, source: Body, name: str) -> tuple[Body, RestPose]:
+    def standing(self, source: Body, name: str, level: Array) -> tuple[Body, RestPose]:
         """Return the target with the rest pose that the source has, and that pose.
 
-        It stands in the world of its file if that states its axis, and the source does not have the same one.
+        It stands upright in its world: where the source is tilted, and along the axis that its file states, if the
+        source does not have the same one.
 
         Args:
             source: The source with its rest pose.
             name: The name of the pose.
+            level: The axis that would point up in the world of the source if that were not tilted, (3,).
         """
         body, turn, parents = self.target, self.turn, self.target.skeleton.parents
         ups = [one.skeleton.up for one in (self.source, body)]
         own, stated = (None if up is None else axis_vector(up) for up in ups)
-        if stated is not None and (own is None or turn @ own @ stated < _ALONG):
-            turn = smallest_rotation(turn @ source.basis[:, 1], stated) @ turn
+        up = source.basis[:, 1]
+        if up @ level < 1.0 - _ROUNDED:
+            turn = turn @ smallest_rotation(up, level)
+        if stated is not None and (own is None or self.turn @ own @ stated < _ALONG):
+            turn = smallest_rotation(turn @ up, stated) @ turn
         axes = turn @ source.basis
         if name == "file" and turn is self.turn:
             if np.abs(body.basis - axes).max() > _ROUNDED:
@@ -113,7 +118,7 @@ def same_parts(source: Skeleton, target: Skeleton) -> tuple[dict[str, int], dict
     """Return the parts of two skeletons, row by role.
 
     Where both are one tree of joints, with bones in the same directions at rest, the one in which more parts are known
-    by names or shape shows those of the other.
+    shows those of the other, unless the file of that one tells them.
 
     Args:
         source: The one.
@@ -129,14 +134,17 @@ def same_parts(source: Skeleton, target: Skeleton) -> tuple[dict[str, int], dict
     before, after = (np.array(one.rest_pose().frames)[-len(source) :, 9:] for one in (source, target))
     if _turn_of(before[rows] - before[above], after[rows] - after[above]) is None:
         return found
-    if len(found[0]) >= len(found[1]):
+    told = [any(joint.role for joint in one.joints) for one in (source, target)]
+    if not told[1] and len(found[0]) >= len(found[1]):
         return found[0], {role: row + added for role, row in found[0].items()}
-    return {role: row - added for role, row in found[1].items() if row >= added}, found[1]
+    if not told[0] and len(found[1]) > len(found[0]):
+        return {role: row - added for role, row in found[1].items() if row >= added}, found[1]
+    return found
 
 
 def _turn(source: Body, target: Body) -> Array | None:
     """Return the rotation of the bones between parts from one body to the other, None if their directions differ."""
-    common = [role for role in source.roles if role in target.roles]
+    common = sorted((role for role in source.roles if role in target.roles), key=target.roles.__getitem__)
     lines: list[Array] = []
     for body in (source, target):
         own = {body.roles[role] for role in common}

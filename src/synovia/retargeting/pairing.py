@@ -13,6 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.model import Skeleton
+from synovia.model.geometry import axis_vector
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.alike import Alike
@@ -127,7 +128,9 @@ def turning(body: Body, roles: Collection[str]) -> list[str]:
 def alike_pairing(alike: Alike, stance: Stance, carried: frozenset[str], *, moves: bool) -> Pairing:
     """Return the pairing of two bodies that are built alike, so that the target has the rest pose of the source."""
     source = Body(alike.source.skeleton, alike.source.roles, stance.rest.frames, stance.up.vector)
-    body, rest = alike.standing(source, stance.rest.name)
+    body, rest = alike.standing(
+        source, stance.rest.name, axis_vector(stance.up.axis) if stance.up.axis else stance.up.vector
+    )
     parts = [Part(role, source.roles[role], body.roles[role], np.eye(3)) for role in turning(body, carried)]
     return Pairing(source, body, tuple(parts), moves, stance, rest, carried, alike, moves and alike.has_same_legs())
 

@@ -38,7 +38,7 @@ from synovia.errors import FormatError, InputError
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
 from synovia.model.anatomy.up import Up
-from synovia.model.geometry import LONGEST, Array, as_numbers, axis_name, is_finite
+from synovia.model.geometry import LONGEST, Array, as_numbers, axis_name, axis_vector, is_finite
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import align
 from synovia.retargeting.alike import Alike
@@ -205,7 +205,9 @@ class LiveCalibration:
         try:
             own = Body(source, roles["source"], pose.frames, up)
             other = Body.of(moving, {role: row + added for role, row in roles["target"].items()})
-            stance = Stance(pose, (pose,), Up(axis_name(up), up, 1.0), axis_name(own.basis[:, 2]))
+            name = axis_name(up)
+            axis = "" if float(axis_vector(name) @ up) > 1.0 - _ROTATION else name  # of a tilted world
+            stance = Stance(pose, (pose,), Up(name, up, 1.0, axis=axis), axis_name(own.basis[:, 2]))
             known = frozenset(map(str, carried))
             alike = Alike.of(Body(source, own.roles), other) if table.content.get("alike") is True else None
             if alike is not None:
