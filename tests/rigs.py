@@ -225,7 +225,8 @@ RIGS = {
         "hip > abdomenLower > abdomenUpper > chestLower > chestUpper > neckLower > neckUpper > head;"
         "chestUpper > {l|r}Collar > {l|r}ShldrBend > {l|r}ShldrTwist:14 > {l|r}ForearmBend:14 > {l|r}ForearmTwist:12"
         " > {l|r}Hand:12 > {l|r}Index1 > {l|r}Index2",
-        {"hips": "pelvis", "head": "head", "*_index_2": "{l|r}Index2",
+        {"hips": "pelvis", "spine": "abdomenLower", "chest": "chestUpper", "neck": "neckLower", "head": "head",
+         "*_index_2": "{l|r}Index2",
          **_limbs("{l|r}ThighBend", "{l|r}Shin", "{l|r}Foot", "{l|r}Toe", "{l|r}Collar", "{l|r}ShldrBend",
                   "{l|r}ForearmBend", "{l|r}Hand")},
     ),

@@ -61,7 +61,7 @@ def test_a_good_clip_is_good(walk, answer):
     assert max(limb.mean for limb in limbs.values()) < np.radians(3.0)
     for foot in answer.judgement.figures.feet:
         assert foot.agreement(walk.fps) == (1.0, 1.0)
-        assert foot.slide <= foot.source_slide
+        assert foot.slide <= foot.source_slide + 1e-9
     assert "verdict: good" in answer.report()
     alone = sy.judge(walk)
     assert alone.verdict == "good"
@@ -594,6 +594,7 @@ def test_shape_comes_before_names_of_one_limb(walk, limb):
     assert mended.verdict == "good"
     assert [one.level for one in mended.findings if one.cause == "names"] == ["note"]
     assert not [one for one in mended.findings if one.cause == "sides swapped"]
+    target = target.with_joints([*target.joints, sy.Joint("prop", target.joint_names[-1], sy.Kind.FIXED)])  # no twin
     if limb[0] == "arm" and {"left_upper_arm", "right_upper_arm"} <= target.role_rows.keys():
         found = sy.retarget(walk, target).judgement.findings[0]
         assert (found.cause, found.level) == ("sides swapped", "failed")

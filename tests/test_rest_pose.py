@@ -109,7 +109,7 @@ def test_a_zero_pose_that_means_nothing_changes_nothing(humanoid, clip, seed):
         row = usual.target.roles[part]
         pair = [one.motion.frames()[:, row, :9].reshape(-1, 3, 3) for one in (answer, usual)]
         cosine = (np.einsum("tij,tij->t", *pair) - 1.0) / 2.0
-        assert np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))).mean() < 25.0, part
+        assert np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0))).mean() < 26.0, part
 
 
 def test_a_file_that_stands_is_taken_as_it_is(humanoid, clip):

@@ -389,7 +389,7 @@ sy.Servo(arm, sy.PoseGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)
 print("servo", *(set(SERVO) - used))
 used.clear()
 walk = sy.load_motion("examples/walk.bvh")
-sy.retarget(walk[:20], walk.skeleton)
+sy.retarget(walk[:20], sy.load_skeleton("examples/character.glb"))
 print("retarget", *(set(RETARGET) - used))
 """
 

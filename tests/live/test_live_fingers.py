@@ -32,7 +32,7 @@ def off(clip: Motion, q: NDArray[np.float64], target: sy.Skeleton, skip: int = 0
     """Return the largest mean angle of a finger between a clip and joint values of its target, degrees."""
     pair = paired(clip, target)
     frames = Motion(pair.target.skeleton, q, 30.0).frames()
-    hands = Hands.of(pair.source, pair.target, pair.roles)
+    hands = Hands.of(pair.source, pair.target, pair.turns)
     found = [
         angle[skip:].max()
         for one, other in hands.pairs.values()

@@ -26,21 +26,57 @@ class SwingLimb(NamedTuple):
     numbers: Mapping[str, Array]
 
 
+class Spread:
+    """Shares of the rotations between two joints of a body each (``kernels.tree.spread``).
+
+    Args:
+        rows: The earlier joint of each, then the later one of each, (2 k,).
+        numbers: Numbers for the kernel, (k, 13).
+    """
+
+    def __init__(self, rows: Sequence[int], numbers: Array) -> None:
+        """Store the tables of the kernel."""
+        self._rows, self._numbers = np.array(rows, np.int32), numbers
+
+    def __len__(self) -> int:
+        """Return the number of rotations."""
+        return len(self._numbers)
+
+    def turn(self, frames: Array, out: Array) -> None:
+        """Write the rotations of frames (T, k, 12) for world frames (T, n, 12) of the body."""
+        from synovia.kernels.tree.spread import spread_turns
+
+        spread_turns(frames.take(self._rows, 1), self._numbers, out)
+
+
 class LimbTurns:
     """The orientations of parts of a body that follows another one.
 
     Args:
-        rows: Row of each part in the source.
+        rows: Row of each part in the source; rows after its last one are those of ``spread``.
         ends: The part from which each path of joints takes its orientation.
         own: From the orientations of the source to those of the parts, then the rotation across, then that from a part
             to the end of each path, (parts + 1 + paths, 9).
         limbs: Limbs of hinges.
+        joints: Number of joints of the source.
+        spread: Rotations between joints of the source of which some parts take a share; None without any.
     """
 
-    def __init__(self, rows: Sequence[int], ends: Ints, own: Array, limbs: Sequence[SwingLimb]) -> None:
+    def __init__(
+        self,
+        rows: Sequence[int],
+        ends: Ints,
+        own: Array,
+        limbs: Sequence[SwingLimb],
+        joints: int,
+        spread: Spread | None = None,
+    ) -> None:
         """Fill the tables of the kernel."""
         from synovia.kernels.tree import swing
 
+        self._spread = spread
+        count = 0 if spread is None else joints + len(spread)
+        self._frames = np.zeros((count, 12))  # those of the source, then those of the spread
         self._rows, self._own = np.concatenate([rows, ends]).astype(np.int32), own
         self._limbs = np.full((len(limbs), swing.LIMB_INTS), -1, np.int32)
         self._numbers = np.zeros((len(limbs), swing.LIMB_WIDTH))
@@ -64,6 +100,10 @@ class LimbTurns:
         """Return the orientations of the ends of the paths, (1, paths, 9), z-form, for frames (n, 12) of the source."""
         from synovia.kernels.tree.swing import swing_turns
 
+        if self._spread is not None:
+            self._frames[: len(frames)] = frames
+            self._spread.turn(frames[None], self._frames[None, len(frames) :])
+            frames = self._frames
         swing_turns(
             frames, self._rows, self._own, self._limbs, self._numbers, self._state, self._wanted, self._ends
         )  # fmt: skip

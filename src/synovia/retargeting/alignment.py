@@ -32,12 +32,18 @@ class Part:
         source: Row in the source.
         target: Row in the target.
         turn: Rotation, in the axes of the body, from the rest pose of the target to that of the source.
+        earlier: Row of an earlier joint of the source, of whose way to ``source`` it takes a share; -1 to take it all.
+        share: This share, from 0 to 1.
+        twist: Axis in the frame of ``source`` about which alone it turns on this way, (3,); None for the whole turn.
     """
 
     role: str
     source: int
     target: int
     turn: Array
+    earlier: int = -1
+    share: float = 1.0
+    twist: Array | None = None
 
     @property
     def angle(self) -> float:

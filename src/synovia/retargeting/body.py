@@ -45,6 +45,7 @@ class Body:
         roles: Row of each part, by role.
         standing: World frames (n, 12) of the pose that counts as rest; None for the rest pose of the file.
         vertical: Direction that points up, (3,); None for the axis of the file, else that of the rest pose.
+        axes: Rotation from its axes to the world, see ``basis``; None for the one that its rest pose shows.
 
     Raises:
         InputError: If two parts have the same joint.
@@ -54,6 +55,7 @@ class Body:
     roles: dict[str, int]
     standing: Array | None = None
     vertical: Array | None = None
+    axes: Array | None = None
 
     def __post_init__(self) -> None:
         """Check that parts have joints of their own."""
@@ -228,6 +230,8 @@ class Body:
         Raises:
             InputError: If left and right cannot be told apart.
         """
+        if self.axes is not None:
+            return self.axes
         places = {role: self.rest_position(role) for role in self.roles}
         up = self.skeleton.up if self.vertical is None else self.vertical
         ahead = (

@@ -63,6 +63,11 @@ class FootPath:
     toe_spans: Spans
     turned: tuple[tuple[Array, Array], ...] = ()
 
+    def along(self, frames: Array, row: int) -> FootPath:
+        """Return this with the path that a foot (row of its ankle) has in world frames (T, n, 12)."""
+        ankle = frames[:, row, 9:]
+        return replace(self, ankle=ankle, toe=ankle if self.toe_row is None else frames[:, self.toe_row, 9:])
+
     @property
     def stands(self) -> NDArray[np.bool_]:
         """In which frames the foot stands, on its ankle or its toe, (T,)."""
@@ -295,7 +300,7 @@ def solve_feet(
     paths: Mapping[str, FootPath],
     threads: int | None,
     progress: Progress | None,
-) -> tuple[Array, Array, float]:
+) -> tuple[Array, Array]:
     """Solve for the feet.
 
     Ankles have the highest priority. Toes follow, and hands stay where they were, as far as the ankles permit. The rest
@@ -309,7 +314,7 @@ def solve_feet(
         progress: Called with (frames done, all).
 
     Returns:
-        Joint values (T, nq), the error of each foot (T, feet), and the error above which a foot is missed.
+        Joint values (T, nq), and the error of each foot (T, feet).
     """
     target, skeleton = follower.body, follower.body.skeleton
     frames = world_frames(skeleton, q)
@@ -328,7 +333,7 @@ def solve_feet(
     turns = np.stack([frames[:, part.target, :9].reshape(-1, 3, 3) for part in follower.parts], axis=1)
     calm((*TRUNK, *ARMS, *LEGS), follower, turns, out, {role: path.ankle for role, path in paths.items()})
     out = keep_velocity(target, out, follower.bounds)
-    return out, distances_off(target, out, paths), MISSED * target.leg
+    return out, distances_off(target, out, paths)
 
 
 def distances_off(target: Body, q: Array, paths: Mapping[str, FootPath]) -> Array:

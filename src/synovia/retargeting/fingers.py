@@ -6,7 +6,7 @@ all of them. So fingers follow directions, and not the turns since a rest pose, 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -17,12 +17,14 @@ from synovia.clips.hands.carrying import Carrier, partners, relaxed
 from synovia.clips.hands.pursuing import FingerPursuit, can_pursue, turn
 from synovia.errors import InputError
 from synovia.model.anatomy.names import SIDES, is_finger
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, unit
+from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 
 IdleHands = Literal["rest", "relaxed"]
 _IDLE: Final = ("rest", "relaxed")
 _STILL: Final = np.radians(1.0)  # fingers that move less do not move
+_ALIKE: Final = 1e-6  # difference of directions that are the same
 _FLAT: Final = np.radians(10.0)  # segments that bend less from the one before are straight
 
 
@@ -33,23 +35,33 @@ class Hands:
     Args:
         pairs: Hand of the source and of the target by side.
         target: All hands of the target by side.
+        alike: Sides on which both hands have the same rest pose, so that their fingers turn as those of the source.
     """
 
     pairs: dict[str, tuple[HandBones, HandBones]]
     target: dict[str, HandBones]
+    alike: frozenset[str]
 
     @classmethod
-    def of(cls, source: Body, target: Body, roles: Collection[str]) -> Hands:
+    def of(cls, source: Body, target: Body, parts: Sequence[Part]) -> Hands:
         """Return the hands of two bodies.
 
         Args:
             source: The body that moves.
             target: The body that follows.
-            roles: The parts that are carried over; hands without a finger among them are not.
+            parts: What is carried over; hands without a finger among it are not.
         """
         own, other = (hands_of_roles(body.skeleton, body.roles) for body in (target, source))
-        sides = [side for side in SIDES if any(role.startswith(side) and is_finger(role) for role in roles)]
-        return cls({side: (other[side], own[side]) for side in sides if side in own and side in other}, own)
+        sides = [side for side in SIDES if any(part.role.startswith(side) and is_finger(part.role) for part in parts)]
+        pairs = {side: (other[side], own[side]) for side in sides if side in own and side in other}
+        rows = {part.target: part for part in parts}
+        alike = [side for side, (_, hand) in pairs.items() if _are_alike(source, target, hand, rows)]
+        return cls(pairs, own, frozenset(alike))
+
+    @property
+    def turning(self) -> list[tuple[HandBones, HandBones]]:
+        """The pairs of hands whose fingers follow directions."""
+        return [pair for side, pair in self.pairs.items() if side not in self.alike]
 
     def turn(self, body: Body, frames: Array, q: Array, fps: float) -> None:
         """Turn the fingers of the target as those of the source; change q (T, nq) in place.
@@ -62,7 +74,7 @@ class Hands:
             q: Joint values of the target.
             fps: Frames per second.
         """
-        for source, target in self.pairs.values():
+        for source, target in self.turning:
             turn(body.skeleton, target, Carrier(source, target).directions(frames), q, fps)
 
     def live(self, body: Body) -> LiveFingers | None:
@@ -91,7 +103,7 @@ class LiveFingers:
 
     def __init__(self, hands: Hands, body: Body) -> None:
         """Pack the problem."""
-        pairs = hands.pairs.values()
+        pairs = hands.turning
         self._carriers = [Carrier(source, target) for source, target in pairs]
         found = [
             (target, [name for name in target.fingers
@@ -127,6 +139,28 @@ def checked_idle(value: str) -> str:
     if value not in _IDLE:
         raise InputError("idle_hands", value=value, expected="'rest' or 'relaxed'")
     return value
+
+
+def _are_alike(source: Body, target: Body, hand: HandBones, parts: Mapping[int, Part]) -> bool:
+    """Return whether the fingers of a hand have the directions at rest of those that they follow, joint by joint.
+
+    Args:
+        source: The body that moves.
+        target: The body that follows.
+        hand: The hand of the target.
+        parts: What its joints follow, by row.
+    """
+    for row in (row for finger in hand.fingers.values() for row in finger.rows):
+        part = parts.get(row)
+        if part is None or part.earlier >= 0:
+            return False
+        ways: list[Array] = []
+        for body, at in ((source, part.source), (target, row)):
+            ends = [child for child in body.skeleton.children[at] if body.skeleton.lengths[child] > 0.0]
+            ways.append(unit(body.rest[ends, 9:] - body.rest[at, 9:]) @ body.basis)
+        if len(ways[0]) != len(ways[1]) or np.abs(ways[0] - ways[1] @ part.turn.T).max(initial=0.0) > _ALIKE:
+            return False
+    return True
 
 
 def _is_idle(hand: HandBones, frames: Array) -> bool:

@@ -5,17 +5,21 @@ Whole clips and live poses are transferred with the same pairing.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 import numpy as np
 
 from synovia.model import Skeleton
+from synovia.model.geometry import axis_vector
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import Part, align
+from synovia.retargeting.alike import Alike
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import carrier_of
+from synovia.retargeting.chains import with_chains
 from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.limbs import Follower, largest_steps
 from synovia.retargeting.partial import match
@@ -40,6 +44,9 @@ class Pairing:
         stance: The rest pose of the source that was taken, its certainty, and the axis that points up.
         target_rest: The rest pose of the target that was taken, and its certainty.
         carried: Roles that both bodies have and that are carried over.
+        alike: How the bodies are built alike; None if they are not.
+        same_legs: Whether they are, with legs of the same lengths apart from their sizes. Then the feet of the target
+            are where the source has them.
     """
 
     source: Body
@@ -49,11 +56,18 @@ class Pairing:
     stance: Stance
     target_rest: RestPose
     carried: frozenset[str]
+    alike: Alike | None = None
+    same_legs: bool = False
 
     @property
     def roles(self) -> list[str]:
         """The roles of the parts."""
         return [part.role for part in self.parts]
+
+    @cached_property
+    def turns(self) -> list[Part]:
+        """The parts and the joints between and beside them, and what each turns; see ``with_chains``."""
+        return with_chains(self.source, self.target, self.parts)
 
     @property
     def scale(self) -> float:
@@ -94,20 +108,31 @@ def paired(
     found = match(motion, skeleton, joint_map, moves=moves)
     source = found.source
     stance = find_stance(motion, source, rest, up)
+    carried = frozenset(role for role in found.roles if role in source.roles and role in found.target.roles)
+    alike = Alike.of(source, found.target) if rest is None else None
+    if alike is not None:
+        return alike_pairing(alike, stance, carried, moves=found.moves)
     body, target_rest = standing_target(found.target, clip)
-    roles = [role for role in body.roles if role in found.roles and body.can_turn(role)]
+    roles = turning(body, found.roles)
     if rest is None and found.moves and stance.rest.certainty < CERTAIN:
         stance = _best_stance(motion, source, body, roles, stance)
     source = Body(source.skeleton, source.roles, stance.rest.frames, stance.up.vector)
-    return Pairing(
-        source,
-        body,
-        tuple(align(source, body, roles)),
-        found.moves,
-        stance,
-        target_rest,
-        frozenset(role for role in found.roles if role in source.roles and role in body.roles),
+    return Pairing(source, body, tuple(align(source, body, roles)), found.moves, stance, target_rest, carried)
+
+
+def turning(body: Body, roles: Collection[str]) -> list[str]:
+    """Return which parts of a body turn."""
+    return [role for role in body.roles if role in roles and body.can_turn(role)]
+
+
+def alike_pairing(alike: Alike, stance: Stance, carried: frozenset[str], *, moves: bool) -> Pairing:
+    """Return the pairing of two bodies that are built alike, so that the target has the rest pose of the source."""
+    source = Body(alike.source.skeleton, alike.source.roles, stance.rest.frames, stance.up.vector)
+    body, rest = alike.standing(
+        source, stance.rest.name, axis_vector(stance.up.axis) if stance.up.axis else stance.up.vector
     )
+    parts = [Part(role, source.roles[role], body.roles[role], np.eye(3)) for role in turning(body, carried)]
+    return Pairing(source, body, tuple(parts), moves, stance, rest, carried, alike, moves and alike.has_same_legs())
 
 
 def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str], stance: Stance) -> Stance:

@@ -13,6 +13,8 @@ from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
+from synovia.retargeting.alignment import Part
+from synovia.retargeting.alike import same_parts
 from synovia.retargeting.body import ARMS, PART_MAP, Body
 from synovia.retargeting.joint_map import check_map
 from synovia.retargeting.judging import sides_of_clip
@@ -54,7 +56,11 @@ def match(
     """
     source_skeleton, moving = motion.skeleton, skeleton.with_root("free")
     if joint_map is None:
-        source, target = Body.of(source_skeleton), Body.of(moving)
+        parts = same_parts(source_skeleton, moving)
+        source, target = (
+            Body.of(one, None if own == one.role_rows else own)
+            for one, own in zip((source_skeleton, moving), parts, strict=True)
+        )
         source = Body(source_skeleton, sides_of_clip(motion, source.roles))
         roles = tuple(role for role in target.roles if role in source.roles)
     else:
@@ -99,11 +105,11 @@ def _completed(body: Body) -> Body:
     return Body(body.skeleton, body.roles | found)
 
 
-def still_rows(body: Body, roles: Collection[str]) -> set[int]:
+def still_rows(body: Body, parts: Collection[Part]) -> set[int]:
     """Return the joints above some parts that no part turns, so that they stay at rest."""
-    turning: set[int] = set()
+    turning = {part.target for part in parts}
     above: set[int] = set()
-    for role in roles:
+    for role in (part.role for part in parts if part.role):
         first = body.first_row(role)
         line = ancestors(body.skeleton.parents, body.roles[role])
         turning.update(line[: line.index(first) + 1])

@@ -29,7 +29,16 @@ from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import steadied
 from synovia.retargeting.clearance import TooNear, apart_of, checked_clearance, pairs_too_near
-from synovia.retargeting.feet import Spans, distances_off, foot_paths, on_world, over_world, solve_feet, stand_frames
+from synovia.retargeting.feet import (
+    MISSED,
+    Spans,
+    distances_off,
+    foot_paths,
+    on_world,
+    over_world,
+    solve_feet,
+    stand_frames,
+)
 from synovia.retargeting.fingers import Hands, IdleHands, checked_idle
 from synovia.retargeting.hips import hip_centre, place_hips
 from synovia.retargeting.judging import Finding, Judgement, aligned, judge
@@ -267,11 +276,15 @@ def retarget(
     """Transfer a motion to another body, character or robot, within its limits.
 
     Joints are matched by roles, names and shape. Each matched part of the target rotates as that of the source,
-    relative to aligned rest poses. Arms of hinges follow the directions of upper arm and forearm, in all frames at
-    once; no hinge turns much farther in a frame than the source's joint, or faster than its velocity limit. The path of
-    the hips is scaled by the length of the legs. Finally the feet are corrected: they do not move during a contact, and
+    relative to aligned rest poses. Spines and necks with another number of joints share the bend; joints along and
+    beside the limbs follow, too. Arms of hinges follow the directions of upper arm and forearm, in all frames at once;
+    no hinge turns much farther in a frame than the source's joint, or faster than its velocity limit. The path of the
+    hips is scaled by the length of the legs. Finally the feet are corrected: they do not move during a contact, and
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
     place.
+
+    A body that is built as the source, with bones in the same directions at rest, has the rest pose that is found for
+    the source. If its legs have the same lengths too, apart from its size, its feet are where the source has them.
 
     Fingers point as those of the source in the frame of the palm (``Hand.frame``), whatever the rest poses of the two
     hands are, and bend about their own axes. A finger that the source lacks follows its neighbour; a finger with
@@ -312,7 +325,7 @@ def retarget(
             ``Pose`` or a pose file. By default the clip and its skeleton show which of these to take; see
             ``Retargeted.stance``.
         up: Axis of the source that points up, for example ``"z"`` or ``"-y"``; None to find it.
-        feet: Whether to correct the feet.
+        feet: Whether to correct the feet, unless the legs are those of the source.
         clearance: Least distance between shapes of different limbs of the target, length units; None to let limbs pass
             through each other. It has no effect on a body without shapes.
         world: Steps, ramps and stones on which the feet of the target stand; None for a level floor. See above.
@@ -349,14 +362,15 @@ def retarget(
     source, target, parts, roles = pair.source, pair.target, pair.parts, pair.roles
     own = target.skeleton
     feet = feet and pair.moves
-    passes = 2 if feet and any(f"{side}_foot" in roles for side in SIDES) else 1
+    alike = pair.same_legs and world is None and not own.loops
+    passes = 2 if feet and not alike and any(f"{side}_foot" in roles for side in SIDES) else 1
     if passes > 1:
         compile_soon(*_KERNELS)
     frames = motion.frames()
     still: Collection[int] = ()
     if not pair.moves:
         frames = steadied(frames, pair.carrier, source.rest)
-        still = still_rows(target, roles)
+        still = still_rows(target, pair.turns)
     limits: Any = {row: joint.velocity for row, joint in enumerate(own.joints) if joint.velocity is not None}
     if isinstance(velocity, Mapping):
         limits |= own.by_row(cast("Mapping[Any, Any]", velocity), "velocity")
@@ -364,18 +378,20 @@ def retarget(
         limits = velocity
     most = joint_velocities(own, limits)
     bounds = largest_steps(source, target, frames, motion.fps, most, strict=velocity is not None)
-    follower = Follower(target, parts, bounds, motion.fps)
+    follower = Follower(target, pair.turns, bounds, motion.fps)
     q = follow(source, follower, frames, _pass_of(progress, 0, passes), still)
     if pair.moves:
         place_hips(target, q, hip_centre(pair, frames))
     if idle_hands == "relaxed":
-        Hands.of(source, target, roles).relax(target, frames, q, motion.fps)
+        Hands.of(source, target, pair.turns).relax(target, frames, q, motion.fps)
     q, forced = _closed(target, roles, keep_velocity(target, q, bounds))
     mine = world_frames(own, q) if feet else frames
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
+    if alike:
+        paths = {role: path.along(mine, target.roles[role]) for role, path in paths.items()}
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
-    if apart is not None:
+    if apart is not None and not alike:
         paths = apart.feet_apart(mine, paths, motion.fps)
     footholds: dict[str, tuple[Foothold, ...]] = {}
     if ground is not None and paths:
@@ -383,10 +399,10 @@ def retarget(
         if footholds:
             risen, _ = _closed(target, roles, target.raised(q, rise))
             q, paths = on_world(target, risen, paths, motion.fps, threads)
-    off, tolerance = np.zeros((len(q), 0)), 0.0
-    if paths:
+    off, tolerance = np.zeros((len(q), len(paths))), MISSED * target.leg
+    if paths and not alike:
         last = _pass_of(progress, 1, passes)
-        q, off, tolerance = solve_feet(follower, q, paths, threads, last)
+        q, off = solve_feet(follower, q, paths, threads, last)
         q, more = _closed(target, roles, q)
         forced = np.maximum(forced, more)
     if apart is not None:

@@ -8,6 +8,7 @@ import numpy as np
 
 from synovia.ik.parallel import Progress
 from synovia.model.geometry import Array
+from synovia.model.limb_turns import Spread
 from synovia.model.path_turns import PathTurns
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
@@ -22,7 +23,8 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
     """Return the world orientations that the target's parts should have, (T, parts, 3, 3).
 
     In the axes of its body, a part of the source has rotated by D = Bᵀ R(t) R₀ᵀ B since the rest pose. The target
-    rotates by the same D from its own rest pose after alignment by A (``Part.turn``): W = B' D A B'ᵀ R'₀.
+    rotates by the same D from its own rest pose after alignment by A (``Part.turn``): W = B' D A B'ᵀ R'₀. A part in a
+    chain of another number of joints takes a share of what the source turns between two joints.
 
     Args:
         source: The body that moves.
@@ -30,8 +32,29 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
         parts: The parts that both have.
         frames: (T, n, 12) world frames of the source.
     """
-    R = frames[:, [part.source for part in parts], :9].reshape(len(frames), -1, 3, 3)
-    return across(source, target) @ (R @ own_rotations(source, target, parts))
+    turns = frames[:, [part.source for part in parts], :9]
+    shared = [k for k, part in enumerate(parts) if part.earlier >= 0]
+    if shared:
+        spread = np.zeros((len(frames), len(shared), 12))
+        spread_of(source, parts).turn(frames, spread)
+        turns[:, shared] = spread[..., :9]
+    turns = turns.reshape(len(frames), -1, 3, 3)
+    return across(source, target) @ (turns @ own_rotations(source, target, parts))
+
+
+def spread_of(source: Body, parts: Sequence[Part]) -> Spread:
+    """Return the rotations between two joints of the source of which some parts take a share."""
+    shared = [part for part in parts if part.earlier >= 0]
+    rest = source.rest[:, :9].reshape(-1, 3, 3)
+    numbers = [
+        (
+            *(rest[part.earlier].T @ rest[part.source]).ravel(),
+            part.share,
+            *(np.zeros(3) if part.twist is None else part.twist),
+        )
+        for part in shared
+    ]
+    return Spread([part.earlier for part in shared] + [part.source for part in shared], np.array(numbers))
 
 
 def across(source: Body, target: Body) -> Array:
@@ -140,6 +163,6 @@ def follow(
     calm(TRUNK, follower, wanted, q)
     follow_arms(limbs, follower, wanted, q)
     calm(LEGS, follower, wanted, q)
-    hands = Hands.of(source, target, [part.role for part in parts])
+    hands = Hands.of(source, target, parts)
     hands.turn(target, frames, q, follower.fps)
     return q

@@ -48,6 +48,7 @@ ENTRIES: Final = {
     "closed_form.segments_spherical.segments_spherical": Entry("segments on arms with a spherical wrist", 6.0),
     "tree.orient.orient": Entry("retargeting", 3.0),
     "tree.swing.swing_turns": Entry("live retargeting", 3.0),
+    "tree.spread.spread_turns": Entry("chains of other numbers of joints", 1.5),
     "pursuit.follow.pursue": Entry("hands that follow hands", 9.0),
     "pursuit.hand.step_hand": Entry("live hands", 10.0),
     "pursuit.hand.aim_hand": Entry("the first frame of a live hand", 1.0),
@@ -106,6 +107,7 @@ _OTHERS: Final = {
     "tree.swing.swing_turns": (
         ("float64", 2), ("int32", 1), ("float64", 2), ("int32", 2), *(("float64", 2),) * 3, ("float64", 3),
     ),
+    "tree.spread.spread_turns": (("float64", 3), ("float64", 2), ("float64", 3)),
     "servo.tick.servo_tick": (
         ("int32", 2), ("float64", 2), ("int32", 2), *(("float64", 2),) * 2, *(("float64", 1),) * 4, ("float64", 0),
         ("int64", 0),

@@ -285,9 +285,15 @@ def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None
     if "head" not in found and len(arms) == 2:
         _fill_head(tree, found, top)
     line = ancestors(tree.parents, top)
-    if hips is not None:
-        line = [row for row in line if hips in ancestors(tree.parents, row)[1:]]
+    held = [] if hips is None else ancestors(tree.parents, hips)
+    if held and set(held).isdisjoint(line):
+        return
+    line = [row for row in line if row not in held]  # a pelvis may be beside the spine
     line = [row for row in line if tree.joints[row].kind is not Kind.FIXED]
+    neck = ancestors(tree.parents, found["head"][0])[1:] if "head" in found and "neck" not in found else []
+    neck = neck[: neck.index(top)] if top in neck else []
+    if neck and all(tree.joints[row].kind in (Kind.BALL, Kind.FREE) for row in neck):
+        found["neck"] = [neck[-1]]
     if line and not {"chest", "spine", "upper_chest"} & found.keys():
         found["chest"] = [line[0]]
         if len(line) > 1 and tree.joints[line[-1]].kind in (Kind.BALL, Kind.FREE):

@@ -2,6 +2,7 @@
 
 schema = "synovia.calibration/1"
 moves = true                     # whether the base of the target moves
+alike = false                    # whether the bodies are built alike: then both have the rest pose of the source
 floor = 8.14                     # height of the source's ankles while it stands, length units of the source
 up = [0.0, 1.0, 0.0]
 carried = ["hips", "spine"]      # parts that are carried over
@@ -37,14 +38,15 @@ from synovia.errors import FormatError, InputError
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
 from synovia.model.anatomy.up import Up
-from synovia.model.geometry import LONGEST, Array, as_numbers, axis_name, is_finite
+from synovia.model.geometry import LONGEST, Array, as_numbers, axis_name, axis_vector, is_finite
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import align
+from synovia.retargeting.alike import Alike
 from synovia.retargeting.body import Body
 from synovia.retargeting.hips import LOW, standing_height
 from synovia.retargeting.live.contact import ground_heights, points_of
 from synovia.retargeting.live.follower import sides_of_bends
-from synovia.retargeting.pairing import Pairing, paired
+from synovia.retargeting.pairing import Pairing, alike_pairing, paired, turning
 from synovia.retargeting.rest_pose import Rest, RestPose, Stance, standing_target
 from synovia.text import parse_toml, toml_key, toml_text
 
@@ -130,6 +132,7 @@ class LiveCalibration:
         lines = [
             f'schema = "{SCHEMA}"',
             f"moves = {'true' if pair.moves else 'false'}",
+            f"alike = {'false' if pair.alike is None else 'true'}",
             f"floor = {self.floor!r}",
             f"up = {_numbers(pair.source.basis[:, 1])}",
             f"carried = [{', '.join(toml_text(role) for role in pair.source.roles if role in pair.carried)}]",
@@ -201,17 +204,23 @@ class LiveCalibration:
         added = len(moving) - len(target)
         try:
             own = Body(source, roles["source"], pose.frames, up)
-            body, target_rest = standing_target(
-                Body.of(moving, {role: row + added for role, row in roles["target"].items()})
-            )
-            turned = [role for role in body.roles if role in carried and body.can_turn(role)]
-            parts = tuple(align(own, body, turned))
-            stance = Stance(pose, (pose,), Up(axis_name(up), up, 1.0), axis_name(own.basis[:, 2]))
+            other = Body.of(moving, {role: row + added for role, row in roles["target"].items()})
+            name = axis_name(up)
+            axis = "" if float(axis_vector(name) @ up) > 1.0 - _ROTATION else name  # of a tilted world
+            stance = Stance(pose, (pose,), Up(name, up, 1.0, axis=axis), axis_name(own.basis[:, 2]))
+            known = frozenset(map(str, carried))
+            alike = Alike.of(Body(source, own.roles), other) if table.content.get("alike") is True else None
+            if alike is not None:
+                pairing = alike_pairing(alike, stance, known, moves=moves)
+            else:
+                body, target_rest = standing_target(other)
+                parts = tuple(align(own, body, turning(body, known)))
+                pairing = Pairing(own, body, parts, moves, stance, target_rest, known)
         except InputError as error:
             raise FormatError("does not fit its bodies", where=str(where), expected=str(error)) from error
-        pairing = Pairing(own, body, parts, moves, stance, target_rest, frozenset(map(str, carried)))
         grounds, bends = table.table("grounds"), table.table("bends")
-        heights = {point.role: grounds.number(point.role) for point in points_of(own, body, turned)} if moves else {}
+        points = points_of(own, pairing.target, pairing.roles) if moves else []
+        heights = {point.role: grounds.number(point.role) for point in points}
         return cls(pairing, table.number("floor"), heights, {role: bends.flag(role) for role in bends.content}, target)
 
 

@@ -16,7 +16,7 @@ from synovia.retargeting.hips import hip_map
 from synovia.retargeting.limbs import SURE, Plane, limbs_of, planes_of
 from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.partial import still_rows
-from synovia.retargeting.transfer import Orienter, across, own_rotations, world_rotations
+from synovia.retargeting.transfer import Orienter, across, own_rotations, spread_of, world_rotations
 
 
 def sides_of_bends(pairing: Pairing, frames: Array) -> dict[str, bool]:
@@ -26,7 +26,7 @@ def sides_of_bends(pairing: Pairing, frames: Array) -> dict[str, bool]:
         pairing: The two bodies.
         frames: World frames of the source, (T, n, 12).
     """
-    source, target, parts = pairing.source, pairing.target, pairing.parts
+    source, target, parts = pairing.source, pairing.target, pairing.turns
     wanted = world_rotations(source, target, parts, frames)
     limbs = limbs_of(source, target, pairing.roles, frames)
     found: dict[str, bool] = {}
@@ -53,10 +53,10 @@ class PoseFollower:
 
     def __init__(self, pairing: Pairing, floor: float, bends: Mapping[str, bool]) -> None:
         """Prepare the tables of the kernels."""
-        source, target, parts = pairing.source, pairing.target, pairing.parts
+        source, target, parts = pairing.source, pairing.target, pairing.turns
         self._pairing, self._target = pairing, target
         self._steady = None if pairing.moves else pairing.carrier
-        still = () if pairing.moves else still_rows(target, pairing.roles)
+        still = () if pairing.moves else still_rows(target, parts)
         self._orienter = orienter = Orienter(target, parts, still)
         own = own_rotations(source, target, parts).reshape(-1, 9)
         turn = across(source, target).reshape(1, 9)
@@ -66,13 +66,19 @@ class PoseFollower:
             plane = Plane.of(limb, target, number)
             if plane is not None:
                 planes.append(plane.turned() if bends.get(limb.roles[1], False) else plane)
+        shared = [k for k, part in enumerate(parts) if part.earlier >= 0]
+        rows = [part.source for part in parts]
+        for n, k in enumerate(shared):
+            rows[k] = len(source.skeleton) + n
         self._turns = LimbTurns(
-            [part.source for part in parts],
+            rows,
             orienter.ends,
             np.concatenate([own, turn, orienter.onto.reshape(-1, 9)]),
             [_as_limb(plane, number) for plane in planes],
+            len(source.skeleton),
+            spread_of(source, parts) if shared else None,
         )
-        self._fingers = Hands.of(source, target, pairing.roles).live(target)
+        self._fingers = Hands.of(source, target, parts).live(target)
         self._path = None
         if pairing.moves:
             slope, shift = hip_map(pairing, floor)

@@ -1,0 +1,48 @@
+"""Rotations between those of two joints of a chain, for a chain with another number of joints.
+
+With Rₐ the rotation of one joint, R that of a later one, and C the rotation from the one to the other at rest, the
+chain turns by E = (Rₐ C)ᵀ R between them. The share s of it gives Rₐ C Eˢ. Along a bone, only the twist of E is shared.
+"""
+
+from synovia.kernels.compiler.jit import F, entry
+from synovia.kernels.layout import ORIENTATION
+from synovia.kernels.math.rotations import (
+    load_rotation,
+    matmul,
+    matrix_quat,
+    quat_exp,
+    quat_log,
+    quat_matrix,
+    rotation_of,
+    store_rotation,
+    transposed,
+)
+from synovia.kernels.math.vectors import dot, load, scale
+
+# Numbers of a row: the rotation C, the share, and the axis of the twist in the frame of the later joint, 0 for none
+BETWEEN, SHARE, TWIST_AXIS = 0, 9, 10
+SPREAD_WIDTH = 13
+
+
+@entry
+def spread_turns(ends, numbers, out):
+    """Write the rotations between two joints each.
+
+    Args:
+        ends: (T, 2 k, 12) world frames of the earlier joint of each, then of the later one of each.
+        numbers: (k, SPREAD_WIDTH) their numbers.
+        out: (T, k, 12) frames, of which the rotation is written.
+    """
+    count = numbers.shape[0]
+    for t in range(ends.shape[0]):
+        for k in range(count):
+            R = matmul(rotation_of(ends[t], k), load_rotation(numbers, k, BETWEEN))
+            quat = matrix_quat(matmul(transposed(R), rotation_of(ends[t], count + k)))
+            axis = load(numbers, k, TWIST_AXIS)
+            if dot(axis, axis) > F(0):
+                along = quat[0] * axis[0] + quat[1] * axis[1] + quat[2] * axis[2]
+                turn = quat_log((along * axis[0], along * axis[1], along * axis[2], quat[3]))
+            else:
+                turn = quat_log(quat)
+            turned = quat_matrix(quat_exp(scale(numbers[k, SHARE], turn)))
+            store_rotation(out[t], k, ORIENTATION, matmul(R, turned))

@@ -1,0 +1,306 @@
+"""Limbs as chains: the joints between and beside the parts of two bodies, and what each turns.
+
+Spines, necks and collar bones are chains with any number of joints. Those of two bodies with equally many joints follow
+one another joint by joint. Otherwise each joint of the target turns what the source turns along the same stretch of its
+chain, where a joint stands for the stretch from half-way to the joint before to half-way to the next one. Joints along
+the bones of arms and legs only twist: as those of the source, or as the wrist or ankle, by their places. Other joints
+follow those of the source at the same place, or with the same name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Final
+
+import numpy as np
+
+from synovia.model import Kind
+from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.roles import meeting
+from synovia.model.geometry import Array, unit
+from synovia.model.tree import ancestors
+from synovia.retargeting.alignment import Part
+from synovia.retargeting.body import Body
+
+_TRUNK: Final = ("spine", "chest", "upper_chest")
+_NECK: Final = ("neck", "head")
+_BONES: Final = (("upper_arm", "lower_arm"), ("lower_arm", "hand"), ("upper_leg", "lower_leg"), ("lower_leg", "foot"))
+_TWISTING: Final = ("lower_arm", "lower_leg")  # their bones twist with what is at their end
+_BALLS: Final = (Kind.BALL, Kind.FREE)
+_BESIDE: Final = 0.15  # distance from a bone within which a joint is on it; lengths of the bone
+_NEAR: Final = 0.01  # distance between joints of two bodies that are at the same place; lengths of a leg
+_POINT: Final = 1e-6  # shorter chains have no length; a fraction of the skeleton's size
+_WHOLE: Final = 1e-9  # a share that is nearer to 1 is 1
+
+
+def with_chains(source: Body, target: Body, parts: Sequence[Part]) -> list[Part]:
+    """Return the parts and, with an empty role, the joints between and beside them that follow the source.
+
+    Where chains of the two bodies have different numbers of joints, parts in them take a share of the source's turns.
+    Parts of a joint map that are not where their body has them by itself, or of which some are left out, do not.
+
+    Args:
+        source: The body that moves, with its rest pose.
+        target: The body that follows, with its rest pose.
+        parts: The parts that both have.
+    """
+    chains = _Chains(source, target, parts)
+    chains.add_lines()
+    chains.add_bones()
+    chains.add_between()
+    chains.add_beside()
+    own = {part.target for part in parts}
+    return [chains.found[part.target] for part in parts] + [
+        part for row, part in sorted(chains.found.items()) if row not in own
+    ]
+
+
+class _Chains:
+    """The joints of a target that follow a source.
+
+    Args:
+        source: The body that moves.
+        target: The body that follows.
+        parts: The parts that both have.
+
+    Attributes:
+        found: What each joint takes over, by its row in the target.
+    """
+
+    def __init__(self, source: Body, target: Body, parts: Sequence[Part]) -> None:
+        """Begin with the parts."""
+        self._bodies = source, target
+        self._roles = {part.role for part in parts}
+        self._named = [{*{**body.skeleton.role_rows, **body.roles}.values()} for body in self._bodies]
+        self.found = {part.target: part for part in parts}
+        self._pairs = {part.source: part.target for part in parts}  # joints that follow one of the source as it is
+
+    def add_lines(self) -> None:
+        """Add the joints of trunk, neck and collar bones."""
+        tops = [_top(body) for body in self._bodies]
+        starts = [body.roles.get("hips") for body in self._bodies]
+        self._add_line(_TRUNK, [_line(*one) for one in zip(self._bodies, starts, tops, strict=True)])
+        ends = [
+            next((body.roles[role] for role in reversed(_NECK) if role in self._roles), None) for body in self._bodies
+        ]
+        self._add_line(_NECK, [_line(*one) for one in zip(self._bodies, tops, ends, strict=True)])
+        for side in SIDES:
+            arm = f"{side}_upper_arm"
+            if arm in self._roles:
+                ends = [body.skeleton.parents[body.first_row(arm)] for body in self._bodies]
+                self._add_line(
+                    (f"{side}_shoulder",), [_line(*one) for one in zip(self._bodies, tops, ends, strict=True)]
+                )
+
+    def _add_line(self, roles: Sequence[str], lines: Sequence[Sequence[int]]) -> None:
+        """Add the joints of a chain, from its first to its last one in the source and in the target."""
+        known = [role for role in roles if all(role in body.skeleton.role_rows for body in self._bodies)]
+        if not all(role in self._roles and self._is_own(role) for role in known):
+            return
+        parents = self._bodies[0].skeleton.parents
+        own = {part.target for part in self.found.values() if part.role in roles}
+        rows = [row for row in lines[0] if self._moves(row)]
+        mine = [row for row in lines[1] if row in own or self._is_free(row)]
+        if not rows or not mine:
+            return
+        turn = self.found[mine[-1]].turn if mine[-1] in self.found else self._turn_above(mine[0])
+        shares = [(k, 1.0) for k in range(len(rows))]
+        if len(rows) != len(mine):
+            shares = _shares(*(_stretches(body, line) for body, line in zip(self._bodies, (rows, mine), strict=True)))
+        for row, (k, share) in zip(mine, shares, strict=True):
+            part = self.found.get(row) or Part("", rows[k], row, turn)
+            self._add(replace(part, source=rows[k], earlier=rows[k - 1] if k else parents[rows[0]], share=share))
+
+    def add_bones(self) -> None:
+        """Add the joints along the bones of arms and legs, which twist."""
+        for side in SIDES:
+            for upper, end in _BONES:
+                roles = f"{side}_{upper}", f"{side}_{end}"
+                if all(role in self._roles for role in roles):
+                    self._add_bone(*roles, twists=upper in _TWISTING)
+
+    def _add_bone(self, upper: str, end: str, *, twists: bool) -> None:
+        """Add the joints along the bone of a part."""
+        rows, mine = (_along(body, upper, end) for body in self._bodies)
+        rows = {row: at for row, at in rows.items() if self._moves(row) and row not in self._pairs}
+        mine = {row: at for row, at in mine.items() if self._is_free(row)}
+        source, part = self._bodies[0], self.found[self._bodies[1].roles[upper]]
+        first, last = source.roles[upper], source.roles[end]
+        inside = [row for row in rows if row in ancestors(source.skeleton.parents, last)]
+        if len(rows) == len(mine):
+            for row, own in zip(rows, mine, strict=True):
+                self._add(Part("", row, own, part.turn))
+            return
+        if not twists and not mine and inside:  # the end of the bone shows in which plane the next one bends
+            self._add(replace(part, source=inside[-1]))
+            return
+        points = [(0.0, first), *((at, row) for row, at in rows.items())]
+        if twists:
+            points.append((1.0, last))
+        elif len(points) == 1:
+            return
+        rest = source.rest[:, :9].reshape(-1, 3, 3)
+        line = unit(source.rest_position(end) - source.rest_position(upper))
+        for own, at in mine.items():
+            k = next((k for k in range(1, len(points)) if points[k][0] >= at), len(points) - 1)
+            (before, earlier), (after, later) = points[k - 1 : k + 1]
+            share = float(np.clip((at - before) / max(after - before, _WHOLE), 0.0, 1.0))
+            self._add(Part("", later, own, part.turn, earlier, share, rest[later].T @ line))
+
+    def add_between(self) -> None:
+        """Add the joints between two parts, if both bodies have equally many."""
+        for part in sorted(self.found.values(), key=lambda part: part.target):
+            if not part.role or part.share < 1.0:
+                continue
+            gaps: list[list[int]] = []
+            for body, known in zip(self._bodies, (self._pairs, self.found), strict=True):
+                line = ancestors(body.skeleton.parents, body.first_row(part.role))[1:]
+                count = next((k for k, row in enumerate(line) if row in known), len(line))
+                gaps.append(line[: count + 1])
+            if any(gap and gap[-1] not in known for gap, known in zip(gaps, (self._pairs, self.found), strict=True)):
+                continue
+            rows = [row for row in gaps[0][:-1] if self._moves(row)]
+            mine = [row for row in gaps[1][:-1] if self._is_free(row)]
+            if mine and len(rows) == len(mine) and self._pairs[gaps[0][-1]] == gaps[1][-1]:
+                for row, own in zip(rows, mine, strict=True):
+                    self._add(Part("", row, own, self._turn_above(own)))
+
+    def add_beside(self) -> None:
+        """Add the joints below others that are at the same place as one of the source, or have the same name."""
+        for row, own in self._pairs.items():
+            queue = [(row, own)]
+            while queue:
+                pair = queue.pop()
+                found = self._matched(*pair)
+                for other, mine in found:
+                    self.found[mine] = Part("", other, mine, self.found[pair[1]].turn)
+                queue += found
+
+    def _matched(self, row: int, own: int) -> list[tuple[int, int]]:
+        """Return the joints right below a joint of the source that match those below one of the target."""
+        source, target = self._bodies
+        left = [child for child in source.skeleton.children[row] if self._moves(child) and self._is_other(child)]
+        mine = [child for child in target.skeleton.children[own] if self._is_free(child)]
+        if not left or not mine:
+            return []
+        names = [body.skeleton.joint_names for body in self._bodies]
+        onto = target.basis @ self.found[own].turn.T @ source.basis.T * (target.leg / source.leg)
+        shapes = {child: _places(source, row, child) @ onto.T for child in left}
+        found: list[tuple[int, int]] = []
+        for child in mine:
+            places = _places(target, own, child)
+            off = {
+                other: float(np.abs(places - shapes[other]).max())
+                for other in left
+                if len(places) == len(shapes[other])
+            }
+            other = min(off, key=off.__getitem__, default=None)
+            if other is None or off[other] > _NEAR * target.leg:
+                other = next((one for one in left if names[0][one] == names[1][child]), None)
+            if other is not None:
+                left.remove(other)
+                found.append((other, child))
+        return found
+
+    def _add(self, part: Part) -> None:
+        """Take a joint of the target."""
+        if part.share > 1.0 - _WHOLE:
+            part = replace(part, earlier=-1, share=1.0, twist=None)
+            self._pairs[part.source] = part.target
+        self.found[part.target] = part
+
+    def _is_own(self, role: str) -> bool:
+        """Return whether a part of both bodies is where each has it by itself, on either side."""
+        others = {role, role.replace("left", "right"), role.replace("right", "left")}
+        return all(
+            body.roles.get(role) in {body.skeleton.role_rows.get(one) for one in others} for body in self._bodies
+        )
+
+    def _moves(self, row: int) -> bool:
+        """Return whether a joint of the source moves."""
+        return self._bodies[0].skeleton.joints[row].kind is not Kind.FIXED
+
+    def _is_other(self, row: int) -> bool:
+        """Return whether a joint of the source is of no part and not used."""
+        return row not in self._pairs and row not in self._named[0]
+
+    def _is_free(self, row: int) -> bool:
+        """Return whether a joint of the target can turn to any direction, is of no part, and follows none yet."""
+        return (
+            self._bodies[1].skeleton.joints[row].kind in _BALLS and row not in self.found and row not in self._named[1]
+        )
+
+    def _turn_above(self, row: int) -> Array:
+        """Return the alignment of the nearest joint above one that follows the source."""
+        line = ancestors(self._bodies[1].skeleton.parents, row)[1:]
+        return next((self.found[above].turn for above in line if above in self.found), np.eye(3))
+
+
+def _top(body: Body) -> int | None:
+    """Return the joint from which arms and neck begin, None without any; joints that do not move count for the next."""
+    firsts = [f"{side}_shoulder" if f"{side}_shoulder" in body.roles else f"{side}_upper_arm" for side in SIDES]
+    firsts += [next((role for role in _NECK if role in body.roles), "")]
+    skeleton = body.skeleton
+    above = [skeleton.parents[body.first_row(role)] for role in firsts if role in body.roles]
+    row = None if min(above, default=-1) < 0 else meeting(skeleton, above)
+    while row is not None and row >= 0 and skeleton.joints[row].kind is Kind.FIXED:
+        row = skeleton.parents[row]
+    return None if row is None or row < 0 else row
+
+
+def _line(body: Body, start: int | None, end: int | None) -> list[int]:
+    """Return the joints from below where the ways to two joints part to the second one; empty without them."""
+    if start is None or end is None:
+        return []
+    line, held = ancestors(body.skeleton.parents, end), ancestors(body.skeleton.parents, start)
+    return [row for row in line if row not in held][::-1]
+
+
+def _stretches(body: Body, rows: Sequence[int]) -> Array:
+    """Return up to where the stretch of each joint of a chain reaches, (n,), relative to their sum."""
+    bones = np.linalg.norm(np.diff(body.rest[list(rows), 9:], axis=0), axis=1)
+    if not float(bones.sum()) > _POINT * body.skeleton.size:
+        bones = np.ones(max(len(rows) - 1, 1))
+    around = 0.5 * (np.concatenate([bones[:1], bones]) + np.concatenate([bones, bones[-1:]]))
+    ends = np.cumsum(around[: len(rows)])
+    return ends / ends[-1]
+
+
+def _shares(ends: Array, own: Array) -> list[tuple[int, float]]:
+    """Return, for each joint of a chain, the joint of another one in whose stretch its own ends, and at what share."""
+    out: list[tuple[int, float]] = []
+    for end in map(float, own[:-1]):
+        k = int(np.searchsorted(ends, end - _WHOLE))
+        before = float(ends[k - 1]) if k else 0.0
+        out.append((k, min((end - before) / max(float(ends[k]) - before, _WHOLE), 1.0)))
+    return [*out, (len(ends) - 1, 1.0)]
+
+
+def _along(body: Body, upper: str, end: str) -> dict[int, float]:
+    """Return joints between a part and the one at its end, or beside the bone without any below, by place along it."""
+    skeleton, parents = body.skeleton, body.skeleton.parents
+    start, line = body.roles[upper], ancestors(parents, body.first_row(end))[1:]
+    if start not in line:
+        return {}
+    inside = line[: line.index(start)]
+    begin, way = body.rest_position(upper), body.rest_position(end) - body.rest_position(upper)
+    length = float(np.linalg.norm(way))
+    if not length > _POINT * skeleton.size:
+        return {}
+    way = way / length
+    out: dict[int, float] = {}
+    for row in (*inside, *(child for above in (start, *inside) for child in skeleton.children[above])):
+        place = body.rest[row, 9:] - begin
+        at = float(place @ way)
+        is_leaf = row not in line and all(skeleton.joints[k].kind is Kind.FIXED for k in skeleton.children[row])
+        near = float(np.linalg.norm(place - at * way)) < _BESIDE * length and 0.0 <= at <= (1.0 + _BESIDE) * length
+        if row in inside or (is_leaf and near):
+            out[row] = min(max(at / length, 0.0), 1.0)
+    return dict(sorted(out.items(), key=lambda item: item[1]))
+
+
+def _places(body: Body, parent: int, row: int) -> Array:
+    """Return where a joint and all below it are at rest, (m, 3), relative to the joint above."""
+    below = [k for k in range(row, len(body.skeleton)) if row in ancestors(body.skeleton.parents, k)]
+    return body.rest[below, 9:] - body.rest[parent, 9:]
