@@ -32,6 +32,7 @@ from synovia.clips.loosened import loosened
 from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.points import confidence_of
+from synovia.clips.seen import only_seen
 from synovia.clips.travel import find_travel, middle_of_hips
 from synovia.clips.upright import SURE, check_sides, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
@@ -168,9 +169,11 @@ def fit_keypoints(
     if body is not None:
         roles_of(body)  # refuses other bodies before any work
     hands = _hands(places, weights, found, mirror)
+    seen = only_seen(found, up)
+    found = seen.marks
     upright = make_upright(found, up, mirror)
     notes = [TITLES[found.preset]] if found.preset else []
-    notes += upright.notes
+    notes += [*seen.notes, *upright.notes]
     flips = find_flips(upright.marks, fps)
     notes += _flip_notes(flips)
     spread = bone_spread(upright.marks.places)
@@ -207,7 +210,16 @@ def fit_keypoints(
         scale = marks.length(marks.places["neck"], hips) / found.length(found.places["neck"], found.places["hips"])
         q, apart, more = _with_hands(moving, q, hands, (turn, scale), fit_fingers)
         notes += more
-    if np.nanstd(hips, axis=0).max() < CENTRED * own.size:
+    if not seen.legs:
+        stands = middle_of_hips(moving, moving.rest_q[None])
+        way = middle_of_hips(moving, q)
+        up_way = upward(moving)
+        if np.nanstd(hips, axis=0).max() < CENTRED * own.size:
+            stands = stands - way
+        else:
+            stands = ((stands - np.median(way, axis=0)) @ up_way)[:, None] * up_way
+        q = _shifted(moving, q, np.broadcast_to(stands, way.shape))
+    elif np.nanstd(hips, axis=0).max() < CENTRED * own.size:
         travel = find_travel(moving, q, fps, metre)
         q = _shifted(moving, q, travel.path - middle_of_hips(moving, q))
         notes += travel.notes()
