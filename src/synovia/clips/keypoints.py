@@ -96,7 +96,8 @@ def fit_keypoints(
         preset: Order of the landmarks: ``"mediapipe"``, ``"coco"``, ``"openpose"``, ``"h36m"``, ``"smpl"``,
             ``"holistic"`` or ``"hand"``. None to find it from the names, or from the number of landmarks and the
             lengths between them.
-        confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen.
+        confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen. Landmarks of low confidence do not count:
+            legs that are never seen are at rest.
         offsets: Points in the frames of their joints, (K, 3), if they are joints of ``body``.
         up: Axis of the points that points up, such as ``"-y"``; None to find it.
         mirror: How to undo a mirror image: ``"x"``, ``"y"`` or ``"z"`` negates an axis, ``"names"`` exchanges left and
@@ -210,16 +211,10 @@ def fit_keypoints(
         scale = marks.length(marks.places["neck"], hips) / found.length(found.places["neck"], found.places["hips"])
         q, apart, more = _with_hands(moving, q, hands, (turn, scale), fit_fingers)
         notes += more
+    centred = bool(np.nanstd(hips, axis=0).max() < CENTRED * own.size)
     if not seen.legs:
-        stands = middle_of_hips(moving, moving.rest_q[None])
-        way = middle_of_hips(moving, q)
-        up_way = upward(moving)
-        if np.nanstd(hips, axis=0).max() < CENTRED * own.size:
-            stands = stands - way
-        else:
-            stands = ((stands - np.median(way, axis=0)) @ up_way)[:, None] * up_way
-        q = _shifted(moving, q, np.broadcast_to(stands, way.shape))
-    elif np.nanstd(hips, axis=0).max() < CENTRED * own.size:
+        q = _at_rest_height(moving, q, centred=centred)
+    elif centred:
         travel = find_travel(moving, q, fps, metre)
         q = _shifted(moving, q, travel.path - middle_of_hips(moving, q))
         notes += travel.notes()
@@ -410,6 +405,15 @@ def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
     out = q.copy()
     out[:, _path_of(body)] += path @ above @ body.joints[row].rest[:3, :3]
     return out
+
+
+def _at_rest_height(body: Skeleton, q: Array, *, centred: bool) -> Array:
+    """Return joint values (T, nq) whose hips are as high as at rest in most frames; centred ones stay where rest is."""
+    rest, now = middle_of_hips(body, body.rest_q[None]), middle_of_hips(body, q)
+    if centred:
+        return _shifted(body, q, rest - now)
+    up = upward(body)
+    return _shifted(body, q, np.tile(((rest[0] - np.median(now, axis=0)) @ up) * up, (len(q), 1)))
 
 
 def _on_floor(body: Skeleton, q: Array) -> tuple[Array, float]:
