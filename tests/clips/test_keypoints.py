@@ -15,6 +15,7 @@ from synovia.clips.landmarks import PRESETS, as_landmarks, named_landmarks
 from synovia.clips.loosened import loosened
 from synovia.clips.markerfile import read_c3d
 from synovia.clips.pointfile import PointFile, read_points
+from synovia.clips.seen import only_seen
 from synovia.clips.upright import forwardness, make_upright
 from synovia.errors import FormatError, InputError, UnknownNameError
 
@@ -651,3 +652,62 @@ def test_limits_that_give_way_farther_than_people_differ_are_not_good():
     fitted = sy.fit_keypoints(places, names, fps=30.0, mirror="none")
     assert any("limits were widened farther than people differ: right lower leg" in note for note in fitted.notes)
     assert sy.judge(fitted).verdict != "good"
+
+
+def at_a_desk(walk, seed, *, hips):
+    """Landmarks of a walk whose legs a detector invents, with or without the hips; their names, and the confidence."""
+    names = list(PRESETS["mediapipe"])
+    points = tables.landmarks(walk, "mediapipe", centred=hips) * (1.0, -1.0, -1.0)
+    words = ("knee", "ankle", "heel", "toe") if hips else ("hip", "knee", "ankle", "heel", "toe")
+    hidden = [k for k, name in enumerate(names) if name.endswith(words)]
+    confidence = np.full(points.shape[:2], 0.98)
+    confidence[:, hidden] = 0.05
+    rng = np.random.default_rng(seed)
+    points[:, hidden] += rng.normal(0.0, 0.5, (len(points), len(hidden), 3))
+    return points, confidence, hidden
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("gone", [False, True])
+@pytest.mark.parametrize("hips", [True, False])
+def test_legs_that_are_not_seen_rest_whatever_a_detector_invents(walk, hips, gone):
+    """A person at a desk: hidden points are invented with a low confidence, or missing."""
+    points, confidence, hidden = at_a_desk(walk, 3, hips=hips)
+    if gone:
+        points[:, hidden] = np.nan
+    made = sy.fit_keypoints(points, preset="mediapipe", confidence=confidence, fps=walk.fps)
+    assert any("not seen" in note and "rest" in note for note in made.notes)
+    q, body = np.array(made.q), made.skeleton
+    for part in ("lower_leg", "foot"):
+        at = body.q_slice(body.index(f"left_{part}"))
+        assert np.ptp(q[:, at], axis=0).max() < 0.05, part
+    places = made.positions()
+    path = places[:, body.index("hips")]
+    if hips:
+        assert np.ptp(path, axis=0).max() < 0.05
+    rest = body.rest_pose().position("hips")[1]
+    assert abs(float(np.median(path[:, 1])) - rest) < 0.1
+    seen = walk.positions() @ tables.to_y_up(walk).T
+    for a, b in (("left_upper_arm", "left_lower_arm"), ("right_lower_arm", "right_hand")):
+        own = tables.unit(places[:, body.index(b)] - places[:, body.index(a)])
+        true = tables.unit(seen[:, walk.skeleton.index(b)] - seen[:, walk.skeleton.index(a)])
+        assert np.degrees(np.arccos(np.clip(np.sum(own * true, 1), -1.0, 1.0))).mean() < 3.0
+
+
+def test_a_point_that_flickers_is_seen_until_its_confidence_is_low():
+    count = 60
+    names = ["left_shoulder", "right_shoulder", "left_hip", "right_hip", "left_knee", "right_knee", "nose"]
+    at = {"shoulder": 1.4, "hip": 0.9, "knee": 0.5}
+    points = np.zeros((count, len(names), 3))
+    for k, name in enumerate(names):
+        side = 0.2 if name.startswith("left") else -0.2 if name.startswith("right") else 0.0
+        points[:, k] = (side, at.get(name.rpartition("_")[2], 1.6), 0.1 * (name == "nose"))
+    confidence = np.full(points.shape[:2], 0.9)
+    knee = names.index("left_knee")
+    confidence[:, knee] = np.where(np.arange(count) % 2, 0.5, 0.3)  # between both thresholds now and then
+    confidence[20:40, knee] = np.where(np.arange(20) % 2, 0.3, 0.05)
+    marks = as_landmarks(points, names, confidence)
+    seen = np.isfinite(only_seen(marks).marks.places["left_knee"]).all(1)
+    assert seen[:20].all()
+    assert not seen[20:40].any()
+    assert seen[41:].all()

@@ -32,6 +32,7 @@ from synovia.clips.loosened import loosened
 from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.points import confidence_of
+from synovia.clips.seen import only_seen
 from synovia.clips.travel import find_travel, middle_of_hips
 from synovia.clips.upright import SURE, check_sides, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
@@ -95,7 +96,8 @@ def fit_keypoints(
         preset: Order of the landmarks: ``"mediapipe"``, ``"coco"``, ``"openpose"``, ``"h36m"``, ``"smpl"``,
             ``"holistic"`` or ``"hand"``. None to find it from the names, or from the number of landmarks and the
             lengths between them.
-        confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen.
+        confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen. Landmarks of low confidence do not count:
+            legs that are never seen are at rest.
         offsets: Points in the frames of their joints, (K, 3), if they are joints of ``body``.
         up: Axis of the points that points up, such as ``"-y"``; None to find it.
         mirror: How to undo a mirror image: ``"x"``, ``"y"`` or ``"z"`` negates an axis, ``"names"`` exchanges left and
@@ -168,9 +170,11 @@ def fit_keypoints(
     if body is not None:
         roles_of(body)  # refuses other bodies before any work
     hands = _hands(places, weights, found, mirror)
+    seen = only_seen(found, up)
+    found = seen.marks
     upright = make_upright(found, up, mirror)
     notes = [TITLES[found.preset]] if found.preset else []
-    notes += upright.notes
+    notes += [*seen.notes, *upright.notes]
     flips = find_flips(upright.marks, fps)
     notes += _flip_notes(flips)
     spread = bone_spread(upright.marks.places)
@@ -207,7 +211,10 @@ def fit_keypoints(
         scale = marks.length(marks.places["neck"], hips) / found.length(found.places["neck"], found.places["hips"])
         q, apart, more = _with_hands(moving, q, hands, (turn, scale), fit_fingers)
         notes += more
-    if np.nanstd(hips, axis=0).max() < CENTRED * own.size:
+    centred = bool(np.nanstd(hips, axis=0).max() < CENTRED * own.size)
+    if not seen.legs:
+        q = _at_rest_height(moving, q, centred=centred)
+    elif centred:
         travel = find_travel(moving, q, fps, metre)
         q = _shifted(moving, q, travel.path - middle_of_hips(moving, q))
         notes += travel.notes()
@@ -398,6 +405,15 @@ def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
     out = q.copy()
     out[:, _path_of(body)] += path @ above @ body.joints[row].rest[:3, :3]
     return out
+
+
+def _at_rest_height(body: Skeleton, q: Array, *, centred: bool) -> Array:
+    """Return joint values (T, nq) whose hips are as high as at rest in most frames; centred ones stay where rest is."""
+    rest, now = middle_of_hips(body, body.rest_q[None]), middle_of_hips(body, q)
+    if centred:
+        return _shifted(body, q, rest - now)
+    up = upward(body)
+    return _shifted(body, q, np.tile(((rest[0] - np.median(now, axis=0)) @ up) * up, (len(q), 1)))
 
 
 def _on_floor(body: Skeleton, q: Array) -> tuple[Array, float]:

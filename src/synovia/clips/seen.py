@@ -1,0 +1,96 @@
+"""Which landmarks are seen: detectors also state places of what is hidden, with a low confidence, and invent them.
+
+A landmark counts as seen from the frame in which its confidence is high to that in which it is low, so that it does not
+come and go. Hips that are hidden in a whole clip, as behind a desk, are put below the shoulders of a body that is
+upright.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Final
+
+import numpy as np
+
+from synovia.clips.landmarks import SIDES, Landmarks
+from synovia.model.geometry import Array, Bools, axis_name, axis_vector, unit
+
+_HIGH: Final = 0.4  # of the confidence of points that are well seen: from this on, a point is seen
+_LOW: Final = 0.2  # of it: below this, it is not seen any more
+_WELL: Final = 0.95  # quantile of all confidences that is that of points that are well seen
+_NEVER: Final = 0.05  # share of the frames up to which a point is never seen
+_TRUNK: Final = 1.42  # length of an adult's trunk from hip to shoulder joints, in widths of the shoulders
+_WIDTH: Final = 0.5  # distance of the hip joints, in the same
+_DOUBTED: Final = 0.3  # weight of hips that were put below the shoulders, relative to these
+_HEAD: Final = ("left_ear", "right_ear", "nose", "head_top", "head")
+_LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("knee", "ankle", "heel", "toe"))
+
+
+@dataclass(frozen=True, eq=False)
+class Seen:
+    """Landmarks without those that are hidden.
+
+    Args:
+        marks: The landmarks; hips that are never seen are below the shoulders.
+        legs: Whether the legs are seen.
+        notes: Sentences about what is not seen.
+    """
+
+    marks: Landmarks
+    legs: bool
+    notes: tuple[str, ...]
+
+
+def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
+    """Return landmarks without those that are hidden.
+
+    Args:
+        marks: The landmarks.
+        up: Axis of the points that points up; None for that of the head.
+    """
+    known = np.concatenate([weights[np.isfinite(marks.places[name]).all(1)] for name, weights in marks.weights.items()])
+    well = float(np.quantile(known, _WELL)) if len(known) else 1.0
+    seen = {name: _seen(weights / max(well, 1e-12)) for name, weights in marks.weights.items()}
+    places = {name: np.where(seen[name][:, None], place, np.nan) for name, place in marks.places.items()}
+    weights = {name: np.where(seen[name], own, 0.0) for name, own in marks.weights.items()}
+    found = replace(marks, places=places, weights=weights)
+    legs = any(_shown(found, name) for name in _LEGS)
+    notes = [] if legs else ["the legs are not seen: they are at rest"]
+    if not legs and not any(_shown(found, f"{side}_hip") for side in SIDES):
+        below = _with_hips(found, up)
+        if below is not None:
+            notes = ["hips and legs are not seen: the trunk is upright, and the legs are at rest"]
+            found = below
+    return Seen(found.with_middles(), legs, tuple(notes))
+
+
+def _seen(share: Array) -> Bools:
+    """Return in which frames a point is seen, (T,), by its confidence as a part of that of points that are seen."""
+    decides = (share >= _HIGH) | (share < _LOW)
+    last = np.maximum.accumulate(np.where(decides, np.arange(len(share)), -1))
+    return np.where(last < 0, True, share[np.maximum(last, 0)] >= _HIGH)
+
+
+def _shown(marks: Landmarks, name: str) -> bool:
+    """Return whether a landmark is seen in some frames."""
+    return name in marks.places and float(np.isfinite(marks.places[name]).all(1).mean()) > _NEVER
+
+
+def _with_hips(marks: Landmarks, up: str | None) -> Landmarks | None:
+    """Return landmarks with hips below the shoulders; None if shoulders or head are not seen together."""
+    left, right = (marks.places[f"{side}_shoulder"] for side in SIDES)
+    neck, across = 0.5 * (left + right), left - right
+    heads = [marks.places[name] for name in _HEAD if _shown(marks, name)]
+    ways = np.concatenate([head - neck for head in heads]) if heads else np.empty((0, 3))
+    ways = ways[np.isfinite(ways).all(1)]
+    width = marks.length(left, right)
+    if not np.isfinite(width) or not (len(ways) or up):
+        return None
+    upwards = axis_vector(up or axis_name(ways.mean(0)))
+    level = unit(across - (across @ upwards)[:, None] * upwards)
+    middle = neck - _TRUNK * width * upwards
+    places, weights = dict(marks.places), dict(marks.weights)
+    for side, sign in zip(SIDES, (0.5, -0.5), strict=True):
+        places[f"{side}_hip"] = middle + sign * _WIDTH * width * level
+        weights[f"{side}_hip"] = _DOUBTED * weights["neck"]
+    return replace(marks, places=places, weights=weights)
