@@ -571,6 +571,21 @@ WAYS: Final = (
     Table("trial", ("axes", AXIS_WIDTH)),
     Table("saved", ("axes", AXIS_WIDTH)),
 )
+# Scratch memory of the goals of a tick, see ``servo.levels``; one number for each column
+TICK: Final = (
+    Table("low", ("columns",)),  # bounds of its velocity
+    Table("high", ("columns",)),
+    Table("choice", ("columns",)),  # the velocity
+    Table("reference", ("columns",)),  # the one that was proposed
+    Table("times", ("columns",)),  # seconds in which it can come to rest
+    Table("slope", ("columns",)),  # it stops at slope * velocity + rest
+    Table("rest", ("columns",)),
+    Table("turn", ("columns",)),  # how far it goes farther if its part takes longer to come to rest
+    Table("lead", ("columns",)),  # how much longer that takes if its velocity grows; 0 unless it is the slowest one
+    Table("unit", ("columns",)),  # 1 for angles, the reach for lengths
+    Table("pose", ("nq",)),
+    Table("aimed", ("goals", TRANSFORM_WIDTH)),  # complete targets
+)
 # A row of the answer
 ANSWER: Final = (
     Table("head", (OUT_HEAD,)),

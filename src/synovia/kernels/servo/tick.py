@@ -314,6 +314,12 @@ def left_of(row):
     return travelled(plan, duration(plan))
 
 
+@entry
+def servo_move(variables, axes, q, out, h):
+    """Write to ``out`` (nq,) where the chosen velocities lead, before mimic joints follow."""
+    move(variables, axes, q, out, h)
+
+
 @device
 def aim_again(variables, axes, q, wanted):
     """Write other targets of all axes, which move as those before do."""

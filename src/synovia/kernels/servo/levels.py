@@ -1,0 +1,316 @@
+"""The goals of a tick: rows, level by level with strict priorities, in the box of velocities of all axes.
+
+Where a body stops after a tick is, for all its axes, the same function of their next velocities w: they come to rest in
+the same time, relative to how their targets move (the feed f). So the place is s = α w + β with one factor α for axes
+that belong together (see ``write_stops``). A goal that moves has its rows at that place, q ⊕ s: a body that can stop at
+its target does not overshoot. A goal that is held has its rows at the next sample, q ⊕ w h. As α is the same for all
+axes, a motion that changes no row at one place changes none at the other, so lower levels leave a goal alone in every
+sample.
+
+Each Newton step needs the frames, the Jacobian and one solution of the levels (``hierarchy.levels``) in what is left of
+the box. A goal without a target goes where the velocities lead that are proposed (``axis.choose``), and all that the
+levels leave free stays at these.
+"""
+
+import math
+
+from synovia.kernels.compiler.jit import F, apart, device, entry, inline
+from synovia.kernels.compiler.records import cutter, record
+from synovia.kernels.goals.residuals import complete_targets, residual
+from synovia.kernels.hierarchy.basis import fix_column, open_levels, reset_column, reset_columns
+from synovia.kernels.hierarchy.inequalities import (
+    choose_edges,
+    general_slacks,
+    slack_count,
+    write_contact_slacks,
+    write_slacks,
+)
+from synovia.kernels.hierarchy.levels import level_residual, residual_gradient, solve_levels
+from synovia.kernels.hierarchy.step import TOUCHING, update_frames, update_jacobian
+from synovia.kernels.layout import (
+    ACTIVE_SIDE,
+    BLOCK,
+    BLOCK_COLUMN,
+    BLOCK_Q,
+    FEED,
+    FEED_ACCELERATION,
+    GAP,
+    GRADIENT,
+    NEXT,
+    NEXT_LOWER,
+    NEXT_UPPER,
+    POSE_COLUMN,
+    REFERENCE,
+    SCALAR,
+    SOLVES,
+    STEP,
+    STEP_LOWER,
+    STEP_STIFFNESS,
+    STEP_UPPER,
+    TICK,
+    TOP_ACCELERATION,
+    TOP_JERK,
+    TOP_SPEED,
+)
+from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
+from synovia.kernels.servo.axis import acceleration_of
+from synovia.kernels.servo.stop import NO_LIMIT
+from synovia.kernels.tree.problem import copy, open_all, open_work
+from synovia.kernels.tree.variables import clamp_block, step_unit
+
+MOST_STEPS = 4  # Newton steps of a tick
+ENOUGH = F(3e-4)  # radians, reaches: after a step of this length, its square is what is left
+MET = F(1e-9)  # radians, reaches: residuals that are rounding
+DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
+SMALL = F(1e-6)  # of a limit of the velocity, for a difference
+FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
+
+Tick = record("Tick", TICK)
+open_tick = cutter(Tick, TICK, ("columns", "nq", "goals"))
+
+
+@device
+def sync_time(v, a, A, J, h):
+    """Return the time in which an axis can come to rest, if all come to rest in the same time.
+
+    Without a limit of the jerk, velocities fall evenly: v is the mean of the tick before, of time h. With one, they are
+    cubic polynomials of the time, from a velocity v and an acceleration a to rest; their largest jerk is at most
+    6 |v| / T² + 4 |a| / T, and their largest acceleration about 1.5 |v| / T.
+    """
+    if J >= NO_LIMIT:
+        return max(abs(v) / A - F(0.5) * h, F(0))
+    b = F(2) * abs(a)
+    return max((b + math.sqrt(b * b + F(6) * J * abs(v))) / J, F(1.5) * abs(v) / A)
+
+
+@device
+def relative_motion(row, h, w):
+    """Return the velocity and acceleration, relative to its target, with which an axis begins to stop after w."""
+    a = acceleration_of(row, w, h) - row[FEED_ACCELERATION]
+    u = w - row[FEED]
+    return (u, F(0)) if row[TOP_JERK] >= NO_LIMIT else (u + F(0.5) * h * a, a)
+
+
+@device
+def time_after(row, h, w):
+    """Return the time in which an axis can come to rest after its next velocity w."""
+    u, a = relative_motion(row, h, w)
+    return sync_time(u, a, row[TOP_ACCELERATION], row[TOP_JERK], h)
+
+
+@device
+def write_stops(tick, axes, columns, parts, h):
+    """Write where each column stops after its next velocity: ``slope`` times that, plus ``rest``.
+
+    The slowest column of a part sets the time of its stop: ``lead`` is how fast that grows with its velocity, and
+    ``turn`` how far each column then goes farther.
+    """
+    n = columns.shape[0]
+    for j in range(n):
+        tick.times[j] = time_after(axes[columns[j]], h, tick.choice[j])
+        tick.lead[j] = F(0)
+    for j in range(n):
+        slowest = j
+        for i in range(n):
+            if parts[i] == parts[j] and tick.times[i] > tick.times[slowest]:
+                slowest = i
+        T, row = tick.times[slowest], axes[columns[j]]
+        u, a = relative_motion(row, h, tick.choice[j])
+        if row[TOP_JERK] >= NO_LIMIT:
+            brake = F(0.5) * T * T / (T + F(0.5) * h)
+            tick.slope[j], tick.rest[j] = h + brake, -brake * row[FEED]
+            tick.turn[j] = u * F(0.5) * T * (T + h) / ((T + F(0.5) * h) * (T + F(0.5) * h))
+        else:
+            per = F(2) / (row[GAP] + h)  # of a velocity: the acceleration of the last samples
+            arc = F(0.25) * T * h + T * T / F(12)  # of an acceleration, the way until the stop
+            still = acceleration_of(row, F(0), h) - row[FEED_ACCELERATION]
+            tick.slope[j] = h + F(0.5) * T + arc * per
+            tick.rest[j] = arc * still - F(0.5) * T * row[FEED]
+            tick.turn[j] = F(0.5) * u + a * T / F(6)
+        if slowest == j and T > F(0):
+            d = SMALL * row[TOP_SPEED]
+            tick.lead[j] = (time_after(row, h, tick.choice[j] + d) - T) / d
+
+
+@device
+def write_pose(problem, tick, q, h, stops):
+    """Write the pose after the tick, or where the body stops after it (``stops``), to ``tick.pose``."""
+    for k in range(problem.variables.shape[0]):
+        at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
+        if problem.variables[k, BLOCK] == SCALAR:
+            tick.pose[at] = q[at] + moved(tick, v, h, stops)
+        else:
+            w = (moved(tick, v, h, stops), moved(tick, v + 1, h, stops), moved(tick, v + 2, h, stops))
+            store_quat(tick.pose, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
+        clamp_block(problem.variables, problem.limits, k, tick.pose)
+
+
+@inline
+def moved(tick, j, h, stops):
+    """Return how far column j moves in the tick, or until it stops."""
+    return tick.slope[j] * tick.choice[j] + tick.rest[j] if stops else h * tick.choice[j]
+
+
+@device
+def write_units(problem, tick):
+    """Write the unit of each column: 1 for angles, the reach for lengths."""
+    for k in range(problem.variables.shape[0]):
+        v = problem.variables[k, BLOCK_COLUMN]
+        if problem.variables[k, BLOCK] == SCALAR:
+            tick.unit[v] = step_unit(problem.limits, k, problem.reach)
+        else:
+            tick.unit[v] = tick.unit[v + 1] = tick.unit[v + 2] = F(1)
+
+
+@device
+def largest_residual(e):
+    """Return the largest residual; infinite if one is NaN."""
+    most = F(0)
+    for i in range(e.shape[0]):
+        most = max(most, abs(e[i]))
+        if e[i] != e[i]:
+            return F(math.inf)
+    return most
+
+
+@device
+def add_lead(h, J, tick, parts, j):
+    """Add to column j what it moves the others of its part farther, as it makes their stop take longer."""
+    m, n = J.shape
+    per = tick.lead[j] * tick.unit[j] / tick.slope[j]
+    for i in range(m):
+        total = F(0)
+        for k in range(n):
+            if parts[k] == parts[j]:
+                total += J[i, k] * tick.turn[k] / tick.unit[k]
+        h.G[i, j] += per * total
+
+
+@apart
+def assemble(problem, work, h, tick, parts, held, q, time, any_held):
+    """Write rows, bounds and references of all levels, relative to the velocities that are chosen.
+
+    The unknowns are changes of the stop place. Frames and residuals at that place are in ``work``.
+    """
+    m, n = work.J.shape
+    columns = h.v.shape[1]
+    choose_edges(problem.general, problem, work.frames, h.edges)
+    update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
+    copy(work.e, h.e)
+    reset_columns(h)
+    for j in range(n):
+        per = tick.slope[j] / tick.unit[j]
+        w = tick.choice[j]
+        reset_column(h, j, per * (tick.low[j] - w), per * (tick.high[j] - w))
+        h.v[REFERENCE, j] = per * (tick.reference[j] - w)
+        h.v[STEP_STIFFNESS, j] = F(1)
+        for i in range(m):
+            h.G[i, j] = work.J[i, j]
+    for i in range(m):
+        h.constrains[i] = F(1)
+    for j in range(n):
+        if tick.lead[j] != F(0):
+            add_lead(h, work.J, tick, parts, j)
+    write_slacks(problem.general, problem, tick.pose, work.frames, tick.aimed, h, n)
+    write_contact_slacks(problem.clear, problem, h, n + general_slacks(problem.general))
+    if any_held:
+        write_pose(problem, tick, q, time, False)
+        update_frames(problem, tick.pose, work.frames)
+        residual(problem, tick.pose, work.frames, tick.aimed, work.e)
+        update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
+        for i in range(m):
+            if held[i] != 0:
+                h.e[i] = work.e[i]
+                for j in range(n):
+                    h.G[i, j] = work.J[i, j] * time / tick.slope[j]
+    level_residual(h, 0, m)
+    residual_gradient(h, 0, m)
+    for k in range(columns - 1, -1, -1):
+        x = h.v[STEP, k]
+        if h.v[STEP_UPPER, k] - x <= TOUCHING and (h.v[GRADIENT, k] > F(0) or h.v[REFERENCE, k] > x):
+            fix_column(h, k, F(1))
+        elif h.v[STEP_LOWER, k] - x >= -TOUCHING and (h.v[GRADIENT, k] < F(0) or h.v[REFERENCE, k] < x):
+            fix_column(h, k, F(-1))
+
+
+@device
+def take_velocities(h, tick):
+    """Change the chosen velocities by the solution of the levels; return the longest part of the step."""
+    size = F(0)
+    n = tick.choice.shape[0]
+    for k in range(h.v.shape[1]):
+        j = int(h.v[POSE_COLUMN, k])
+        if j >= n:
+            continue
+        x = h.v[STEP, k]
+        size = max(size, abs(x))
+        side = h.v[ACTIVE_SIDE, k]
+        if side != F(0):
+            tick.choice[j] = tick.high[j] if side > F(0) else tick.low[j]
+        else:
+            w = tick.choice[j] + x * tick.unit[j] / tick.slope[j]
+            tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
+    return size
+
+
+@device
+def solve_tick(problem, work, tick, axes, columns, parts, held, targets, q, time, levels):
+    """Change the proposed velocities of a tick so that goals are met by their priorities; return systems solved."""
+    n = columns.shape[0]
+    any_held = False
+    for i in range(held.shape[0]):
+        any_held = any_held or held[i] != 0
+    for j in range(n):
+        row = axes[columns[j]]
+        tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
+        tick.choice[j] = tick.reference[j] = row[NEXT]
+    write_units(problem, tick)
+    copy(q, tick.pose)
+    write_stops(tick, axes, columns, parts, time)
+    write_pose(problem, tick, q, time, True)
+    update_frames(problem, tick.pose, work.frames)
+    complete_targets(problem, work.frames, targets, tick.aimed)
+    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem))
+    solved = F(0)
+    for step in range(MOST_STEPS):
+        residual(problem, tick.pose, work.frames, tick.aimed, work.e)
+        if not any_held and step == 0 and largest_residual(work.e) <= MET:
+            break
+        assemble(problem, work, h, tick, parts, held, q, time, any_held)
+        solve_levels(h, problem.levels, levels, DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
+        solved += h.state[SOLVES]
+        size = take_velocities(h, tick)
+        if size <= ENOUGH or step == MOST_STEPS - 1:
+            break
+        write_stops(tick, axes, columns, parts, time)
+        write_pose(problem, tick, q, time, True)
+        update_frames(problem, tick.pose, work.frames)
+    for j in range(n):
+        axes[columns[j], NEXT] = tick.choice[j]
+    return solved
+
+
+@entry
+def servo_levels(ints, floats, scratch, memory, columns, parts, held, axes, targets, q, time, levels):
+    """Solve the goals of a tick that was proposed, see ``servo_tick``; for tests and benchmarks.
+
+    Args:
+        ints: A packed problem of the full body.
+        floats: Its numbers.
+        scratch: Its scratch memory.
+        memory: That of ``layout.TICK``.
+        columns: The axis of each column of the problem, (columns,).
+        parts: A number for each column; axes of the same number come to rest in the same time.
+        held: For each residual row, whether it belongs to the next sample, and not to the place where the body stops.
+        axes: The state of all axes, after PROPOSE.
+        targets: Targets of all goals, (goals, 17).
+        q: Joint values now, (nq,).
+        time: Of the tick, seconds.
+        levels: How many levels count: all of the problem, and one more for the velocities that are proposed.
+
+    Returns:
+        The number of linear systems that were solved.
+    """
+    problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
+    tick = open_tick(memory, (columns.shape[0], problem.nq, problem.goals.shape[0]))
+    return solve_tick(problem, work, tick, axes, columns, parts, held, targets, q, time, levels)
