@@ -253,6 +253,11 @@ AXIS_WIDTH = 27
 # Values of REASON
 AT_POSITION, AT_VELOCITY, AT_ACCELERATION, AT_JERK, RECOVERING = 1, 2, 3, 4, 5
 EMERGENCY = 6  # recovering with more acceleration than allowed, to stay inside the limits of the position
+# How a goal takes part in a tick: it is followed to its target, held there, or far from it, so that joints go there
+FOLLOWED, HELD_STILL, FAR = 0, 1, 2  # values of MODE
+MODE = 0
+AWAY, TURNED_AWAY = 1, 2  # from its target, before the tick: length units, radians
+GOAL_STATE_WIDTH = 3
 # Parts of a tick, as bits
 PROPOSE, ADVANCE, STOP = 1, 2, 4
 
@@ -585,6 +590,9 @@ TICK: Final = (
     Table("unit", ("columns",)),  # 1 for angles, the reach for lengths
     Table("pose", ("nq",)),
     Table("aimed", ("goals", TRANSFORM_WIDTH)),  # complete targets
+    Table("given", ("goals", TARGET_WIDTH)),  # targets of the goals that are followed or held
+    Table("last", ("goals", TARGET_WIDTH)),  # targets of the tick before
+    Table("errors", ("errors",)),  # distance and angle of each goal, one after the other
 )
 # A row of the answer
 ANSWER: Final = (

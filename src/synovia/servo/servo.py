@@ -38,9 +38,9 @@ from synovia.servo.answers import Answers, winding
 from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro
-from synovia.servo.follow import Follow
 from synovia.servo.guard import ClosedGuard, Guard
 from synovia.servo.inputs import Inputs, seconds
+from synovia.servo.levels import TickLevels
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
 from synovia.servo.loops.branch import Branch
@@ -48,15 +48,11 @@ from synovia.servo.loops.closed import ClosedTick, Judge
 from synovia.servo.measured import WINDOW, Feedback
 from synovia.servo.path import Path
 from synovia.servo.probe import Probe
-from synovia.servo.stops import Stops
 from synovia.servo.tool_speed import ToolSpeed
 from synovia.servo.twist import Twist
-from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
-_BEHIND: Final = 1e-9  # radians, length units: a body that is farther from where it is led cannot follow
-_NEARLY: Final = 10.0  # tolerances: goals that are met so nearly are kept
 _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
 _MARGIN: Final = 10  # ticks
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
@@ -192,12 +188,11 @@ class Servo(ChecksArguments):
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
+        self._guard = self._new_guard(tool_speed)
         deviates = late == "deviate" and self._closed is None
-        stops = Stops(self.axes)
-        self._way = Way(self.ik, self.axes, stops, self._kernels) if deviates and len(self.ik.goals) > 1 else None
-        follows = deviates and tool_speed is None
-        self._follow = Follow(self.ik, self.axes, self.probe, stops) if follows else None
-        self._guard = self._new_guard(stops, tool_speed)
+        self._levels = TickLevels(self.ik, self.axes) if deviates else None
+        self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
+        self._led_row: Array | None = None  # the answer
         self._obstacles = self.ik.obstacles
         self._places: Places | None = None
         self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
@@ -239,7 +234,7 @@ class Servo(ChecksArguments):
         """Whether the body keeps the distances of a clearance goal in every tick."""
         return any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals)
 
-    def _new_guard(self, stops: Stops, tool_speed: Any) -> Guard | None:
+    def _new_guard(self, tool_speed: Any) -> Guard | None:
         """Return what keeps the distances of clearance goals, None without one.
 
         Raises:
@@ -254,7 +249,7 @@ class Servo(ChecksArguments):
                 expected="late='deviate' and no tool_speed",
                 hint="priority= makes the clearance an ordinary goal, without a promise for every tick",
             )
-        return Guard(self.ik, self.axes, stops)
+        return Guard(self.ik, self.axes)
 
     def _load(self) -> None:
         """Load what ticks need, so that none of them waits for it."""
@@ -307,13 +302,8 @@ class Servo(ChecksArguments):
         self._begin(speeds, 1.0 / self.rate)
         if self._closed is not None:
             self._q = self._closed.reset(self._q, 1.0 / self.rate)
-        if self._way is not None:
-            self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = clock
         self._held, self._hold_until = "", 0.0
-        self._following = False
-        if self._follow is not None:
-            self._follow.reset()
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._inputs.reset()
         self._feedback.reset()
@@ -321,8 +311,8 @@ class Servo(ChecksArguments):
         self._answers.reset(self._stopped())
         if self._branch is not None:
             self._branch.reset(self._answers.q)
-        if self._way is not None:
-            self._way.holds = self._met()
+        if self._levels is not None:
+            self._levels.reset(self._live.table[0])
         if self._path is not None:
             places = self.probe.places(self._q, self._live.unanchored(self._live.takes))
             self._path.reset(self._live.placed(self._live.takes, places), self._q, 1.0 / self.rate)
@@ -330,6 +320,7 @@ class Servo(ChecksArguments):
             self._guard.reset(self._q)
         if self._clear is not None:
             self._clear.reset(self._q)
+        self._led = self._led_row = None
         self._last = self._command()
 
     def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
@@ -390,8 +381,6 @@ class Servo(ChecksArguments):
                 self.check_targets(news.table)
             if table is not None and fresh is not None:
                 self._answer(table)
-                if self._way is not None:
-                    self._way.holds &= (table == self._live.table)[0].all(1)
                 self._live.table = table
                 if fresh.any():
                     self._inputs.seen(fresh, now)
@@ -495,7 +484,7 @@ class Servo(ChecksArguments):
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._way, self._follow, self._path, self._branch):
+        for part in (self._levels, self._path, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
@@ -516,8 +505,6 @@ class Servo(ChecksArguments):
             self._answers.stay(self._stopped())
             live = self._live.seen > -np.inf
             self._live.keep(live, self.probe.places(self._answers.q, self._live.unanchored(live)))
-            if self._way is not None:
-                self._hold_until = self._time + _PATIENCE * self._way.time_to_stop() + _MARGIN / self.rate
         self._held = why
 
     def _lose(self) -> None:
@@ -570,11 +557,10 @@ class Servo(ChecksArguments):
 
     def _stopped(self) -> Array:
         """Return where the body stops if it brakes now, (nq,)."""
-        q, rest = (self._q, self._rest) if self._way is None else (self._way.q, self._way.rest)
-        out = q.copy()
-        rest(q, out)
+        out = self._q.copy()
+        self._rest(self._q, out)
         self.skeleton.follow(out)
-        return self._feedback.body(out) if self._way is None else out
+        return self._feedback.body(out)
 
     def _answer(self, table: Array) -> None:
         """Solve the goals for these targets, from the answer before; unchanged targets keep it."""
@@ -593,8 +579,6 @@ class Servo(ChecksArguments):
             answers.take(table, self._live.table, self._q)
             if branch is not None:
                 branch.check(answers, self._q, table)
-            if self._follow is not None and not same:
-                self._follow.move(self._live.table, self._time, self.axes.way(answers.before, answers.q))
 
     def classified(self, row: Array, places: Places | None = None) -> Array:
         """Return an answer, a row of results, with the reason for a miss, among obstacles at these places."""
@@ -607,17 +591,12 @@ class Servo(ChecksArguments):
             self._change_limits(self._guard, self._coming, out, h)
         if self._clear is not None:
             self._clear.note(self._q)
-        stop, way = STOP if self._held else 0, self._way
+        stop = STOP if self._held else 0
         kept, q = self.axes.table.copy() if self._guard is not None else None, self._q
-        if way is not None and stop and self._time > self._hold_until:
-            self._go_ahead_anew(way, h)  # each joint for itself: then the body is still
-            way = None
         if self._path is not None and (not stop or self._time <= self._hold_until):
             self._follow_path(self._path, out, h, stop)
-        elif way is None:
-            self._go(out, h, stop)
         else:
-            self._go_way(way, out, h, stop)
+            self._go(out, h, stop)
         if self._guard is not None and kept is not None:
             self._keep_clear(self._guard, kept, q, out, h)
         if self._closed is not None and self._tools is not None:
@@ -652,98 +631,47 @@ class Servo(ChecksArguments):
         """
         if self._feedback.found is not None:  # what is known of the robot has changed since the last tick
             guard.note(self._feedback.body(q))
-        away = guard.too_near
-        guard.blocked = away or (guard.slides(h) and not self._held) or not guard.allows(q, out, h, self._feedback)
+        guard.blocked = not guard.allows(q, out, h, self._feedback)
         if not guard.blocked:
             return
-        guard.begin_slide()
         table, (there, before) = self.axes.table, self._aim
-        tries = () if self._held else (before,)
-        if tries and not kept[:, AXIS_VELOCITY].any():
-            tries = before, there  # as if the target stood still: so a body at rest that leans on two things comes free
-        for came_from in tries:
-            table[:] = kept
-            self._tick(q, there, came_from, out, h, PROPOSE)
-            guard.refine(q, out, h, self._live.table, self._feedback)
-            self._tick(q, there, came_from, out, h, ADVANCE)
+        if not self._held and not kept[:, AXIS_VELOCITY].any():
+            table[:] = kept  # as if the target stood still: so a body at rest that leans on two things comes free
+            self._choose(there, there, out, h, 0)
             if guard.allows(q, out, h, self._feedback):
-                break
-        else:
-            table[:] = kept
-            self._tick(q, there, before, out, h, PROPOSE | ADVANCE | STOP)
-            guard.note(self._feedback.body(out))
-        if self._way is not None:
-            self._q = out
-            self._go_ahead_anew(self._way, h)
+                return
+        table[:] = kept
+        self._tick(q, there, before, out, h, PROPOSE | ADVANCE | STOP)
+        guard.note(self._feedback.body(out))
 
     def _go(self, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which each joint goes to the answer for itself, unless limits bind, to ``out`` (nq,)."""
-        table = self.axes.table
+        """Take a tick towards the answer, to ``out`` (nq,)."""
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
-        kept = table.copy()
         self._aim = there, before
-        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
+        self._choose(there, before, out, h, stop)
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
-        if self._follow is not None and not stop and table[:, REASON].any() and self._follows():
-            table[:] = kept
-            self._follow_targets(self._follow, self._live.table, there, before, out, h)
-            if self._follow.met:
-                self._answers.restart(self._follow.place)
 
-    def _follows(self) -> bool:
-        """Return whether the body follows targets that move and are near."""
-        follow, q = self._follow, self._feedback.body(self._q)
-        return self._brakes_at_once and follow is not None and follow.applies(q, self._live.table, self._time)
+    def _choose(self, there: Array, before: Array, out: Array, h: float, stop: int) -> None:
+        """Take a tick to ``out`` (nq,) in which goals keep their priorities.
 
-    @property
-    def _brakes_at_once(self) -> bool:
-        """Whether joints can brake from one tick to the next, as the jerk has no limit.
-
-        With one, the box of a tick is so narrow that a choice by goals of this tick alone leads to ticks without a
-        good one.
+        Args:
+            there: Joint values to go to, (nq,).
+            before: Those of the tick before, (nq,).
+            out: Written.
+            h: Seconds.
+            stop: STOP if the body brakes, else 0.
         """
-        return self._given_limits["jerk"] is None
-
-    def _follow_targets(
-        self, follow: Follow, targets: Array, there: Array, before: Array, out: Array, h: float
-    ) -> None:
-        """Take a tick in which joints make up for others that limits hold, to ``out`` (nq,)."""
-        self._aim = there, before
-        self._tick(self._q, there, before, out, h, PROPOSE)
-        follow.refine(self._q, there, out, h, targets, self._feedback)
-        self._tick(self._q, there, before, out, h, ADVANCE)
-
-    def _go_ahead_anew(self, way: Way, h: float) -> None:
-        """Let the body ahead begin anew where the real one is."""
-        way.reset(self._feedback.body(self._q), self.axes.table[:, AXIS_VELOCITY].copy(), h)
-
-    def _go_way(self, way: Way, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which goals that hold are kept, to ``out`` (nq,)."""
-        feedback, answers, targets = self._feedback, self._answers, self._live.table
-        if self._follow is not None and not stop and self._follows():
-            self._following = True
-            pair = self._follow.lead(feedback.body(self._q), answers.q, targets, h)
-            before, there = map(feedback.command, pair)
-            self._follow_targets(self._follow, targets, there, before, out, h)
+        levels = self._levels
+        if levels is None:
+            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
             return
-        if self._following:
-            self._following = False
-            self._go_ahead_anew(way, h)
-            way.holds = self._met(_NEARLY)
-        before = feedback.command(way.place)
-        there = way.advance(answers.q, answers.before, h, stop, table=targets, places=self.probe.places)
-        there = feedback.command(there)
-        self._aim = there, before
-        self._tick(self._q, there, before, out, h, PROPOSE)
-        if self._brakes_at_once and np.abs(self.axes.way(out, there)).max(initial=0.0) > _BEHIND:
-            way.refine(self._q, out, h, self._met(), feedback)
-        self._tick(self._q, there, before, out, h, ADVANCE)
-        most = np.inf if self._tools is None else self._tools.cruise(h, np.array([before, there]))
-        way.pace.adapt(self.axes.way(out, there), h, most, self.axes.way(before, there))
-        self._q = out
-        if not way.holds.all():
-            way.holds |= self._met()
+        self._tick(self._q, there, before, out, h, PROPOSE | stop)
+        if self._led_row is not self._answers.row:
+            self._led_row, self._led = self._answers.row, self._reachable()
+        targets = self._live.table if self._led is None else self._led
+        levels.solve(targets[0], self._feedback.body(self._q), self._q, out, h, stops=bool(stop))
+        self._tick(self._q, there, before, out, h, ADVANCE | stop)
 
     def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
         """Take a tick along the path of the targets, to ``out`` (nq,)."""
@@ -754,16 +682,17 @@ class Servo(ChecksArguments):
         path.pace.adapt(self.axes.way(out, there), h)
         self._answers.row = path.row if path.arrived else None
 
-    def _met(self, slack: float = 1.0) -> Bools:
-        """Return which goals are met now, or nearly met, to a multiple of the tolerance."""
+    def _reachable(self) -> Array | None:
+        """Return targets (1, goals, 17) of which those that the answer misses are where it has them; None if none."""
+        row = self._answers.row
+        if row is None or self._answers.reaches:
+            return None
         most, most_angle = self.ik.tolerance
-        errors = self.probe.errors(self._feedback.body(self._q), self._live.table)
-        pairs = zip(self.ik.goals, errors, strict=True)
-        met = [
-            error.position <= slack * (goal.own_tolerance or most) and error.angle <= slack * most_angle
-            for goal, error in pairs
-        ]
-        return np.array(met, bool)
+        first = self.ik.places.stop
+        errors = row[first : first + 2 * len(self.ik.goals)].reshape(-1, 2)
+        over = np.array([[goal.own_tolerance or most, most_angle] for goal in self.ik.goals])
+        missed = (errors > over).any(1) & self._live.takes
+        return self._live.placed(missed, self.probe.places(self._answers.q, self._live.unanchored(missed)))
 
     @property
     def _blocked(self) -> bool:
@@ -808,7 +737,7 @@ def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Arra
 _LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
 _ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})
 _KERNELS: Final = (  # entry points that every servo needs besides the one of its solver
-    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "choose", "stops")),
+    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset")),
     "hierarchy.full_body.full_body",
 )
 

@@ -16,7 +16,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, apart, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
-from synovia.kernels.goals.residuals import complete_targets, residual
+from synovia.kernels.goals.residuals import complete_targets, measure, residual
 from synovia.kernels.hierarchy.basis import fix_column, open_levels, reset_column, reset_columns
 from synovia.kernels.hierarchy.inequalities import (
     choose_edges,
@@ -29,17 +29,28 @@ from synovia.kernels.hierarchy.levels import level_residual, residual_gradient, 
 from synovia.kernels.hierarchy.step import TOUCHING, update_frames, update_jacobian
 from synovia.kernels.layout import (
     ACTIVE_SIDE,
+    AWAY,
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
+    EMERGENCY,
+    FAR,
     FEED,
     FEED_ACCELERATION,
+    FOLLOWED,
+    FOLLOWER,
     GAP,
+    GIVEN,
     GRADIENT,
+    HELD_STILL,
+    LEADER,
+    MODE,
     NEXT,
     NEXT_LOWER,
     NEXT_UPPER,
     POSE_COLUMN,
+    REASON,
+    RECOVERING,
     REFERENCE,
     SCALAR,
     SOLVES,
@@ -47,26 +58,32 @@ from synovia.kernels.layout import (
     STEP_LOWER,
     STEP_STIFFNESS,
     STEP_UPPER,
+    TARGET_WIDTH,
     TICK,
     TOP_ACCELERATION,
     TOP_JERK,
     TOP_SPEED,
+    TURNED_AWAY,
 )
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
-from synovia.kernels.servo.axis import acceleration_of
+from synovia.kernels.servo.axis import acceleration_of, reason_of
 from synovia.kernels.servo.stop import NO_LIMIT
+from synovia.kernels.servo.tick import move
 from synovia.kernels.tree.problem import copy, open_all, open_work
-from synovia.kernels.tree.variables import clamp_block, step_unit
+from synovia.kernels.tree.variables import clamp_block, follower_value, step_unit
 
 MOST_STEPS = 4  # Newton steps of a tick
 ENOUGH = F(3e-4)  # radians, reaches: after a step of this length, its square is what is left
 MET = F(1e-9)  # radians, reaches: residuals that are rounding
 DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
 SMALL = F(1e-6)  # of a limit of the velocity, for a difference
+NEAR, NO_LONGER_NEAR = F(0.02), F(0.1)  # reaches, and half of the radians: a goal that is farther away is far
+NEARLY = F(10)  # tolerances: a goal that is held stays so within them
+STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
 FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
 
 Tick = record("Tick", TICK)
-open_tick = cutter(Tick, TICK, ("columns", "nq", "goals"))
+open_tick = cutter(Tick, TICK, ("columns", "nq", "goals", "errors"))
 
 
 @device
@@ -187,7 +204,7 @@ def add_lead(h, J, tick, parts, j):
 
 
 @apart
-def assemble(problem, work, h, tick, parts, held, q, time, any_held):
+def assemble(problem, work, h, tick, parts, goal_of_row, states, q, time, any_held):
     """Write rows, bounds and references of all levels, relative to the velocities that are chosen.
 
     The unknowns are changes of the stop place. Frames and residuals at that place are in ``work``.
@@ -219,7 +236,7 @@ def assemble(problem, work, h, tick, parts, held, q, time, any_held):
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
         for i in range(m):
-            if held[i] != 0:
+            if goal_of_row[i] >= 0 and states[goal_of_row[i], MODE] == F(HELD_STILL):
                 h.e[i] = work.e[i]
                 for j in range(n):
                     h.G[i, j] = work.J[i, j] * time / tick.slope[j]
@@ -254,12 +271,63 @@ def take_velocities(h, tick):
 
 
 @device
-def solve_tick(problem, work, tick, axes, columns, parts, held, targets, q, time, levels):
+def mode_after(problem, mode, before, away, turned, same):
+    """Return how a goal takes part in a tick.
+
+    Args:
+        problem: The problem.
+        mode: How it did in the tick before.
+        before: How far it was from its target then.
+        away: How far it is now, length units.
+        turned: The same, radians.
+        same: Whether the target is that of the tick before.
+    """
+    off = max(away / problem.tolerance, turned / problem.tolerance_angle)
+    if mode == HELD_STILL and same and off <= NEARLY:
+        return HELD_STILL
+    far = max(away / problem.reach, F(0.5) * turned)
+    if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR):
+        return FAR
+    still = same and off <= F(1) and abs(away - before) <= STILL * problem.tolerance
+    return HELD_STILL if still and mode == FOLLOWED else FOLLOWED
+
+
+@device
+def choose_modes(problem, work, tick, states, targets, q, stops):
+    """Decide how each goal takes part, and write the targets of the tick; a body that ``stops`` keeps what is held."""
+    update_frames(problem, q, work.frames)
+    complete_targets(problem, work.frames, targets, tick.aimed)
+    measure(problem, q, work.frames, tick.aimed, tick.errors)
+    for g in range(states.shape[0]):
+        same = True
+        for i in range(TARGET_WIDTH):
+            same = same and targets[g, i] == tick.last[g, i]
+            tick.last[g, i] = tick.given[g, i] = targets[g, i]
+        away, turned = tick.errors[2 * g], tick.errors[2 * g + 1]
+        mode = mode_after(problem, int(states[g, MODE]), states[g, AWAY], away, turned, same)
+        states[g, MODE], states[g, AWAY], states[g, TURNED_AWAY] = F(mode), away, turned
+        if mode == FAR or (stops and mode != HELD_STILL):
+            tick.given[g, GIVEN] = F(0)
+
+
+@device
+def give_reasons(tick, axes, columns, h):
+    """Note which limit holds each axis at its velocity; one that is not at a bound has none."""
+    for j in range(columns.shape[0]):
+        row = axes[columns[j]]
+        w = tick.choice[j]
+        if row[REASON] == F(RECOVERING) or row[REASON] == F(EMERGENCY):
+            continue
+        row[REASON] = reason_of(row, w, h) if w <= tick.low[j] or w >= tick.high[j] else F(0)
+
+
+@device
+def solve_tick(problem, work, tick, axes, columns, parts, goal_of_row, states, q, time, levels):
     """Change the proposed velocities of a tick so that goals are met by their priorities; return systems solved."""
     n = columns.shape[0]
     any_held = False
-    for i in range(held.shape[0]):
-        any_held = any_held or held[i] != 0
+    for g in range(states.shape[0]):
+        any_held = any_held or states[g, MODE] == F(HELD_STILL)
     for j in range(n):
         row = axes[columns[j]]
         tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
@@ -269,14 +337,14 @@ def solve_tick(problem, work, tick, axes, columns, parts, held, targets, q, time
     write_stops(tick, axes, columns, parts, time)
     write_pose(problem, tick, q, time, True)
     update_frames(problem, tick.pose, work.frames)
-    complete_targets(problem, work.frames, targets, tick.aimed)
+    complete_targets(problem, work.frames, tick.given, tick.aimed)
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem))
     solved = F(0)
     for step in range(MOST_STEPS):
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         if not any_held and step == 0 and largest_residual(work.e) <= MET:
             break
-        assemble(problem, work, h, tick, parts, held, q, time, any_held)
+        assemble(problem, work, h, tick, parts, goal_of_row, states, q, time, any_held)
         solve_levels(h, problem.levels, levels, DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
         size = take_velocities(h, tick)
@@ -285,14 +353,21 @@ def solve_tick(problem, work, tick, axes, columns, parts, held, targets, q, time
         write_stops(tick, axes, columns, parts, time)
         write_pose(problem, tick, q, time, True)
         update_frames(problem, tick.pose, work.frames)
+    changed = False
     for j in range(n):
+        changed = changed or tick.choice[j] != tick.reference[j]
         axes[columns[j], NEXT] = tick.choice[j]
+    if changed:
+        give_reasons(tick, axes, columns, time)
     return solved
 
 
 @entry
-def servo_levels(ints, floats, scratch, memory, columns, parts, held, axes, targets, q, time, levels):
-    """Solve the goals of a tick that was proposed, see ``servo_tick``; for tests and benchmarks.
+def servo_levels(
+    ints, floats, scratch, memory, columns, parts, goal_of_row, states, axes, variables, followers, coupling, targets,
+    place, q, out, time, stops, levels,
+):  # fmt: skip
+    """Choose the velocities of a tick that was proposed so that goals are met by their priorities, and move.
 
     Args:
         ints: A packed problem of the full body.
@@ -301,16 +376,30 @@ def servo_levels(ints, floats, scratch, memory, columns, parts, held, axes, targ
         memory: That of ``layout.TICK``.
         columns: The axis of each column of the problem, (columns,).
         parts: A number for each column; axes of the same number come to rest in the same time.
-        held: For each residual row, whether it belongs to the next sample, and not to the place where the body stops.
+        goal_of_row: The goal of each residual row, -1 for none, (residuals,).
+        states: How each goal takes part, (goals, GOAL_STATE_WIDTH); changed.
         axes: The state of all axes, after PROPOSE.
+        variables: All variables of the skeleton.
+        followers: Mimic joints and their leaders.
+        coupling: Their ratios and offsets.
         targets: Targets of all goals, (goals, 17).
-        q: Joint values now, (nq,).
+        place: Joint values of the robot, (nq,).
+        q: Those that are commanded, (nq,).
+        out: Where the tick leads, (nq,); written.
         time: Of the tick, seconds.
+        stops: Whether the body brakes: then only goals that are held count.
         levels: How many levels count: all of the problem, and one more for the velocities that are proposed.
 
     Returns:
         The number of linear systems that were solved.
     """
+    if axes.shape[0] == 0:
+        return F(0)
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
-    tick = open_tick(memory, (columns.shape[0], problem.nq, problem.goals.shape[0]))
-    return solve_tick(problem, work, tick, axes, columns, parts, held, targets, q, time, levels)
+    tick = open_tick(memory, (columns.shape[0], problem.nq, problem.goals.shape[0], 2 * problem.goals.shape[0]))
+    choose_modes(problem, work, tick, states, targets, place, stops)
+    solved = solve_tick(problem, work, tick, axes, columns, parts, goal_of_row, states, place, time, levels)
+    move(variables, axes, q, out, time)
+    for k in range(followers.shape[0]):
+        out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
+    return solved

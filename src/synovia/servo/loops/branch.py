@@ -16,9 +16,9 @@ from synovia.ik.obstacles import Places
 from synovia.kernels.layout import LARGEST_MOVE, STATUS
 from synovia.model.geometry import Array
 from synovia.servo.answers import Answers
-from synovia.servo.box import Led
 from synovia.servo.limits import Axes
 from synovia.servo.loops.closed import ClosedTick
+from synovia.servo.loops.led import Led
 
 _PRECISION: Final = 0.1  # part of the tolerance to which goals are solved
 _FAR: Final = 0.3  # radians, length units: an answer that is farther from the last one may be in another branch
