@@ -588,11 +588,23 @@ TICK: Final = (
     Table("turn", ("columns",)),  # how far it goes farther if its part takes longer to come to rest
     Table("lead", ("columns",)),  # how much longer that takes if its velocity grows; 0 unless it is the slowest one
     Table("unit", ("columns",)),  # 1 for angles, the reach for lengths
+    Table("shift", ("columns",)),  # of a step onto the rows that are held
+    Table("wish", ("axes",)),  # velocity of each axis that the levels choose
+    Table("plan", ("axes",)),  # and that of the stop that is known
     Table("pose", ("nq",)),
+    Table("sample", ("nq",)),
     Table("aimed", ("goals", TRANSFORM_WIDTH)),  # complete targets
     Table("given", ("goals", TARGET_WIDTH)),  # targets of the goals that are followed or held
     Table("last", ("goals", TARGET_WIDTH)),  # targets of the tick before
     Table("errors", ("errors",)),  # distance and angle of each goal, one after the other
+)
+# A stop of a whole body, see ``servo.whole``
+WHOLE: Final = (
+    Table("start", ("nq",)),
+    Table("way", ("axes",)),
+    Table("push", ("axes",)),
+    Table("bend", ("axes",)),
+    Table("clock", (3,)),
 )
 # A row of the answer
 ANSWER: Final = (

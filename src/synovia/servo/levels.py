@@ -1,4 +1,4 @@
-"""The goals of a tick, packed for the kernel ``servo.levels``."""
+"""The goals of a tick, packed for the kernel ``servo.step``."""
 
 from __future__ import annotations
 
@@ -28,6 +28,7 @@ from synovia.kernels.layout import (
     SLOTS,
     TARGET_WIDTH,
     TICK,
+    WHOLE,
     size_of,
     size_of_all,
 )
@@ -47,43 +48,36 @@ class TickLevels:
 
     Attributes:
         states: How each goal takes part, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
+        count: How many levels count: all of the problem, and one more for the joint values to go to.
+        memory: What a tick takes over from the one before, besides states and axes: targets, and the known stop.
     """
 
     def __init__(self, ik: IK, axes: Axes) -> None:
         """Pack the problem, and find the axis of each of its columns."""
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.levels import servo_levels
+        from synovia.kernels.servo.step import servo_step
 
         problem = ik.with_parts(solver=FullBody(attempts=1), tolerance=ik.tolerance)
         self._obstacles, self._floats = ik.obstacles, problem.floats.copy()
         goals, nq = len(ik.goals), axes.skeleton.nq
         columns = _columns(problem, axes)
-        sizes = {"columns": len(columns), "nq": nq, "goals": goals, "errors": 2 * goals}
+        sizes = {"columns": len(columns), "axes": len(axes.table), "nq": nq, "goals": goals, "errors": 2 * goals}
         memory = np.zeros(size_of_all(TICK, sizes))
         start = sum(size_of(table, sizes) for table in TICK[: [table.name for table in TICK].index("last")])
         self._last = memory[start : start + goals * TARGET_WIDTH].reshape(goals, TARGET_WIDTH)
         self.states = np.zeros((goals, GOAL_STATE_WIDTH))
-        self._levels = len(table_of(problem.ints, problem.floats, "levels"))
+        self.count = len(table_of(problem.ints, problem.floats, "levels"))
         t = axes.skeleton.tables
+        self._stops = np.zeros((2, size_of_all(WHOLE, sizes)))
+        self.memory = self._last, self._stops
         arguments = (
-            problem.ints, self._floats, new_scratch(problem.scratch_size), memory, columns,
+            problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,
             np.zeros(len(columns), np.int32), _goals_of_rows(problem), self.states, axes.table,
-            *writable(t.variables, t.followers, t.coupling),
+            *writable(t.variables, t.limits, t.followers, t.coupling),
         )  # fmt: skip
         table, q = np.zeros((goals, TARGET_WIDTH)), np.zeros(nq)
-        like = (
-            *arguments[:8],
-            axes.table[:0],
-            *(one[:0] for one in arguments[9:]),
-            table,
-            q,
-            q,
-            q.copy(),
-            1.0,
-            True,
-            0,
-        )
-        self._solve = partial(ready(servo_levels, *like), *arguments)
+        like = *arguments[:9], axes.table[:0], *arguments[10:], table, q, q, q, q, q, 1.0, 0, 0
+        self._solve = partial(ready(servo_step, *like), *arguments)
 
     def put(self, places: Places) -> None:
         """Put obstacles where they stand now."""
@@ -91,25 +85,28 @@ class TickLevels:
 
     def reset(self, targets: Array) -> None:
         """Begin anew with a body that holds its goals at these targets, (goals, 17), if it meets them."""
-        self.states[:] = 0.0
+        self.states[:], self._stops[:] = 0.0, 0.0
         self.states[:, MODE] = HELD_STILL
         self._last[:] = targets
 
-    def solve(self, targets: Array, place: Array, q: Array, out: Array, h: float, *, stops: bool) -> float:
-        """Choose the velocities of a tick that was proposed, and write where they lead.
+    def step(
+        self, targets: Array, place: Array, q: Array, aim: tuple[Array, Array], out: Array, h: float, parts: int
+    ) -> float:
+        """Take a tick, or a part of it, in which goals keep their priorities; see ``kernels.servo.step``.
 
         Args:
             targets: Targets, (goals, 17).
             place: Joint values of the robot, (nq,).
             q: Those that are commanded, (nq,).
-            out: Those after the tick, (nq,); written.
+            aim: Joint values to go to, and those of the tick before.
+            out: Joint values after the tick, (nq,); written.
             h: Seconds.
-            stops: Whether the body brakes: then only goals that are held count.
+            parts: PROPOSE, ADVANCE and STOP. Without PROPOSE, propose the tick before.
 
         Returns:
             The number of linear systems that were solved.
         """
-        return self._solve(targets, place, q, out, h, stops, self._levels)
+        return self._solve(targets, place, q, *aim, out, h, parts, self.count)
 
 
 def _columns(problem: IK, axes: Axes) -> Ints:

@@ -666,12 +666,16 @@ class Servo(ChecksArguments):
         if levels is None:
             self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
             return
-        self._tick(self._q, there, before, out, h, PROPOSE | stop)
         if self._led_row is not self._answers.row:
             self._led_row, self._led = self._answers.row, self._reachable()
-        targets = self._live.table if self._led is None else self._led
-        levels.solve(targets[0], self._feedback.body(self._q), self._q, out, h, stops=bool(stop))
-        self._tick(self._q, there, before, out, h, ADVANCE | stop)
+        targets = (self._live.table if self._led is None else self._led)[0]
+        aim, place = (there, before), self._feedback.body(self._q)
+        if self._tools is None:
+            levels.step(targets, place, self._q, aim, out, h, PROPOSE | ADVANCE | stop)
+            return
+        self._tick(self._q, *aim, out, h, PROPOSE | stop)
+        levels.step(targets, place, self._q, aim, out, h, stop)
+        self._tick(self._q, *aim, out, h, ADVANCE | stop)
 
     def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
         """Take a tick along the path of the targets, to ``out`` (nq,)."""

@@ -14,7 +14,7 @@ levels leave free stays at these.
 
 import math
 
-from synovia.kernels.compiler.jit import F, apart, device, entry, inline
+from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.residuals import complete_targets, measure, residual
 from synovia.kernels.hierarchy.basis import fix_column, open_levels, reset_column, reset_columns
@@ -30,6 +30,8 @@ from synovia.kernels.hierarchy.step import TOUCHING, update_frames, update_jacob
 from synovia.kernels.layout import (
     ACTIVE_SIDE,
     AWAY,
+    AXIS_ACCELERATION,
+    AXIS_VELOCITY,
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
@@ -38,12 +40,10 @@ from synovia.kernels.layout import (
     FEED,
     FEED_ACCELERATION,
     FOLLOWED,
-    FOLLOWER,
     GAP,
     GIVEN,
     GRADIENT,
     HELD_STILL,
-    LEADER,
     MODE,
     NEXT,
     NEXT_LOWER,
@@ -68,11 +68,10 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.servo.axis import acceleration_of, reason_of
 from synovia.kernels.servo.stop import NO_LIMIT
-from synovia.kernels.servo.tick import move
-from synovia.kernels.tree.problem import copy, open_all, open_work
-from synovia.kernels.tree.variables import clamp_block, follower_value, step_unit
+from synovia.kernels.tree.problem import copy
+from synovia.kernels.tree.variables import clamp_block, step_unit
 
-MOST_STEPS = 4  # Newton steps of a tick
+MOST_STEPS = 6  # Newton steps of a tick
 ENOUGH = F(3e-4)  # radians, reaches: after a step of this length, its square is what is left
 MET = F(1e-9)  # radians, reaches: residuals that are rounding
 DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
@@ -83,7 +82,7 @@ STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
 FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
 
 Tick = record("Tick", TICK)
-open_tick = cutter(Tick, TICK, ("columns", "nq", "goals", "errors"))
+open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors"))
 
 
 @device
@@ -204,7 +203,7 @@ def add_lead(h, J, tick, parts, j):
 
 
 @apart
-def assemble(problem, work, h, tick, parts, goal_of_row, states, q, time, any_held):
+def assemble(problem, work, h, tick, parts, goal_of_row, states, q, time, holds):
     """Write rows, bounds and references of all levels, relative to the velocities that are chosen.
 
     The unknowns are changes of the stop place. Frames and residuals at that place are in ``work``.
@@ -230,13 +229,13 @@ def assemble(problem, work, h, tick, parts, goal_of_row, states, q, time, any_he
             add_lead(h, work.J, tick, parts, j)
     write_slacks(problem.general, problem, tick.pose, work.frames, tick.aimed, h, n)
     write_contact_slacks(problem.clear, problem, h, n + general_slacks(problem.general))
-    if any_held:
+    if holds:
         write_pose(problem, tick, q, time, False)
         update_frames(problem, tick.pose, work.frames)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
         for i in range(m):
-            if goal_of_row[i] >= 0 and states[goal_of_row[i], MODE] == F(HELD_STILL):
+            if is_held(states, goal_of_row, i):
                 h.e[i] = work.e[i]
                 for j in range(n):
                     h.G[i, j] = work.J[i, j] * time / tick.slope[j]
@@ -268,6 +267,61 @@ def take_velocities(h, tick):
             w = tick.choice[j] + x * tick.unit[j] / tick.slope[j]
             tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
     return size
+
+
+@inline
+def is_held(states, goal_of_row, i):
+    """Return whether residual row i belongs to a goal that is held."""
+    return goal_of_row[i] >= 0 and states[goal_of_row[i], MODE] == F(HELD_STILL)
+
+
+@apart
+def held_residual(held, pose):
+    """Return the largest residual (reaches, radians) of the rows that are held at a pose, and write all residuals.
+
+    ``held`` is (problem, work, h, tick, columns, goal_of_row, states).
+    """
+    problem, work, _, tick, _, goal_of_row, states = held
+    update_frames(problem, pose, work.frames)
+    residual(problem, pose, work.frames, tick.aimed, work.e)
+    most = F(0)
+    for i in range(work.e.shape[0]):
+        if is_held(states, goal_of_row, i):
+            most = max(most, abs(work.e[i])) if work.e[i] == work.e[i] else F(math.inf)
+    return most
+
+
+@apart
+def held_step(held):
+    """Write to ``tick.shift`` the least step (radians, length units) onto the rows that are held; after their residual.
+
+    They keep their levels. The pose is ``tick.pose``.
+    """
+    problem, work, h, tick, _, goal_of_row, states = held
+    m, n = work.J.shape
+    choose_edges(problem.general, problem, work.frames, h.edges)
+    update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
+    reset_columns(h)
+    for k in range(h.v.shape[1]):
+        reset_column(h, k, -FARTHEST if k < n else F(0), FARTHEST if k < n else F(0))
+        h.v[REFERENCE, k], h.v[STEP_STIFFNESS, k] = F(0), F(1)
+    for i in range(m):
+        counts = is_held(states, goal_of_row, i)
+        h.e[i], h.constrains[i] = work.e[i] if counts else F(0), F(1)
+        for j in range(h.v.shape[1]):
+            h.G[i, j] = work.J[i, j] if counts and j < n else F(0)
+    solve_levels(h, problem.levels, problem.levels.shape[0] - 1, DAMPING, F(0), F(0), FARTHEST, True)
+    for k in range(h.v.shape[1]):
+        j = int(h.v[POSE_COLUMN, k])
+        if j < n:
+            tick.shift[j] = h.v[STEP, k] * tick.unit[j]
+
+
+@inline
+def open_held(problem, work, tick, columns, goal_of_row, states):
+    """Return what solves the levels of a tick: (problem, work, h, tick, columns, goal_of_row, states)."""
+    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem))
+    return problem, work, h, tick, columns, goal_of_row, states
 
 
 @device
@@ -322,84 +376,78 @@ def give_reasons(tick, axes, columns, h):
 
 
 @device
-def solve_tick(problem, work, tick, axes, columns, parts, goal_of_row, states, q, time, levels):
-    """Change the proposed velocities of a tick so that goals are met by their priorities; return systems solved."""
-    n = columns.shape[0]
-    any_held = False
+def any_held(states):
+    """Return whether a goal is held."""
     for g in range(states.shape[0]):
-        any_held = any_held or states[g, MODE] == F(HELD_STILL)
+        if states[g, MODE] == F(HELD_STILL):
+            return True
+    return False
+
+
+@device
+def any_far(states):
+    """Return whether a goal is far."""
+    for g in range(states.shape[0]):
+        if states[g, MODE] == F(FAR):
+            return True
+    return False
+
+
+@device
+def go_to_stops(problem, work, tick, axes, columns, parts, q, time):
+    """Write the pose where the body stops after the velocities that are chosen, and its frames."""
+    write_stops(tick, axes, columns, parts, time)
+    write_pose(problem, tick, q, time, True)
+    update_frames(problem, tick.pose, work.frames)
+
+
+@device
+def solve_tick(held, axes, parts, q, time, levels):
+    """Change the proposed velocities of a tick so that goals are met by their priorities.
+
+    Args:
+        held: (problem, work, h, tick, columns, goal_of_row, states).
+        axes: The state of all axes, after PROPOSE.
+        parts: A number for each column; axes of the same number come to rest in the same time.
+        q: Joint values now, (nq,).
+        time: Of the tick, seconds.
+        levels: How many levels count: all of the problem, and one more for the velocities that are proposed.
+
+    Returns:
+        The number of linear systems that were solved.
+    """
+    problem, work, h, tick, columns, goal_of_row, states = held
+    n = columns.shape[0]
+    holds = any_held(states)
     for j in range(n):
         row = axes[columns[j]]
         tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
         tick.choice[j] = tick.reference[j] = row[NEXT]
     write_units(problem, tick)
     copy(q, tick.pose)
-    write_stops(tick, axes, columns, parts, time)
-    write_pose(problem, tick, q, time, True)
-    update_frames(problem, tick.pose, work.frames)
+    go_to_stops(problem, work, tick, axes, columns, parts, q, time)
     complete_targets(problem, work.frames, tick.given, tick.aimed)
-    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem))
+    residual(problem, tick.pose, work.frames, tick.aimed, work.e)
     solved = F(0)
-    for step in range(MOST_STEPS):
+    steps = 0 if not holds and largest_residual(work.e) <= MET else MOST_STEPS
+    if steps > 0 and not any_far(states):  # then the motion that goes on is a better start
+        for j in range(n):
+            row = axes[columns[j]]
+            tick.choice[j] = min(max(row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time, tick.low[j]), tick.high[j])
+        go_to_stops(problem, work, tick, axes, columns, parts, q, time)
+    for step in range(steps):
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
-        if not any_held and step == 0 and largest_residual(work.e) <= MET:
-            break
-        assemble(problem, work, h, tick, parts, goal_of_row, states, q, time, any_held)
+        assemble(problem, work, h, tick, parts, goal_of_row, states, q, time, holds)
         solve_levels(h, problem.levels, levels, DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
         size = take_velocities(h, tick)
         if size <= ENOUGH or step == MOST_STEPS - 1:
             break
-        write_stops(tick, axes, columns, parts, time)
-        write_pose(problem, tick, q, time, True)
-        update_frames(problem, tick.pose, work.frames)
+        go_to_stops(problem, work, tick, axes, columns, parts, q, time)
     changed = False
     for j in range(n):
         changed = changed or tick.choice[j] != tick.reference[j]
         axes[columns[j], NEXT] = tick.choice[j]
     if changed:
         give_reasons(tick, axes, columns, time)
-    return solved
-
-
-@entry
-def servo_levels(
-    ints, floats, scratch, memory, columns, parts, goal_of_row, states, axes, variables, followers, coupling, targets,
-    place, q, out, time, stops, levels,
-):  # fmt: skip
-    """Choose the velocities of a tick that was proposed so that goals are met by their priorities, and move.
-
-    Args:
-        ints: A packed problem of the full body.
-        floats: Its numbers.
-        scratch: Its scratch memory.
-        memory: That of ``layout.TICK``.
-        columns: The axis of each column of the problem, (columns,).
-        parts: A number for each column; axes of the same number come to rest in the same time.
-        goal_of_row: The goal of each residual row, -1 for none, (residuals,).
-        states: How each goal takes part, (goals, GOAL_STATE_WIDTH); changed.
-        axes: The state of all axes, after PROPOSE.
-        variables: All variables of the skeleton.
-        followers: Mimic joints and their leaders.
-        coupling: Their ratios and offsets.
-        targets: Targets of all goals, (goals, 17).
-        place: Joint values of the robot, (nq,).
-        q: Those that are commanded, (nq,).
-        out: Where the tick leads, (nq,); written.
-        time: Of the tick, seconds.
-        stops: Whether the body brakes: then only goals that are held count.
-        levels: How many levels count: all of the problem, and one more for the velocities that are proposed.
-
-    Returns:
-        The number of linear systems that were solved.
-    """
-    if axes.shape[0] == 0:
-        return F(0)
-    problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
-    tick = open_tick(memory, (columns.shape[0], problem.nq, problem.goals.shape[0], 2 * problem.goals.shape[0]))
-    choose_modes(problem, work, tick, states, targets, place, stops)
-    solved = solve_tick(problem, work, tick, axes, columns, parts, goal_of_row, states, place, time, levels)
-    move(variables, axes, q, out, time)
-    for k in range(followers.shape[0]):
-        out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
     return solved

@@ -1,0 +1,196 @@
+"""Goals of a tick: lower levels take nothing from upper ones, limits hold, and held goals stay until the body rests."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.spatial.transform import Rotation
+
+import synovia as sy
+from conftest import UNCOMPILED
+from servo.judge import differences, excesses
+from synovia.kernels import layout as L
+from synovia.kernels.servo.tick import servo_reset
+from synovia.servo.levels import TickLevels
+from synovia.servo.limits import Axes
+
+H = 0.01
+EXAMPLES = 2 if UNCOMPILED else 25
+
+
+class Ticks:
+    """A body with goals that goes by the kernel of a tick."""
+
+    def __init__(self, body, goals, *, velocity=2.0, acceleration=10.0, jerk=None, root="fixed"):
+        self.ik = sy.IK(body, goals, sy.FullBody(), root=root)
+        self.axes = Axes(self.ik.skeleton, self.ik.moving, self.ik.reach)
+        self.axes.set_limits(velocity, acceleration, jerk)
+        self.levels = TickLevels(self.ik, self.axes)
+        self.table = self.ik.writer.own[0].copy()
+
+    def reset(self, pose, velocity=None):
+        self.q = np.asarray(pose.q).copy()
+        servo_reset(self.axes.table, np.zeros(len(self.axes.table)) if velocity is None else velocity, H)
+        self.before = self.q.copy()
+        for goal, row in zip(self.ik.goals, self.table, strict=True):
+            if goal.takes:
+                row[: L.TRANSFORM_WIDTH] = pose.transform(goal.joint).ravel()
+                row[L.GIVEN] = goal.takes
+        self.levels.reset(self.table)
+
+    def aim(self, goal, transform):
+        self.table[goal, : L.TRANSFORM_WIDTH] = transform.ravel()
+
+    def step(self, wanted, parts=L.PROPOSE | L.ADVANCE):
+        out = np.empty_like(self.q)
+        self.levels.step(self.table, self.q, self.q, (wanted, self.before), out, H, parts)
+        self.before = wanted.copy()
+        self.q = out
+        return out
+
+    def fork(self, count):
+        """Return where the body stops after the next tick if only some levels count, and leave all as it is."""
+        kept = [self.axes.table.copy(), self.levels.states.copy(), *(one.copy() for one in self.levels.memory)]
+        out, levels = np.empty_like(self.q), self.levels.count
+        self.levels.count = count
+        self.levels.step(self.table, self.q, self.q, (self.before, self.before), out, H, L.PROPOSE)
+        w, f = self.axes.table[:, L.NEXT].copy(), self.axes.table[:, L.FEED].copy()
+        T = max((np.abs(w - f) / self.axes.table[:, L.TOP_ACCELERATION]).max() - 0.5 * H, 0.0)
+        ways = w * H + (w - f) * T * T / (2.0 * T + H)  # velocities fall evenly to those of the targets
+        self.levels.count = levels
+        self.axes.table[:], self.levels.states[:] = kept[:2]
+        for one, before in zip(self.levels.memory, kept[2:], strict=True):
+            one[:] = before
+        return sy.Pose.trusted(self.ik.skeleton, self.axes.shifted(self.q, ways)), out
+
+
+def off(pose, goal, row, reach):
+    """How far a goal is from its target: reaches and radians together."""
+    there, T = pose.transform(goal.joint), row[: L.TRANSFORM_WIDTH].reshape(4, 4)
+    parts = [(there[:3, 3] - T[:3, 3]) / reach] if goal.takes & L.POSITION else []
+    if goal.takes & L.ROTATION:
+        parts.append(Rotation.from_matrix(T[:3, :3] @ there[:3, :3].T).as_rotvec())
+    return np.linalg.norm(np.concatenate(parts))
+
+
+BODIES = {
+    "arm": (lambda: sy.bundled("arm7"), [sy.PositionGoal("tool"), sy.RotationGoal("tool", name="turn", priority=1)]),
+    "humanoid": (
+        lambda: sy.bundled("humanoid"),
+        [
+            sy.PoseGoal("left_foot"),
+            sy.PoseGoal("right_foot"),
+            sy.PositionGoal("right_hand", priority=1),
+            sy.PositionGoal("left_hand", priority=2),
+        ],
+    ),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", BODIES)
+@given(seed=st.integers(0, 2**31))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_lower_levels_leave_each_level_where_it_stops(name, seed):
+    """From the same state, a level is no farther from its target at the stop than without the levels below it."""
+    rng = np.random.default_rng(seed)
+    make, goals = BODIES[name]
+    ticks = Ticks(make(), goals, root="free" if name == "humanoid" else "fixed")
+    skeleton, reach = ticks.ik.skeleton, ticks.ik.reach
+    start = skeleton.rest_pose() if name == "humanoid" else skeleton.random_pose(seed)
+    ticks.reset(start)
+    moving = [g for g, goal in enumerate(ticks.ik.goals) if "foot" not in str(goal.joint)]
+    home = {g: ticks.table[g, : L.TRANSFORM_WIDTH].reshape(4, 4).copy() for g in moving}
+    speeds = {g: 0.3 * rng.normal(size=(2, 3)) for g in moving}
+    for k in range(40):
+        for g in moving:
+            T = home[g].copy()
+            T[:3, 3] += 0.1 * reach * np.sin(speeds[g][0] * k * 0.1)
+            T[:3, :3] = Rotation.from_rotvec(speeds[g][1] * k * H).as_matrix() @ T[:3, :3]
+            ticks.aim(g, T)
+        if k % 8 == 7:
+            everything, _ = ticks.fork(ticks.levels.count)
+            ranks = sorted({goal.rank for goal in ticks.ik.goals if goal.takes})
+            for n, rank in enumerate(ranks[:-1]):
+                alone, out = ticks.fork(n + 1)
+                moved = np.abs(ticks.axes.way(ticks.q, alone.q)).max()
+                for g, goal in enumerate(ticks.ik.goals):
+                    if goal.rank <= rank and goal.takes:
+                        row = ticks.table[g]
+                        assert off(everything, goal, row, reach) <= off(alone, goal, row, reach) + 0.01 * moved + 1e-6
+                assert np.isfinite(out).all()
+        ticks.step(ticks.before)
+
+
+def adversary(rng, ticks, moving, home):
+    """Move targets: jumps, steady motion, noise, or back home."""
+    for g in moving:
+        u = rng.uniform()
+        T = ticks.table[g, : L.TRANSFORM_WIDTH].reshape(4, 4).copy()
+        if u < 0.03:
+            T = home[g].copy()
+            T[:3, 3] += 0.4 * ticks.ik.reach * rng.normal(size=3)
+        elif u < 0.06:
+            T = home[g].copy()
+        elif u < 0.5:
+            T[:3, 3] += 0.004 * ticks.ik.reach * rng.normal(size=3)
+        T[:3, :3] = Rotation.from_rotvec(0.02 * rng.normal(size=3)).as_matrix() @ T[:3, :3]
+        ticks.aim(g, T)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("jerk", [None, 100.0], ids=["acceleration", "jerk"])
+@pytest.mark.parametrize("name", BODIES)
+@given(seed=st.integers(0, 2**31))
+@settings(max_examples=EXAMPLES, deadline=None)
+def test_every_tick_keeps_all_limits(name, jerk, seed):
+    rng = np.random.default_rng(seed)
+    make, goals = BODIES[name]
+    ticks = Ticks(make(), goals, jerk=jerk, root="free" if name == "humanoid" else "fixed")
+    skeleton = ticks.ik.skeleton
+    ticks.reset(skeleton.rest_pose() if name == "humanoid" else skeleton.random_pose(seed))
+    moving = [g for g, goal in enumerate(ticks.ik.goals) if "foot" not in str(goal.joint)]
+    home = {g: ticks.table[g, : L.TRANSFORM_WIDTH].reshape(4, 4).copy() for g in moving}
+    wanted, samples = ticks.q, [ticks.q]
+    for k in range(200):
+        if k < 150:
+            adversary(rng, ticks, moving, home)
+            if rng.uniform() < 0.03:
+                wanted = skeleton.random_pose(int(rng.integers(1 << 30))).q
+            samples.append(ticks.step(wanted))
+        else:
+            samples.append(ticks.step(wanted, L.PROPOSE | L.ADVANCE | L.STOP))
+        assert np.isfinite(samples[-1]).all()
+    q = np.array(samples)
+    ways = np.array([ticks.axes.way(a, b) for a, b in zip(q, q[1:], strict=False)])
+    places = np.concatenate([np.zeros((1, ways.shape[1])), np.cumsum(ways, axis=0)])
+    table, h = ticks.axes.table, np.full(len(ways), H)
+    limits = table[:, L.TOP_SPEED], table[:, L.TOP_ACCELERATION], None if jerk is None else table[:, L.TOP_JERK]
+    moves = np.isin(ticks.axes.joints, list(ticks.ik.moving))
+    limits = tuple(None if one is None else one[moves] for one in limits)
+    assert excesses(differences(places[:, moves], h), limits, np.full(moves.sum(), 1e-12), H) <= 1e-9
+    low, high = skeleton.limits
+    assert max((q - high).max(), (low - q).max()) <= 1e-9
+    assert np.abs(ways[-1]).max() < 1e-9  # it has come to rest
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(3))
+def test_held_feet_stay_while_the_body_is_led_and_brakes(seed):
+    """Feet stay within a tenth of a millimetre, also while the body stops from full motion."""
+    rng = np.random.default_rng(seed)
+    make, goals = BODIES["humanoid"]
+    ticks = Ticks(make(), goals, velocity=4.0, acceleration=20.0, root="free")
+    rest = ticks.ik.skeleton.rest_pose()
+    ticks.reset(rest)
+    home = {g: ticks.table[g, : L.TRANSFORM_WIDTH].reshape(4, 4).copy() for g in (2, 3)}
+    way, slip = 0.3 * rng.normal(size=(2, 3)), 0.0
+    for k in range(160):
+        for g, speed in zip((2, 3), way, strict=True):
+            T = home[g].copy()
+            T[:3, 3] += speed * min(k, 100) * H * 0.5
+            ticks.aim(g, T)
+        ticks.step(ticks.before, L.PROPOSE | L.ADVANCE | (L.STOP if k > 100 else 0))
+        pose = sy.Pose.trusted(ticks.ik.skeleton, ticks.q)
+        slip = max(slip, *(np.linalg.norm(pose.position(f) - rest.position(f)) for f in ("left_foot", "right_foot")))
+    assert slip < 1e-4
