@@ -20,6 +20,7 @@ from synovia.ik.obstacles import Places
 from synovia.ik.targets import Target, Targets
 from synovia.kernels.layout import (
     ADVANCE,
+    AWAY,
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
     PROPOSE,
@@ -29,6 +30,7 @@ from synovia.kernels.layout import (
     TOP_JERK,
     TOP_SPEED,
     TRANSFORM_WIDTH,
+    TURNED_AWAY,
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, is_number
@@ -55,6 +57,7 @@ from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
 _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
 _MARGIN: Final = 10  # ticks
+_NO_WORSE: Final = 1.01  # factor of the error of a goal by which that of an answer may be larger
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _LOST: Final = "Holding: no target has come for longer than the timeout; the next one goes on."
 
@@ -320,7 +323,7 @@ class Servo(ChecksArguments):
             self._guard.reset(self._q)
         if self._clear is not None:
             self._clear.reset(self._q)
-        self._led = self._led_row = None
+        self._led, self._led_row = None, None
         self._last = self._command()
 
     def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
@@ -687,15 +690,21 @@ class Servo(ChecksArguments):
         self._answers.row = path.row if path.arrived else None
 
     def _reachable(self) -> Array | None:
-        """Return targets (1, goals, 17) of which those that the answer misses are where it has them; None if none."""
-        row = self._answers.row
-        if row is None or self._answers.reaches:
+        """Return targets (1, goals, 17) of which those that the answer misses are where it has them; None if none.
+
+        An answer that is not found yet may miss more than the body does; then the targets themselves count.
+        """
+        row, levels = self._answers.row, self._levels
+        if row is None or levels is None or self._answers.reaches:
             return None
         most, most_angle = self.ik.tolerance
         first = self.ik.places.stop
         errors = row[first : first + 2 * len(self.ik.goals)].reshape(-1, 2)
         over = np.array([[goal.own_tolerance or most, most_angle] for goal in self.ik.goals])
-        missed = (errors > over).any(1) & self._live.takes
+        now = levels.states[:, AWAY : TURNED_AWAY + 1]
+        missed = (errors > over).any(1) & (errors <= _NO_WORSE * now + over).all(1) & self._live.takes
+        if not missed.any():
+            return None
         return self._live.placed(missed, self.probe.places(self._answers.q, self._live.unanchored(missed)))
 
     @property

@@ -71,7 +71,7 @@ from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import clamp_block, step_unit
 
-MOST_STEPS = 6  # Newton steps of a tick
+MOST_STEPS, SETTLES = 6, 2  # Newton steps of a tick, and the first one after which the time of the stop is kept
 ENOUGH = F(3e-4)  # radians, reaches: after a step of this length, its square is what is left
 MET = F(1e-9)  # radians, reaches: residuals that are rounding
 DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
@@ -115,15 +115,19 @@ def time_after(row, h, w):
 
 
 @device
-def write_stops(tick, axes, columns, parts, h):
+def write_stops(tick, axes, columns, parts, h, settles):
     """Write where each column stops after its next velocity: ``slope`` times that, plus ``rest``.
 
-    The slowest column of a part sets the time of its stop: ``lead`` is how fast that grows with its velocity, and
-    ``turn`` how far each column then goes farther.
+    The slowest column of a part sets the time of its stop (``times``): ``lead`` is how fast that grows with its
+    velocity, and ``turn`` how far each column then goes farther. If it ``settles``, the time does not fall any more and
+    has no lead, as two columns may be the slowest one in turn.
     """
     n = columns.shape[0]
     for j in range(n):
+        before = tick.times[j]
         tick.times[j] = time_after(axes[columns[j]], h, tick.choice[j])
+        if settles:
+            tick.times[j] = max(tick.times[j], before)
         tick.lead[j] = F(0)
     for j in range(n):
         slowest = j
@@ -131,6 +135,7 @@ def write_stops(tick, axes, columns, parts, h):
             if parts[i] == parts[j] and tick.times[i] > tick.times[slowest]:
                 slowest = i
         T, row = tick.times[slowest], axes[columns[j]]
+        tick.shift[j] = T
         u, a = relative_motion(row, h, tick.choice[j])
         if row[TOP_JERK] >= NO_LIMIT:
             brake = F(0.5) * T * T / (T + F(0.5) * h)
@@ -143,9 +148,10 @@ def write_stops(tick, axes, columns, parts, h):
             tick.slope[j] = h + F(0.5) * T + arc * per
             tick.rest[j] = arc * still - F(0.5) * T * row[FEED]
             tick.turn[j] = F(0.5) * u + a * T / F(6)
-        if slowest == j and T > F(0):
+        if slowest == j and T > F(0) and not settles:
             d = SMALL * row[TOP_SPEED]
             tick.lead[j] = (time_after(row, h, tick.choice[j] + d) - T) / d
+    copy(tick.shift, tick.times)
 
 
 @device
@@ -394,9 +400,9 @@ def any_far(states):
 
 
 @device
-def go_to_stops(problem, work, tick, axes, columns, parts, q, time):
+def go_to_stops(problem, work, tick, axes, columns, parts, q, time, settles):
     """Write the pose where the body stops after the velocities that are chosen, and its frames."""
-    write_stops(tick, axes, columns, parts, time)
+    write_stops(tick, axes, columns, parts, time, settles)
     write_pose(problem, tick, q, time, True)
     update_frames(problem, tick.pose, work.frames)
 
@@ -425,7 +431,7 @@ def solve_tick(held, axes, parts, q, time, levels):
         tick.choice[j] = tick.reference[j] = row[NEXT]
     write_units(problem, tick)
     copy(q, tick.pose)
-    go_to_stops(problem, work, tick, axes, columns, parts, q, time)
+    go_to_stops(problem, work, tick, axes, columns, parts, q, time, False)
     complete_targets(problem, work.frames, tick.given, tick.aimed)
     residual(problem, tick.pose, work.frames, tick.aimed, work.e)
     solved = F(0)
@@ -434,7 +440,7 @@ def solve_tick(held, axes, parts, q, time, levels):
         for j in range(n):
             row = axes[columns[j]]
             tick.choice[j] = min(max(row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time, tick.low[j]), tick.high[j])
-        go_to_stops(problem, work, tick, axes, columns, parts, q, time)
+        go_to_stops(problem, work, tick, axes, columns, parts, q, time, False)
     for step in range(steps):
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         assemble(problem, work, h, tick, parts, goal_of_row, states, q, time, holds)
@@ -443,7 +449,7 @@ def solve_tick(held, axes, parts, q, time, levels):
         size = take_velocities(h, tick)
         if size <= ENOUGH or step == MOST_STEPS - 1:
             break
-        go_to_stops(problem, work, tick, axes, columns, parts, q, time)
+        go_to_stops(problem, work, tick, axes, columns, parts, q, time, step >= SETTLES)
     changed = False
     for j in range(n):
         changed = changed or tick.choice[j] != tick.reference[j]

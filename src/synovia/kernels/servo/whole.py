@@ -156,6 +156,21 @@ def write_place(variables, stop, tau, jerk, out):
 
 
 @device
+def first_samples(row, stop, i, h, T):
+    """Return the largest acceleration and jerk of an axis between samples before and on a stop, 1 at the limit."""
+    x, v = F(0), row[NEXT]
+    a, worst = acceleration_of(row, v, h), F(0)
+    for n in range(1, 4):
+        f, g, k = shape(min(F(n) * h / T, F(1)), True)
+        there = f * stop.way[i] + g * stop.push[i] + k * stop.bend[i]
+        speed = (there - x) / h
+        push = (speed - v) / h
+        worst = max(worst, abs(push - a) / (h * row[TOP_JERK]), abs(push) / max(row[TOP_ACCELERATION], abs(a)))
+        x, v, a = there, speed, push
+    return worst
+
+
+@device
 def excess_of(stop, axes, h, T):
     """Return by how much a stop exceeds accelerations and jerks, 1 at the limit; infinite beyond other limits."""
     worst = F(0)
@@ -168,7 +183,7 @@ def excess_of(stop, axes, h, T):
         else:
             push, jolt, speed, low, high = curved_extremes(stop.way[i], stop.push[i], stop.bend[i], T)
             begins = abs(acceleration_of(row, row[NEXT], h))
-            worst = max(worst, push / max(A, begins), jolt / J)
+            worst = max(worst, push / max(A, begins), jolt / J, first_samples(row, stop, i, h, T))
         x, most = row[NEXT] * h, V * (F(1) + ROUNDING)
         if (
             speed > max(most, abs(row[NEXT]))
