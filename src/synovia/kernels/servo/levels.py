@@ -283,15 +283,15 @@ def is_held(states, goal_of_row, i):
 
 @apart
 def held_residual(held, pose):
-    """Return the largest residual (reaches, radians) of the rows that are held at a pose, and write all residuals.
+    """Return the largest residual (reaches, radians) of held rows that are a promise, at a pose; write all residuals.
 
-    ``held`` is (problem, work, h, tick, columns, goal_of_row, states).
+    ``held`` is (problem, work, h, tick, columns, goal_of_row, states, promised).
     """
-    problem, work, _, tick, _, goal_of_row, states = held
+    problem, work, _, tick, _, goal_of_row, states, promised = held
     update_frames(problem, pose, work.frames)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     most = F(0)
-    for i in range(work.e.shape[0]):
+    for i in range(promised):
         if is_held(states, goal_of_row, i):
             most = max(most, abs(work.e[i])) if work.e[i] == work.e[i] else F(math.inf)
     return most
@@ -303,7 +303,7 @@ def held_step(held):
 
     They keep their levels. The pose is ``tick.pose``.
     """
-    problem, work, h, tick, _, goal_of_row, states = held
+    problem, work, h, tick, _, goal_of_row, states, promised = held
     m, n = work.J.shape
     choose_edges(problem.general, problem, work.frames, h.edges)
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
@@ -312,7 +312,7 @@ def held_step(held):
         reset_column(h, k, -FARTHEST if k < n else F(0), FARTHEST if k < n else F(0))
         h.v[REFERENCE, k], h.v[STEP_STIFFNESS, k] = F(0), F(1)
     for i in range(m):
-        counts = is_held(states, goal_of_row, i)
+        counts = i < promised and is_held(states, goal_of_row, i)
         h.e[i], h.constrains[i] = work.e[i] if counts else F(0), F(1)
         for j in range(h.v.shape[1]):
             h.G[i, j] = work.J[i, j] if counts and j < n else F(0)
@@ -323,11 +323,34 @@ def held_step(held):
             tick.shift[j] = h.v[STEP, k] * tick.unit[j]
 
 
+@device
+def promised_rows(problem, goal_of_row, states, stops):
+    """Return before which residual row held goals are a promise: those above all levels with a goal that moves.
+
+    A body that ``stops`` has no goal that moves.
+    """
+    for k in range(problem.levels.shape[0] - 1):
+        for i in range(problem.levels[k], problem.levels[k + 1]):
+            g = goal_of_row[i]
+            if not stops and g >= 0 and states[g, MODE] != F(HELD_STILL):
+                return int(problem.levels[k])
+    return int(problem.levels[problem.levels.shape[0] - 1])
+
+
+@device
+def any_promised(goal_of_row, states, count):
+    """Return whether a goal is held whose rows are among the first ones."""
+    for i in range(count):
+        if is_held(states, goal_of_row, i):
+            return True
+    return False
+
+
 @inline
-def open_held(problem, work, tick, columns, goal_of_row, states):
-    """Return what solves the levels of a tick: (problem, work, h, tick, columns, goal_of_row, states)."""
+def open_held(problem, work, tick, columns, goal_of_row, states, stops):
+    """Return what solves the levels of a tick: (problem, work, h, tick, columns, goal_of_row, states, promised)."""
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem))
-    return problem, work, h, tick, columns, goal_of_row, states
+    return problem, work, h, tick, columns, goal_of_row, states, promised_rows(problem, goal_of_row, states, stops)
 
 
 @device
@@ -412,7 +435,7 @@ def solve_tick(held, axes, parts, q, time, levels):
     """Change the proposed velocities of a tick so that goals are met by their priorities.
 
     Args:
-        held: (problem, work, h, tick, columns, goal_of_row, states).
+        held: See ``open_held``.
         axes: The state of all axes, after PROPOSE.
         parts: A number for each column; axes of the same number come to rest in the same time.
         q: Joint values now, (nq,).
@@ -422,7 +445,7 @@ def solve_tick(held, axes, parts, q, time, levels):
     Returns:
         The number of linear systems that were solved.
     """
-    problem, work, h, tick, columns, goal_of_row, states = held
+    problem, work, h, tick, columns, goal_of_row, states, _ = held
     n = columns.shape[0]
     holds = any_held(states)
     for j in range(n):

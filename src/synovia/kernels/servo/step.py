@@ -3,7 +3,7 @@
 from synovia.kernels.compiler.jit import F, entry, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, PROPOSE, STOP, WHOLE
-from synovia.kernels.servo.levels import any_held, choose_modes, open_held, open_tick, solve_tick
+from synovia.kernels.servo.levels import any_promised, choose_modes, open_held, open_tick, solve_tick
 from synovia.kernels.servo.tick import advance, move, take_tick
 from synovia.kernels.servo.whole import KNOWN, accept_tick
 from synovia.kernels.tree.problem import open_all, open_work
@@ -69,11 +69,11 @@ def servo_step(
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     n, goals = axes.shape[0], problem.goals.shape[0]
     tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals))
-    held = open_held(problem, work, tick, columns, goal_of_row, states)
     choose_modes(problem, work, tick, states, targets, place, parts & STOP != 0)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
     solved = solve_tick(held, axes, together, place, time, levels)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
-    if any_held(states):
+    if any_promised(goal_of_row, states, held[7]):
         accept_tick(held, (variables, limits), axes, known, found, place, time)
     else:
         known.clock[KNOWN] = F(0)
