@@ -14,7 +14,6 @@ from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
-    CLEAR_ROW,
     FIRST,
     FIRST_RESIDUAL,
     GOAL,
@@ -25,7 +24,6 @@ from synovia.kernels.layout import (
     PARTS,
     RESIDUALS,
     SCALAR,
-    SLOTS,
     TARGET_WIDTH,
     TICK,
     WHOLE,
@@ -121,16 +119,13 @@ def _columns(problem: IK, axes: Axes) -> Ints:
 
 
 def _goals_of_rows(problem: IK) -> Ints:
-    """Return the goal of each residual row, -1 for none."""
-    goals, terms, clear = (
-        table_of(problem.ints, problem.floats, name) for name in ("goals", "general.ints", "clear.ints")
-    )
+    """Return the goal of each residual row, -1 for those without a target."""
+    goals, terms = (table_of(problem.ints, problem.floats, name) for name in ("goals", "general.ints"))
     out = np.full(problem.reduced.residuals, -1, np.int32)
     for g, row in enumerate(goals):
         if row[PARTS]:
             out[row[FIRST_RESIDUAL] : row[FIRST_RESIDUAL] + row[RESIDUALS]] = g
     for row in terms:
         out[row[FIRST] : row[FIRST] + row[LENGTHS] + row[ANGLES]] = row[GOAL]
-    for row in clear:
-        out[row[CLEAR_ROW] : row[CLEAR_ROW] + row[SLOTS]] = -1
-    return out
+    takes = np.array([goal.takes > 0 for goal in problem.goals])
+    return np.where((out >= 0) & takes[out], out, -1).astype(np.int32)

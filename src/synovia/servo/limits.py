@@ -15,6 +15,7 @@ from synovia.kernels.layout import (
     AT_JERK,
     AT_POSITION,
     AT_VELOCITY,
+    AXIS_ACCELERATION,
     AXIS_VELOCITY,
     AXIS_WIDTH,
     BLOCK,
@@ -22,6 +23,7 @@ from synovia.kernels.layout import (
     BLOCK_Q,
     EMERGENCY,
     FIRST_Q,
+    GAP,
     IS_ANGLE,
     LOWER,
     REASON,
@@ -227,6 +229,18 @@ class Axes:
         if len(self._turns):
             out[..., self._turn_q] = times_exp(out[..., self._turn_q], offset[..., self._turns])
         return self.skeleton.follow(out)
+
+    def stop_together(self) -> Array:
+        """Return how far each axis goes if all brake now and rest at the same time; see ``kernels.servo.levels``."""
+        v, a, A, J = (self.table[:, k] for k in (AXIS_VELOCITY, AXIS_ACCELERATION, TOP_ACCELERATION, TOP_JERK))
+        h = float(self.table[:, GAP].max(initial=0.0))
+        if np.isinf(J).all():
+            T = max(float((np.abs(v) / A).max(initial=0.0)) - 0.5 * h, 0.0)
+            return v * T * T / (2.0 * T + h)
+        u = v + 0.5 * h * a
+        times = np.maximum((2.0 * np.abs(a) + np.sqrt(4.0 * a * a + 6.0 * J * np.abs(u))) / J, 1.5 * np.abs(u) / A)
+        T = float(times.max(initial=0.0))
+        return 0.5 * u * T + a * T * T / 12.0
 
     def by_joint(self, values: Array) -> dict[str, int]:
         """Return reasons by axis as reasons by joint, the largest of its axes, without zeros.

@@ -546,7 +546,8 @@ class Servo(ChecksArguments):
 
     def stop_places(self) -> Array:
         """Return the places (goals, 16) of all goals where the body stops if it brakes now."""
-        return self.probe.places(self._stopped(), self._live.unanchored(self._live.takes))
+        place = self._stopped() if self._levels is None else self.axes.shifted(self._q, self.axes.stop_together())
+        return self.probe.places(place, self._live.unanchored(self._live.takes))
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""

@@ -1,15 +1,15 @@
 """The goals of a tick: rows, level by level with strict priorities, in the box of velocities of all axes.
 
-Where a body stops after a tick is, for all its axes, the same function of their next velocities w: they come to rest in
-the same time, relative to how their targets move (the feed f). So the place is s = α w + β with one factor α for axes
-that belong together (see ``write_stops``). A goal that moves has its rows at that place, q ⊕ s: a body that can stop at
-its target does not overshoot. A goal that is held has its rows at the next sample, q ⊕ w h. As α is the same for all
-axes, a motion that changes no row at one place changes none at the other, so lower levels leave a goal alone in every
-sample.
+A goal that is held has its rows at the next sample. A goal that moves has them where the body stops. For that, all axes
+come to rest in the same time, relative to how their targets move (the feed f), so a body with the next velocities w
+stops at s = α w + β, with one factor α for axes that belong together (see ``write_stops``): a body that can stop at
+its target does not overshoot. From the next sample on, the stop bends with the goals: there, rows are linear in s. As α
+is the same for all axes, a motion that changes no row at the stop changes none at the next sample. So lower levels
+leave the goals above alone in every sample.
 
 Each Newton step needs the frames, the Jacobian and one solution of the levels (``hierarchy.levels``) in what is left of
-the box. A goal without a target goes where the velocities lead that are proposed (``axis.choose``), and all that the
-levels leave free stays at these.
+the box. A goal that is far goes where the velocities lead that are proposed (``axis.choose``), and all that the levels
+leave free stays at these.
 """
 
 import math
@@ -41,7 +41,6 @@ from synovia.kernels.layout import (
     FEED_ACCELERATION,
     FOLLOWED,
     GAP,
-    GIVEN,
     GRADIENT,
     HELD_STILL,
     MODE,
@@ -73,7 +72,6 @@ from synovia.kernels.tree.variables import clamp_block, step_unit
 
 MOST_STEPS, SETTLES = 6, 2  # Newton steps of a tick, and the first one after which the time of the stop is kept
 ENOUGH = F(3e-4)  # radians, reaches: after a step of this length, its square is what is left
-MET = F(1e-9)  # radians, reaches: residuals that are rounding
 DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
 SMALL = F(1e-6)  # of a limit of the velocity, for a difference
 NEAR, NO_LONGER_NEAR = F(0.02), F(0.1)  # reaches, and half of the radians: a goal that is farther away is far
@@ -155,22 +153,16 @@ def write_stops(tick, axes, columns, parts, h, settles):
 
 
 @device
-def write_pose(problem, tick, q, h, stops):
-    """Write the pose after the tick, or where the body stops after it (``stops``), to ``tick.pose``."""
+def write_sample(problem, tick, q, h):
+    """Write the pose after the tick to ``tick.pose``."""
     for k in range(problem.variables.shape[0]):
         at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
-            tick.pose[at] = q[at] + moved(tick, v, h, stops)
+            tick.pose[at] = q[at] + h * tick.choice[v]
         else:
-            w = (moved(tick, v, h, stops), moved(tick, v + 1, h, stops), moved(tick, v + 2, h, stops))
+            w = (h * tick.choice[v], h * tick.choice[v + 1], h * tick.choice[v + 2])
             store_quat(tick.pose, at, quat_normalize(quat_mul(load_quat(q, at), quat_exp(w))))
         clamp_block(problem.variables, problem.limits, k, tick.pose)
-
-
-@inline
-def moved(tick, j, h, stops):
-    """Return how far column j moves in the tick, or until it stops."""
-    return tick.slope[j] * tick.choice[j] + tick.rest[j] if stops else h * tick.choice[j]
 
 
 @device
@@ -185,22 +177,14 @@ def write_units(problem, tick):
 
 
 @device
-def largest_residual(e):
-    """Return the largest residual; infinite if one is NaN."""
-    most = F(0)
-    for i in range(e.shape[0]):
-        most = max(most, abs(e[i]))
-        if e[i] != e[i]:
-            return F(math.inf)
-    return most
-
-
-@device
-def add_lead(h, J, tick, parts, j):
+def add_lead(h, J, tick, parts, goal_of_row, states, j):
     """Add to column j what it moves the others of its part farther, as it makes their stop take longer."""
     m, n = J.shape
     per = tick.lead[j] * tick.unit[j] / tick.slope[j]
     for i in range(m):
+        g = goal_of_row[i]
+        if g >= 0 and states[g, MODE] != F(FOLLOWED):
+            continue
         total = F(0)
         for k in range(n):
             if parts[k] == parts[j]:
@@ -208,11 +192,30 @@ def add_lead(h, J, tick, parts, j):
         h.G[i, j] += per * total
 
 
+@device
+def write_row(h, J, tick, i, mode, time):
+    """Write row i of the levels, relative to the velocities that are chosen, from its residual at the next sample."""
+    n = J.shape[1]
+    ahead = F(0)
+    for j in range(n):
+        w, slope = tick.choice[j], tick.slope[j]
+        if mode == HELD_STILL:
+            h.G[i, j] = J[i, j] * time / slope
+            continue
+        h.G[i, j] = J[i, j]
+        way = slope * (tick.reference[j] - w) if mode == FAR else time * w - slope * w - tick.rest[j]
+        ahead += J[i, j] * way / tick.unit[j]
+    if mode == FAR:
+        h.e[i] = ahead
+    elif mode == FOLLOWED:
+        h.e[i] += ahead
+
+
 @apart
-def assemble(problem, work, h, tick, parts, goal_of_row, states, q, time, holds):
+def assemble(problem, work, h, tick, parts, goal_of_row, states, time):
     """Write rows, bounds and references of all levels, relative to the velocities that are chosen.
 
-    The unknowns are changes of the stop place. Frames and residuals at that place are in ``work``.
+    The unknowns are changes of the stop place. Frames and residuals at the next sample are in ``work``.
     """
     m, n = work.J.shape
     columns = h.v.shape[1]
@@ -226,25 +229,15 @@ def assemble(problem, work, h, tick, parts, goal_of_row, states, q, time, holds)
         reset_column(h, j, per * (tick.low[j] - w), per * (tick.high[j] - w))
         h.v[REFERENCE, j] = per * (tick.reference[j] - w)
         h.v[STEP_STIFFNESS, j] = F(1)
-        for i in range(m):
-            h.G[i, j] = work.J[i, j]
-    for i in range(m):
-        h.constrains[i] = F(1)
-    for j in range(n):
-        if tick.lead[j] != F(0):
-            add_lead(h, work.J, tick, parts, j)
     write_slacks(problem.general, problem, tick.pose, work.frames, tick.aimed, h, n)
     write_contact_slacks(problem.clear, problem, h, n + general_slacks(problem.general))
-    if holds:
-        write_pose(problem, tick, q, time, False)
-        update_frames(problem, tick.pose, work.frames)
-        residual(problem, tick.pose, work.frames, tick.aimed, work.e)
-        update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
-        for i in range(m):
-            if is_held(states, goal_of_row, i):
-                h.e[i] = work.e[i]
-                for j in range(n):
-                    h.G[i, j] = work.J[i, j] * time / tick.slope[j]
+    for i in range(m):
+        h.constrains[i] = F(1)
+        mode = FOLLOWED if goal_of_row[i] < 0 else int(states[goal_of_row[i], MODE])
+        write_row(h, work.J, tick, i, mode, time)
+    for j in range(n):
+        if tick.lead[j] != F(0):
+            add_lead(h, work.J, tick, parts, goal_of_row, states, j)
     level_residual(h, 0, m)
     residual_gradient(h, 0, m)
     for k in range(columns - 1, -1, -1):
@@ -377,7 +370,7 @@ def mode_after(problem, mode, before, away, turned, same):
 
 @device
 def choose_modes(problem, work, tick, states, targets, q, stops):
-    """Decide how each goal takes part, and write the targets of the tick; a body that ``stops`` keeps what is held."""
+    """Decide how each goal takes part; of a body that ``stops``, only goals that are held keep their targets."""
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
     measure(problem, q, work.frames, tick.aimed, tick.errors)
@@ -385,12 +378,12 @@ def choose_modes(problem, work, tick, states, targets, q, stops):
         same = True
         for i in range(TARGET_WIDTH):
             same = same and targets[g, i] == tick.last[g, i]
-            tick.last[g, i] = tick.given[g, i] = targets[g, i]
+            tick.last[g, i] = targets[g, i]
         away, turned = tick.errors[2 * g], tick.errors[2 * g + 1]
         mode = mode_after(problem, int(states[g, MODE]), states[g, AWAY], away, turned, same)
+        if stops and mode != HELD_STILL:
+            mode = FAR
         states[g, MODE], states[g, AWAY], states[g, TURNED_AWAY] = F(mode), away, turned
-        if mode == FAR or (stops and mode != HELD_STILL):
-            tick.given[g, GIVEN] = F(0)
 
 
 @device
@@ -405,15 +398,6 @@ def give_reasons(tick, axes, columns, h):
 
 
 @device
-def any_held(states):
-    """Return whether a goal is held."""
-    for g in range(states.shape[0]):
-        if states[g, MODE] == F(HELD_STILL):
-            return True
-    return False
-
-
-@device
 def any_far(states):
     """Return whether a goal is far."""
     for g in range(states.shape[0]):
@@ -423,10 +407,10 @@ def any_far(states):
 
 
 @device
-def go_to_stops(problem, work, tick, axes, columns, parts, q, time, settles):
-    """Write the pose where the body stops after the velocities that are chosen, and its frames."""
+def go_to_sample(problem, work, tick, axes, columns, parts, q, time, settles):
+    """Write the pose after the velocities that are chosen, its frames, and where the body stops from there."""
     write_stops(tick, axes, columns, parts, time, settles)
-    write_pose(problem, tick, q, time, True)
+    write_sample(problem, tick, q, time)
     update_frames(problem, tick.pose, work.frames)
 
 
@@ -447,32 +431,26 @@ def solve_tick(held, axes, parts, q, time, levels):
     """
     problem, work, h, tick, columns, goal_of_row, states, _ = held
     n = columns.shape[0]
-    holds = any_held(states)
     for j in range(n):
         row = axes[columns[j]]
         tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
         tick.choice[j] = tick.reference[j] = row[NEXT]
     write_units(problem, tick)
     copy(q, tick.pose)
-    go_to_stops(problem, work, tick, axes, columns, parts, q, time, False)
-    complete_targets(problem, work.frames, tick.given, tick.aimed)
-    residual(problem, tick.pose, work.frames, tick.aimed, work.e)
-    solved = F(0)
-    steps = 0 if not holds and largest_residual(work.e) <= MET else MOST_STEPS
-    if steps > 0 and not any_far(states):  # then the motion that goes on is a better start
+    if not any_far(states):  # then the motion that goes on is a better start than what is proposed
         for j in range(n):
             row = axes[columns[j]]
-            tick.choice[j] = min(max(row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time, tick.low[j]), tick.high[j])
-        go_to_stops(problem, work, tick, axes, columns, parts, q, time, False)
-    for step in range(steps):
+            w = row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time
+            tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
+    solved = F(0)
+    for step in range(MOST_STEPS):
+        go_to_sample(problem, work, tick, axes, columns, parts, q, time, step > SETTLES)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
-        assemble(problem, work, h, tick, parts, goal_of_row, states, q, time, holds)
+        assemble(problem, work, h, tick, parts, goal_of_row, states, time)
         solve_levels(h, problem.levels, levels, DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
-        size = take_velocities(h, tick)
-        if size <= ENOUGH or step == MOST_STEPS - 1:
+        if take_velocities(h, tick) <= ENOUGH:
             break
-        go_to_stops(problem, work, tick, axes, columns, parts, q, time, step >= SETTLES)
     changed = False
     for j in range(n):
         changed = changed or tick.choice[j] != tick.reference[j]
