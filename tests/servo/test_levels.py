@@ -1,5 +1,7 @@
 """Goals of a tick: lower levels take nothing from upper ones, limits hold, and held goals stay until the body rests."""
 
+import itertools
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -36,7 +38,7 @@ class Ticks:
             if goal.takes:
                 row[: L.TRANSFORM_WIDTH] = pose.transform(goal.joint).ravel()
                 row[L.GIVEN] = goal.takes
-        self.levels.reset(self.table)
+        self.levels.reset(self.table, self.q, rests=velocity is None)
 
     def aim(self, goal, transform):
         self.table[goal, : L.TRANSFORM_WIDTH] = transform.ravel()
@@ -49,7 +51,7 @@ class Ticks:
         return out
 
     def fork(self, count):
-        """Return the next joint values if only some levels count, and the way to the stop from there; change nothing."""
+        """Return the next joint values if only some levels count, and the way to the stop from there."""
         kept = [self.axes.table.copy(), self.levels.states.copy(), *(one.copy() for one in self.levels.memory)]
         out, levels = np.empty_like(self.q), self.levels.count
         self.levels.count = count
@@ -167,7 +169,7 @@ def test_every_tick_keeps_all_limits(name, jerk, seed):
             samples.append(ticks.step(wanted, L.PROPOSE | L.ADVANCE | L.STOP))
         assert np.isfinite(samples[-1]).all()
     q = np.array(samples)
-    ways = np.array([ticks.axes.way(a, b) for a, b in zip(q, q[1:], strict=False)])
+    ways = np.array([ticks.axes.way(a, b) for a, b in itertools.pairwise(q)])
     places = np.concatenate([np.zeros((1, ways.shape[1])), np.cumsum(ways, axis=0)])
     table, h = ticks.axes.table, np.full(len(ways), H)
     limits = table[:, L.TOP_SPEED], table[:, L.TOP_ACCELERATION], None if jerk is None else table[:, L.TOP_JERK]

@@ -77,13 +77,24 @@ class TickLevels:
         like = *arguments[:9], axes.table[:0], *arguments[10:], table, q, q, q, q, q, 1.0, 0, 0
         self._solve = partial(ready(servo_step, *like), *arguments)
 
+    def forget(self) -> None:
+        """Forget the stop that is known, as limits have changed."""
+        self._stops[0, -1] = 0.0
+
     def put(self, places: Places) -> None:
         """Put obstacles where they stand now."""
         places.put_into(self._obstacles, self._floats)
 
-    def reset(self, targets: Array) -> None:
-        """Begin anew with a body that holds its goals at these targets, (goals, 17), if it meets them."""
+    def reset(self, targets: Array, q: Array, *, rests: bool) -> None:
+        """Begin anew with a body that holds its goals at these targets, (goals, 17), if it meets them.
+
+        Args:
+            targets: The targets.
+            q: Joint values, (nq,).
+            rests: Whether it stands still.
+        """
         self.states[:], self._stops[:] = 0.0, 0.0
+        self._stops[0, : len(q)], self._stops[0, -1] = q, float(rests)
         self.states[:, MODE] = HELD_STILL
         self._last[:] = targets
 

@@ -20,7 +20,6 @@ from synovia.ik.obstacles import Places
 from synovia.ik.targets import Target, Targets
 from synovia.kernels.layout import (
     ADVANCE,
-    AWAY,
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
     PROPOSE,
@@ -30,7 +29,6 @@ from synovia.kernels.layout import (
     TOP_JERK,
     TOP_SPEED,
     TRANSFORM_WIDTH,
-    TURNED_AWAY,
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, is_number
@@ -315,7 +313,7 @@ class Servo(ChecksArguments):
         if self._branch is not None:
             self._branch.reset(self._answers.q)
         if self._levels is not None:
-            self._levels.reset(self._live.table[0])
+            self._levels.reset(self._live.table[0], self._q, rests=not speeds.any())
         if self._path is not None:
             places = self.probe.places(self._q, self._live.unanchored(self._live.takes))
             self._path.reset(self._live.placed(self._live.takes, places), self._q, 1.0 / self.rate)
@@ -340,6 +338,8 @@ class Servo(ChecksArguments):
         new = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
         kept = self.axes.table[:, _LIMITS]
         self.axes.change_limits(**new)
+        if self._levels is not None:
+            self._levels.forget()
         self._given_limits |= {name: value for name, value in new.items() if value is not None}
         if self._guard is not None:
             self._coming = self.axes.table[:, _LIMITS]
@@ -695,14 +695,14 @@ class Servo(ChecksArguments):
 
         An answer that is not found yet may miss more than the body does; then the targets themselves count.
         """
-        row, levels = self._answers.row, self._levels
-        if row is None or levels is None or self._answers.reaches:
+        row = self._answers.row
+        if row is None or self._answers.reaches:
             return None
         most, most_angle = self.ik.tolerance
         first = self.ik.places.stop
         errors = row[first : first + 2 * len(self.ik.goals)].reshape(-1, 2)
         over = np.array([[goal.own_tolerance or most, most_angle] for goal in self.ik.goals])
-        now = levels.states[:, AWAY : TURNED_AWAY + 1]
+        now = np.array([list(error) for error in self.probe.errors(self._feedback.body(self._q), self._live.table)])
         missed = (errors > over).any(1) & (errors <= _NO_WORSE * now + over).all(1) & self._live.takes
         if not missed.any():
             return None

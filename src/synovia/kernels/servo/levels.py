@@ -31,6 +31,8 @@ from synovia.kernels.layout import (
     ACTIVE_SIDE,
     AWAY,
     AXIS_ACCELERATION,
+    AXIS_LOWER,
+    AXIS_UPPER,
     AXIS_VELOCITY,
     BLOCK,
     BLOCK_COLUMN,
@@ -76,6 +78,7 @@ DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DA
 SMALL = F(1e-6)  # of a limit of the velocity, for a difference
 NEAR, NO_LONGER_NEAR = F(0.02), F(0.1)  # reaches, and half of the radians: a goal that is farther away is far
 NEARLY = F(10)  # tolerances: a goal that is held stays so within them
+ROOM = F(1.2)  # times the way to the stop, as that may take longer
 STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
 FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
 
@@ -415,6 +418,18 @@ def go_to_sample(problem, work, tick, axes, columns, parts, q, time, settles):
 
 
 @device
+def keep_room(tick, axes, columns, h):
+    """Leave each axis the room in which it stops together with the others."""
+    for j in range(columns.shape[0]):
+        row = axes[columns[j]]
+        per = h + ROOM * (tick.slope[j] - h)
+        most, least = max(row[AXIS_UPPER], F(0)) / per, min(row[AXIS_LOWER], F(0)) / per
+        tick.high[j] = max(min(row[NEXT_UPPER], most), row[NEXT_LOWER])
+        tick.low[j] = min(max(row[NEXT_LOWER], least), row[NEXT_UPPER])
+        tick.choice[j] = min(max(tick.choice[j], tick.low[j]), tick.high[j])
+
+
+@device
 def solve_tick(held, axes, parts, q, time, levels):
     """Change the proposed velocities of a tick so that goals are met by their priorities.
 
@@ -429,7 +444,7 @@ def solve_tick(held, axes, parts, q, time, levels):
     Returns:
         The number of linear systems that were solved.
     """
-    problem, work, h, tick, columns, goal_of_row, states, _ = held
+    problem, work, h, tick, columns, goal_of_row, states, promised = held
     n = columns.shape[0]
     for j in range(n):
         row = axes[columns[j]]
@@ -437,6 +452,7 @@ def solve_tick(held, axes, parts, q, time, levels):
         tick.choice[j] = tick.reference[j] = row[NEXT]
     write_units(problem, tick)
     copy(q, tick.pose)
+    promises = any_promised(goal_of_row, states, promised)
     if not any_far(states):  # then the motion that goes on is a better start than what is proposed
         for j in range(n):
             row = axes[columns[j]]
@@ -445,6 +461,8 @@ def solve_tick(held, axes, parts, q, time, levels):
     solved = F(0)
     for step in range(MOST_STEPS):
         go_to_sample(problem, work, tick, axes, columns, parts, q, time, step > SETTLES)
+        if promises:
+            keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         assemble(problem, work, h, tick, parts, goal_of_row, states, time)
         solve_levels(h, problem.levels, levels, DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)

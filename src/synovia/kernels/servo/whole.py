@@ -17,6 +17,7 @@ are held, or it follows that stop.
 import math
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
+from synovia.kernels.hierarchy.step import smallest_tolerance
 from synovia.kernels.layout import (
     AXIS_LOWER,
     AXIS_UPPER,
@@ -25,6 +26,7 @@ from synovia.kernels.layout import (
     NEXT,
     NEXT_LOWER,
     NEXT_UPPER,
+    PLAN_NEXT,
     SCALAR,
     TOP_ACCELERATION,
     TOP_JERK,
@@ -47,9 +49,10 @@ from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
 NODES = 12  # instants of a stop with a limit of the jerk at which its derivatives are judged
-LONGER = F(1.02)  # a stop takes longer by this factor than limits ask for, as the bend adds to its accelerations
+SPARE = F(1.1)  # a stop takes longer by this factor than limits ask for, as the bend adds to its accelerations
+LONGER = F(1.02)  # the same, if it turns out to exceed them
 ROUNDS = 6  # of a stop that is made longer, and bent
-CLOSED = F(1e-9)  # reaches, radians: rows that are held to this are closed
+CLOSED = F(0.02)  # tolerances: rows that are held to this are closed
 OPEN = F(0.5)  # tolerances: what they may lack on the stop
 SHARES = 4  # parts of the way from the known stop to a tick that are tried: 1, 1/2, 1/4, 1/8
 ENDS_IN, PASSED, KNOWN = 0, 1, 2  # numbers of a stop: its time, the time since its start, 1 if it is a promise
@@ -132,7 +135,7 @@ def needed_time(axes, h):
         A, J = row[TOP_ACCELERATION], row[TOP_JERK]
         u = row[NEXT] if J >= NO_LIMIT else row[NEXT] + F(0.5) * h * a
         T = max(T, sync_time(u, a, A, J, h))
-    return LONGER * T
+    return SPARE * T
 
 
 @device
@@ -233,28 +236,28 @@ def find_stop(held, body, axes, q, stop, h):
         for i in range(axes.shape[0]):
             stop.way[i] = F(0)
         return True
-    columns = held[4]
+    columns, smallest = held[4], smallest_tolerance(held[0])
     for _ in range(ROUNDS):
         begin_ways(stop, axes, h, T)
         worst = excess_of(stop, axes, h, T)
         if worst == F(math.inf):
             return False
         if worst > F(1):
-            longer = LONGER * math.sqrt(worst)
+            longer = LONGER * worst
             T *= longer
             for i in range(axes.shape[0]):
                 stop.bend[i] *= longer * longer
             continue
         write_place(variables, stop, F(1), jerk, tick.pose)
-        if held_residual(held, tick.pose) <= CLOSED:
+        if held_residual(held, tick.pose) <= CLOSED * smallest:
             stop.clock[ENDS_IN] = T
             write_place(variables, stop, F(0.5) if jerk else F(0.3), jerk, tick.pose)
-            problem = held[0]
-            most = OPEN * min(problem.tolerance / problem.reach, problem.tolerance_angle)
-            return held_residual(held, tick.pose) <= most and turns_inside(variables, limits, stop, jerk, q, tick.pose)
+            left = held_residual(held, tick.pose)
+            return left <= OPEN * smallest and turns_inside(variables, limits, stop, jerk, q, tick.pose)
         held_step(held)
+        per = F(1) if jerk else F(1) / (F(1) - shape(-h / T, False)[0])  # d grows with the bend
         for j in range(columns.shape[0]):
-            stop.bend[columns[j]] += tick.shift[j]
+            stop.bend[columns[j]] += per * tick.shift[j]
     return False
 
 
@@ -280,17 +283,15 @@ def plan_tick(variables, axes, known, q, pose, h):
 @device
 def put_back(held, variables, axes, stop, q, h):
     """Change the velocities that are chosen so that the next sample is on the rows that are held; return whether."""
-    tick, columns = held[3], held[4]
-    problem = held[0]
-    most = OPEN * min(problem.tolerance / problem.reach, problem.tolerance_angle)
+    tick, columns, smallest = held[3], held[4], smallest_tolerance(held[0])
     for n in range(3):
         copy(q, stop.start)
         for i in range(axes.shape[0]):
             stop.way[i], stop.push[i], stop.bend[i] = axes[i, NEXT] * h, F(0), F(0)
         write_place(variables, stop, F(1), False, tick.pose)
         left = held_residual(held, tick.pose)
-        if left <= CLOSED or n == 2:
-            return left <= most
+        if left <= CLOSED * smallest or n == 2:
+            return left <= OPEN * smallest
         held_step(held)
         for j in range(columns.shape[0]):
             row = axes[columns[j]]
@@ -302,20 +303,22 @@ def put_back(held, variables, axes, stop, q, h):
 def accept_tick(held, body, axes, known, found, q, h):
     """Change the velocities of a tick, if no stop after it is found; return the part of it that was taken.
 
-    Without a stop that is known (``KNOWN``), as after a change of what is held, the tick is taken as it is.
+    Without a stop that is known (``KNOWN``), as after a change of limits, the axes brake for themselves instead, and if
+    that does not help, the tick is taken as it is.
     """
     variables, _ = body
     tick = held[3]
     n = axes.shape[0]
     for i in range(n):
         tick.wish[i] = axes[i, NEXT]
+        axes[i, NEXT] = axes[i, PLAN_NEXT]
     if known.clock[KNOWN] != F(0):
         plan_tick(variables, axes, known, q, tick.pose, h)
-        for i in range(n):
-            tick.plan[i] = axes[i, NEXT]
-            axes[i, NEXT] = tick.wish[i]
+    for i in range(n):
+        tick.plan[i] = axes[i, NEXT]
+        axes[i, NEXT] = tick.wish[i]
     share = F(1)
-    for _ in range(SHARES if known.clock[KNOWN] != F(0) else 1):
+    for _ in range(SHARES):
         if put_back(held, variables, axes, found, q, h) and find_stop(held, body, axes, q, found, h):
             copy(found.start, known.start)
             copy(found.way, known.way)
