@@ -46,7 +46,7 @@ class TickLevels:
 
     Attributes:
         states: How each goal takes part, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
-        count: How many levels count: all of the problem, and one more for the joint values to go to.
+        count: How many levels count.
         memory: What a tick takes over from the one before, besides states and axes: targets, and the known stop.
     """
 
@@ -64,7 +64,7 @@ class TickLevels:
         start = sum(size_of(table, sizes) for table in TICK[: [table.name for table in TICK].index("last")])
         self._last = memory[start : start + goals * TARGET_WIDTH].reshape(goals, TARGET_WIDTH)
         self.states = np.zeros((goals, GOAL_STATE_WIDTH))
-        self.count = len(table_of(problem.ints, problem.floats, "levels"))
+        self.count = len(table_of(problem.ints, problem.floats, "levels")) - 1
         t = axes.skeleton.tables
         self._stops = np.zeros((2, size_of_all(WHOLE, sizes)))
         self.memory = self._last, self._stops

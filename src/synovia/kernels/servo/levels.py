@@ -116,7 +116,7 @@ def time_after(row, h, w):
 
 
 @device
-def write_stops(tick, axes, columns, parts, h, settles):
+def write_stops(tick, axes, columns, together, h, settles):
     """Write where each column stops after its next velocity: ``slope`` times that, plus ``rest``.
 
     The slowest column of a part sets the time of its stop (``times``): ``lead`` is how fast that grows with its
@@ -133,7 +133,7 @@ def write_stops(tick, axes, columns, parts, h, settles):
     for j in range(n):
         slowest = j
         for i in range(n):
-            if parts[i] == parts[j] and tick.times[i] > tick.times[slowest]:
+            if together[i] == together[j] and tick.times[i] > tick.times[slowest]:
                 slowest = i
         T, row = tick.times[slowest], axes[columns[j]]
         tick.shift[j] = T
@@ -180,7 +180,7 @@ def write_units(problem, tick):
 
 
 @device
-def add_lead(h, J, tick, parts, goal_of_row, states, j):
+def add_lead(h, J, tick, together, goal_of_row, states, j):
     """Add to column j what it moves the others of its part farther, as it makes their stop take longer."""
     m, n = J.shape
     per = tick.lead[j] * tick.unit[j] / tick.slope[j]
@@ -190,7 +190,7 @@ def add_lead(h, J, tick, parts, goal_of_row, states, j):
             continue
         total = F(0)
         for k in range(n):
-            if parts[k] == parts[j]:
+            if together[k] == together[j]:
                 total += J[i, k] * tick.turn[k] / tick.unit[k]
         h.G[i, j] += per * total
 
@@ -215,11 +215,12 @@ def write_row(h, J, tick, i, mode, time):
 
 
 @apart
-def assemble(problem, work, h, tick, parts, goal_of_row, states, time):
-    """Write rows, bounds and references of all levels, relative to the velocities that are chosen.
+def assemble(held, together, time, levels, calm):
+    """Write rows, bounds and references of the first levels, relative to the velocities that are chosen.
 
     The unknowns are changes of the stop place. Frames and residuals at the next sample are in ``work``.
     """
+    problem, work, h, tick, axis_of, goal_of_row, states, _ = held
     m, n = work.J.shape
     columns = h.v.shape[1]
     choose_edges(problem.general, problem, work.frames, h.edges)
@@ -230,7 +231,7 @@ def assemble(problem, work, h, tick, parts, goal_of_row, states, time):
         per = tick.slope[j] / tick.unit[j]
         w = tick.choice[j]
         reset_column(h, j, per * (tick.low[j] - w), per * (tick.high[j] - w))
-        h.v[REFERENCE, j] = per * (tick.reference[j] - w)
+        h.v[REFERENCE, j] = per * ((tick.plan[axis_of[j]] if calm else tick.reference[j]) - w)
         h.v[STEP_STIFFNESS, j] = F(1)
     write_slacks(problem.general, problem, tick.pose, work.frames, tick.aimed, h, n)
     write_contact_slacks(problem.clear, problem, h, n + general_slacks(problem.general))
@@ -240,7 +241,11 @@ def assemble(problem, work, h, tick, parts, goal_of_row, states, time):
         write_row(h, work.J, tick, i, mode, time)
     for j in range(n):
         if tick.lead[j] != F(0):
-            add_lead(h, work.J, tick, parts, goal_of_row, states, j)
+            add_lead(h, work.J, tick, together, goal_of_row, states, j)
+    for i in range(problem.levels[min(levels, problem.levels.shape[0] - 1)], m):
+        h.e[i] = F(0)
+        for k in range(columns):
+            h.G[i, k] = F(0)
     level_residual(h, 0, m)
     residual_gradient(h, 0, m)
     for k in range(columns - 1, -1, -1):
@@ -410,9 +415,9 @@ def any_far(states):
 
 
 @device
-def go_to_sample(problem, work, tick, axes, columns, parts, q, time, settles):
+def go_to_sample(problem, work, tick, axes, columns, together, q, time, settles):
     """Write the pose after the velocities that are chosen, its frames, and where the body stops from there."""
-    write_stops(tick, axes, columns, parts, time, settles)
+    write_stops(tick, axes, columns, together, time, settles)
     write_sample(problem, tick, q, time)
     update_frames(problem, tick.pose, work.frames)
 
@@ -430,42 +435,49 @@ def keep_room(tick, axes, columns, h):
 
 
 @device
-def solve_tick(held, axes, parts, q, time, levels):
-    """Change the proposed velocities of a tick so that goals are met by their priorities.
+def begin_tick(held, axes, q):
+    """Take the box and the proposed velocities of a tick from the state of all axes."""
+    problem, _, _, tick, columns, _, _, _ = held
+    for j in range(columns.shape[0]):
+        row = axes[columns[j]]
+        tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
+        tick.reference[j] = row[NEXT]
+    write_units(problem, tick)
+    copy(q, tick.pose)
+
+
+@device
+def solve_tick(held, axes, together, q, time, levels, calm):
+    """Choose the velocities of a tick, after ``begin_tick``, so that goals are met by their priorities.
 
     Args:
         held: See ``open_held``.
         axes: The state of all axes, after PROPOSE.
-        parts: A number for each column; axes of the same number come to rest in the same time.
+        together: A number for each column; axes of the same number come to rest in the same time.
         q: Joint values now, (nq,).
         time: Of the tick, seconds.
-        levels: How many levels count: all of the problem, and one more for the velocities that are proposed.
+        levels: How many levels count.
+        calm: Whether what they leave free follows the stop that is known (``tick.plan``), and not what was proposed.
 
     Returns:
         The number of linear systems that were solved.
     """
     problem, work, h, tick, columns, goal_of_row, states, promised = held
     n = columns.shape[0]
+    promises = any_promised(goal_of_row, states, promised)
+    far = any_far(states)
     for j in range(n):
         row = axes[columns[j]]
-        tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
-        tick.choice[j] = tick.reference[j] = row[NEXT]
-    write_units(problem, tick)
-    copy(q, tick.pose)
-    promises = any_promised(goal_of_row, states, promised)
-    if not any_far(states):  # then the motion that goes on is a better start than what is proposed
-        for j in range(n):
-            row = axes[columns[j]]
-            w = row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time
-            tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
+        w = tick.reference[j] if far else row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time  # a motion that goes on
+        tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
     solved = F(0)
     for step in range(MOST_STEPS):
-        go_to_sample(problem, work, tick, axes, columns, parts, q, time, step > SETTLES)
+        go_to_sample(problem, work, tick, axes, columns, together, q, time, step > SETTLES)
         if promises:
             keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
-        assemble(problem, work, h, tick, parts, goal_of_row, states, time)
-        solve_levels(h, problem.levels, levels, DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
+        assemble(held, together, time, levels, calm)
+        solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
         if take_velocities(h, tick) <= ENOUGH:
             break

@@ -3,7 +3,7 @@
 from synovia.kernels.compiler.jit import F, entry, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, PROPOSE, STOP, WHOLE
-from synovia.kernels.servo.levels import any_promised, choose_modes, open_held, open_tick, solve_tick
+from synovia.kernels.servo.levels import any_promised, begin_tick, choose_modes, open_held, open_tick, solve_tick
 from synovia.kernels.servo.tick import advance, move, take_tick
 from synovia.kernels.servo.whole import KNOWN, accept_tick
 from synovia.kernels.tree.problem import open_all, open_work
@@ -56,7 +56,7 @@ def servo_step(
         out: Where the tick leads, (nq,); written.
         time: Of the tick, seconds.
         parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``; without PROPOSE, call that before.
-        levels: How many levels count: all of the problem, and one more for the velocities that are proposed.
+        levels: How many levels count.
 
     Returns:
         The number of linear systems that were solved.
@@ -71,10 +71,11 @@ def servo_step(
     tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals))
     choose_modes(problem, work, tick, states, targets, place, parts & STOP != 0)
     held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
-    solved = solve_tick(held, axes, together, place, time, levels)
+    begin_tick(held, axes, place)
+    solved = solve_tick(held, axes, together, place, time, levels, False)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
     if any_promised(goal_of_row, states, held[7]):
-        accept_tick(held, (variables, limits), axes, known, found, place, time)
+        solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
     else:
         known.clock[KNOWN] = F(0)
     move(variables, axes, q, out, time)

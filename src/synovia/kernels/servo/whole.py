@@ -43,7 +43,7 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.swing_twist import signed_excess
 from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of
-from synovia.kernels.servo.levels import held_residual, held_step, sync_time
+from synovia.kernels.servo.levels import held_residual, held_step, solve_tick, sync_time
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
@@ -300,11 +300,39 @@ def put_back(held, variables, axes, stop, q, h):
 
 
 @device
-def accept_tick(held, body, axes, known, found, q, h):
-    """Change the velocities of a tick, if no stop after it is found; return the part of it that was taken.
+def keep_tick(held, body, axes, known, found, q, h):
+    """Put the chosen velocities back onto what is held; return whether a stop after them is found, which is then known."""
+    if not (put_back(held, body[0], axes, found, q, h) and find_stop(held, body, axes, q, found, h)):
+        return False
+    copy(found.start, known.start)
+    copy(found.way, known.way)
+    copy(found.push, known.push)
+    copy(found.bend, known.bend)
+    copy(found.clock, known.clock)
+    known.clock[KNOWN] = F(1)
+    return True
 
-    Without a stop that is known (``KNOWN``), as after a change of limits, the axes brake for themselves instead, and if
-    that does not help, the tick is taken as it is.
+
+@device
+def moving_level(held):
+    """Return the highest level with a goal that moves, or the number of levels."""
+    problem, promised = held[0], held[7]
+    for k in range(problem.levels.shape[0] - 1):
+        if problem.levels[k] >= promised and problem.levels[k + 1] > problem.levels[k]:
+            return k
+    return problem.levels.shape[0] - 1
+
+
+@device
+def accept_tick(held, body, axes, together, known, found, q, h):
+    """Change the velocities of a tick, if no stop after it is found.
+
+    First, levels below the highest one that moves follow the stop that is known; then the tick goes only a part of the
+    way from that stop. Without one (``KNOWN``), as after a change of limits, the axes brake for themselves instead, and
+    if that does not help, the tick is taken as it is.
+
+    Returns:
+        The number of linear systems that were solved.
     """
     variables, _ = body
     tick = held[3]
@@ -317,24 +345,21 @@ def accept_tick(held, body, axes, known, found, q, h):
     for i in range(n):
         tick.plan[i] = axes[i, NEXT]
         axes[i, NEXT] = tick.wish[i]
+    if keep_tick(held, body, axes, known, found, q, h):
+        return F(0)
+    for i in range(n):
+        axes[i, NEXT] = tick.plan[i]
+    solved = solve_tick(held, axes, together, q, h, moving_level(held) + 1, True)
+    for i in range(n):
+        tick.wish[i] = axes[i, NEXT]
     share = F(1)
     for _ in range(SHARES):
-        if put_back(held, variables, axes, found, q, h) and find_stop(held, body, axes, q, found, h):
-            copy(found.start, known.start)
-            copy(found.way, known.way)
-            copy(found.push, known.push)
-            copy(found.bend, known.bend)
-            copy(found.clock, known.clock)
-            known.clock[KNOWN] = F(1)
-            return share
+        if keep_tick(held, body, axes, known, found, q, h):
+            return solved
         share *= F(0.5)
         for i in range(n):
             axes[i, NEXT] = tick.plan[i] + share * (tick.wish[i] - tick.plan[i])
-    if known.clock[KNOWN] == F(0):
-        for i in range(n):
-            axes[i, NEXT] = tick.wish[i]
-        return F(1)
     for i in range(n):
-        axes[i, NEXT] = tick.plan[i]
+        axes[i, NEXT] = tick.plan[i] if known.clock[KNOWN] != F(0) else tick.wish[i]
     known.clock[PASSED] += h
-    return F(0)
+    return solved
