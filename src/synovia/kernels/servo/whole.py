@@ -301,7 +301,7 @@ def put_back(held, variables, axes, stop, q, h):
 
 @device
 def keep_tick(held, body, axes, known, found, q, h):
-    """Put the chosen velocities back onto what is held; return whether a stop after them is found, which is then known."""
+    """Put the chosen velocities back onto what is held; return whether a stop is found, which is then the known one."""
     if not (put_back(held, body[0], axes, found, q, h) and find_stop(held, body, axes, q, found, h)):
         return False
     copy(found.start, known.start)
