@@ -235,12 +235,12 @@ class Axes:
         v, a, A, J = (self.table[:, k] for k in (AXIS_VELOCITY, AXIS_ACCELERATION, TOP_ACCELERATION, TOP_JERK))
         h = float(self.table[:, GAP].max(initial=0.0))
         if np.isinf(J).all():
-            T = max(float((np.abs(v) / A).max(initial=0.0)) - 0.5 * h, 0.0)
-            return v * T * T / (2.0 * T + h)
+            lasts = max(float((np.abs(v) / A).max(initial=0.0)) - 0.5 * h, 0.0)
+            return v * lasts * lasts / (2.0 * lasts + h)
         u = v + 0.5 * h * a
         times = np.maximum((2.0 * np.abs(a) + np.sqrt(4.0 * a * a + 6.0 * J * np.abs(u))) / J, 1.5 * np.abs(u) / A)
-        T = float(times.max(initial=0.0))
-        return 0.5 * u * T + a * T * T / 12.0
+        lasts = float(times.max(initial=0.0))
+        return 0.5 * u * lasts + a * lasts * lasts / 12.0
 
     def by_joint(self, values: Array) -> dict[str, int]:
         """Return reasons by axis as reasons by joint, the largest of its axes, without zeros.
