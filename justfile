@@ -54,7 +54,7 @@ nightly:
     night=$(date +%Y%m%d) # other problems every night; the name of a failure brings them back
     part() { printf '\n== %s\n' "$*"; "$@" || failed+=("$*"); }
     # all tests, once with coverage; every level of the instruction set; kernels as plain Python; the plain wheel at length
-    part env PROCESSORS=all .ci/run --night tests interpreted processors plain
+    part env PROCESSORS=all .ci/run --night tests jit interpreted processors plain
     # the README's commands: compiled in place as on a new machine, compiled ahead, and with the shared data
     part env FORM=compiled .ci/run readme
     part env FORM=ahead .ci/run readme

@@ -31,7 +31,7 @@ def cases() -> dict[str, tuple[sy.IK, dict[str, object]]]:
     hand = sy.IK(person, sy.PositionGoal("left_hand"), sy.Fabrik())
     place = person.random_pose(5).position("left_hand")
     return {
-        "arm, at the target": (pose, {"tool": pose.default_start.transform("tool")}),
+        "arm, at the target": (pose, {"tool": pose.skeleton.rest_pose().transform("tool")}),
         "arm, random target": (pose, {"tool": away}),
         "arm, position and Rotation": (pose, {"tool": (away[:3, 3], sy.Rotation.from_matrix(away[:3, :3]))}),
         "hand, FABRIK": (hand, {"left_hand": place}),
@@ -40,26 +40,27 @@ def cases() -> dict[str, tuple[sy.IK, dict[str, object]]]:
 
 def parts(ik: sy.IK, targets: dict[str, object]) -> dict[str, Callable[[], object]]:
     """Return the parts of a call, each as a function without arguments."""
-    workspace = ik.new_workspace()
-    ik.writer.fill(targets, workspace)
-    row = np.empty(ik.row_shape)
-    given = (ik.ints, ik.floats, workspace.table, ik.rest, row, workspace.scratch, False, 0)
+    problem = ik.problem
+    workspace = problem.new_workspace()
+    problem.writer.fill(targets, workspace)
+    row = np.empty(problem.row_shape)
+    given = (problem.ints, problem.floats, workspace.table, problem.rest, row, workspace.scratch, False, 0)
     empty = ready(nothing, *given)
-    if ik.call(*given) & 1:
+    if problem.call(*given) & 1:
         raise SystemExit(f"the target {targets} is missed: this measures calls that reach")
-    fill, kernel, shape, idle = ik.writer.fill, ik.call, ik.row_shape, [workspace]
-    ints, floats, aim, rest, scratch = ik.ints, ik.floats, workspace.table, ik.rest, workspace.scratch
+    fill, kernel, shape, idle = problem.writer.fill, problem.call, problem.row_shape, [workspace]
+    ints, floats, aim, rest, scratch = problem.ints, problem.floats, workspace.table, problem.rest, workspace.scratch
     return {
         "whole call": lambda: ik.solve(targets),
         "targets": lambda: fill(targets, workspace),
         "empty answer": lambda: np.empty(shape),
         "empty compiled call": lambda: empty(ints, floats, aim, rest, row, scratch, False, 0),
         "kernel call": lambda: kernel(ints, floats, aim, rest, row, scratch, False, 0),
-        "solution": lambda: Solution(ik, row, None),
+        "solution": lambda: Solution(problem, row, None),
         "workspace": lambda: idle.append(idle.pop()),
         "nothing": lambda: 0,
-        "reading pose.q": lambda: Solution(ik, row, None).pose.q,
-        "reading q": lambda: Solution(ik, row, None).q,
+        "reading pose.q": lambda: Solution(problem, row, None).pose.q,
+        "reading q": lambda: Solution(problem, row, None).q,
     }
 
 

@@ -46,10 +46,13 @@ def ours(n: int, target: np.ndarray, steps: int):
     ik = sy.IK(chain(n), sy.PositionGoal(n), Endless(max_steps=steps, attempts=1), tolerance=(1e-200, 1e-3))
     if ik.solve({n: target}).steps != steps:
         raise SystemExit(f"{n} joints settled before {steps} iterations")
-    workspace = ik.new_workspace()
-    ik.writer.fill({n: target}, workspace)
-    row = np.empty(ik.row_shape)
-    return lambda: ik.kernel(ik.ints, ik.floats, workspace.table, ik.rest, row, workspace.scratch, False, 0)
+    problem = ik.problem
+    workspace = problem.new_workspace()
+    problem.writer.fill({n: target}, workspace)
+    row = np.empty(problem.row_shape)
+    return lambda: problem.kernel(
+        problem.ints, problem.floats, workspace.table, problem.rest, row, workspace.scratch, False, 0
+    )
 
 
 def theirs(library: ctypes.CDLL, n: int, target: np.ndarray, steps: int):

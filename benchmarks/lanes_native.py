@@ -49,14 +49,15 @@ def theirs(library: ctypes.CDLL, precision: str, n: int, targets: np.ndarray, st
 def ours(precision: str, n: int, targets: np.ndarray, steps: int):
     """Return a call of our lanes in which every chain takes so many iterations and none arrives."""
     ik = sy.IK(chain(n), sy.PositionGoal(n), Endless(max_steps=steps, attempts=1), tolerance=(1e-200, 1e-3))
-    kernel = ik.solver.simd_kernel(ik.reduced)
-    rows = ik.writer.table_of_many({n: targets})
-    out = np.empty((len(targets), ik.row_shape[1]))
-    scratch = np.zeros(ik.scratch_size)
-    room = np.empty(ik.solver.simd_size(ik.reduced), np.float32 if precision == "single" else np.float64)
+    problem = ik.problem
+    kernel = ik.solver.simd_kernel(problem.reduced)
+    rows = problem.writer.table_of_many({n: targets})
+    out = np.empty((len(targets), problem.row_shape[1]))
+    scratch = np.zeros(problem.scratch_size)
+    room = np.empty(ik.solver.simd_size(problem.reduced), np.float32 if precision == "single" else np.float64)
 
     def call() -> None:
-        if kernel(ik.ints, ik.floats, rows, ik.rest, out, scratch, room) != len(targets):
+        if kernel(problem.ints, problem.floats, rows, problem.rest, out, scratch, room) != len(targets):
             raise SystemExit("a chain arrived")
 
     return call

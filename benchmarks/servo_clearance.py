@@ -91,7 +91,7 @@ def main():
                 plain, _, _ = dragged(body, fixed, hands, targets, jerk)
                 spent, q, servo = dragged(body, [*fixed, sy.ClearanceGoal(KEPT)], hands, targets, jerk)
                 total += len(q)
-                gaps = [nearest_contacts(servo.ik, sy.Pose(servo.skeleton, one))[0].distance for one in q]
+                gaps = [nearest_contacts(servo.ik.problem, sy.Pose(servo.skeleton, one))[0].distance for one in q]
                 still = [np.abs(np.diff(q[k - 10 : k], axis=0)).max() for k in range(PERIOD, len(q) + 1, PERIOD)]
                 at, beside = np.quantile(spent, [0.5, 0.99]), np.quantile(plain, [0.5, 0.99])
                 case = f"{name}, {way}" + ("" if jerk is None else ", jerk")

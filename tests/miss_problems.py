@@ -88,7 +88,7 @@ def model(name: str) -> tuple[sy.Skeleton, tuple[str, ...], tuple[float, ...], t
     rest, kept = skeleton.rest_pose(), []
     for end in ends:
         ik = sy.IK(skeleton, sy.PositionGoal(end))
-        if ik.reduced.columns >= FEWEST_COLUMNS:
+        if ik.problem.reduced.columns >= FEWEST_COLUMNS:
             kept.append((end, ik.reach, rest.position(min(ik.moving))))
     ends, reaches, bases = zip(*kept, strict=True)
     return skeleton, ends, reaches, bases

@@ -99,7 +99,7 @@ def errors(ik: sy.IK, world: Array, targets: Mapping[str, Array]) -> tuple[Array
     skeleton = ik.skeleton
     lengths = np.zeros((len(world), len(ik.goals)))
     angles = np.zeros_like(lengths)
-    for g, (goal, joints) in enumerate(zip(ik.goals, ik.goal_joints, strict=True)):
+    for g, (goal, joints) in enumerate(zip(ik.goals, ik.problem.goal_joints, strict=True)):
         F = world[:, joints[0]] @ goal.offset if joints else world[:, 0]
         T = targets.get(goal.label, np.zeros((len(world), 4, 4)))
         p, t = F[:, :3, 3], T[:, :3, 3]
@@ -149,7 +149,7 @@ def errors(ik: sy.IK, world: Array, targets: Mapping[str, Array]) -> tuple[Array
 def range_errors(ik: sy.IK, q: Array) -> Array:
     """Return by how much joint values are outside the intervals of range goals (B, goals)."""
     out = np.zeros((len(q), len(ik.goals)))
-    for g, (goal, joints) in enumerate(zip(ik.goals, ik.goal_joints, strict=True)):
+    for g, (goal, joints) in enumerate(zip(ik.goals, ik.problem.goal_joints, strict=True)):
         if isinstance(goal, sy.RangeGoal):
             v = q[:, ik.skeleton.q_slice(joints[0])]
             x = v[:, 0] if v.shape[1] == 1 else 2.0 * np.arctan2(length(v[:, :3]), np.abs(v[:, 3]))

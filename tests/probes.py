@@ -37,11 +37,11 @@ class Probe:
 
     def __init__(self, ik, q):
         """Keep the packed problem and its own targets."""
-        own = ik.writer.own[0][:, : layout.TRANSFORM_WIDTH]
-        self.packed = ik.ints, ik.floats, np.zeros(ik.scratch_size), np.ascontiguousarray(own)
+        own = ik.problem.writer.own[0][:, : layout.TRANSFORM_WIDTH]
+        self.packed = ik.problem.ints, ik.problem.floats, np.zeros(ik.problem.scratch_size), np.ascontiguousarray(own)
         self.q = q
         self.goals = len(ik.goals)
-        self.rows, self.columns = int(ik.ints[layout.N_RESIDUALS]), int(ik.ints[layout.N_COLUMNS])
+        self.rows, self.columns = int(ik.problem.ints[layout.N_RESIDUALS]), int(ik.problem.ints[layout.N_COLUMNS])
 
     def residual(self, dq=None):
         """Return the residuals after a step."""

@@ -152,7 +152,7 @@ class Poses:
 
 def goal_frames(ik: sy.IK, q: np.ndarray) -> np.ndarray:
     """Return where the goals' frames are, (B, goals, 4, 4)."""
-    rows = world_frames(ik.skeleton, np.ascontiguousarray(q))[:, list(ik.rows)]
+    rows = world_frames(ik.skeleton, np.ascontiguousarray(q))[:, list(ik.problem.rows)]
     out = np.zeros((*rows.shape[:2], 4, 4))
     out[..., :3, :3] = rows[..., :9].reshape(*rows.shape[:2], 3, 3)
     out[..., :3, 3] = rows[..., 9:]
@@ -193,7 +193,7 @@ def make_case(k: int, seed: int, known: list[tuple[str, sy.Skeleton]]) -> Case:
     frames = goal_frames(ik, truth)
     bases = goal_frames(ik, starts)
     for b in np.flatnonzero(np.isin(kinds, OTHERS)):
-        for g, row in enumerate(ik.rows):
+        for g, row in enumerate(ik.problem.rows):
             above = row
             while ik.skeleton.parents[above] >= 0:
                 above = ik.skeleton.parents[above]

@@ -104,7 +104,7 @@ def test_a_joint_that_goes_to_and_fro_is_rough(monkeypatch):
 
     def shaken(ik, targets):
         answer = real(ik, targets)
-        answer._rows[:, ik.places] = np.radians(np.arange(11) % 2)[:, None]
+        answer._rows[:, ik.problem.places] = np.radians(np.arange(11) % 2)[:, None]
         return answer
 
     monkeypatch.setattr(sy.IK, "track", shaken)

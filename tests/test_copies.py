@@ -114,10 +114,10 @@ def test_what_a_problem_minds_is_not_changed_in_a_shared_one() -> None:
     ik = foot_problem(target, (target.roles["left_foot"],), (), ())
     assert foot_problem(target, (target.roles["left_foot"],), (), ()) is ik
     plain = sy.IK(target.skeleton, sy.PositionGoal("left_foot"), sy.FullBody())
-    other = plain.bending_from(BENT)
-    assert plain.bent is sy.IK.bent is not other.bent
+    other = sy.IK.of(plain.problem.bending_from(BENT))
+    assert plain.problem.bent is not other.problem.bent
     for way in (copy.copy, copy.deepcopy, pickled):
-        np.testing.assert_array_equal(way(other).bent, BENT)
-        np.testing.assert_array_equal(way(ik).bent, BENT)
-        assert way(plain).bent is sy.IK.bent
-    np.testing.assert_array_equal(other.with_solver(sy.FullBody(attempts=1)).bent, BENT)
+        np.testing.assert_array_equal(way(other).problem.bent, BENT)
+        np.testing.assert_array_equal(way(ik).problem.bent, BENT)
+        assert way(plain).problem.bent is plain.problem.bent
+    np.testing.assert_array_equal(other.problem.with_solver(sy.FullBody(attempts=1)).bent, BENT)

@@ -17,7 +17,7 @@ from synovia.errors import FileError, FormatError, InputError, UnsupportedError
 from synovia.io.fbx.document import axes_for, block_of, own_properties, read_document, set_property
 from synovia.io.fbx.nodes import Chain, Course, Node, read_nodes, turns
 from synovia.io.fbx.records import Record, Tree, read_tree, write_tree
-from synovia.io.fbx.takes import read_written_take
+from synovia.io.fbx.takes import keyed_takes, read_written_take
 from synovia.io.fbx.text import read_text_tree
 from synovia.io.fbx.write import _solved, _Target, write_fbx
 from synovia.model.anatomy.stature import stature_of
@@ -269,7 +269,7 @@ def test_new_file_has_one_root_rest_and_no_jumps(tmp_path):
         ("root_", -1), ("a", 0), ("b", 1), ("root", 0), ("c", 3)
     ]  # fmt: skip
     assert all(np.all(node.rotation == 0.0) for node in nodes)
-    take = read_written_take(document, nodes)
+    take = read_written_take(document, nodes, keyed_takes(document, nodes))
     assert np.abs(np.diff(take.courses[1].rotation, axis=0)).max() < 10.0
     assert take.courses[1].rotation[-1, 1] == pytest.approx(400.0, rel=1e-6)
     assert len(document.of("Pose")) == 1
@@ -429,6 +429,73 @@ def test_copy_gets_the_motion_as_one_more_take(tmp_path, inherit, up, centimetre
     assert readback.by_ufbx(tmp_path / "walk2.fbx")[1] == ["wave 2", "wave", "Take 001"]
 
 
+def strip(path, keep):
+    """Take the curves of all but some nodes out of the first take, as exporters leave out what is at rest."""
+    document = read_document(path)
+    nodes = read_nodes(document)
+    left = set()
+    for (row, _), curves in keyed_takes(document, nodes)[0].curves.items():
+        if nodes[row].name not in keep:
+            left |= {int(record.values[0]) for record in curves.values()}
+    links = document.connections
+    links.below = [record for record in links.below if int(record.values[1]) not in left]
+    for _, record in document.of("AnimationStack"):
+        record.below.clear()
+    path.write_bytes(document.pack())
+
+
+def places_after(path, name, before=None):
+    """Return the places of all nodes in a take, where another one leaves what it does not key."""
+    document = read_document(path)
+    nodes = read_nodes(document)
+    takes = {document.by_id[take.stack].values[0 + 1].partition("\0")[0]: take for take in keyed_takes(document, nodes)}
+
+    def values(take):
+        found = {}
+        for key, curves in take.curves.items():
+            parts = [np.asarray(curves[f"d|{axis}"].value("KeyValueFloat"), float) for axis in "XYZ"]
+            found[key] = np.stack(parts, axis=1)
+        return found
+
+    left = {} if before is None else {key: all_[-1:] for key, all_ in values(takes[before]).items()}
+    found = left | values(takes[name])
+    chain = Chain(nodes)
+    for row, node in enumerate(nodes):
+        rest = {"Translation": node.translation, "Rotation": node.rotation, "Scaling": node.scaling}
+        chain.set(row, Course(*(found.get((row, f"Lcl {what}"), value[None]) for what, value in rest.items())))
+    frames = max(len(place) for place in chain.place.values())
+    return np.stack([np.broadcast_to(chain.place[row], (frames, 3)) for row in range(len(nodes))], axis=1)
+
+
+def test_every_take_shows_the_same_after_every_other_one(tmp_path):
+    source_file(tmp_path / "a.fbx")
+    strip(tmp_path / "a.fbx", ["chest"])
+    names, alone = ["Take 001"], {"Take 001": places_after(tmp_path / "a.fbx", "Take 001")}
+    body = body_with()
+    for name, keep in (("walk", ["knee", "hips"]), ("nod", ["chest", "hips"])):
+        motion = moving(body, fps=30.0, name=name)
+        into, path = tmp_path / ("a.fbx" if name == "walk" else "walk.fbx"), tmp_path / f"{name}.fbx"
+        sy.save_motion(motion, path, into=into, verify=True)
+        names.append(name)
+        if name == "walk":
+            strip(path, keep)
+        alone[name] = places_after(path, name)
+    for name in names:
+        for other in names:
+            seen = places_after(tmp_path / "nod.fbx", name, other)
+            np.testing.assert_allclose(seen, alone[name], atol=1e-4, err_msg=f"{name} after {other}")
+    motion = moving(body, fps=30.0, name="nod")
+    document = read_document(tmp_path / "nod.fbx")
+    nodes = read_nodes(document)
+    first = keyed_takes(document, nodes)[0]
+    gone = int(next(iter(next(iter(first.curves.values())).values())).values[0])
+    course = next(target for source, target, _ in document.links() if source == gone)
+    links = document.connections
+    links.below = [record for record in links.below if course not in map(int, record.values[1:3])]
+    (tmp_path / "less.fbx").write_bytes(document.pack())
+    assert "Take 'nod' has no keys of" in sy.verify_file(motion, tmp_path / "less.fbx").report()
+
+
 def test_copy_of_another_body_or_of_an_old_file_is_refused(tmp_path):
     source_file(tmp_path / "hero.fbx")
     motion = moving(sy.bundled("humanoid"))
@@ -492,7 +559,7 @@ def test_new_file_has_the_skin_of_a_character(tmp_path):
     nodes = read_nodes(document)
     chain = Chain(nodes)
     for row in range(len(nodes)):
-        chain.set(row, read_written_take(document, nodes).courses[row])
+        chain.set(row, read_written_take(document, nodes, keyed_takes(document, nodes)).courses[row])
     number_of = {node.name: row for row, node in enumerate(nodes)}
     frame = 3
     for _, record in document.of("Deformer"):

@@ -598,7 +598,7 @@ def test_an_edit_tells_that_its_clip_was_no_better(desk):
 def test_an_edit_reports_its_progress(desk, given):
     seen = []
     sy.jobs.Edit(**given)("walk.bvh", progress=lambda done, of: seen.append(done / of))
-    assert len(seen) > 3
+    assert len(seen) > 2
     assert seen == sorted(seen)
     assert seen[-1] == 1.0
 

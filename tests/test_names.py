@@ -380,7 +380,11 @@ def test_targets_take_the_name_of_a_site_and_of_nothing_else_on_its_body(sited: 
     for key in ("last", "link:hand", "finger"):
         with pytest.raises(sy.UnknownNameError, match="no goal"):
             ik.solve({key: pose.position("tcp")})
-    for again in (pickle.loads(pickle.dumps(ik)), copy.copy(ik), ik.with_solver(sy.LevenbergMarquardt())):
+    for again in (
+        pickle.loads(pickle.dumps(ik)),
+        copy.copy(ik),
+        sy.IK.of(ik.problem.with_solver(sy.LevenbergMarquardt())),
+    ):
         same = again.solve({"tcp": pose.position("tcp")}, start=pose)
         assert np.abs(same.pose.position("tcp") - pose.position("tcp")).max() < 1e-3
         assert np.abs(same.frames[0][:3, 3] - same.pose.position("tcp")).max() < 1e-12

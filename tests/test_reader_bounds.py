@@ -127,6 +127,26 @@ def test_a_number_of_thousands_of_digits():
     assert "a number of 36000 bits" in str(InputError("x", value=int("f" * 9000, 16)))
 
 
+@pytest.mark.parametrize(("begin", "digits"), [("0.", "1"), ("-", "1"), ("0x", "f"), ("1e", "1_")])
+@pytest.mark.parametrize("before", ["x = ", "x=", "x = [1,", "x = {a = "])
+def test_a_number_of_a_million_digits_is_refused_before_it_is_read(begin, digits, before):
+    """The pattern of numbers would take 140 bytes a digit."""
+    number = begin + digits * 10**6
+    with pytest.raises(FormatError, match="line 2: a number has too many digits"):
+        parse_toml(f"a = 1\n{before}{number}", "a.toml")
+    assert parse_toml(f'x = "{number}"', "a.toml") == {"x": number}
+
+
+@pytest.mark.parametrize("begin", ["a", "", "(noname)+"])
+@pytest.mark.parametrize("blank", ["\n", " \n", "\r\n", "\t \n"])
+def test_files_of_blank_lines_are_no_scenes(tmp_path, begin, blank):
+    path = saved(tmp_path, begin + "\n" + blank * 200_000 + "x", "a.toml")
+    with pytest.raises(FormatError):
+        sy.load_world(path)
+    saved(tmp_path, f"scene\n{blank}{blank}* ball\n1\nsphere\n0.1\n0 0 0\n0 0 0 1\n0 0 0 0\n.\n", "a.scene")
+    assert sy.load_world(tmp_path / "a.scene").names == ("ball",)
+
+
 # Couplings
 
 

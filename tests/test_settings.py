@@ -82,7 +82,7 @@ def test_the_seed_of_segments_reaches_its_kernel():
     from synovia.kernels.layout import SEED
 
     ik = sy.IK(sy.bundled("arm7"), sy.PoseGoal("tool"), sy.Segments(seed=7))
-    assert ik.ints[SEED] == 7
+    assert ik.problem.ints[SEED] == 7
 
 
 def test_settings_without_effect_are_refused():

@@ -258,7 +258,7 @@ def test_worlds_of_several_goals_are_drawn_together():
     """Also if their obstacles have the same names."""
     other = sy.World({"wall": sy.Sphere(center=(0, 0.5, 0), radius=0.1)})
     goals = [sy.ClearanceGoal(world=world) for world in (WALL, WALL, other)]
-    assert len(Gaps.of_goals(sy.IK(sy.bundled("arm7"), goals)).world) == 2
+    assert len(Gaps.of_goals(sy.IK(sy.bundled("arm7"), goals).problem).world) == 2
 
 
 def _around(world: sy.World) -> Appearance:

@@ -50,7 +50,7 @@ def _ours(task, solver):
 
 def synovia(task, once, solver=None):
     ik, _, at = _ours(task, solver)
-    tip, rest, names = task.tip, ik.default_start, task.arm.names
+    tip, rest, names = task.tip, ik.problem.default_start, task.arm.names
 
     def begin(q):
         return rest.with_values(dict(zip(names, q.tolist(), strict=True)))

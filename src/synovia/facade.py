@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
 from synovia import diagnosis
-from synovia.arguments import whole_number
+from synovia.arguments import ChecksArguments, check_kind, whole_number
 from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start, Starts
@@ -31,7 +31,10 @@ from synovia.tracking import track
 _empty = np.empty  # one look-up less in each call
 
 
-class IK(CompiledProblem):
+CompiledProblem.diagnosis = diagnosis
+
+
+class IK(ChecksArguments):
     """A skeleton with goals and a solver, packed for the kernels. Safe to use from several threads.
 
     Args:
@@ -50,12 +53,16 @@ class IK(CompiledProblem):
             its leader, and all joints that follow it. Of a loop, name all joints or none.
 
     Attributes:
-        skeleton: The skeleton that is solved, with the joints that ``root`` adds.
+        given: The skeleton as given, without the joints that ``root`` adds.
+        skeleton: The skeleton that is solved, with these joints.
         goals: The goals, completed by values that depend on the skeleton.
         solver: The settings.
+        root: How the root moves.
+        starts: The learned starts; None without.
         moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
         reach: Length by which solvers and tolerances scale lengths, length units.
         tolerance: (position in length units, angle in radians) within which a goal is met.
+        problem: The packed problem, for code that calls kernels itself.
 
     Raises:
         InputError: If a goal or setting cannot be used.
@@ -72,8 +79,6 @@ class IK(CompiledProblem):
         array([ True, False])
     """
 
-    diagnosis = diagnosis
-
     def __init__(
         self,
         skeleton: Skeleton,
@@ -86,7 +91,38 @@ class IK(CompiledProblem):
         moving: Iterable[str | int] | None = None,
     ) -> None:
         """Pack the problem, and load or compile the kernel."""
-        super().__init__(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts, moving=moving)
+        problem = CompiledProblem(skeleton, goals, solver, tolerance=tolerance, root=root, starts=starts, moving=moving)
+        self._hold(problem)
+
+    @classmethod
+    def of(cls, problem: CompiledProblem) -> Self:
+        """Return the ``IK`` of a packed problem.
+
+        Args:
+            problem: The problem, such as ``ik.problem`` with other settings.
+
+        Raises:
+            InputError: If it is something else.
+        """
+        check_kind("problem", problem, CompiledProblem, "ik.problem is one")
+        new = object.__new__(cls)
+        new._hold(problem)
+        return new
+
+    def _hold(self, problem: CompiledProblem) -> None:
+        """Keep a problem, and what users ask about it."""
+        self.problem = problem
+        self.given, self.skeleton, self.root = problem.given, problem.skeleton, problem.root
+        self.goals, self.solver, self.starts = problem.goals, problem.solver, problem.starts
+        self.moving, self.reach, self.tolerance = problem.moving, problem.reach, problem.tolerance
+
+    def __repr__(self) -> str:
+        """Return the skeleton, the goals, the solver and the root, if it is not fixed."""
+        return repr(self.problem)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickle and copy the problem, without scratch memory and compiled code."""
+        return type(self).of, (self.problem,)
 
     def solve(
         self,
@@ -117,47 +153,46 @@ class IK(CompiledProblem):
             InputError: If a value cannot be used, or ``follow`` has no start.
             UnknownNameError: If a target belongs to no goal.
         """
-        if self.obstacles is not None and targets is not None:
-            ik, targets = self.standing(targets)
-            if ik is not self:
-                return ik.solve(targets, start, deadline, follow=follow)
-        ints, floats, first = self.ints, self.floats, self.rest
-        if self.begun is not None and start is None:
-            ints, floats = self.begun
+        problem = self.problem
+        if problem.obstacles is not None and targets is not None:
+            problem, targets = problem.standing(targets)
+        ints, floats, first = problem.ints, problem.floats, problem.rest
+        if problem.begun is not None and start is None:
+            ints, floats = problem.begun
         if follow is not False:
             _check_follow(follow, start)
             if follow:
-                ints = self.one_attempt
+                ints = problem.one_attempt
         if start is not None:
-            if type(start) is not Pose or start.skeleton is not self.skeleton:
-                start = Pose.quick(self.skeleton, start) or self.as_start(start)
+            if type(start) is not Pose or start.skeleton is not problem.skeleton:
+                start = Pose.quick(problem.skeleton, start) or problem.as_start(start)
             first = start.ready
             if first is None:
                 first = start.inside
-            if self.moves is not None:
-                floats = self.floats_of(start.values[None], first)
+            if problem.moves is not None:
+                floats = problem.floats_of(start.values[None], first)
         try:
-            workspace = self.idle.pop()  # atomic, so two threads never share a workspace
+            workspace = problem.idle.pop()  # atomic, so two threads never share a workspace
         except IndexError:
-            workspace = self.new_workspace()
+            workspace = problem.new_workspace()
         try:
             if deadline is not None:
                 set_deadline(workspace.scratch, deadline)
-            self.writer.fill(targets, workspace)
-            row = _empty(self.row_shape)
-            code = self.call(ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
+            problem.writer.fill(targets, workspace)
+            row = _empty(problem.row_shape)
+            code = problem.call(ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
             if code < 0:
-                again = partial(self.call, ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
-                code = self.settled(again, workspace.table, targets)
+                again = partial(problem.call, ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
+                code = problem.settled(again, workspace.table, targets)
             if code & MISSED:
-                self.classify(first, row, workspace.scratch, not follow)
-            if self.bends is not None:
-                self.bend_one(workspace, first, row, follow=bool(follow))
+                problem.classify(first, row, workspace.scratch, not follow)
+            if problem.bends is not None:
+                problem.bend_one(workspace, first, row, follow=bool(follow))
         finally:
             if deadline is not None:
                 clear(workspace.scratch)
-            self.idle.append(workspace)
-        return Solution(self, row, start)
+            problem.idle.append(workspace)
+        return Solution(problem, row, start)
 
     def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
         """Return all poses within the limits that a closed form finds for the goals, the nearest to the start first.
@@ -173,24 +208,16 @@ class IK(CompiledProblem):
             UnsupportedError: If the solver lists no branches.
             InputError: If a value cannot be used.
         """
-        ik, targets = self.standing(targets)
-        if ik is not self:
-            return ik.branches(targets, start)
-        first, given = self.rest, self.default_start
-        if start is not None:
-            if type(start) is not Pose or start.skeleton is not self.skeleton:
-                start = Pose.quick(self.skeleton, start) or self.as_start(start)
-            given = start
-            first = start.ready
-            if first is None:
-                first = start.inside
-        return Solutions(self, self.listed(targets, first), given)
+        problem, targets = self.problem.standing(targets)
+        given = problem.default_start if start is None else problem.as_start(start)
+        first = given.inside if given.ready is None else given.ready
+        return Solutions(problem, problem.listed(targets, first), given)
 
     track = track
 
     def precompile(self) -> None:
         """Load or compile the kernels that only a miss needs, before the first miss."""
-        FrameSolver(self).improve(self.rest, self.new_rows(0), search=True)
+        FrameSolver(self.problem).improve(self.problem.rest, self.problem.new_rows(0), search=True)
 
     def solve_many(
         self,
@@ -225,68 +252,21 @@ class IK(CompiledProblem):
             UnknownNameError: If a target belongs to no goal.
             UnsupportedError: If there is no SIMD kernel for this problem.
         """
-        if self.reduced.path is not None:
-            self.call()
+        problem = self.problem
+        if problem.reduced.path is not None:
+            problem.call()
         workers = Workers(checked_threads(threads), Watch(deadline_of(deadline)))
-        kernel = self.kernel if simd is False else simd_kernel(simd, self.solver, self.reduced, self.kernel)
+        kernel = problem.kernel if simd is False else simd_kernel(simd, problem.solver, problem.reduced, problem.kernel)
         if on_error not in ("raise", "skip"):
             raise InputError("on_error", value=on_error, expected="'raise' or 'skip'")
-        packed = Packed(kernel, *self.packed(learned=starts is None), simd=simd is not False)
-        solve = partial(self.solve_rows, progress=progress, workers=workers)
+        packed = Packed(kernel, *problem.packed(learned=starts is None), simd=simd is not False)
+        solve = partial(problem.solve_rows, progress=progress, workers=workers)
         if on_error == "skip":
-            return self._solve_usable(targets, starts, packed, solve)
-        ik, others, table = self.table_of_many(targets)
-        given = self.as_starts(starts, len(table))
-        packed, solve = packed._replace(places=ik.obstacle_places), partial(solve, targets=others)
-        return Solutions(ik, self._solve_from(given, table, packed, solve), given)
-
-    def _solve_from(self, given: Array, table: Array, packed: Packed, solve: Callable[..., Array]) -> Array:
-        """Return the rows of results of a batch from these starts, (B, nq) or (1, nq).
-
-        Where a largest move bounds motion, a start that its limits have moved is solved with what is left of it.
-        """
-        first = np.ascontiguousarray(inside_limits(self.skeleton, given))
-        moved = self.moved_inside(given, first)
-        if moved is None:
-            rows = solve(table, first, packed=packed)
-            if self.bends is not None:
-                one, once = partial(solve, progress=None), packed._replace(ints=self.one_attempt)
-                self.bend_well(first, rows, lambda starts, at: one(table[at], starts, packed=once.of(at)))
-            return rows
-        if len(given) == 1:
-            return solve(table, first, packed=packed._replace(floats=self.floats_of(given, first)))
-        rows = solve(table, first, packed=packed)
-        for b in np.flatnonzero(moved.any(1)).tolist():
-            one = slice(b, b + 1)
-            less = packed._replace(floats=self.floats_of(given[one], first[one])).of(one)
-            rows[one] = solve(table[one], first[one], packed=less, progress=None)
-        return rows
-
-    def _solve_usable(
-        self, targets: Targets, starts: Starts | None, packed: Packed, solve: Callable[..., Array]
-    ) -> Solutions:
-        """Solve the problems of a batch whose targets and starts can be used, and mark the others as invalid."""
-        ik, others, table, odd = self.read_many(targets)
-        packed, solve = packed._replace(places=ik.obstacle_places), partial(solve, targets=others)
-        given, unusable = self.read_starts(starts, len(table))
-        wrong = self.writer.settle(table)
-        wrong[odd] = True
-        skipped = np.asarray(wrong.any(1))
-        skipped[list(unusable)] = True
-        good = np.flatnonzero(~skipped)
-        rows = invalid_rows(self.new_rows(len(table)))
-        if len(good):
-            begin = given if len(given) == 1 else given[good]
-            rows[good] = self._solve_from(begin, table[good], packed.of(good), solve)
-
-        bad = {b: int(np.argmax(wrong[b])) for b in np.flatnonzero(skipped).tolist() if b not in unusable}
-        return Solutions(ik, rows, given, partial(self._refusal, starts, targets, others, bad))
-
-    def _refusal(self, starts: Any, targets: Any, others: Any, bad: Mapping[int, int], b: int) -> SynoviaError:
-        """Return why problem b of a batch was skipped: the target of a goal, or its start."""
-        if b in bad:
-            return self.error_of_targets(b, bad[b], targets, others)
-        return self.error_of_start(b, starts)
+            return _solve_usable(problem, targets, starts, packed, solve)
+        problem, others, table = problem.table_of_many(targets)
+        given = problem.as_starts(starts, len(table))
+        packed, solve = packed._replace(places=problem.obstacle_places), partial(solve, targets=others)
+        return Solutions(problem, _solve_from(problem, given, table, packed, solve), given)
 
     def errors_after(self, steps: int, targets: Targets | None = None, starts: Starts | None = None) -> Array:
         """Return the errors (B, goals, 2) of the first attempt after a number of steps: position, angle (radians).
@@ -302,12 +282,13 @@ class IK(CompiledProblem):
         Raises:
             InputError: If a value cannot be used.
         """
+        problem = self.problem
         steps = whole_number("steps", steps, 0, 1_000_000)
-        table = self.writer.own.copy() if targets is None else self.writer.table_of_many(targets)
-        first = inside_limits(self.skeleton, self.as_starts(starts, len(table)))
-        frame = FrameSolver(self, attempts=1, steps=steps, patience=steps + 1, all_work=True)
+        table = problem.writer.own.copy() if targets is None else problem.writer.table_of_many(targets)
+        first = inside_limits(problem.skeleton, problem.as_starts(starts, len(table)))
+        frame = FrameSolver(problem, attempts=1, steps=steps, patience=steps + 1, all_work=True)
         with frame.until(Watch()):
-            return self.errors_in(frame.each(table, first, targets)).copy()
+            return problem.errors_in(frame.each(table, first, targets)).copy()
 
 
 def solve(
@@ -355,3 +336,58 @@ def _check_follow(follow: object, start: object) -> None:
         raise InputError("follow", value=follow, expected="True or False")
     if follow and start is None:
         raise InputError("start", expected="the previous pose with follow=True", hint="pass start=pose")
+
+
+def _solve_from(
+    problem: CompiledProblem, given: Array, table: Array, packed: Packed, solve: Callable[..., Array]
+) -> Array:
+    """Return the rows of results of a batch from these starts, (B, nq) or (1, nq).
+
+    Where a largest move bounds motion, a start that its limits have moved is solved with what is left of it.
+    """
+    first = np.ascontiguousarray(inside_limits(problem.skeleton, given))
+    moved = problem.moved_inside(given, first)
+    if moved is None:
+        rows = solve(table, first, packed=packed)
+        if problem.bends is not None:
+            one, once = partial(solve, progress=None), packed._replace(ints=problem.one_attempt)
+            problem.bend_well(first, rows, lambda starts, at: one(table[at], starts, packed=once.of(at)))
+        return rows
+    if len(given) == 1:
+        return solve(table, first, packed=packed._replace(floats=problem.floats_of(given, first)))
+    rows = solve(table, first, packed=packed)
+    for b in np.flatnonzero(moved.any(1)).tolist():
+        one = slice(b, b + 1)
+        less = packed._replace(floats=problem.floats_of(given[one], first[one])).of(one)
+        rows[one] = solve(table[one], first[one], packed=less, progress=None)
+    return rows
+
+
+def _solve_usable(
+    problem: CompiledProblem, targets: Targets, starts: Starts | None, packed: Packed, solve: Callable[..., Array]
+) -> Solutions:
+    """Solve the problems of a batch whose targets and starts can be used, and mark the others as invalid."""
+    problem, others, table, odd = problem.read_many(targets)
+    packed, solve = packed._replace(places=problem.obstacle_places), partial(solve, targets=others)
+    given, unusable = problem.read_starts(starts, len(table))
+    wrong = problem.writer.settle(table)
+    wrong[odd] = True
+    skipped = np.asarray(wrong.any(1))
+    skipped[list(unusable)] = True
+    good = np.flatnonzero(~skipped)
+    rows = invalid_rows(problem.new_rows(len(table)))
+    if len(good):
+        begin = given if len(given) == 1 else given[good]
+        rows[good] = _solve_from(problem, begin, table[good], packed.of(good), solve)
+
+    bad = {b: int(np.argmax(wrong[b])) for b in np.flatnonzero(skipped).tolist() if b not in unusable}
+    return Solutions(problem, rows, given, partial(_refusal, problem, starts, targets, others, bad))
+
+
+def _refusal(
+    problem: CompiledProblem, starts: Any, targets: Any, others: Any, bad: Mapping[int, int], b: int
+) -> SynoviaError:
+    """Return why problem b of a batch was skipped: the target of a goal, or its start."""
+    if b in bad:
+        return problem.error_of_targets(b, bad[b], targets, others)
+    return problem.error_of_start(b, starts)

@@ -18,6 +18,7 @@ from synovia.arguments import whole_number
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import Goal
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
 from synovia.ik.parallel import Progress, Workers, checked_threads
 from synovia.ik.proposals import Proposer
@@ -98,14 +99,15 @@ def learn_starts(
     listed = tuple(goals) if isinstance(goals, Iterable) and not isinstance(goals, str) else goals
     ik = IK(skeleton, listed, LevenbergMarquardt(attempts=1, max_steps=_STEPS))
     ik = IK(skeleton, listed, ik.solver, tolerance=(_TOLERANCE * ik.reach, _TOLERANCE))
-    problem = Learnable.of(ik.skeleton, ik.goals, ik.reduced)
+    reduced = ik.problem.reduced
+    problem = Learnable.of(ik.skeleton, ik.goals, reduced)
     if not len(problem.variables):
         raise InputError("no joint moves these goals", value=list(problem.goals), expected="goals on joints that move")
-    given = (SAMPLES if ik.reduced.serial else FEW_SAMPLES) if samples is None else samples
+    given = (SAMPLES if reduced.serial else FEW_SAMPLES) if samples is None else samples
     count = 1 << whole_number("samples", given, _LEAST, _MOST).bit_length() - 1
     seed = whole_number("seed", seed, 0, 2**32 - 1)
     workers = Workers(checked_threads(threads), Watch())
-    learning = _Learning(ik, problem, workers)
+    learning = _Learning(ik.problem, problem, workers)
     drawn = learning.sample(count, seed)
     order, features, borders = divide(drawn.features, count // LEAF)
     counts, rows = learning.choose(drawn, order, progress)
@@ -147,7 +149,7 @@ class _Learning:
         workers: The threads.
     """
 
-    def __init__(self, ik: IK, problem: Learnable, workers: Workers) -> None:
+    def __init__(self, ik: CompiledProblem, problem: Learnable, workers: Workers) -> None:
         """Prepare the kernels."""
         self._ik, self._problem = ik, problem
         self._proposer = Proposer(ik, problem, workers)

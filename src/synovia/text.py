@@ -22,6 +22,9 @@ _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART
 _TABLE: Final = re.compile(r"^[ \t]*+\[{1,2}[^\[\]\n,]*+\]{1,2}[ \t]*+(?:#.*+)?\r?$|=[ \t]*+\{", re.MULTILINE)
 _FREE_TABLES: Final = 24_000  # that every file may have, however small
 _BYTES_A_TABLE: Final = 64  # of a file for each further one
+_LONG_VALUE: Final = re.compile(
+    r"(?<![^\s=\[,])[+-]?[0-9][0-9A-Za-z_.+:-]{65536}"
+)  # tomllib takes 140 bytes for each sign
 _BITS: Final = 10_000  # of a whole number; Python prints up to 4300 digits
 _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
 _LISTED: Final = 4  # names that one note lists
@@ -129,6 +132,9 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     if long := _LONG_KEY.search(text):
         line = text.count("\n", 0, long.start()) + 1
         raise FormatError("dotted key", where=f"{where}, line {line}", expected=f"at most {_MOST_PARTS} parts")
+    if long := _LONG_VALUE.search(text):
+        line = text.count("\n", 0, long.start()) + 1
+        raise FormatError("a number has too many digits", where=f"{where}, line {line}")
     tables, most = sum(1 for _ in _TABLE.finditer(text)), _FREE_TABLES + len(text) // _BYTES_A_TABLE
     if tables > most:
         raise FormatError(

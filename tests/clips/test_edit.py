@@ -490,7 +490,7 @@ def test_progress_goes_up_to_all_frames_of_all_layers(clip):
     done = [number for number, _ in seen]
     assert done == sorted(done)
     assert done[-1] == 25
-    assert len(set(done)) > 15
+    assert len(set(done)) > 5
     assert np.array_equal(edited.motion.q, sy.edit(clip, layers).motion.q)
 
 
@@ -570,3 +570,17 @@ def test_hips_that_are_moved_do_not_turn(clip):
     edited = sy.edit(clip, lower)
     assert edited.reached.all()
     assert turned(clip, edited.motion, "hips").max() < 0.1
+
+
+def test_a_goal_of_a_joint_that_no_joint_of_its_limb_turns_moves_the_rest_of_the_body():
+    body = sy.bundled("humanoid")
+    stiff = [
+        replace(joint, kind=sy.Kind.FIXED, limit=None) if name in ("neck", "head") else joint
+        for name, joint in zip(body.joint_names, body.joints, strict=True)
+    ]
+    body = body.with_joints(stiff)
+    still = sy.Motion(body, np.tile(body.rest_q, (20, 1)), FPS)
+    look = sy.Layer(goals=[sy.AimGoal("head", (1.0, 1.5, 3.0), axis=(0, 0, 1))], frames=(5, 12), blend=4)
+    edited = sy.edit(still, look)
+    assert edited.reached.all()
+    assert [finding.cause for finding in edited.findings] == ["body"]

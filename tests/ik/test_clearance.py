@@ -5,6 +5,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 
 import synovia as sy
 from cli_runs import run
@@ -107,7 +108,7 @@ def test_contacts_have_the_nearest_pairs_among_many():
         | {"cloud": sy.PointCloud(points=points, radius=0.02)}
     )
     ik = sy.IK(arm, sy.ClearanceGoal(0.0, world=world))
-    found = nearest_contacts(ik, pose := arm.random_pose(3))
+    found = nearest_contacts(ik.problem, pose := arm.random_pose(3))
     every = sorted(gaps(pose, world).values())
     np.testing.assert_allclose([contact.distance for contact in found], every[: len(found)], atol=1e-9)
     assert len(found) == min(len(every), MOST)
@@ -234,6 +235,46 @@ def test_frames_of_a_track_keep_the_distance_without_trembling():
     assert np.abs(np.diff(still.q, axis=0)).max() < 1e-6
 
 
+def flat_hand(word):
+    """A shape with flat sides for a hand, and points whose hull it is, or nearly so."""
+    half, turn = np.array([0.03, 0.1, 0.05]), np.linspace(0, 2 * np.pi, 64, endpoint=False)
+    corners = np.array([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)]) * half
+    rims = [np.stack([0.06 * np.cos(turn), 0.06 * np.sin(turn), np.full(64, z)], axis=1) for z in (-0.05, 0.05)]
+    return {
+        "box": (sy.Box(size=2 * half), corners),
+        "hull": (sy.ConvexHull(corners), corners),
+        "cylinder": (sy.Cylinder(radius=0.06, length=0.1), np.concatenate(rims)),
+    }[word]
+
+
+@pytest.mark.parametrize("word", ["box", "hull", "cylinder"])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_flat_hand_lies_on_a_wall_as_near_as_a_descent_brings_it(word, seed):
+    """Several corners touch there at once; SciPy, which knows all of them, finds nothing better nearby."""
+    rng = np.random.default_rng(seed)
+    shape, points = flat_hand(word)
+    arm = sy.with_shapes(sy.bundled("arm7"), {"hand": [shape]})
+    wall = sy.World({"wall": sy.HalfSpace(point=(0.45, 0, 0), normal=(-1, 0.2 * rng.normal(), 0.2 * rng.normal()))})
+    normal = wall["wall"].solids()[0].place()[:3, 2]
+    target = rng.uniform([0.5, -0.2, 0.3], [0.6, 0.2, 0.5])
+    goals = [sy.PositionGoal("tool"), sy.ClearanceGoal(0.01, world=wall, pairs=[("hand", "wall")])]
+    ik = sy.IK(arm, goals)
+    solution = ik.solve({"tool": target}, arm.random_pose(seed))
+
+    def gaps(q):
+        T = sy.Pose(arm, q).transform("hand")
+        return (points @ T[:3, :3].T + T[:3, 3] - (0.45, 0, 0)) @ normal - 0.01
+
+    def error(q):
+        return float(np.sum((sy.Pose(arm, q).position("tool") - target) ** 2))
+
+    assert gaps(solution.q).min() > -1e-6
+    near = [(max(q - 0.1, low), min(q + 0.1, high)) for q, low, high in zip(solution.q, *arm.limits, strict=True)]
+    best = minimize(error, solution.q, bounds=near, constraints={"type": "ineq", "fun": gaps}, method="SLSQP")
+    if best.success and gaps(best.x).min() > -1e-6:
+        assert np.sqrt(error(solution.q)) <= np.sqrt(best.fun) + 1e-3 * ik.problem.reach
+
+
 def test_a_track_tells_where_it_passes_through_a_thin_wall():
     """Two frames on both sides of a plate are clear; the way between them is not."""
     bone = sy.Capsule(a=(0, 0, 0), b=(1, 0, 0), radius=0.02)
@@ -268,7 +309,7 @@ def test_bounds_of_ways_hold(seed):
     body = sy.with_shapes(body, {row: [sy.Sphere(center=rng.normal(size=3), radius=0.1)] for row in range(len(body))})
     world = sy.World({"ball": sy.Sphere(center=(3.0, 0.0, 0.0), radius=0.1)})
     ik = sy.IK(body, sy.ClearanceGoal(world=world))
-    ways, chart = ClearWays(ik, 0.0), Chart.of(body)
+    ways, chart = ClearWays(ik.problem, 0.0), Chart.of(body)
     q, end = random_q(body, rng), random_q(body, rng)
     step = chart.between(q, end)
     ways.reach_to(np.maximum(np.abs(q), np.abs(end)))
@@ -276,7 +317,7 @@ def test_bounds_of_ways_hold(seed):
     found = []
     for share in np.linspace(0.0, 1.0, 9):
         pose = sy.Pose(body, body.follow(chart.stepped(q, share * step)))
-        found.append({contact.pair: contact.distance for contact in nearest_contacts(ik, pose)})
+        found.append({contact.pair: contact.distance for contact in nearest_contacts(ik.problem, pose)})
     for before, after in pairwise(found):
         for pair in before.keys() & after.keys():
             if min(before[pair], after[pair]) > 0.0:

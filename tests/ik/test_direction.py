@@ -42,7 +42,7 @@ def test_residual_is_the_smallest_turn_and_its_jacobian_the_derivative(seed, fre
     if probe.columns == 0:
         return
     e = probe.residual()
-    turned = sy.Pose(ik.skeleton, probe.q).rotation(ik.rows[0]).apply(axis)
+    turned = sy.Pose(ik.skeleton, probe.q).rotation(ik.problem.rows[0]).apply(axis)
     np.testing.assert_allclose(sy.Rotation.from_rotvec(e).apply(unit(turned)), unit(way), atol=1e-9)
     np.testing.assert_allclose(e, between(turned, way), atol=1e-7)
     J, errors = probe.jacobian()
@@ -56,13 +56,13 @@ def test_every_solver_that_aims_points_and_leaves_the_twist_free(solver):
     body = BODY if solver != "aim" else sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])
     joint = "head" if solver != "aim" else "joint1"
     ik = sy.IK(body, sy.DirectionGoal(joint, AXIS), solver)
-    way = np.add(unit(ik.default_start.rotation(joint).apply(AXIS)), (0.1, 0.2, -0.1))
+    way = np.add(unit(ik.problem.default_start.rotation(joint).apply(AXIS)), (0.1, 0.2, -0.1))
     solution = ik.solve({joint: 7.0 * way})
     assert solution.reached, solution.explain()
     pointed = solution.pose.rotation(joint).apply(AXIS)
     assert np.linalg.norm(np.cross(unit(pointed), unit(way))) < 2e-3
     assert solution.errors[0].position == 0.0
-    assert ik.solve().pose.rotation(joint).approx_equal(ik.default_start.rotation(joint), atol=1e-9)  # it stays
+    assert ik.solve().pose.rotation(joint).approx_equal(ik.problem.default_start.rotation(joint), atol=1e-9)  # it stays
 
 
 def test_aim_turns_by_the_smallest_turn():

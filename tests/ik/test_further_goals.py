@@ -72,7 +72,7 @@ def test_jacobians_are_the_derivatives_of_the_residuals(kind, free, seed):
 def probe_of(skeleton, goal, q=None):
     """Return the probe of one goal at joint values, or at rest."""
     ik = sy.IK(skeleton, goal)
-    return Probe(ik, (ik.default_start.q if q is None else q).copy())
+    return Probe(ik, (ik.problem.default_start.q if q is None else q).copy())
 
 
 LIMB = sy.Skeleton.chain([(0, 0, 0), (1, 0, 0.2), (2, 0, 0)])
@@ -277,7 +277,9 @@ def test_a_body_meets_goals_of_all_kinds_at_once(tmp_path):
     np.testing.assert_allclose(hand, (-0.2, 0.05, 0.1), atol=ik.tolerance[0])
     assert np.linalg.norm(pose.position("left_hand") - pose.position("head")) > 0.3 - ik.tolerance[0]
     assert abs(pose.center_of_mass()[0]) < 0.2 + ik.tolerance[0]
-    np.testing.assert_allclose(pose.position("left_foot"), ik.default_start.position("left_foot"), atol=ik.tolerance[0])
+    np.testing.assert_allclose(
+        pose.position("left_foot"), ik.problem.default_start.position("left_foot"), atol=ik.tolerance[0]
+    )
     many = ik.solve_many({name: np.array([value, value]) for name, value in wanted.items()})
     np.testing.assert_array_equal(many.q[1], pose.q)
     lost = ik.solve({"left_hand": (3.0, 1.25, 0.35), "gaze": (0.6, 1.2, 0.8)})

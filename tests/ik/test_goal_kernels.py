@@ -96,12 +96,17 @@ def random_goals(rng, skeleton, pose=None):
 
 def packed(ik):
     """Return a problem's arrays, scratch memory and its targets in the kernels' form."""
-    return ik.ints, ik.floats, np.zeros(ik.scratch_size), np.ascontiguousarray(ik.writer.own[0][:, :16])
+    return (
+        ik.problem.ints,
+        ik.problem.floats,
+        np.zeros(ik.problem.scratch_size),
+        np.ascontiguousarray(ik.problem.writer.own[0][:, :16]),
+    )
 
 
 def sizes(ik):
     """Return (residuals, columns)."""
-    return int(ik.ints[layout.N_RESIDUALS]), int(ik.ints[layout.N_COLUMNS])
+    return int(ik.problem.ints[layout.N_RESIDUALS]), int(ik.problem.ints[layout.N_COLUMNS])
 
 
 @pytest.mark.parametrize("free", [False, True], ids=["fixed root", "free root"])

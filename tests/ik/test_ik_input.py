@@ -146,7 +146,7 @@ def test_two_keys_for_parts_of_one_goal_leave_the_other_goal_its_own():
     turn = sy.Rotation.from_matrix(wanted(2)[:3, :3])
     solution = arm.solve({"tip": wanted(2)[:3, 3], "tool": turn})
     np.testing.assert_allclose(solution.targets[0], wanted(2), atol=1e-12)
-    np.testing.assert_allclose(solution.targets[1], arm.default_start.transform("joint4"), atol=1e-12)
+    np.testing.assert_allclose(solution.targets[1], ARM.rest_pose().transform("joint4"), atol=1e-12)
 
 
 BAD_IKS = {
@@ -527,7 +527,7 @@ def test_follow_needs_the_pose_that_it_follows():
     ik = sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"))
     for value in ("yes", 1, None, []):
         with pytest.raises(sy.InputError, match="follow: expected True or False"):
-            ik.solve((0.4, 0.1, 0.5), ik.rest, follow=value)
+            ik.solve((0.4, 0.1, 0.5), ik.problem.rest, follow=value)
     with pytest.raises(sy.InputError, match="start: expected the previous pose"):
         ik.solve((0.4, 0.1, 0.5), follow=True)
     assert ik.solve((0.4, 0.1, 0.5), follow=np.False_).reached

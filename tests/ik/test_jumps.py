@@ -27,9 +27,9 @@ def test_how_far_joints_move():
         for p, q in zip(a, b, strict=True)
     ]
     expected = ((b[:, 0] - a[:, 0]) / ik.reach) ** 2 + np.square(turned) + (b[:, 5] - a[:, 5]) ** 2
-    np.testing.assert_allclose(jumps.changes(ik, a, b), expected, atol=1e-12)
+    np.testing.assert_allclose(jumps.changes(ik.problem, a, b), expected, atol=1e-12)
     b[:, 1:5] *= -1.0
-    np.testing.assert_allclose(jumps.changes(ik, a, b), expected, atol=1e-12)
+    np.testing.assert_allclose(jumps.changes(ik.problem, a, b), expected, atol=1e-12)
 
 
 def test_vectors_are_carried_by_the_smallest_rotation():
@@ -80,7 +80,7 @@ def test_how_much_turning_the_targets_explain():
     still = frame((3, 0, 0))
 
     def explained(*after):
-        return jumps._explained(ik, joint, np.array([still, still]), np.array(after))
+        return jumps._explained(ik.problem, joint, np.array([still, still]), np.array(after))
 
     assert explained(still, still) == 0.0
     assert explained(frame((3, 0, 0), 0.4), still) == pytest.approx(0.4)
@@ -129,7 +129,7 @@ def test_a_switch_stays_a_large_step(path, step, switch):
     ])  # fmt: skip
     ik = sy.IK(body, sy.PositionGoal("tip"))
     rows = np.zeros((len(path), layout.OUT_HEAD + 1 + 2 + 16))
-    rows[:, ik.places] = np.reshape(path, (-1, 1))
+    rows[:, ik.problem.places] = np.reshape(path, (-1, 1))
     asked = []
 
     def follow(problem, table, start, progress):
@@ -137,7 +137,7 @@ def test_a_switch_stays_a_large_step(path, step, switch):
         return rows
 
     ends = np.array([[0.0], [step]])
-    assert jumps._is_switch(ik, np.zeros((len(path), 1, 17)), ends, follow) == switch
+    assert jumps._is_switch(ik.problem, np.zeros((len(path), 1, 17)), ends, follow) == switch
     if step > 0.2:
         np.testing.assert_array_equal(asked[0][1], [[0.0]])
 

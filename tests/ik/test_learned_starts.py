@@ -251,7 +251,7 @@ def test_a_copy_keeps_them(starts, targets):
     ik = problems(starts)[0]
     again = pickle.loads(pickle.dumps(ik))
     assert np.array_equal(again.solve(targets[0]).q, ik.solve(targets[0]).q)
-    assert ik.with_solver(sy.DampedLeastSquares()).starts is starts
+    assert ik.problem.with_solver(sy.DampedLeastSquares()).starts is starts
 
 
 def test_on_the_command_line(tmp_path):

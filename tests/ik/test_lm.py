@@ -287,7 +287,7 @@ def test_the_kernel_for_arms_and_the_one_for_trees_agree():
     for goal, parts in ((sy.PoseGoal, targets), (sy.PositionGoal, targets[:, :3, 3])):
         ik = sy.IK(ARM, goal("tool"), "lm")
         arm = ik.solve_many({"tool": parts}, starts)
-        ik.kernel = levenberg
+        ik.problem.kernel = levenberg
         tree = ik.solve_many({"tool": parts}, starts)
         assert (arm.status == tree.status).mean() > 0.98
         np.testing.assert_array_equal(arm.reached, tree.reached)

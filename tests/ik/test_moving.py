@@ -122,7 +122,7 @@ def test_the_trunk_moves_without_the_arm_and_a_track_is_smoothed_with_them() -> 
 def test_servo_and_other_problems_made_of_one_keep_it() -> None:
     body = sy.bundled("humanoid")
     ik = sy.IK(body, sy.PositionGoal("left_hand", (0.4, 1.3, 0.3)), "lm", moving=ARM)
-    for other in (pickle.loads(pickle.dumps(ik)), copy.copy(ik), ik.with_solver(sy.FullBody())):
+    for other in (pickle.loads(pickle.dumps(ik)), copy.copy(ik), ik.problem.with_solver(sy.FullBody())):
         assert other.moving == ik.moving
         assert "moving=" in repr(other)
     servo = sy.Servo(ik, rate=60, velocity=2.0, acceleration=20.0)
@@ -251,6 +251,18 @@ def test_layer_files_keep_the_joints_that_may_move(tmp_path) -> None:
         sy.edit(clip(), layer.replace(moving=["left_fingertips"]))
 
 
+def test_limits_of_joints_that_may_not_move_are_no_reason_for_a_miss() -> None:
+    arm = sy.bundled("arm7")
+    start = arm.rest_q.copy()
+    start[arm.q_slice("joint4")] = arm.joints[arm.index("joint4")].limit.upper
+    missed = sy.solve(arm, sy.PositionGoal("tool", (0.1, 0.6, 0.1)), start=start, moving=["joint5", "joint6"])
+    assert missed.missed
+    assert "joint4" in missed.active_limits
+    text = " ".join(missed.explain())
+    assert "'joint4' at a limit" not in text
+    assert "At a limit: 'joint4'" not in text
+
+
 # --- files and commands ---------------------------------------------------------------------------------------------
 
 
@@ -263,7 +275,7 @@ def test_goal_files_keep_the_joints_that_may_move(tmp_path) -> None:
     assert {body.joint_names[row] for row in ik.moving} <= set(ARM)
     sy.write_goals(goals, tmp_path / "again.toml")
     assert (tmp_path / "again.toml").read_text() == place.read_text()
-    assert sy.IK(body, goals, moving=["spine"]).allowed == ("spine",)
+    assert sy.IK(body, goals, moving=["spine"]).problem.allowed == ("spine",)
     (tmp_path / "odd.toml").write_text(place.read_text().replace('"left_hand"]', '"left_hond"]'))
     with pytest.raises(sy.errors.FormatError, match=r"odd.toml: moving: .*left_hond.*left_hand"):
         sy.read_goals(tmp_path / "odd.toml", body)

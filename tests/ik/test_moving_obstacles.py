@@ -58,6 +58,13 @@ def assert_same(found, anew):
         assert min(gaps[1]) >= DISTANCE - SLACK
 
 
+def test_many_problems_in_which_no_obstacle_moves():
+    ik = sy.IK(ARM, goals(scene(np.random.default_rng(0))))
+    targets = [ARM.random_pose(k).position("tool") for k in range(3)]
+    plain, none = ik.solve_many({"tool": targets}), ik.solve_many({"tool": targets, "clearance": {}})
+    np.testing.assert_array_equal(plain.q, none.q)
+
+
 @pytest.mark.parametrize("pairs", [None, ["world", ("hand", "cup"), ("hand", "floor"), ("joint5", "cloud")]])
 def test_tables_are_those_of_a_problem_packed_anew(pairs):
     """Shapes may be in another order, as their tree keeps its own; each of its boxes encloses the two below it."""
@@ -66,7 +73,8 @@ def test_tables_are_those_of_a_problem_packed_anew(pairs):
     ik = sy.IK(ARM, goals(world, pairs=pairs))
     for _ in range(5):
         places = {name: transform(rng) for name in world.names}
-        moved, anew = ik.standing({"clearance": places})[0], sy.IK(ARM, goals(world.moved(places), pairs=pairs))
+        moved = ik.problem.standing({"clearance": places})[0]
+        anew = sy.IK(ARM, goals(world.moved(places), pairs=pairs)).problem
         shapes = [table_of(one.ints, one.floats, "clear.shapes")[:, :FIRST_POINT] for one in (moved, anew)]
         assert np.allclose(*[table[np.lexsort(table.round(9).T)] for table in shapes], atol=1e-12)
         nodes = table_of(moved.ints, moved.floats, "clear.nodes")
@@ -150,7 +158,7 @@ def test_a_thrown_ball_is_evaded_in_a_track():
     for k in range(count):
         placed = world.moved({"ball": ball[k]})
         own = sy.IK(ARM, [sy.PositionGoal("tool"), sy.ClearanceGoal(DISTANCE, world=placed)])
-        gaps = [contact.distance for contact in sy.Solution(own, clip._rows, b=k).contacts]
+        gaps = [contact.distance for contact in sy.Solution(own.problem, clip._rows, b=k).contacts]
         assert np.allclose(gaps, [contact.distance for contact in clip[k].contacts], atol=1e-12)
         if clip.reached[k]:
             assert min(gaps) >= DISTANCE - SLACK
@@ -189,14 +197,14 @@ def test_ways_among_moving_obstacles_are_clear_where_no_frame_is_listed():
         boxes, rods = np.array([[transform(rng), transform(rng)] for _ in range(2)])
         boxes[1], rods[1] = _part(boxes[0], boxes[1], 0.6), _part(rods[0], rods[1], 0.4)
         clip = ik.track({"tool": np.zeros((2, 3)), "clearance": {"box": boxes, "rod": rods}})
-        clip._rows[:, ik.places] = ends
+        clip._rows[:, ik.problem.places] = ends
         gaps = []
         for share in np.linspace(0.0, 1.0, 60):
             placed = {"box": _part(boxes[0], boxes[1], share), "rod": _part(rods[0], rods[1], share)}
             row = clip._rows[:1].copy()
-            row[0, ik.places] = ends[0] + share * (ends[1] - ends[0])
+            row[0, ik.problem.places] = ends[0] + share * (ends[1] - ends[0])
             moved = sy.IK(ARM, [sy.PositionGoal("tool"), sy.ClearanceGoal(DISTANCE, world=world.moved(placed))])
-            gaps.append(min(one.distance for one in sy.Solution(moved, row).contacts))
+            gaps.append(min(one.distance for one in sy.Solution(moved.problem, row).contacts))
         if min(gaps[0], gaps[-1]) < DISTANCE:  # ends that are too near allow as much between them
             continue
         is_blocked = 1 in clip.blocked

@@ -63,7 +63,7 @@ def test_at_a_deadline_the_best_pose_so_far_comes_back(solver):
     cut = ik.solve({"left_hand": target}, start, deadline=0.0)
     assert cut.interrupted
     assert cut.status is Status.MAX_STEPS
-    assert ik.outside(cut.pose) == ()
+    assert ik.problem.outside(cut.pose) == ()
     assert cut.errors[0].position == pytest.approx(off(cut.pose, "left_hand", target), abs=1e-9)
     assert cut.errors[0].position <= off(start, "left_hand", target) + 1e-9
     assert "deadline" in cut.explain()[0]
@@ -283,7 +283,7 @@ def test_work_that_is_spent_ends_every_solve_at_the_same_step(solver):
     from synovia.kernels.layout import MOST_WORK
 
     ik = sy.IK(BODY, sy.PositionGoal("left_hand"), solver)
-    ik.floats[MOST_WORK] = 200.0
+    ik.problem.floats[MOST_WORK] = 200.0
     target = (-0.3, 1.2, -0.2)
     starts = np.array([BODY.random_pose(k).q for k in range(5)])
     alone = [ik.solve({"left_hand": target}, start) for start in starts]

@@ -265,14 +265,14 @@ def test_on_the_way_from_pose_to_pose_balls_keep_their_limits():
     for seed in range(30):
         before, goal = body.random_pose(2 * seed), body.random_pose(2 * seed + 1)
         q = _turned(ik, before.q, goal.q, balls)
-        assert not ik.outside(sy.Pose(body, q))
+        assert not ik.problem.outside(sy.Pose(body, q))
         for at, step in balls:
             a, b, end = (Rotation.from_quat(x[at : at + 4]) for x in (before.q, q, goal.q))
             assert 0.0 < (a.inv() * b).magnitude() <= step + 1e-9
             straight = goal.q.copy()
             way = (a.inv() * end).as_rotvec()
             straight[at : at + 4] = (a * Rotation.from_rotvec(step / np.linalg.norm(way) * way)).as_quat()
-            past += len(ik.outside(sy.Pose(body, straight)))
+            past += len(ik.problem.outside(sy.Pose(body, straight)))
     assert past
 
 
@@ -302,14 +302,16 @@ def test_the_path_through_several_tracks_is_the_cheapest_of_all():
     rng = np.random.default_rng(4)
     frames, size = 6, 3
     for trial in range(12):
-        tracks = [ik.new_rows(frames) for _ in range(size)]
+        tracks = [ik.problem.new_rows(frames) for _ in range(size)]
         for k, rows in enumerate(tracks):
             rows[:] = 0.0
             walk = np.cumsum(rng.normal(0.0, 0.05, (frames, 7)), axis=0)
-            rows[:, ik.places] = walk + (0.4 * k if trial % 2 else 0.0)  # tracks that meet, and tracks far apart
+            rows[:, ik.problem.places] = walk + (
+                0.4 * k if trial % 2 else 0.0
+            )  # tracks that meet, and tracks far apart
             rows[:, STATUS] = rng.choice([0, 4], frames, p=[0.8, 0.2])
         jumps = [rng.random(frames) < 0.3 for _ in range(size)]
-        q = np.array([rows[:, ik.places] for rows in tracks])
+        q = np.array([rows[:, ik.problem.places] for rows in tracks])
         missed = np.array([rows[:, STATUS] != 0 for rows in tracks])
         own = np.sum(np.diff(q, axis=1) ** 2, axis=2)
         paths = np.array(list(product(range(size), repeat=frames)))
@@ -318,8 +320,8 @@ def test_the_path_through_several_tracks_is_the_cheapest_of_all():
         changed = np.sum(np.diff(paths, axis=1) != 0, axis=1)
         cost = 1e6 * missed[paths, at].sum(axis=1) + motion + np.median(own) * changed
         best = paths[cost.argmin()]
-        rows, jumped = best_path(ik, tracks, jumps)
-        np.testing.assert_array_equal(rows[:, ik.places], q[best, at])
+        rows, jumped = best_path(ik.problem, tracks, jumps)
+        np.testing.assert_array_equal(rows[:, ik.problem.places], q[best, at])
         for t in range(1, frames):
             a, b = best[t - 1], best[t]
             step = np.sum((q[b, t] - q[a, t - 1]) ** 2)

@@ -54,8 +54,9 @@ from numba import cuda
 import synovia as sy
 
 def same(ik, key, targets):
-    kernel, table = ik.kernel, ik.writer.table_of_many({key: targets})
-    shape = (len(table), ik.row_shape[1])
+    problem = ik.problem
+    kernel, table = problem.kernel, problem.writer.table_of_many({key: targets})
+    shape = (len(table), problem.row_shape[1])
     out, expected = np.zeros(shape), np.zeros(shape)
 
     @cuda.jit
@@ -64,8 +65,8 @@ def same(ik, key, targets):
         if i < out.shape[0]:
             kernel(ints, floats, table[i : i + 1], rest, out[i : i + 1], scratch[i], False, 0)
 
-    launch[2, 2](ik.ints, ik.floats, table, ik.rest, out, np.zeros((len(table), ik.scratch_size)))
-    kernel(ik.ints, ik.floats, table, ik.rest, expected, np.zeros(ik.scratch_size), False, 0)
+    launch[2, 2](problem.ints, problem.floats, table, problem.rest, out, np.zeros((len(table), problem.scratch_size)))
+    kernel(problem.ints, problem.floats, table, problem.rest, expected, np.zeros(problem.scratch_size), False, 0)
     print(kernel.__name__, (out == expected).all(), out[:, 1].max() > 3)
 
 arm = sy.bundled("arm7")

@@ -171,11 +171,13 @@ def ik():
 
 
 def test_the_tables_of_a_problem_share_no_memory_and_fill_its_arrays(ik):
-    ints, floats = np.arange(len(ik.ints)), np.arange(len(ik.floats))
-    views = {table.name: table_of(ik.ints, floats, table.name) for table in layout.PROBLEM if not table.integers}
+    ints, floats = np.arange(len(ik.problem.ints)), np.arange(len(ik.problem.floats))
+    views = {
+        table.name: table_of(ik.problem.ints, floats, table.name) for table in layout.PROBLEM if not table.integers
+    }
     np.testing.assert_array_equal(np.sort(memory_of(views.values())), np.arange(layout.FLOAT_HEAD, len(floats)))
-    starts = {name: ik.ints[place] for name, place in layout.STARTS.items()}
-    counts = {name: int(ik.ints[place]) for name, place in layout.COUNTS.items()}
+    starts = {name: ik.problem.ints[place] for name, place in layout.STARTS.items()}
+    counts = {name: int(ik.problem.ints[place]) for name, place in layout.COUNTS.items()}
     views = [ints[starts[one.name] :][: layout.size_of(one, counts)] for one in layout.PROBLEM if one.integers]
     np.testing.assert_array_equal(np.sort(memory_of(views)), np.arange(layout.INT_TABLES, len(ints)))
 
@@ -205,14 +207,14 @@ def kernel_that_marks(opened, arguments, tables):
 def test_kernels_open_the_tables_where_they_were_packed(ik):
     # the others are opened together with scratch memory, or where starts are looked up
     names = [one.name for one in layout.PROBLEM if one.name.rpartition(".")[0] not in ("clear", "loops", "learned")]
-    ints, floats = ik.ints.copy(), ik.floats.copy()
+    ints, floats = ik.problem.ints.copy(), ik.problem.floats.copy()
     kernel_that_marks("packed.open_general(ints, floats)", "ints, floats", names)(ints, floats)
     for number, name in enumerate(names):
         found = table_of(ints, floats, name)
         np.testing.assert_array_equal(found, np.full(found.shape, MARK + number), err_msg=name)
     untouched = [(one < MARK) | (one >= MARK + len(names)) for one in (ints, floats)]
     assert sum(table_of(ints, floats, name).size for name in names) == sum(np.sum(~one) for one in untouched)
-    for before, after, kept in zip((ik.ints, ik.floats), (ints, floats), untouched, strict=True):
+    for before, after, kept in zip((ik.problem.ints, ik.problem.floats), (ints, floats), untouched, strict=True):
         np.testing.assert_array_equal(after[kept], before[kept])
 
 
@@ -229,7 +231,7 @@ def changes(ints, floats, out):
 
 def test_a_problem_is_opened_in_part_and_changed_by_name(ik):
     out = np.zeros(5, np.int64)
-    changes(ik.ints, ik.floats, out)
+    changes(ik.problem.ints, ik.problem.floats, out)
     assert out.tolist() == [1] * 5
 
 
@@ -250,14 +252,14 @@ def test_compiled_kernels_find_the_tables_where_they_are(ik):
     exec("\n".join(lines), names)
     probe = numba.njit(names["probe"])
     out = np.zeros((len(tables), 3))
-    floats, memory = np.arange(len(ik.floats), dtype=float), np.arange(ik.scratch_size, dtype=float)
-    numbers, tolerance = probe(ik.ints, floats, memory, out)
-    assert numbers == 7000 + ik.ints[layout.N_COLUMNS]
+    floats, memory = np.arange(len(ik.problem.floats), dtype=float), np.arange(ik.problem.scratch_size, dtype=float)
+    numbers, tolerance = probe(ik.problem.ints, floats, memory, out)
+    assert numbers == 7000 + ik.problem.ints[layout.N_COLUMNS]
     assert tolerance == floats[layout.TOLERANCE]
-    counts = {name: int(ik.ints[place]) for name, place in layout.COUNTS.items()}
+    counts = {name: int(ik.problem.ints[place]) for name, place in layout.COUNTS.items()}
     for found, (table, _, _) in zip(out, tables, strict=True):
-        start, size = ik.ints[layout.STARTS[table.name]], layout.size_of(table, counts)
-        source = ik.ints if table.integers else floats if table in layout.PROBLEM else memory
+        start, size = ik.problem.ints[layout.STARTS[table.name]], layout.size_of(table, counts)
+        source = ik.problem.ints if table.integers else floats if table in layout.PROBLEM else memory
         rows = table.shape[0] if isinstance(table.shape[0], int) else counts[table.shape[0]]
         if table.name == "general.ints":
             rows = size = 0
@@ -266,8 +268,8 @@ def test_compiled_kernels_find_the_tables_where_they_are(ik):
 
 def test_scratch_memory_is_cut_into_tables_that_fill_it(ik):
     names = [one.name.rpartition(".")[2] for one in layout.WORK if one.name.startswith("work.")]
-    memory = np.zeros(ik.scratch_size)
-    kernel_that_marks("packed.open_work(ints, memory)", "ints, memory", names)(ik.ints, memory)
+    memory = np.zeros(ik.problem.scratch_size)
+    kernel_that_marks("packed.open_work(ints, memory)", "ints, memory", names)(ik.problem.ints, memory)
     sizes = [np.sum(memory == MARK + number) for number in range(len(names))]
     np.testing.assert_array_equal(memory, np.repeat(MARK + np.arange(len(names)), sizes))
     assert all(sizes)

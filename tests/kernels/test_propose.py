@@ -33,12 +33,12 @@ COARSE = 1e-4  # radians, times the reach: angles of a start need no more
 def described(skeleton, goals, q):
     """Return a problem, its integers with the form of its proposals, and what poses (N, nq) reach."""
     ik = sy.IK(skeleton, goals, "lm")
-    problem = Learnable.of(ik.skeleton, ik.goals, ik.reduced)
-    ints = ik.ints.copy()
+    problem = Learnable.of(ik.skeleton, ik.goals, ik.problem.reduced)
+    ints = ik.problem.ints.copy()
     ints[layout.PROPOSAL_FORM] = problem.form
     targets = np.zeros((len(q), len(ik.goals), layout.TARGET_WIDTH))
     out = np.zeros((len(q), problem.width + problem.features))
-    describe_poses(ints, ik.floats, q, targets, out, ik.new_workspace().scratch)
+    describe_poses(ints, ik.problem.floats, q, targets, out, ik.problem.new_workspace().scratch)
     return ik, problem, ints, targets, out
 
 
@@ -52,8 +52,8 @@ def placed(ik, problem, ints, targets, out, slopes=0.0):
     rows = np.zeros((len(targets), problem.width + problem.slopes))
     rows[:, : problem.width] = out[:, : problem.width]
     rows[:, problem.width :] = slopes
-    starts, rooms = np.repeat(ik.rest, len(targets), axis=0), np.empty(len(targets))
-    place_proposals(ints, ik.floats, targets, rows, starts, rooms)
+    starts, rooms = np.repeat(ik.problem.rest, len(targets), axis=0), np.empty(len(targets))
+    place_proposals(ints, ik.problem.floats, targets, rows, starts, rooms)
     return starts, rooms
 
 
@@ -111,7 +111,7 @@ def test_a_pose_is_placed_at_its_own_target(name):
     ik, problem, ints, targets, out = described(skeleton, goals, q)
     starts, rooms = placed(ik, problem, ints, targets, out)
     fits = rooms >= 0.0
-    moved = ik.reduced.variables[:, layout.BLOCK_Q]
+    moved = ik.problem.reduced.variables[:, layout.BLOCK_Q]
     for b in np.flatnonzero(fits > 0.0).tolist():
         for goal in ik.goals:
             a, c = (sy.Pose(skeleton, one[b]).transform(goal.joint) for one in (q, starts))
@@ -153,7 +153,7 @@ def test_joints_follow_the_features_and_keep_their_limits():
     assert starts[0][1] == 1.0
     assert abs(rooms[0] + 0.1) < 1e-12
     starts, rooms = placed(ik, problem, ints, targets, out, 2.0 * slopes.ravel())  # too far: nothing is written
-    assert np.array_equal(starts[0], ik.rest[0])
+    assert np.array_equal(starts[0], ik.problem.rest[0])
     assert rooms[0] < -0.5
 
 
@@ -165,5 +165,6 @@ def test_coarse_arctangent_at_its_edges(y, x):
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
 @settings(max_examples=100, deadline=None)
 def test_coarse_arctangent(y, x):
+    x, y = x + 0.0, y + 0.0  # zeros without a sign, which is no direction
     off = angle_of(y, x) - np.arctan2(y, x)
     assert abs(off - 2.0 * np.pi * np.round(off / (2.0 * np.pi))) < 3e-5

@@ -114,7 +114,7 @@ def test_what_a_limit_costs_a_ball_counts_fractions_of_its_range(margins):
         twisted = 0.5 * turn + 0.5 * part * (twist[1] - twist[0])
         q = (sy.Rotation.from_rotvec(swing) * sy.Rotation.from_rotvec((0, 0, twisted))).as_quat()
         out = np.zeros(1)
-        prices(ik.ints, ik.floats, q, out)
+        prices(ik.problem.ints, ik.problem.floats, q, out)
         return out[0]
 
     def wanted(fraction):

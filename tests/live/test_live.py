@@ -11,7 +11,7 @@ from live.limits import faster_than
 from synovia.errors import FileError, FormatError, InputError
 from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.live.contact import Corrections, Point
-from synovia.retargeting.live.limited import LimitedBody
+from synovia.servo.limited import LimitedBody
 
 SPEED, ACCELERATION = 6.0, 60.0
 
@@ -150,8 +150,10 @@ def test_a_calibration_comes_back_from_its_file_as_it_was(walk, character, known
     [
         ('schema = "synovia.calibration/1"', 'schema = "synovia.map/1"', "is no calibration"),
         ("floor = ", "floor = nan #", "no floor"),
+        ("floor = ", f"floor = {10**400} #", "no floor"),
         ("up = [", 'up = ["a", ', "no up"),
         ("moves = true", "moves = 1", "no moves"),
+        ("frames = [\n    [1.0", "frames = [\n    [1e200", "no rest.frames"),
         ("frames = [\n", "frames = [\n[1.0, 2.0],", "no rest.frames"),
         ("[grounds]\n", "[other]\n", "no grounds"),
         ("carried = [", 'carried = ["tail", ', "no parts"),

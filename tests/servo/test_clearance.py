@@ -18,7 +18,7 @@ DISTANCE = 0.01
 
 def gap(ik, q):
     """Return how far the nearest pair is apart."""
-    return nearest_contacts(ik, sy.Pose(ik.skeleton, q))[0].distance
+    return nearest_contacts(ik.problem, sy.Pose(ik.skeleton, q))[0].distance
 
 
 def arm_servo(world=WORLD, **options):
@@ -233,12 +233,12 @@ def test_a_pair_that_stays_too_near_leaves_the_others_their_distance(seed, jerk)
     servo = sy.Servo(arm, goals, rate=100, velocity=3.0, acceleration=6.0, jerk=jerk)
     servo.reset(servo.ik.solve({"tool": (0.2, 0.2, 0.5)}).pose)
     slack = servo.ik.tolerance[0]
-    first = {contact.pair: contact.distance for contact in nearest_contacts(servo.ik, servo.step().pose)}
+    first = {contact.pair: contact.distance for contact in nearest_contacts(servo.ik.problem, servo.step().pose)}
     assert min(first.values()) < -0.01
     rng = np.random.default_rng(seed)
     for tick in range(300):
         if tick % 50 == 0:
             target = rng.uniform((0.2, -0.6, 0.1), (0.8, 0.6, 0.9))
         command = servo.step({"tool": target})
-        for contact in nearest_contacts(servo.ik, sy.Pose(servo.skeleton, command.q)):
+        for contact in nearest_contacts(servo.ik.problem, sy.Pose(servo.skeleton, command.q)):
             assert contact.distance >= min(first.get(contact.pair, 0.0), 0.0) - 2.0 * slack

@@ -231,7 +231,7 @@ def test_within_the_limits_of_a_ball_nothing_comes_nearer():
         target = rng.uniform(0.5, 3.0) * unit(rng.normal(size=3))
         ik = sy.IK(skeleton, sy.AimGoal("head", axis=axis, offset=eye), "aim")
         solution = ik.solve({"head": target}, skeleton.random_pose(k))
-        assert not ik.outside(solution.pose)
+        assert not ik.problem.outside(solution.pose)
         assert solution.errors[0].angle < nearest_by_trying(limit, axis, eye, target) + np.radians(0.03)
         again = ik.solve({"head": target}, solution.pose)
         moved = solution.pose.rotation("head").inv() * again.pose.rotation("head")  # q and -q are the same turn

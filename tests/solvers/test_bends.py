@@ -219,7 +219,7 @@ def test_a_row_without_straight_limbs_is_not_solved_again():
         again.extend(at.tolist())
         return np.array(many._rows)[at]
 
-    ik.bend_well(starts, rows, solve)
+    ik.problem.bend_well(starts, rows, solve)
     assert set(again) == set(np.flatnonzero(~bent))
 
 

@@ -277,7 +277,7 @@ def test_frames_of_a_track_keep_the_distance_without_trembling(solver):
 def test_without_a_goal_that_keeps_clear_the_kernels_are_their_own(solver):
     """A clearance goal takes those of full-body, with this damping; without one nothing of it is used."""
     arm, goal = sy.bundled("arm7"), sy.PositionGoal("tool")
-    alone, beside = sy.IK(arm, goal, solver), sy.IK(arm, [goal, sy.ClearanceGoal()], solver)
+    alone, beside = sy.IK(arm, goal, solver).problem, sy.IK(arm, [goal, sy.ClearanceGoal()], solver).problem
     assert alone.method is alone.solver
     assert isinstance(beside.method, sy.FullBody)
     assert beside.solver == alone.solver

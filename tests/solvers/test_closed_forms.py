@@ -340,7 +340,7 @@ def test_seven_hinges_reach_all_that_they_can_and_follow_without_a_jump(kind):
     targets = np.array([sy.Pose(arm, q).transform("tool") for q in poses])
     many = ik.solve_many({"tool": targets}, threads=1)
     assert many.reached.all()
-    assert not any(ik.outside(solution.pose) for solution in many)
+    assert not any(ik.problem.outside(solution.pose) for solution in many)
     frames = 200 if compiled() else 40
     way = poses[0] + np.linspace(0.0, 0.0015 * frames, frames)[:, None] * np.clip(poses[1] - poses[0], -1, 1)
     clip = ik.track({"tool": np.array([sy.Pose(arm, q).transform("tool") for q in way])}, poses[0])
@@ -362,7 +362,7 @@ def test_an_arm_out_of_reach_gives_the_least_squares_answer_and_says_so():
             assert solution.status is sy.Status.UNREACHABLE
             again = ik.solve({"tool": target}, solution.pose)
             assert np.abs(again.pose.q - solution.pose.q).max() < 1e-5
-            assert not ik.outside(solution.pose)
+            assert not ik.problem.outside(solution.pose)
 
 
 def test_a_limb_of_a_body_takes_its_swivel_from_limits_and_pole():
@@ -380,7 +380,7 @@ def test_a_limb_of_a_body_takes_its_swivel_from_limits_and_pole():
         target = {"left_hand": pose.transform("left_hand")}
         solution = plain.solve(target, start)
         assert solution.reached
-        assert not plain.outside(solution.pose)
+        assert not plain.problem.outside(solution.pose)
         branches = plain.branches(target, start)
         np.testing.assert_allclose(branches.q[0], solution.pose.q, rtol=0, atol=1e-12)  # of another kernel
         towards = poled.solve({**target, "left_lower_arm": pose.position("left_lower_arm")}, start)

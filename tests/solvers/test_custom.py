@@ -63,9 +63,9 @@ def test_derivatives_by_differences_are_those_of_the_built_in_jacobian():
         q = ik.skeleton.random_pose(4).q.copy()
         if root == "free":
             q[:7] = [0.3, -0.2, 0.5, 0.5, 0.1, -0.4, np.sqrt(1 - 0.42)]
-        reduced = reduce(ik.skeleton, ik.goals, ik.goal_joints, free_root=root == "free")
+        reduced = reduce(ik.skeleton, ik.goals, ik.problem.goal_joints, free_root=root == "free")
         J = np.zeros((6, reduced.columns))
-        built_in(ik.ints, ik.floats, q, np.zeros(ik.scratch_size), np.zeros((2, 16)), J)
+        built_in(ik.problem.ints, ik.problem.floats, q, np.zeros(ik.problem.scratch_size), np.zeros((2, 16)), J)
         part = Part(ik.goals[1], 1, reduced, ik.skeleton)
         np.testing.assert_allclose(part.jacobian(q) / reduced.reach, J[:3], atol=1e-8)
         velocities = part._velocities

@@ -154,7 +154,7 @@ def test_upper_levels_gain_nothing_though_the_work_limit_ended_the_solve_or_the_
         goals = hands_and_feet(seed)
         levels = sorted({goal.priority for goal in goals})
         ik = sy.IK(HUMANOID, goals, sy.FullBody())
-        ik.floats[MOST_WORK] = work
+        ik.problem.floats[MOST_WORK] = work
         solution = ik.solve()
         spent += solution.status is sy.Status.MAX_STEPS
         if solution.status is sy.Status.MAX_STEPS or solution.reached:
@@ -222,7 +222,7 @@ def test_the_root_moves_along_its_axes_alone(root, free):
     arm = sy.bundled("arm7")
     ik = sy.IK(arm, sy.PositionGoal("tool"), sy.FullBody(attempts=1), root=root)
     first = arm.joint_names[0]
-    before = ik.default_start.position(first)
+    before = ik.problem.default_start.position(first)
     solution = ik.solve({"tool": (30.0, 40.0, 50.0)})
     moved = np.abs(solution.pose.position(first) - before) > 1e-6
     assert {i for i in range(3) if moved[i]} == free
@@ -256,10 +256,10 @@ def test_a_move_is_limited_in_every_frame_and_level():
     goals = [sy.PositionGoal("left_hand", priority=1), sy.PositionGoal("right_foot", priority=0)]
     ik = sy.IK(body, goals, sy.FullBody(attempts=1, largest_move=0.05), root="free")
     rng = np.random.default_rng(3)
-    hands = ik.default_start.position("left_hand") + rng.normal(size=(12, 3)) * 0.6
-    feet = ik.default_start.position("right_foot") + rng.normal(size=(12, 3)) * 0.3
+    hands = ik.problem.default_start.position("left_hand") + rng.normal(size=(12, 3)) * 0.6
+    feet = ik.problem.default_start.position("right_foot") + rng.normal(size=(12, 3)) * 0.3
     clip = ik.track({"left_hand": hands, "right_foot": feet})
-    q = np.vstack([ik.default_start.q, clip.q])
+    q = np.vstack([ik.problem.default_start.q, clip.q])
     moves = turns(ik.skeleton, q)
     assert 0.04 < moves[:, 3:].max() <= 0.05 + 1e-9
     assert moves[:, :3].max() <= 0.05 * ik.reach + 1e-9
@@ -299,7 +299,7 @@ def test_a_goal_that_comes_and_goes_blends_in():
         sy.IK(body, goals, sy.FullBody(attempts=1, largest_move=0.05), root="free")
         for goals in (feet, [*feet, sy.PositionGoal("left_hand", hand, priority=1)])
     )
-    places = {goal.joint: np.tile(few.default_start.position(goal.joint), (25, 1)) for goal in feet}
+    places = {goal.joint: np.tile(body.rest_pose().position(goal.joint), (25, 1)) for goal in feet}
     clips = [few.track(places)]
     for ik in (more, few):
         clips.append(ik.track(places, start=clips[-1][-1].pose))

@@ -59,14 +59,24 @@ class Step:
 
     def __init__(self, skeleton, goals, solver, pose, root="fixed"):
         ik = sy.IK(skeleton, goals, solver, root=root)
-        m, n = int(ik.ints[layout.N_RESIDUALS]), int(ik.ints[layout.N_COLUMNS])
+        m, n = int(ik.problem.ints[layout.N_RESIDUALS]), int(ik.problem.ints[layout.N_COLUMNS])
         self.e, self.J, self.held = np.zeros(m), np.zeros((m, n)), np.zeros((m, n))
         self.dq, self.gradient, self.z = np.zeros(n), np.zeros(n), np.zeros(n)
-        targets = np.ascontiguousarray(ik.writer.own[0][:, :16])
-        scratch = np.zeros(ik.scratch_size)
+        targets = np.ascontiguousarray(ik.problem.writer.own[0][:, :16])
+        scratch = np.zeros(ik.problem.scratch_size)
         q = np.array(pose.values if isinstance(pose, sy.Pose) else pose, float)
         self.H = one_step(
-            ik.ints, ik.floats, scratch, targets, q, self.e, self.J, self.held, self.dq, self.gradient, self.z
+            ik.problem.ints,
+            ik.problem.floats,
+            scratch,
+            targets,
+            q,
+            self.e,
+            self.J,
+            self.held,
+            self.dq,
+            self.gradient,
+            self.z,
         )
 
 

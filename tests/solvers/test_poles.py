@@ -122,7 +122,7 @@ def test_pole_beyond_the_limits_turns_as_far_as_they_let_it_and_says_so(solver, 
         ik = sy.IK(body, goals, solver(attempts=1))
         solution = ik.solve(start=start)
         assert solution.errors[0].position <= ik.tolerance[0]
-        assert ik.outside(solution.pose) == ()
+        assert ik.problem.outside(solution.pose) == ()
         left = abs(angle(solution.pose, "root", "middle", "tip", -side))
         assert solution.errors[1].angle == pytest.approx(left, abs=1e-9)
         if middle is Kind.HINGE or meets:
@@ -130,7 +130,7 @@ def test_pole_beyond_the_limits_turns_as_far_as_they_let_it_and_says_so(solver, 
             assert (left < 1e-3) is meets
         assert solution.status is not sy.Status.MAX_STEPS  # a limb that no longer turns ends the sweeps
         if middle is Kind.HINGE and not meets:  # at the limit: no farther turn leaves the place
-            assert "root" in ik.at_limits(solution.pose)
+            assert "root" in ik.problem.at_limits(solution.pose)
             without = sy.solve(body, goals[:1], solver(attempts=1), start)
             assert left < abs(angle(without.pose, "root", "middle", "tip", -side)) - 0.1
 

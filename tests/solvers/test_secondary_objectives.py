@@ -72,7 +72,7 @@ def test_once_reached_the_users_term_is_as_low_as_the_goal_allows(name):
         assert liked.reached
         assert H(liked.pose.q) < H(plain.pose.q)
         assert H(liked.pose.q) < 1.01 * lowest(H, liked.pose.q, [stay(liked.pose.q)]) + 1e-4
-        assert not sy.IK(ARM, goal).outside(liked.pose)
+        assert not sy.IK(ARM, goal).problem.outside(liked.pose)
 
 
 def test_the_gradient_of_balls_is_by_angular_velocity_in_their_frames():

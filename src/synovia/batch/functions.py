@@ -156,7 +156,7 @@ class Solve:
             self.skeleton, goals, self._solver,
             tolerance=self._tolerance, root=self._root, starts=self._starts, moving=self._moving,
         )  # fmt: skip
-        simd = ik.solver.simd_kernel(ik.reduced) is not None if self._simd is None else self._simd
+        simd = ik.solver.simd_kernel(ik.problem.reduced) is not None if self._simd is None else self._simd
         return _Problem(ik, simd, targets, StartColumns.find(begins, ik.skeleton))
 
     def _is_goal(self, name: str) -> bool:

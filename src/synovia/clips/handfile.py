@@ -29,7 +29,8 @@ _MOST: Final = 16  # arrays of an archive that are looked at
 _DIMENSIONS: Final = 3  # of an array (T, K, 3), and of space
 _BESIDE: Final = ("confidence", "fps", "side")
 _ARCHIVE: Final = ".npz with an array (T, 21, 3)"
-_FREE: Final = 2**19  # numbers that an archive may hold, however small it is: over four minutes at 30 frames per second
+# numbers that an archive may hold, however small it is: over four minutes at 30 frames per second; and for each byte
+_ROOM: Final = (2**19, 2)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -70,7 +71,7 @@ def _has_points(path: Path) -> bool:
         return True
     try:
         names = _names_in(path) if path.suffix.lower() == ".npz" else []
-        content = {} if _CLIP & set(names) else read_arrays(path, names[:_MOST], "")
+        content = {} if _CLIP & set(names) else read_arrays(path, names[:_MOST], "", _ROOM)
     except (SynoviaError, OSError):
         return False
     return any(one.ndim == _DIMENSIONS and one.shape[-1] == _DIMENSIONS for one in content.values())
@@ -88,11 +89,11 @@ def read_hand(path: Path) -> HandFile:
         FormatError: If it does not hold 21 points.
     """
     if path.suffix.lower() == ".npz":
-        content = read_arrays(path, (*_NAMES, *_BESIDE), _ARCHIVE, _FREE)
+        content = read_arrays(path, (*_NAMES, *_BESIDE), _ARCHIVE, _ROOM)
         fitting = [name for name in _NAMES if name in content and _fits(content[name])]
         if not fitting:
             others = [name for name in _names_in(path) if name not in content][:_MOST]
-            content |= read_arrays(path, others, _ARCHIVE, _FREE)
+            content |= read_arrays(path, others, _ARCHIVE, _ROOM)
             fitting = [name for name in others if _fits(content[name])]
         if len(fitting) != 1 and not set(fitting) & set(_NAMES):
             shapes = {name: one.shape for name, one in content.items() if name not in _BESIDE}

@@ -9,10 +9,21 @@ import numpy as np
 from synovia.diagnosis.trials import Variation, solve_variation
 from synovia.ik.interrupts import Watch
 from synovia.ik.solution import Solution
+from synovia.problem.structure import with_followers
 from synovia.text import first_few
 
 _ATTEMPTS: Final = 5
 _MOVES: Final = 1e-3  # change of a joint value below which a joint counts as unmoved
+
+
+def rows_at_limits(solution: Solution) -> tuple[int, ...]:
+    """Return the joints that may move and are at a limit, rows of the skeleton that is solved."""
+    ik = solution.ik
+    rows = ik.rows_at_limits(solution.pose)
+    if ik.allowed is None:
+        return rows
+    free = with_followers(ik.skeleton, ik.moving)
+    return tuple(row for row in rows if row in free)
 
 
 def allowed_sentences(solution: Solution) -> list[str]:

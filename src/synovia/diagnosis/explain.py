@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from synovia.bodies.standing import lean_of
-from synovia.diagnosis.allowed import allowed_sentences
+from synovia.diagnosis.allowed import allowed_sentences, rows_at_limits
 from synovia.diagnosis.loops import loop_sentences, loops_of_misses, rows_in_loops
 from synovia.diagnosis.units import unit_hint
 from synovia.goals import ClearanceGoal, Goal
@@ -200,7 +200,7 @@ def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> tuple[l
     named = {limit.name for reason in reasons for limit in reason.limits}
     whole = any(not ik.goal_joints[i] for i in solution.missed)  # a goal of the whole body
     found: tuple[list[str], list[str]] = ([], [])
-    for row in () if solution.reached else ik.rows_at_limits(solution.pose):
+    for row in () if solution.reached else rows_at_limits(solution):
         name, limit = ik.skeleton.joint_names[row], ik.skeleton.joints[row].limit
         if whole or row in rows or name in named:
             found[isinstance(limit, Interval) and limit.locked].append(name)

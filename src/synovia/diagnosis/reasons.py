@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import NamedTuple
 
+from synovia.diagnosis.allowed import rows_at_limits
 from synovia.diagnosis.trials import Variation, size_of, solve_variation
 from synovia.files.poses import values_of
 from synovia.goals.base import POSITION, ROTATION
@@ -104,7 +105,7 @@ def _limits_that_count(solution: Solution, i: int) -> list[int]:
     """
     ik = solution.ik
     goals = [i] + [k for k, goal in enumerate(ik.goals) if goal.rows and goal.rank <= ik.goals[i].rank]
-    at_limit = ik.rows_at_limits(solution.pose)
+    at_limit = rows_at_limits(solution)
     rows: dict[int, None] = {}
     for goal in goals:
         for row in ik.goal_joints[goal]:

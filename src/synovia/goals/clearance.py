@@ -30,6 +30,7 @@ WORLD: Final = "world"
 _MEANS: Final = {SELF: "the pairs of links that can collide", WORLD: "all links and all obstacles"}
 _MOST_SLOTS: Final = 24  # contacts that count at once
 _SPARE_SLOTS: Final = 6  # beyond one a degree of freedom
+_FURTHER_POINTS: Final = 3  # contacts beyond one of a pair that may be flat
 _COVERS: Final = "sy.with_shapes(skeleton), or --shapes on the command line, covers them with capsules"
 _PAIRS: Final = '"self", "world" or pairs such as ("left_hand", "head")'
 
@@ -216,13 +217,15 @@ class ClearanceGoal(Goal):
             links = [*own[~near].tolist(), *links]
         avoiding = rows if WORLD in pairs else []
         body = packed_shapes(skeleton)
-        sizes = dict(zip(body.links[:, 0].tolist(), body.links[:, 2].tolist(), strict=True))
-        counts = np.zeros(0, int) if world is None else np.bincount(world.packed.owners, minlength=len(world))
-        total = sum(sizes[a] * sizes[b] for a, b in links)
-        total += sum(sizes[a] for a in avoiding) * int(counts.sum())
-        total += sum(sizes[a] * int(counts[b]) for a, b in single)
+        sizes = body.packed.counts(body.owners, len(skeleton))
+        others = np.zeros((0, 2), np.int64)
+        if world is not None:
+            others = world.packed.shapes.counts(world.packed.owners, len(world))
         most = min(_SPARE_SLOTS + len(skeleton.dof_names), _MOST_SLOTS)
-        close_slots = min(sum(sizes[a] * sizes[b] for a, b in close), most)
+        total = sum(_contacts(sizes[a], sizes[b]) for a, b in links)
+        total += _contacts(sizes[avoiding].sum(axis=0), others.sum(axis=0))
+        total += sum(_contacts(sizes[a], others[b]) for a, b in single)
+        close_slots = min(sum(_contacts(sizes[a], sizes[b]) for a, b in close), most)
         found = Apart(
             _table(links), np.array(avoiding, np.int64), _table(single), min(total, most), _table(close), close_slots
         )
@@ -290,6 +293,11 @@ def _check_lost(skeleton: Skeleton, rows: set[int]) -> None:
             expected="a body whose shapes are all known",
             hint=f"{_COVERS}; sy.with_shapes(skeleton, {{{lost[0]!r}: []}}) says that a link needs none",
         )
+
+
+def _contacts(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
+    """Return the number of contacts that shapes of two sizes, (2,), may have at once."""
+    return int(a[0] * b[0] + _FURTHER_POINTS * a[1] * b[1])
 
 
 def _table(pairs: Sequence[Sequence[int]]) -> Rows:

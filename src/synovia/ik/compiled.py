@@ -59,7 +59,7 @@ from synovia.solver.base import Kernel
 Start = Pose | Literal["rest"] | Numbers | JointValues
 Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
 _empty = np.empty  # one look-up less in each call
-_CLEAR_WORK: Final = 0.4  # share of the work limit with clearance goals, whose misses use all of it, twice
+_CLEAR_WORK: Final = 0.3  # share of the work limit with clearance goals: attempts, search and polish may each use all
 _JOINTS: Final = 100  # a larger body gets a larger work limit, in proportion to its joints
 _BETTER: Final = 0.01  # more of a limb's bend to its side, for another answer
 _NO_WORSE: Final = 1.001  # factor of the cost of a miss that may bend to its side instead
@@ -85,6 +85,12 @@ class Diagnosis(Protocol):
         ...
 
 
+class HoldsProblem(Protocol):
+    """An ``IK``, which is defined in a layer above this one."""
+
+    problem: CompiledProblem
+
+
 class Options(TypedDict, total=False):
     """Options of a problem; ``IK`` describes them."""
 
@@ -95,7 +101,7 @@ class Options(TypedDict, total=False):
 
 
 class CompiledProblem(ChecksArguments):
-    """A skeleton with goals and a solver, packed for the kernels. ``IK`` derives from it.
+    """A skeleton with goals and a solver, packed for the kernels: what an ``IK`` holds.
 
     Attributes:
         given: The skeleton as given, without the joints that ``root`` adds.
@@ -261,11 +267,11 @@ class CompiledProblem(ChecksArguments):
         return tuple(rows[0] if rows else -1 for rows in self.goal_joints)
 
     def __repr__(self) -> str:
-        """Return the skeleton, the goals, the solver and the root, if it is not fixed."""
+        """Return the call that makes it: the skeleton, the goals, the solver and the root, if it is not fixed."""
         goals = repr(self.goals[0]) if len(self.goals) == 1 else shown(self.goals)
         root = "" if self.root == "fixed" else f", root={self.root!r}"
         root += "" if self.allowed is None else f", moving={list(self.allowed)!r}"
-        return f"{type(self).__name__}({self.given.name!r}, {goals}, {self.solver!r}{root})"
+        return f"IK({self.given.name!r}, {goals}, {self.solver!r}{root})"
 
     def __reduce__(self) -> tuple[Any, ...]:
         """Pickle and copy by the arguments, without scratch memory and compiled code."""
@@ -365,6 +371,8 @@ class CompiledProblem(ChecksArguments):
         if found is None:
             return self, targets, *self.writer.read_many(targets)
         others, places, odd = found
+        if places is None or odd is None:
+            return self, others, *self.writer.read_many(others)
         table = np.repeat(self.writer.own, len(places), axis=0)
         if others:
             table, wrong = self.writer.read_many(others)

@@ -24,6 +24,7 @@ from synovia.kernels.layout import (
     WARM,
 )
 from synovia.model.geometry import Array
+from synovia.model.tables import Ints
 from synovia.problem import References
 
 Recovery = Literal["none", "polish", "search"]
@@ -35,7 +36,7 @@ class Frames(NamedTuple):
 
     Args:
         table: Targets, (T, goals, 17).
-        first: Start of the first frame, (1, nq).
+        first: Start of the first frame, (1, nq); for ``along``, memory for the starts of all frames, (T, nq).
         rows: Rows of results, (T, n), which are written.
         targets: The targets in the table, for error messages.
     """
@@ -84,6 +85,7 @@ class FrameSolver:
         self.has_restarts = bool(self._all[ATTEMPTS] > self._usual[ATTEMPTS])
         self._own = False  # whether the numbers are a copy, which may be changed
         self._references: References | None = None
+        self._unsolved: Ints | None = None
         if all_work:
             self._changeable[MOST_WORK] = np.inf
 
@@ -199,6 +201,45 @@ class FrameSolver:
         call = partial(problem.kernel, *given)
         code = problem.settled(call, track.table, track.targets, many=True, first=known)
         return known + (code >> ROWS_AT), bool(code & MISSED)
+
+    def along(self, track: Frames, clip: Array, frames: range) -> tuple[int, bool]:
+        """Solve frames one after the other along a clip, up to the first miss.
+
+        Each frame starts at its own pose of the clip, changed as the frame before it was; rest goals have this pose as
+        their reference. Other goals without a target keep the pose of the start.
+
+        Args:
+            track: All frames; the first one is not solved.
+            clip: Poses of the clip, (T, nq).
+            frames: The frames to solve; those before them are there.
+
+        Returns:
+            As ``follow``.
+
+        Raises:
+            InputError: If a target cannot be used.
+        """
+        return self._along(self._usual, track, clip, frames)
+
+    def start_along(self, track: Frames, clip: Array, frame: int) -> None:
+        """Write the start that a frame has in ``along``, without solving it."""
+        if self._unsolved is None:
+            self._unsolved = self.problem.settings(self._usual, attempts=0)
+        self._along(self._unsolved, track, clip, range(frame, frame + 1))
+
+    def _along(self, ints: Ints, track: Frames, clip: Array, frames: range) -> tuple[int, bool]:
+        """Solve frames as ``along``, with these settings."""
+        problem, part = self.problem, slice(frames.start - 1, frames.stop)
+        table, starts, rows = track.table[part], track.first[part], track.rows[part]
+        before = self.postures(clip[part.start : frames.start])[0]
+
+        def call() -> int:
+            starts[1:] = clip[frames.start : frames.stop]
+            self.stay_near(before)
+            return problem.kernel(ints, self._floats, table, starts, rows, self._scratch, WARM, 1)
+
+        code = problem.settled(call, track.table, track.targets, first=part.start)
+        return part.start + (code >> ROWS_AT), bool(code & MISSED)
 
     def attempt(self, table: Array, start: Array, row: Array, *, usual: bool = False) -> bool:
         """Solve one frame of a track from another start (1, nq), and return whether it misses.

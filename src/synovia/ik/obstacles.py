@@ -249,14 +249,15 @@ class Obstacles:
         frames = {row: _frames_of(as_place(value, what)[None]) for row, what, value in given}
         return others, self.placed(frames)
 
-    def read_many(self, targets: Any) -> tuple[Mapping[Any, Any], Places, Bools] | None:
+    def read_many(self, targets: Any) -> tuple[Mapping[Any, Any], Places | None, Bools | None] | None:
         """Take the places of obstacles out of the targets of many problems, each with a leading axis.
 
         Args:
             targets: As in ``IK.solve_many``.
 
         Returns:
-            The other targets, the places, and which problems have places that cannot be used; None without places.
+            The other targets, the places, and which problems have places that cannot be used; None for the last two if
+            no obstacle moves, and None alone if targets have none of a clearance goal.
 
         Raises:
             InputError: If places have no form that can be used, or another number than others.
@@ -266,6 +267,8 @@ class Obstacles:
         if found is None:
             return None
         others, given = found
+        if not given:
+            return others, None, None
         read = {row: (what, *_many(value, what)) for row, what, value in given}
         counts = {what: len(frames) for what, frames, _ in read.values()}
         if len({*counts.values()}) > 1:

@@ -349,14 +349,13 @@ def check_writable(path: Path, *, force: bool) -> None:
             raise FileError("folder does not exist", where=str(path.parent))
 
 
-def most_numbers(size: int, free: int | None = None) -> int:
+def most_numbers(size: int) -> int:
     """Return the largest number of values that a motion, or its targets, may have in a file of ``size`` bytes.
 
     A small file can describe a large motion: by compression, by sampling between keys, or by using the same bytes
-    several times. This bound keeps such a file from filling the memory. ``free`` are those that any file may have, None
-    for the usual number.
+    several times. This bound keeps such a file from filling the memory.
     """
-    return (FREE_NUMBERS if free is None else free) + NUMBERS_A_BYTE * size
+    return FREE_NUMBERS + NUMBERS_A_BYTE * size
 
 
 def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:

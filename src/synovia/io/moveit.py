@@ -216,7 +216,7 @@ def _cone(radius: float, length: float) -> Array:
 
 def _looks_like(head: bytes) -> bool:
     """Return whether a file begins like a scene: a name, then an object or the end."""
-    return re.match(rb"[^\n*]*\n(\s*\n)*(\* [^\n]*\n|\.\s*$)", head) is not None
+    return re.match(rb"[^\n*]*+\n(?:[^\S\n]*+\n)*+(?:\* [^\n]*\n|\.\s*+$)", head) is not None
 
 
 def _read(path: Path) -> NoReturn:

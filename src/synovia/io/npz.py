@@ -129,14 +129,17 @@ def _read(path: Path) -> Contents:
     return Contents(skeleton, lambda: [motion], shown=0)
 
 
-def read_arrays(path: Path, wanted: Iterable[str], expected: str, free: int | None = None) -> dict[str, NDArray[Any]]:
+def read_arrays(
+    path: Path, wanted: Iterable[str], expected: str, room: tuple[int, int] | None = None
+) -> dict[str, NDArray[Any]]:
     """Read some arrays of a NumPy archive, by name; missing ones are left out, and no other array is unpacked.
 
     Args:
         path: The file.
         wanted: Names of the arrays.
         expected: Expected kind of file, for messages.
-        free: Numbers that an archive may hold, however small it is; None for the usual number.
+        room: Numbers that an archive may hold, however small it is, and further ones for each of its bytes; None for
+            the usual numbers.
 
     Raises:
         FileError: If the file cannot be read.
@@ -144,7 +147,7 @@ def read_arrays(path: Path, wanted: Iterable[str], expected: str, free: int | No
             of this size.
     """
     data = read_bytes(path)
-    left = most_numbers(len(data), free)
+    left = most_numbers(len(data)) if room is None else room[0] + room[1] * len(data)
     content: dict[str, NDArray[Any]] = {}
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

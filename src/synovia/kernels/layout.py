@@ -283,6 +283,7 @@ CONTACT_WIDTH = 10
 IGNORED, MEASURED = 0, 1  # 1 while clearance does not count, else 0; work of the pairs measured, see ``watch``
 # Scratch memory of one pair, see ``collision.gjk`` and ``collision.epa``
 CORNER, CORNER_FIRST = 0, 3  # point of the difference of both shapes, and the point of the first shape
+FLAT_GAP, FLAT_FEATURE, FLAT_APART = 3, 4, 5  # of a further point of a flat contact, see ``collision.flat``
 CORNER_WIDTH = 6
 FACE_NORMAL, FACE_OFFSET, FACE_CORNERS = 0, 3, 4
 FACE_WIDTH = 7
@@ -317,7 +318,10 @@ CLEAR_DATA_WIDTH = 2
 CONTACT_ROWS = 10  # rows of the tree that carry both shapes, -1 for the world
 CONTACT_SHAPES = 12  # both shapes; the first is -1 without a contact
 CONTACT_IDLE = 14  # 1 while its force is known to be 0, so that its row is not needed
-KEPT_CONTACT_WIDTH = 15
+CONTACT_FEATURE = 15  # 0 for the nearest points of both shapes; of a further point of a flat contact, which one it is
+CONTACT_CARRIER = 16  # of a flat contact the side that carries the point, 0 or 1 (the other has the normal), else -1
+CARRIED_POINT, CARRIED_NORMAL = 17, 20  # in the frames of the rows of these sides
+KEPT_CONTACT_WIDTH = 23
 # Obstacles that move: after the frame of each in the world, which one it is, and the distance of its farthest point
 MOVED_OBSTACLE, MOVED_RADIUS = 12, 13
 MOVED_WIDTH = 14

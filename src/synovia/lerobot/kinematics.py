@@ -14,7 +14,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.facade import IK
-from synovia.goals import Goal, PositionGoal, RotationGoal
+from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.ik.solution import Solution
 from synovia.io.load import load_model
 from synovia.lerobot.motors import AWAY, Motors, in_radians
@@ -48,8 +48,8 @@ class Kinematics:
             begins anew from the current joints, at rest: as in a new episode, or after the arm was moved by hand.
 
     Attributes:
-        solution: The last solution, with its status and errors; None before the first. With ``fps``, it is that of the
-            tick.
+        solution: The last solution, with its status and errors; None before the first. With ``fps``, it is where the
+            joints go.
         command: The last command of the servo: how far the joints are on their way; None without ``fps``.
 
     Raises:
@@ -88,15 +88,13 @@ class Kinematics:
         self.solution: Solution | None = None
         self.command: Command | None = None
         self._window = float(as_numbers(window, (), "window"))
-        self._servo: Servo | None = None  # the one that moves the joints, with ``fps``
-        self._servos: dict[tuple[bool, bool, int], Servo] = {}
+        self._servo: Servo | None = None
         limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
         if fps is not None:
             if acceleration is None:
                 raise InputError("acceleration", expected="a limit, degrees per s²", hint="fps takes one with it")
             limits = {name: in_radians(self.skeleton, name, given) for name, given in limits.items()}
-            self._rate, self._limits = fps, limits
-            self._servo = self._servo_of((True, True, 1))
+            self._servo = Servo(self.skeleton, PoseGoal(target_frame_name), rate=fps, **limits)
         elif any(given is not None for given in limits.values()):
             raise InputError("velocity, acceleration, jerk", expected="fps beside them", hint="limits need a rate")
 
@@ -160,24 +158,20 @@ class Kinematics:
             self.solution = self._problem(key).solve(targets, pose, follow=True)
             out[: len(self.joint_names)] = self._motors.values(self.solution.q)
             return out
-        return self._tick(self._servo_of(key), targets, pose, out)
+        return self._tick(self._servo, self._problem(key), targets, pose, out)
 
-    def _servo_of(self, key: tuple[bool, bool, int]) -> Servo:
-        """Return the servo for a position, an orientation, or both; see ``_problem``."""
-        if key not in self._servos:
-            self._servos[key] = Servo(self._problem(key), rate=self._rate, **self._limits)
-        return self._servos[key]
+    def _tick(self, servo: Servo, problem: IK, targets: dict[str, Any], pose: Pose, out: Array) -> Array:
+        """Take a tick towards the answer of a problem, and write its joint values into ``out``.
 
-    def _tick(self, servo: Servo, targets: dict[str, Any], pose: Pose, out: Array) -> Array:
-        """Take a tick towards a pose, and write its joint values into ``out``."""
+        The servo gets the pose that the tool has in the answer: one that the arm reaches, whatever was asked for.
+        """
         moving = np.isin(self._motors.rows, list(servo.ik.moving))
-        command = self.command
+        command, start = self.command, self.solution
         if command is None or np.abs(self._motors.values(pose.q - command.q)[moving]).max(initial=0.0) > self._window:
             servo.reset(pose)
-        elif servo is not self._servo:
-            servo.reset(command.pose, command.velocity)
-        self._servo, self.command = servo, servo.step(targets)
-        self.solution = self.command.solution
+            start = None
+        self.solution = problem.solve(targets, pose if start is None else start.pose, follow=True)
+        self.command = servo.step(self.solution.pose.transform(self.target_frame_name))
         out[: len(moving)][moving] = self._motors.values(self.command.q)[moving]
         return out
 

@@ -7,6 +7,7 @@ xyzw. All functions accept SciPy's ``Rotation``; none imports SciPy.
 from __future__ import annotations
 
 import math
+import sys
 from typing import Any, Final, cast
 
 import numpy as np
@@ -16,6 +17,7 @@ from synovia.errors import InputError
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
+_LARGEST_FLOAT: Final = sys.float_info.max
 LONGEST: Final = 1e15  # largest number of a joint or shape, in any unit; products of several do not overflow
 ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that counts as rounding (float32 files) and is removed
 EXACT: Final = 16 * float(np.finfo(np.float64).eps)  # above the rounding of quaternion to matrix
@@ -155,6 +157,11 @@ def _as_own_type(value: Any) -> NDArray[Any]:
 def is_number(value: Any) -> bool:
     """Return whether a value is a real number, also one of NumPy, and not a boolean."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+
+
+def is_finite(value: Any) -> bool:
+    """Return whether a value is a real number that a float can hold: whole numbers have no end in Python."""
+    return is_number(value) and bool(abs(value) <= _LARGEST_FLOAT)
 
 
 def dimensions(value: object) -> int:

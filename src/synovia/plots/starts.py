@@ -81,7 +81,7 @@ def _targets(ik: IK, seed: int) -> tuple[dict[str, Array], Array]:
     frames = world_frames(ik.skeleton, random_values(ik.skeleton, _TARGETS, seed))
     targets: dict[str, Array] = {}
     places = np.zeros((_TARGETS, 3))
-    for g, (goal, row) in enumerate(zip(ik.goals, ik.rows, strict=True)):
+    for g, (goal, row) in enumerate(zip(ik.goals, ik.problem.rows, strict=True)):
         whole = np.tile(np.eye(4), (_TARGETS, 1, 1))
         whole[:, :3, :3] = frames[:, row, :9].reshape(-1, 3, 3)
         whole[:, :3, 3] = frames[:, row, 9:]

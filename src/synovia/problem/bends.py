@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache
 from typing import Final
 
 import numpy as np
@@ -21,7 +21,6 @@ from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.axes import body_axes, is_folded
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector, cross
-from synovia.model.tables import writable
 from synovia.model.tree import ancestors
 from synovia.problem.reduced import Reduced
 from synovia.problem.structure import TURNING
@@ -86,19 +85,10 @@ class Bends:
             size: Angle of the bend, radians.
             which: 1 for the limbs to bend, else 0, (T, k).
         """
-        out = np.empty(q.shape)
-        return out if self._bend(size * which, np.ascontiguousarray(q), out) else None
-
-    @cached_property
-    def _bend(self) -> Callable[[Array, Array, Array], int]:
-        """The compiled function that bends straight limbs."""
-        from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.tree.bends import bend_straight
-
-        t, none = self.skeleton.tables, np.empty((0, self.skeleton.nq))
-        given, tables = (self.places, self.shapes), (t.variables, t.limits)
-        sizes = np.empty((0, len(self.places)))
-        return partial(ready(bend_straight, *given, *writable(*tables), sizes, none, none), *given, *tables)
+        out, t = np.empty(q.shape), self.skeleton.tables
+        bend = _loaded("bend_straight")
+        given = self.places, self.shapes, t.variables, t.limits
+        return out if bend(*given, size * which, np.ascontiguousarray(q), out) else None
 
     def shares(self, starts: Array, q: Array, least: Array = BENT) -> Array | None:
         """Return the part of each limb's bend in q (T, nq) that is to its side: 1, or -1 for the other side.
@@ -115,16 +105,7 @@ class Bends:
         """
         out = np.empty((len(q), len(self.places)))
         starts, q = np.ascontiguousarray(starts), np.ascontiguousarray(q)
-        return out if self._shares(least, starts, q, out) else None
-
-    @cached_property
-    def _shares(self) -> Callable[[Array, Array, Array, Array], int]:
-        """The compiled function that measures to which sides limbs have bent."""
-        from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.tree.bends import bend_shares
-
-        given, none = (self.places, self.shapes), np.empty((0, self.skeleton.nq))
-        return partial(ready(bend_shares, *given, BENT, none, none, np.empty((0, len(self.places)))), *given)
+        return out if _loaded("bend_shares")(self.places, self.shapes, least, starts, q, out) else None
 
     def notes(self, start: Array, q: Array) -> tuple[str, ...]:
         """Return a sentence for each limb, straight at the start (nq,), with an unknown or wrong side at q (nq,)."""
@@ -137,6 +118,17 @@ class Bends:
         bend_shares(*self.unknown, BENT, start, q, out)
         chosen = [name for name, share in zip(self.undefined, out[0].tolist(), strict=True) if share < 1.0]
         return (*(_UNDEFINED.format(name) for name in chosen), *(_WRONG.format(name) for name in wrong))
+
+
+@cache
+def _loaded(name: str) -> Callable[..., int]:
+    """Return a function of ``kernels.tree.bends``, loaded once for all problems."""
+    from synovia.kernels.compiler.jit import ready
+    from synovia.kernels.tree import bends
+
+    tables = np.empty((0, bends.LIMB_PLACE_WIDTH), np.int32), np.empty((0, 1))
+    more: tuple[Array | Ints, ...] = (BENT,) if name == "bend_shares" else tables
+    return ready(getattr(bends, name), *tables, *more, *[np.empty((0, 1))] * 3)
 
 
 def find_bends(

@@ -236,13 +236,9 @@ def foot_problem(
     """Return the problem of a frame, with goals at some rows, and at points on them; it is kept for further clips."""
     goals = [PositionGoal(row) for row in ankles] + [PositionGoal(row, priority=1) for row in below]
     goals += [PositionGoal(row, offset=at, priority=1, name=_turn(k)) for k, (row, at) in enumerate(turned)]
-    return IK(
-        target.skeleton,
-        goals,
-        FullBody(attempts=1),
-        tolerance=(EXACT * target.leg, TURNED),
-        root="fixed" if turned else "free",
-    ).bending_from(BENT)
+    tolerance, root = (EXACT * target.leg, TURNED), "fixed" if turned else "free"
+    ik = IK(target.skeleton, goals, FullBody(attempts=1), tolerance=tolerance, root=root)
+    return IK.of(ik.problem.bending_from(BENT))
 
 
 def on_world(

@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.ik.parallel import Progress
-from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, LOWER, RATIO, SCALAR, TURN, UPPER
-from synovia.model import Kind
 from synovia.model.geometry import Array
+from synovia.model.path_turns import PathTurns
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
@@ -19,7 +17,6 @@ from synovia.retargeting.fingers import Hands
 from synovia.retargeting.limbs import TRUNK, Follower, calm, follow_arms, limbs_of, set_planes
 
 _REPORT = 2000  # frames between two reports of progress
-_TURNS = 0.05  # radians by which a radian of a leader turns the end of its path, at least
 LOW = 5.0  # percentile of the ankle heights that counts as standing; lower values are errors of the capture
 
 
@@ -51,7 +48,7 @@ def own_rotations(source: Body, target: Body, parts: Sequence[Part]) -> Array:
     return np.array([R0[part.source].T @ B @ part.turn @ C.T @ R1[part.target] for part in parts])
 
 
-class Orienter:
+class Orienter(PathTurns):
     """Joint values that bring the parts of a body to orientations, as closely as the limits permit.
 
     Joints of no part stay at rest. A free joint that carries the hips takes their orientation, but not their position.
@@ -68,62 +65,22 @@ class Orienter:
 
     def __init__(self, target: Body, parts: Sequence[Part], still: Collection[int] = ()) -> None:
         """Find the path of joints that turns each part."""
-        skeleton, t = target.skeleton, target.skeleton.tables
+        skeleton = target.skeleton
         rest = target.rest[:, :9].reshape(-1, 3, 3)
         ends: dict[int, tuple[int, Array]] = {}
         for k, part in enumerate(parts):
             row, onto = part.target, np.eye(3)
             if part.role == "hips" and target.carrier is not None:
                 row, onto = target.carrier, rest[part.target].T @ rest[target.carrier]
-            ends[row] = k, onto @ t.unfold[row].reshape(3, 3).T  # to z-form
+            ends[row] = k, onto @ skeleton.tables.unfold[row].reshape(3, 3).T  # to z-form
         covered: set[int] = set(still)
-        paths: list[int] = []
-        spans: list[tuple[int, int]] = []
+        paths: list[list[int]] = []
         for row in sorted(ends):
-            path = [above for above in ancestors(skeleton.parents, row)[::-1] if above not in covered]
-            covered.update(path)
-            spans.append((len(paths), len(paths) + len(path)))
-            paths += path
+            paths.append([above for above in ancestors(skeleton.parents, row)[::-1] if above not in covered])
+            covered.update(paths[-1])
         self.ends = np.array([ends[row][0] for row in sorted(ends)], np.int32)
         self.onto = np.array([ends[row][1] for row in sorted(ends)]).reshape(-1, 3, 3)
-        which = np.full(len(skeleton), -1, np.int32)
-        owners: list[int] = t.owner.tolist()
-        ints, couple, limits, gain = _coupled(target, [paths[a:b] for a, b in spans])
-        for k, (owner, block) in enumerate(zip(owners, t.variables[:, BLOCK].tolist(), strict=True)):
-            if block == TURN or (skeleton.joints[owner].kind is Kind.HINGE and gain[t.variables[k, BLOCK_Q]] != 0.0):
-                which[owner] = k
-        gain[gain == 0.0] = 1.0
-        self._skeleton, self._gain = skeleton, gain
-        self._hinges = [
-            t.variables[k, BLOCK_Q] for row, k in enumerate(which) if k >= 0 and skeleton.joints[row].kind is Kind.HINGE
-        ]
-        stays = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3) @ np.swapaxes(
-            t.unfold.reshape(-1, 3, 3), 1, 2
-        )
-        # kernels take writable arrays
-        self._tables = (
-            ints, t.fixed.copy(), couple, t.variables.copy(), limits, which, np.array(paths, np.int32),
-            np.array(spans, np.int32).reshape(-1, 2),
-        )  # fmt: skip
-        self._scratch = np.ascontiguousarray(stays.reshape(-1, 9)), np.empty((len(skeleton), 3))
-
-    def start(self, count: int = 1) -> Array:
-        """Return joint values (count, nq) at rest, as ``turn`` takes them."""
-        return np.tile(self._skeleton.rest_q, (count, 1)) * self._gain
-
-    def turn(self, wanted: Array, q: Array) -> None:
-        """Change joint values q (T, nq) so that paths end in orientations (T, paths, 9); hinges start from row 0."""
-        from synovia.kernels.tree.orient import orient
-
-        orient(*self._tables, wanted, q, *self._scratch)
-
-    def go_on(self, q: Array, before: Array) -> None:
-        """Let hinges of q (nq,) start from joint values before it, as ``turn`` takes them; change q in place."""
-        q[self._hinges] = before[self._hinges]
-
-    def values(self, q: Array) -> Array:
-        """Return joint values (T, nq) of the body from those that ``turn`` takes."""
-        return self._skeleton.follow(q / self._gain)
+        super().__init__(skeleton, paths, rest)
 
 
 def joint_values(
@@ -153,34 +110,6 @@ def joint_values(
         if progress is not None:
             progress(min(first + _REPORT, len(q)), len(q))
     return orienter.values(q)
-
-
-def _coupled(target: Body, paths: Sequence[Sequence[int]]) -> tuple[NDArray[np.int32], Array, Array, Array]:
-    """Return the tables of joints, couplings and limits in which followers turn with their leaders, and gains (nq,).
-
-    A leader turns the end of its path by its own axis and by those of its followers in the path. The kernel knows its
-    own axis alone, so its variable is the value times a gain: how far its unit turns the end about that axis at rest.
-    A gain is 0 if it does not turn the end.
-    """
-    skeleton, t = target.skeleton, target.skeleton.tables
-    ints, couple, limits, gain = t.ints.copy(), t.couple.copy(), t.limits.copy(), np.ones(skeleton.nq)
-    row_of = {skeleton.q_slice(row).start: row for row, joint in enumerate(skeleton.joints) if joint.kind.q_size == 1}
-    path_of = {row: path for path in paths for row in path}
-    axis_of = {row: target.rest[row, :9].reshape(3, 3) @ skeleton.joints[row].axis for row in row_of.values()}
-    for (at, of), coupling in zip(t.followers.tolist(), t.coupling, strict=True):
-        row, leader = row_of[at], row_of[of]
-        ints[row, FIRST_Q], couple[row] = of, coupling
-        hinges = all(skeleton.joints[one].kind is Kind.HINGE for one in (row, leader))
-        if hinges and row in path_of.get(leader, ()):
-            gain[of] += coupling[RATIO] * float(axis_of[row] @ axis_of[leader])
-    gain[np.abs(gain) < _TURNS] = 0.0
-    scale = np.where(gain == 0.0, 1.0, gain)
-    rows = list(row_of.values())
-    couple[rows, RATIO] /= scale[ints[rows, FIRST_Q]]
-    ends = limits[:, [LOWER, UPPER]] * scale[t.variables[:, BLOCK_Q], None]
-    scalar = t.variables[:, BLOCK] == SCALAR
-    limits[np.ix_(scalar, [LOWER, UPPER])] = np.sort(ends[scalar], axis=1)
-    return ints, couple, limits, gain
 
 
 def hip_centre(source: Body, target: Body, frames: Array) -> Array:

@@ -8,8 +8,8 @@ from typing import Final
 
 import numpy as np
 
-from synovia.facade import IK
 from synovia.ik import Status
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import clear, new_scratch, set_deadline
 from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
@@ -62,7 +62,7 @@ class Answers:
         row: The row of results of the answer; None for targets without one.
     """
 
-    def __init__(self, ik: IK, axes: Axes, deadline: float | None) -> None:
+    def __init__(self, ik: CompiledProblem, axes: Axes, deadline: float | None) -> None:
         """Take the numbers of the problem, with a finer tolerance."""
         self._ik, self._axes, self._deadline = ik, axes, deadline
         self._scratch = new_scratch(ik.scratch_size)

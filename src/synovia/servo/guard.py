@@ -17,14 +17,18 @@ from typing import Final
 
 import numpy as np
 
-from synovia.facade import IK
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
 from synovia.ik.ways import ClearWays
 from synovia.kernels.layout import PLAN_FIRST, PLAN_LAST, PLAN_VELOCITY, TOP_SPEED, WAY_TIME
 from synovia.model.geometry import Array
+from synovia.servo.box import Box
 from synovia.servo.limits import Axes
 from synovia.servo.measured import Feedback
+from synovia.servo.stops import Stops
 
+_PRECISION: Final = 0.1  # part of the tolerance to which goals are solved in a tick
+_SLIDE: Final = 0.025  # seconds, after a tick that was not allowed
 _SLACK: Final = 0.5  # of the tolerance: a way may come so much nearer, or braking and sliding would get stuck
 
 
@@ -34,6 +38,7 @@ class Guard:
     Args:
         ik: The problem.
         axes: The axes of the body.
+        stops: Where they stop after a tick.
 
     Attributes:
         left: How much more than its distance each pair is apart at the last pose, at least, length units.
@@ -41,7 +46,7 @@ class Guard:
         replan: Plans the stops of all axes anew, after a change of limits.
     """
 
-    def __init__(self, ik: IK, axes: Axes) -> None:
+    def __init__(self, ik: CompiledProblem, axes: Axes, stops: Stops) -> None:
         """Build the problems that measure distances and solve a tick."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.clear import tick_is_clear
@@ -49,8 +54,9 @@ class Guard:
 
         self._slack = _SLACK * ik.tolerance[0]
         self._ways = ways = ClearWays(ik, self._slack)
-        self._axes = axes
-        self.left, self.blocked = ways.tables["left"], False
+        self._axes, self._stops = axes, stops
+        self._box = Box(ik, (_PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]), axes)
+        self.left, self.blocked, self._slide = ways.tables["left"], False, 0.0
         self.replan = partial(ready(servo_replan, axes.table[:0]), axes.table)
         self._is_clear = partial(ready(tick_is_clear, *ways.packed, axes.table[:0]), *ways.packed)
 
@@ -58,7 +64,7 @@ class Guard:
         """Begin anew at joint values (nq,)."""
         self._ways.tables["least"][:] = -self._slack
         self.note(q)
-        self.blocked = False
+        self.blocked, self._slide = False, 0.0
 
     def put(self, places: Places, q: Array) -> None:
         """Put obstacles where they stand now, and measure what is left at joint values (nq,) of the robot.
@@ -69,6 +75,16 @@ class Guard:
         self._ways.put(places)
         self.left[:] = self._ways.left(q)
         self._ways.tables["least"][:] = np.minimum(self.left, 0.0) - self._slack
+        self._box.put(places)
+
+    def begin_slide(self) -> None:
+        """Note that a tick was not allowed, unless the body slides already."""
+        self._slide = self._slide or _SLIDE
+
+    def slides(self, h: float) -> bool:
+        """Return whether the next tick, of time h, follows so soon on one that was not allowed."""
+        self._slide = max(self._slide - h, 0.0)
+        return self._slide > 0.0
 
     def allows(self, q: Array, out: Array, h: float, feedback: Feedback) -> bool:
         """Return whether the body may take a tick from joint values q (nq,) to others, which has been advanced.
@@ -110,6 +126,26 @@ class Guard:
         """Go back to a state."""
         self.left[:], self._ways.tables["least"][:] = state
 
+    @property
+    def too_near(self) -> bool:
+        """Whether the body is too near to something already."""
+        return bool(self.left.min(initial=0.0) < -self._slack)
+
+    def refine(self, q: Array, out: Array, h: float, table: Array, feedback: Feedback) -> None:
+        """Choose a tick that was proposed anew, so that the body stops where it keeps its distances.
+
+        Args:
+            q: Joint values now, (nq,).
+            out: Those after the tick, (nq,); changed in place.
+            h: Seconds.
+            table: Targets, (1, goals, 17).
+            feedback: What the robot has reported.
+        """
+        stop, low, high = self._stops.ways(h)
+        end = feedback.body(self._axes.shifted(q, stop))
+        self._box.refine(feedback.body(q), end, table, low, high)
+        self._stops.lead(q, feedback.command(end), out, h)
+
 
 class ClosedGuard:
     """What is left of the distances of clearance goals, along the poses of a body with loops; see ``closed``.
@@ -122,7 +158,7 @@ class ClosedGuard:
         blocked: Whether clearance has changed the last tick.
     """
 
-    def __init__(self, ik: IK, body: Callable[[Array], Array]) -> None:
+    def __init__(self, ik: CompiledProblem, body: Callable[[Array], Array]) -> None:
         """Build the problem that measures distances."""
         self._slack = _SLACK * ik.tolerance[0]
         self._ways, self._body = ClearWays(ik, self._slack), body

@@ -13,7 +13,7 @@ from synovia.errors import InputError
 from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.kernels.layout import TRANSFORM_WIDTH
-from synovia.model.geometry import Array, Bools, as_numbers, is_number
+from synovia.model.geometry import Array, Bools, as_numbers, is_finite, is_number
 from synovia.servo.clutch import Clutch
 from synovia.servo.curve import Curve
 from synovia.servo.filter import OneEuro, TargetFilter
@@ -373,10 +373,8 @@ def seconds(name: str, value: Any) -> float:
     Raises:
         InputError: If it is no finite number.
     """
-    if type(value) is not float:
-        if not is_number(value):
-            raise InputError(name, value=value, expected="seconds")
-        value = float(value)
-    if not math.isfinite(value):
+    if type(value) is float and math.isfinite(value):
+        return value
+    if not is_finite(value):
         raise InputError(name, value=value, expected="seconds")
-    return value
+    return float(value)

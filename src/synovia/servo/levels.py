@@ -6,7 +6,7 @@ from functools import partial
 
 import numpy as np
 
-from synovia.facade import IK
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
@@ -50,7 +50,7 @@ class TickLevels:
         memory: What a tick takes over from the one before, besides states and axes: targets, and the known stop.
     """
 
-    def __init__(self, ik: IK, axes: Axes) -> None:
+    def __init__(self, ik: CompiledProblem, axes: Axes) -> None:
         """Pack the problem, and find the axis of each of its columns."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.step import servo_step
@@ -100,7 +100,7 @@ class TickLevels:
 
     def step(
         self, targets: Array, place: Array, q: Array, aim: tuple[Array, Array], out: Array, h: float, parts: int
-    ) -> float:
+    ) -> int:
         """Take a tick, or a part of it, in which goals keep their priorities; see ``kernels.servo.step``.
 
         Args:
@@ -118,7 +118,7 @@ class TickLevels:
         return self._solve(targets, place, q, *aim, out, h, parts, self.count)
 
 
-def _columns(problem: IK, axes: Axes) -> Ints:
+def _columns(problem: CompiledProblem, axes: Axes) -> Ints:
     """Return the axis of each column of a problem."""
     blocks = axes.skeleton.tables.variables[:, BLOCK_Q].tolist()
     first = dict(zip(blocks, axes.firsts.tolist(), strict=True))
@@ -129,7 +129,7 @@ def _columns(problem: IK, axes: Axes) -> Ints:
     return columns
 
 
-def _goals_of_rows(problem: IK) -> Ints:
+def _goals_of_rows(problem: CompiledProblem) -> Ints:
     """Return the goal of each residual row, -1 for those without a target."""
     goals, terms = (table_of(problem.ints, problem.floats, name) for name in ("goals", "general.ints"))
     out = np.full(problem.reduced.residuals, -1, np.int32)

@@ -15,7 +15,6 @@ from synovia.kernels.layout import (
     AT_JERK,
     AT_POSITION,
     AT_VELOCITY,
-    AXIS_ACCELERATION,
     AXIS_VELOCITY,
     AXIS_WIDTH,
     BLOCK,
@@ -230,17 +229,17 @@ class Axes:
             out[..., self._turn_q] = times_exp(out[..., self._turn_q], offset[..., self._turns])
         return self.skeleton.follow(out)
 
+    @property
+    def single(self) -> bool:
+        """Whether each axis moves for itself, as hinges and slides do, and not as those of a rotation."""
+        return not len(self._turns)
+
     def stop_together(self) -> Array:
         """Return how far each axis goes if all brake now and rest at the same time; see ``kernels.servo.levels``."""
-        v, a, A, J = (self.table[:, k] for k in (AXIS_VELOCITY, AXIS_ACCELERATION, TOP_ACCELERATION, TOP_JERK))
+        v, A = (self.table[:, k] for k in (AXIS_VELOCITY, TOP_ACCELERATION))
         h = float(self.table[:, GAP].max(initial=0.0))
-        if np.isinf(J).all():
-            lasts = max(float((np.abs(v) / A).max(initial=0.0)) - 0.5 * h, 0.0)
-            return v * lasts * lasts / (2.0 * lasts + h)
-        u = v + 0.5 * h * a
-        times = np.maximum((2.0 * np.abs(a) + np.sqrt(4.0 * a * a + 6.0 * J * np.abs(u))) / J, 1.5 * np.abs(u) / A)
-        lasts = float(times.max(initial=0.0))
-        return 0.5 * u * lasts + a * lasts * lasts / 12.0
+        lasts = max(float((np.abs(v) / A).max(initial=0.0)) - 0.5 * h, 0.0)
+        return v * lasts * lasts / (2.0 * lasts + h)
 
     def by_joint(self, values: Array) -> dict[str, int]:
         """Return reasons by axis as reasons by joint, the largest of its axes, without zeros.

@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from synovia.facade import IK
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
@@ -66,7 +66,7 @@ class Path:
 
     def __init__(
         self,
-        ik: IK,
+        ik: CompiledProblem,
         table: Array,
         kernels: Callable[[Ints, Array, Array], tuple[Any, Any]],
         way: Callable[[Array, Array], Array],

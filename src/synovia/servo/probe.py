@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from functools import partial
 
-from synovia.facade import IK
 from synovia.ik import GoalError, Solution, Status
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
 from synovia.kernels.layout import ATTEMPTS, COLD, MAX_STEPS, PATIENCE, STATUS
@@ -19,7 +19,7 @@ class Probe:
         ik: The problem.
     """
 
-    def __init__(self, ik: IK) -> None:
+    def __init__(self, ik: CompiledProblem) -> None:
         """Take a solver that can stop before its first step."""
         self._ik = ik if not ik.solver.closed else ik.with_parts()
         self._floats = self._ik.floats if ik.obstacles is None else self._ik.floats.copy()

@@ -15,7 +15,7 @@ from synovia.compiling import compile_soon, needed_next
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import Goal
-from synovia.ik.compiled import Start
+from synovia.ik.compiled import CompiledProblem, Start
 from synovia.ik.obstacles import Places
 from synovia.ik.targets import Target, Targets
 from synovia.kernels.layout import (
@@ -38,6 +38,7 @@ from synovia.servo.answers import Answers, winding
 from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
 from synovia.servo.filter import OneEuro
+from synovia.servo.follow import Follow
 from synovia.servo.guard import ClosedGuard, Guard
 from synovia.servo.inputs import Inputs, seconds
 from synovia.servo.levels import TickLevels
@@ -48,11 +49,15 @@ from synovia.servo.loops.closed import ClosedTick, Judge
 from synovia.servo.measured import WINDOW, Feedback
 from synovia.servo.path import Path
 from synovia.servo.probe import Probe
+from synovia.servo.stops import Stops
 from synovia.servo.tool_speed import ToolSpeed
 from synovia.servo.twist import Twist
+from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
+_BEHIND: Final = 1e-9  # radians, length units: a body that is farther from where it is led cannot follow
+_NEARLY: Final = 10.0  # tolerances: goals that are met so nearly are kept
 _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
 _MARGIN: Final = 10  # ticks
 _NO_WORSE: Final = 1.01  # factor of the error of a goal by which that of an answer may be larger
@@ -150,16 +155,16 @@ class Servo(ChecksArguments):
             if goals is not None or solver is not None or root != "fixed":
                 raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
             self.ik = skeleton
-            compile_soon(*_KERNELS)
+            compile_soon(*_KERNELS, *((_LEVELS,) if len(self.ik.goals) > 1 else ()))
         else:
             if goals is None:
                 raise InputError("goals", expected="one Goal or several")
             goals = (goals,) if isinstance(goals, Goal) else tuple(goals)
             if solver is None:
                 solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
-            with needed_next(*_KERNELS):
+            with needed_next(*_KERNELS, *((_LEVELS,) if len(goals) > 1 else ())):
                 self.ik = IK(skeleton, goals, solver, root=root)
-        self._q = self.ik.default_start.values
+        self._q = self.problem.default_start.values
         if self.ik.solver.bounds_motion:
             raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
         self.skeleton = self.ik.skeleton
@@ -169,15 +174,15 @@ class Servo(ChecksArguments):
         self.axes = Axes(self.skeleton, self.ik.moving, self.ik.reach)
         self.axes.set_limits(velocity, acceleration, jerk)
         self._given_limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
-        self._live = LiveTargets(self.ik)
-        self.probe = Probe(self.ik)
+        self._live = LiveTargets(self.problem)
+        self.probe = Probe(self.problem)
         self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
-        self._answers = Answers(self.ik, self.axes, self.deadline)
+        self._answers = Answers(self.problem, self.axes, self.deadline)
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
         self._tools = None if tool_speed is None else ToolSpeed(self.axes, tool_speed, tick=self._tick)
         self._clear: ClosedGuard | None = None
         self._closed = self._new_closed(late)
-        self._branch = None if self._closed is None else Branch(self.ik, self.axes, self._closed)
+        self._branch = None if self._closed is None else Branch(self.problem, self.axes, self._closed)
         if self._closed is None and self._tools is not None:
             self._tick = self._tools
         if filter is not None:
@@ -185,25 +190,45 @@ class Servo(ChecksArguments):
         self.filter = filter
         if not is_number(interpolation) or not 0.0 <= interpolation < math.inf:
             raise InputError("interpolation", value=interpolation, expected="seconds, 0 or more")
-        self._inputs = Inputs(self.ik, self._live, self, lag=float(interpolation), noise=filter, timeout=self.timeout)
+        lag = float(interpolation)
+        self._inputs = Inputs(self.problem, self._live, self, lag=lag, noise=filter, timeout=self.timeout)
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
-        self._guard = self._new_guard(tool_speed)
-        deviates = late == "deviate" and self._closed is None
-        self._levels = TickLevels(self.ik, self.axes) if deviates else None
-        self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
-        self._led_row: Array | None = None  # the answer
-        self._obstacles = self.ik.obstacles
+        self._stops = Stops(self.axes)
         self._places: Places | None = None
+        self._choose_tick()
+        self._guard = self._new_guard(self._stops, tool_speed)
+        self._obstacles = self.problem.obstacles
         self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
         self._aim = self._q, self._q
         self._path = None
         if late == "slow":
-            self._path = Path(self.ik, self.axes.table, self._path_kernels, self.axes.way, self._tools)
+            self._path = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
         self.reset()
         self._load()
         self.reset()
+
+    def _choose_tick(self) -> None:
+        """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
+
+        Levels take those of several goals on hinges and slides, without a limit of the jerk, tool speeds, loops, a path
+        and distances that every tick keeps.
+        """
+        deviates = self.late == "deviate" and self._closed is None
+        several = deviates and len(self.ik.goals) > 1
+        free = self._tools is None and self._brakes_at_once and not self._avoids
+        self._levels = self._way = self._follow = None
+        self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
+        self._led_row: Array | None = None  # the answer
+        if several and free and self.axes.single:
+            self._levels = TickLevels(self.problem, self.axes)
+            return
+        if several:
+            self._way = Way(self.problem, self.axes, self._stops, self._kernels)
+        if deviates and self._tools is None:
+            self._follow = Follow(self.problem, self.axes, self.probe, self._stops)
+        self._following = False
 
     def _new_closed(self, late: str) -> ClosedTick | None:
         """Return what takes the ticks of a body with loops, None without any.
@@ -224,7 +249,7 @@ class Servo(ChecksArguments):
             )
         judges: list[Judge] = [] if self._tools is None else [self._tools.keeps]
         if self._avoids:
-            self._clear = ClosedGuard(self.ik, self._feedback.body)
+            self._clear = ClosedGuard(self.problem, self._feedback.body)
             judges.append(self._clear.keeps)
         closed = ClosedTick(self.axes, self.ik.moving, mechanism, self._path_kernels, judges)
         self._tick, self._rest = closed, closed.rest
@@ -235,7 +260,17 @@ class Servo(ChecksArguments):
         """Whether the body keeps the distances of a clearance goal in every tick."""
         return any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals)
 
-    def _new_guard(self, tool_speed: Any) -> Guard | None:
+    def _go_by_joints(self) -> None:
+        """Go on without levels, from the present state."""
+        self._choose_tick()
+        for part in (self._way, self._follow):
+            if part is not None and self._places is not None:
+                part.put(self._places)
+        if self._way is not None:
+            self._go_ahead_anew(self._way, 1.0 / self.rate)
+            self._way.holds = self._met(_NEARLY)
+
+    def _new_guard(self, stops: Stops, tool_speed: Any) -> Guard | None:
         """Return what keeps the distances of clearance goals, None without one.
 
         Raises:
@@ -250,7 +285,7 @@ class Servo(ChecksArguments):
                 expected="late='deviate' and no tool_speed",
                 hint="priority= makes the clearance an ordinary goal, without a promise for every tick",
             )
-        return Guard(self.ik, self.axes)
+        return Guard(self.problem, self.axes, stops)
 
     def _load(self) -> None:
         """Load what ticks need, so that none of them waits for it."""
@@ -261,9 +296,9 @@ class Servo(ChecksArguments):
         self._answers.load(self._q, self._live.table)
 
     @property
-    def problem(self) -> IK:
-        """The problem that is solved."""
-        return self.ik
+    def problem(self) -> CompiledProblem:
+        """The packed problem."""
+        return self.ik.problem
 
     def _kernels(self, axes: Array) -> tuple[Any, Any, Any]:
         """Return the kernels of a tick, of a reset and of the place where the body stops, for a table of axes."""
@@ -294,7 +329,7 @@ class Servo(ChecksArguments):
         Raises:
             InputError: If a value cannot be used.
         """
-        start = self.ik.default_start if pose is None else self.ik.as_start(pose)
+        start = self.problem.default_start if pose is None else self.problem.as_start(pose)
         clock = seconds("time", time)
         speeds = np.zeros(len(self.axes.joints)) if velocity is None else self.axes.of_velocity(velocity)
         self._q = start.values.copy()
@@ -303,8 +338,13 @@ class Servo(ChecksArguments):
         self._begin(speeds, 1.0 / self.rate)
         if self._closed is not None:
             self._q = self._closed.reset(self._q, 1.0 / self.rate)
+        if self._way is not None:
+            self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = clock
         self._held, self._hold_until = "", 0.0
+        self._following = False
+        if self._follow is not None:
+            self._follow.reset()
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._inputs.reset()
         self._feedback.reset()
@@ -312,16 +352,18 @@ class Servo(ChecksArguments):
         self._answers.reset(self._stopped())
         if self._branch is not None:
             self._branch.reset(self._answers.q)
-        if self._levels is not None:
-            self._levels.reset(self._live.table[0], self._q, rests=not speeds.any())
+        if self._way is not None:
+            self._way.holds = self._met()
         if self._path is not None:
             places = self.probe.places(self._q, self._live.unanchored(self._live.takes))
             self._path.reset(self._live.placed(self._live.takes, places), self._q, 1.0 / self.rate)
+        if self._levels is not None:
+            self._levels.reset(self._live.table[0], self._q, rests=not speeds.any())
+            self._led, self._led_row = None, None
         if self._guard is not None:
             self._guard.reset(self._q)
         if self._clear is not None:
             self._clear.reset(self._q)
-        self._led, self._led_row = None, None
         self._last = self._command()
 
     def limit(self, *, velocity: Any = None, acceleration: Any = None, jerk: Any = None) -> None:
@@ -338,9 +380,11 @@ class Servo(ChecksArguments):
         new = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
         kept = self.axes.table[:, _LIMITS]
         self.axes.change_limits(**new)
+        self._given_limits |= {name: value for name, value in new.items() if value is not None}
         if self._levels is not None:
             self._levels.forget()
-        self._given_limits |= {name: value for name, value in new.items() if value is not None}
+            if jerk is not None:
+                self._go_by_joints()
         if self._guard is not None:
             self._coming = self.axes.table[:, _LIMITS]
             self.axes.table[:, _LIMITS] = kept
@@ -384,6 +428,8 @@ class Servo(ChecksArguments):
                 self.check_targets(news.table)
             if table is not None and fresh is not None:
                 self._answer(table)
+                if self._way is not None:
+                    self._way.holds &= (table == self._live.table)[0].all(1)
                 self._live.table = table
                 if fresh.any():
                     self._inputs.seen(fresh, now)
@@ -469,7 +515,7 @@ class Servo(ChecksArguments):
             InputError: If a value cannot be used.
             UnknownNameError: If a joint does not exist.
         """
-        measured = self._feedback.of(q, self._q, self.ik.as_start)
+        measured = self._feedback.of(q, self._q, self.problem.as_start)
         self._feedback.read(self._q, measured, self._time)
         if self._feedback.far:
             self._hold(self._feedback.far)
@@ -487,7 +533,7 @@ class Servo(ChecksArguments):
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._levels, self._path, self._branch):
+        for part in (self._levels, self._way, self._follow, self._path, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
@@ -508,6 +554,8 @@ class Servo(ChecksArguments):
             self._answers.stay(self._stopped())
             live = self._live.seen > -np.inf
             self._live.keep(live, self.probe.places(self._answers.q, self._live.unanchored(live)))
+            if self._way is not None:
+                self._hold_until = self._time + _PATIENCE * self._way.time_to_stop() + _MARGIN / self.rate
         self._held = why
 
     def _lose(self) -> None:
@@ -561,10 +609,11 @@ class Servo(ChecksArguments):
 
     def _stopped(self) -> Array:
         """Return where the body stops if it brakes now, (nq,)."""
-        out = self._q.copy()
-        self._rest(self._q, out)
+        q, rest = (self._q, self._rest) if self._way is None else (self._way.q, self._way.rest)
+        out = q.copy()
+        rest(q, out)
         self.skeleton.follow(out)
-        return self._feedback.body(out)
+        return self._feedback.body(out) if self._way is None else out
 
     def _answer(self, table: Array) -> None:
         """Solve the goals for these targets, from the answer before; unchanged targets keep it."""
@@ -583,6 +632,8 @@ class Servo(ChecksArguments):
             answers.take(table, self._live.table, self._q)
             if branch is not None:
                 branch.check(answers, self._q, table)
+            if self._follow is not None and not same:
+                self._follow.move(self._live.table, self._time, self.axes.way(answers.before, answers.q))
 
     def classified(self, row: Array, places: Places | None = None) -> Array:
         """Return an answer, a row of results, with the reason for a miss, among obstacles at these places."""
@@ -595,12 +646,17 @@ class Servo(ChecksArguments):
             self._change_limits(self._guard, self._coming, out, h)
         if self._clear is not None:
             self._clear.note(self._q)
-        stop = STOP if self._held else 0
+        stop, way = STOP if self._held else 0, self._way
         kept, q = self.axes.table.copy() if self._guard is not None else None, self._q
+        if way is not None and stop and self._time > self._hold_until:
+            self._go_ahead_anew(way, h)  # each joint for itself: then the body is still
+            way = None
         if self._path is not None and (not stop or self._time <= self._hold_until):
             self._follow_path(self._path, out, h, stop)
-        else:
+        elif way is None:
             self._go(out, h, stop)
+        else:
+            self._go_way(way, out, h, stop)
         if self._guard is not None and kept is not None:
             self._keep_clear(self._guard, kept, q, out, h)
         if self._closed is not None and self._tools is not None:
@@ -635,60 +691,55 @@ class Servo(ChecksArguments):
         """
         if self._feedback.found is not None:  # what is known of the robot has changed since the last tick
             guard.note(self._feedback.body(q))
-        guard.blocked = not guard.allows(q, out, h, self._feedback)
+        away = guard.too_near
+        guard.blocked = away or (guard.slides(h) and not self._held) or not guard.allows(q, out, h, self._feedback)
         if not guard.blocked:
             return
+        guard.begin_slide()
         table, (there, before) = self.axes.table, self._aim
-        if not self._held and not kept[:, AXIS_VELOCITY].any():
-            table[:] = kept  # as if the target stood still: so a body at rest that leans on two things comes free
-            self._choose(there, there, out, h, 0)
+        tries = () if self._held else (before,)
+        if tries and not kept[:, AXIS_VELOCITY].any():
+            tries = before, there  # as if the target stood still: so a body at rest that leans on two things comes free
+        for came_from in tries:
+            table[:] = kept
+            self._tick(q, there, came_from, out, h, PROPOSE)
+            guard.refine(q, out, h, self._live.table, self._feedback)
+            self._tick(q, there, came_from, out, h, ADVANCE)
             if guard.allows(q, out, h, self._feedback):
-                return
-        table[:] = kept
-        self._tick(q, there, before, out, h, PROPOSE | ADVANCE | STOP)
-        guard.note(self._feedback.body(out))
+                break
+        else:
+            table[:] = kept
+            self._tick(q, there, before, out, h, PROPOSE | ADVANCE | STOP)
+            guard.note(self._feedback.body(out))
+        if self._way is not None:
+            self._q = out
+            self._go_ahead_anew(self._way, h)
 
     def _go(self, out: Array, h: float, stop: int) -> None:
-        """Take a tick towards the answer, to ``out`` (nq,)."""
+        """Take a tick in which each joint goes to the answer for itself, unless limits bind, to ``out`` (nq,)."""
+        table = self.axes.table
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
+        kept = table.copy()
         self._aim = there, before
-        self._choose(there, before, out, h, stop)
+        if self._levels is not None:
+            self._go_by_levels(self._levels, out, h, stop)
+            return
+        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
+        if self._follow is not None and not stop and table[:, REASON].any() and self._follows():
+            table[:] = kept
+            self._follow_targets(self._follow, self._live.table, there, before, out, h)
+            if self._follow.met:
+                self._answers.restart(self._follow.place)
 
-    def _choose(self, there: Array, before: Array, out: Array, h: float, stop: int) -> None:
-        """Take a tick to ``out`` (nq,) in which goals keep their priorities.
-
-        Args:
-            there: Joint values to go to, (nq,).
-            before: Those of the tick before, (nq,).
-            out: Written.
-            h: Seconds.
-            stop: STOP if the body brakes, else 0.
-        """
-        levels = self._levels
-        if levels is None:
-            self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
-            return
+    def _go_by_levels(self, levels: TickLevels, out: Array, h: float, stop: int) -> None:
+        """Take a tick in which goals keep their priorities, to ``out`` (nq,)."""
         if self._led_row is not self._answers.row:
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
-        aim, place = (there, before), self._feedback.body(self._q)
-        if self._tools is None:
-            levels.step(targets, place, self._q, aim, out, h, PROPOSE | ADVANCE | stop)
-            return
-        self._tick(self._q, *aim, out, h, PROPOSE | stop)
-        levels.step(targets, place, self._q, aim, out, h, stop)
-        self._tick(self._q, *aim, out, h, ADVANCE | stop)
-
-    def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
-        """Take a tick along the path of the targets, to ``out`` (nq,)."""
-        before = self._feedback.command(path.place)
-        self._answers.q = path.advance(h, stop)
-        there = self._feedback.command(self._answers.q)
-        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
-        path.pace.adapt(self.axes.way(out, there), h)
-        self._answers.row = path.row if path.arrived else None
+        place = self._feedback.body(self._q)
+        levels.step(targets, place, self._q, self._aim, out, h, PROPOSE | ADVANCE | stop)
 
     def _reachable(self) -> Array | None:
         """Return targets (1, goals, 17) of which those that the answer misses are where it has them; None if none.
@@ -699,7 +750,7 @@ class Servo(ChecksArguments):
         if row is None or self._answers.reaches:
             return None
         most, most_angle = self.ik.tolerance
-        first = self.ik.places.stop
+        first = self.problem.places.stop
         errors = row[first : first + 2 * len(self.ik.goals)].reshape(-1, 2)
         over = np.array([[goal.own_tolerance or most, most_angle] for goal in self.ik.goals])
         now = np.array([list(error) for error in self.probe.errors(self._feedback.body(self._q), self._live.table)])
@@ -707,6 +758,80 @@ class Servo(ChecksArguments):
         if not missed.any():
             return None
         return self._live.placed(missed, self.probe.places(self._answers.q, self._live.unanchored(missed)))
+
+    def _follows(self) -> bool:
+        """Return whether the body follows targets that move and are near."""
+        follow, q = self._follow, self._feedback.body(self._q)
+        return self._brakes_at_once and follow is not None and follow.applies(q, self._live.table, self._time)
+
+    @property
+    def _brakes_at_once(self) -> bool:
+        """Whether joints can brake from one tick to the next, as the jerk has no limit.
+
+        With one, the box of a tick is so narrow that a choice by goals of this tick alone leads to ticks without a
+        good one.
+        """
+        return self._given_limits["jerk"] is None
+
+    def _follow_targets(
+        self, follow: Follow, targets: Array, there: Array, before: Array, out: Array, h: float
+    ) -> None:
+        """Take a tick in which joints make up for others that limits hold, to ``out`` (nq,)."""
+        self._aim = there, before
+        self._tick(self._q, there, before, out, h, PROPOSE)
+        follow.refine(self._q, there, out, h, targets, self._feedback)
+        self._tick(self._q, there, before, out, h, ADVANCE)
+
+    def _go_ahead_anew(self, way: Way, h: float) -> None:
+        """Let the body ahead begin anew where the real one is."""
+        way.reset(self._feedback.body(self._q), self.axes.table[:, AXIS_VELOCITY].copy(), h)
+
+    def _go_way(self, way: Way, out: Array, h: float, stop: int) -> None:
+        """Take a tick in which goals that hold are kept, to ``out`` (nq,)."""
+        feedback, answers, targets = self._feedback, self._answers, self._live.table
+        if self._follow is not None and not stop and self._follows():
+            self._following = True
+            pair = self._follow.lead(feedback.body(self._q), answers.q, targets, h)
+            before, there = map(feedback.command, pair)
+            self._follow_targets(self._follow, targets, there, before, out, h)
+            return
+        if self._following:
+            self._following = False
+            self._go_ahead_anew(way, h)
+            way.holds = self._met(_NEARLY)
+        before = feedback.command(way.place)
+        there = way.advance(answers.q, answers.before, h, stop, table=targets, places=self.probe.places)
+        there = feedback.command(there)
+        self._aim = there, before
+        self._tick(self._q, there, before, out, h, PROPOSE)
+        if self._brakes_at_once and np.abs(self.axes.way(out, there)).max(initial=0.0) > _BEHIND:
+            way.refine(self._q, out, h, self._met(), feedback)
+        self._tick(self._q, there, before, out, h, ADVANCE)
+        most = np.inf if self._tools is None else self._tools.cruise(h, np.array([before, there]))
+        way.pace.adapt(self.axes.way(out, there), h, most, self.axes.way(before, there))
+        self._q = out
+        if not way.holds.all():
+            way.holds |= self._met()
+
+    def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
+        """Take a tick along the path of the targets, to ``out`` (nq,)."""
+        before = self._feedback.command(path.place)
+        self._answers.q = path.advance(h, stop)
+        there = self._feedback.command(self._answers.q)
+        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
+        path.pace.adapt(self.axes.way(out, there), h)
+        self._answers.row = path.row if path.arrived else None
+
+    def _met(self, slack: float = 1.0) -> Bools:
+        """Return which goals are met now, or nearly met, to a multiple of the tolerance."""
+        most, most_angle = self.ik.tolerance
+        errors = self.probe.errors(self._feedback.body(self._q), self._live.table)
+        pairs = zip(self.ik.goals, errors, strict=True)
+        met = [
+            error.position <= slack * (goal.own_tolerance or most) and error.angle <= slack * most_angle
+            for goal, error in pairs
+        ]
+        return np.array(met, bool)
 
     @property
     def _blocked(self) -> bool:
@@ -751,9 +876,10 @@ def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Arra
 _LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
 _ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})
 _KERNELS: Final = (  # entry points that every servo needs besides the one of its solver
-    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset")),
+    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "choose", "stops")),
     "hierarchy.full_body.full_body",
 )
+_LEVELS: Final = "servo.step.servo_step"
 
 
 def _positive(name: str, value: Any, unit: str) -> float:

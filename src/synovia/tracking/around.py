@@ -1,8 +1,4 @@
-"""Solve frames around a clip: each frame near its own pose in the clip, which is also the reference of a rest goal.
-
-The start of a frame is its pose in the clip, changed as the frame before it was. So a frame that needs the same change
-as the one before takes few steps, whatever the clip itself does in between.
-"""
+"""Solve frames around a clip: each frame near its own pose in the clip, which is also the reference of a rest goal."""
 
 from __future__ import annotations
 
@@ -13,15 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.ik.compiled import CompiledProblem
-from synovia.ik.frame import FrameSolver
+from synovia.ik.frame import Frames, FrameSolver
 from synovia.ik.interrupts import Watch
-from synovia.ik.status import reached
-from synovia.model.geometry import Array, quat_product
-from synovia.model.pose import clamped
+from synovia.ik.status import Status, reached, status_of
+from synovia.model.geometry import Array
 from synovia.problem.bends import SIZES
 
 Bools = NDArray[np.bool_]
-_CONJUGATE: Final = np.array([-1.0, -1.0, -1.0, 1.0])
+_PART: Final = 64  # frames between two reports of progress
 
 
 class Around:
@@ -32,13 +27,10 @@ class Around:
     """
 
     def __init__(self, ik: CompiledProblem) -> None:
-        """Find which joint values move."""
+        """Take memory."""
         self.ik = ik
         self._frame = FrameSolver(ik)
-        self._numbers, self._quats = ik.reduced.places
-        self._limited = any(ik.skeleton.joints[row].limit is not None for row in ik.moving)
-        self._followers = bool(len(ik.skeleton.tables.followers))
-        bends = ik.bends
+        bends, self._mechanism = ik.bends, ik.skeleton.mechanism
         self._bends = bends if bends is not None and len(bends.places) else None
 
     def solve(
@@ -49,7 +41,7 @@ class Around:
         before: tuple[Array, Array] | None = None,
         *,
         must: Bools | None = None,
-        frame_done: Callable[[], object] | None = None,
+        progress: Callable[[int], object] | None = None,
     ) -> Array | None:
         """Return rows of results of frames in order.
 
@@ -60,50 +52,50 @@ class Around:
             before: Pose of the clip and answer, (nq,) each, of the frame before the first one.
             must: Frames that must reach their goals, (n,): a miss of one of them is improved as far as possible, and if
                 it remains, return None; other misses are not improved. None: each miss is improved.
-            frame_done: Called after each frame.
+            progress: Called with the number of frames that are done since the last call.
         """
-        ik, rows = self.ik, self.ik.new_rows(len(table))
-        postures, numbers, quats = self._frame.postures(reference), self._numbers, self._quats
-        earlier = np.concatenate([reference[:1] if before is None else before[0][None], reference[:-1]])
-        shifts = reference[:, numbers] - earlier[:, numbers]
-        turns = _left_factors(reference[:, quats], earlier[:, quats])
-        answer = reference[0] if before is None else before[1]
-        mechanism = ik.skeleton.mechanism
-        if mechanism is not None:
-            answer = mechanism.shut_clip(answer[None])[0]
-        ones = None if self._bends is None else np.ones((1, len(self._bends.places)))
-        with self._frame.until(watch):
-            for k in range(len(table)):
-                start = reference[k].copy()
-                start[numbers] = answer[numbers] + shifts[k]
-                start[quats] = (turns[k] @ answer[quats][:, :, None])[:, :, 0]
-                if self._followers:
-                    ik.skeleton.follow(start)
-                first = start[None]
-                if self._limited:
-                    first = clamped(ik.skeleton, first)
-                if self._bends is not None and ones is not None:
-                    bent = self._bends.bent(first, SIZES[0], ones)
-                    first = first if bent is None else bent
-                if mechanism is not None:
-                    first = mechanism.shut_clip(first, beside=answer[None])
-                row, needed = rows[k : k + 1], must is None or must[k]
-                recover = "polish" if needed else "none"
-                self._frame.solve(table[k : k + 1], first, row, posture=postures[k], recover=recover)
-                if must is not None and needed and not reached(row)[0]:
+        ik, frame = self.ik, self._frame
+        own, answer = (reference[0], reference[0]) if before is None else before
+        if self._mechanism is not None:
+            answer = self._mechanism.shut_clip(answer[None])[0]
+        clip, rows = np.concatenate([own[None], reference]), ik.new_rows(len(table) + 1)
+        track = Frames(np.concatenate([table[:1], table]), np.empty_like(clip), rows, None)
+        rows[0, ik.places] = answer
+        done, size = 1, _PART
+        with frame.until(watch):
+            while done < len(rows):
+                first, missed = done, False
+                if size > 1:
+                    done, missed = frame.along(track, clip, range(first, min(first + size, len(rows))))
+                else:  # the frame before did not start where the kernel would have it
+                    frame.start_along(track, clip, first)
+                    done += 1
+                starts = track.first[first:done]
+                better = self._better(starts, rows[first - 1 : done - 1, ik.places])
+                off = np.flatnonzero((better != starts).any(axis=1))
+                if len(off):  # frames after this one have started from a wrong answer
+                    done = first + int(off[0]) + 1
+                last, improves = slice(done - 1, done), must is None or must[done - 2]
+                if len(off) or size == 1:
+                    start, posture = better[last.start - first : last.stop - first], frame.postures(clip[last])[0]
+                    recover = "polish" if improves else "none"
+                    frame.solve(track.table[last], start, rows[last], posture=posture, recover=recover)
+                elif missed and improves and (must is None or status_of(rows[done - 1]) is not Status.UNREACHABLE):
+                    frame.improve(track.first[last], rows[last])
+                size = 1 if len(off) else min(2 * size, _PART)
+                if must is not None and improves and not reached(rows[last])[0]:
                     return None
-                answer = row[0, ik.places]
-                if frame_done is not None:
-                    frame_done()
-        return rows
+                if progress is not None:
+                    progress(done - first)
+        return rows[1:]
+
+    def _better(self, starts: Array, answers: Array) -> Array:
+        """Return starts (n, nq) with straight limbs bent to their sides, and loops closed as in the frames before."""
+        if self._bends is not None:
+            bent = self._bends.bent(starts, SIZES[0], np.ones((1, len(self._bends.places))))
+            starts = starts if bent is None else bent
+        return starts if self._mechanism is None else self._mechanism.shut_clip(starts, beside=answers)
 
     def missed(self, rows: Array) -> Array:
         """Return which rows of results miss a goal, (n,)."""
         return np.logical_not(reached(rows))
-
-
-def _left_factors(a: Array, b: Array) -> Array:
-    """Return the matrices (..., 4, 4) of the products of a b⁻¹ with quaternions from the right; a and b (..., 4)."""
-    x, y, z, w = np.moveaxis(quat_product(a, b * _CONJUGATE), -1, 0)
-    rows = [[w, -z, y, x], [z, w, -x, y], [-y, x, w, z], [-x, -y, -z, w]]
-    return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from synovia.errors import InputError
-from synovia.ik.compiled import CompiledProblem, Start
+from synovia.ik.compiled import CompiledProblem, HoldsProblem, Start
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.parallel import Progress, Workers, checked_threads
 from synovia.ik.solution import Frame, Solution, Solutions
@@ -125,7 +125,7 @@ class Tracked(Solutions):
 
 
 def track(
-    ik: CompiledProblem,
+    ik: HoldsProblem,
     targets: Targets,
     start: Start | Motion | None = None,
     *,
@@ -173,17 +173,17 @@ def track(
         UnsupportedError: If ``smoothness`` or ``velocity`` is given and a goal is not a position, rotation or pose, or
             ``smoothness`` and joints are in loops.
     """
-    ik, targets, table = ik.table_of_many(targets)
-    starts = _starts_of(ik, start, len(table), candidates, both_ways) if isinstance(start, Motion) else None
+    problem, targets, table = ik.problem.table_of_many(targets)
+    starts = _starts_of(problem, start, len(table), candidates, both_ways) if isinstance(start, Motion) else None
     if start is None:
-        given = ik.default_start.values.reshape(1, -1)
+        given = problem.default_start.values.reshape(1, -1)
     else:
-        given = ik.as_near_start(start).values.reshape(1, -1) if starts is None else starts
-    if (path := ik.reduced.path) is not None:
+        given = problem.as_near_start(start).values.reshape(1, -1) if starts is None else starts
+    if (path := problem.reduced.path) is not None:
         if len(path) != len(table):
             raise InputError("frames of RestGoal(motion)", value=len(path), expected=f"{len(table)}, as of the targets")
         warm_start, starts = True, starts if warm_start or starts is not None else np.repeat(given, len(table), axis=0)
-    pose = Pose.trusted(ik.skeleton, given[0].copy())
+    pose = Pose.trusted(problem.skeleton, given[0].copy())
     workers = checked_threads(threads)
     watch = Watch(deadline_of(deadline))
     own_rate = start.fps if isinstance(start, Motion) else 30.0
@@ -196,8 +196,8 @@ def track(
     if isinstance(candidates, bool) or not isinstance(candidates, (int, np.integer)) or candidates < 1:
         raise InputError("candidates", value=candidates, expected="a whole number from 1")
     if seconds > 0.0:
-        check_smoothness(ik)
-    most = None if velocity is None else velocity_limits(ik, velocity)
+        check_smoothness(problem)
+    most = None if velocity is None else velocity_limits(problem, velocity)
     follow: Follow = partial(CompiledProblem.solve_rows, targets=targets, workers=Workers(workers, watch))
     if warm_start:
         follow = partial(solve_frames, targets=targets, watch=watch)
@@ -205,24 +205,24 @@ def track(
     parts = ways.tracks + (seconds > 0.0)
     shared = _SharedProgress(progress, parts, len(table), watch)
     if starts is None:
-        rows, jumped = _follow_best(ik, table, pose, follow, ways, shared)
+        rows, jumped = _follow_best(problem, table, pose, follow, ways, shared)
     else:
-        inside = np.ascontiguousarray(inside_limits(ik.skeleton, starts))
-        rows = solve_frames(ik, table, inside[:1], shared.part(0), targets=targets, watch=watch, starts=inside)
+        inside = np.ascontiguousarray(inside_limits(problem.skeleton, starts))
+        rows = solve_frames(problem, table, inside[:1], shared.part(0), targets=targets, watch=watch, starts=inside)
         jumped = find_jumps(
-            ik, table, inside[:1], rows, partial(solve_frames, targets=targets, watch=watch), switches=False
+            problem, table, inside[:1], rows, partial(solve_frames, targets=targets, watch=watch), switches=False
         )
     held = np.full(len(rows), None, object)  # the option that caused a miss
-    whole = candidates > 1 or both_ways or ik.solver.closed  # some step needs all frames
+    whole = candidates > 1 or both_ways or problem.solver.closed  # some step needs all frames
     if seconds > 0.0 and len(rows) > 2:
         whole = True
         with suppress(_TooLateError):
-            held[smooth(ik, rows, rate, seconds, workers, shared.part(parts - 1, in_time=True))] = "smoothness"
+            held[smooth(problem, rows, rate, seconds, workers, shared.part(parts - 1, in_time=True))] = "smoothness"
     if whole and watch.passed:
         mark_interrupted(rows, all_of_them=True)
     if most is not None:
-        held[limit_velocity(ik, rows, rate, most)] = "velocity"
-    return Tracked(ik, rows, given if starts is None else starts, rate, jumped, tuple(held), name=name)
+        held[limit_velocity(problem, rows, rate, most)] = "velocity"
+    return Tracked(problem, rows, given if starts is None else starts, rate, jumped, tuple(held), name=name)
 
 
 def _starts_of(ik: CompiledProblem, motion: Motion, count: int, candidates: int, both_ways: bool) -> Array:

@@ -29,6 +29,7 @@ from synovia.goals import ClearanceGoal, Goal, PoseGoal, PositionGoal, RotationG
 from synovia.goals.base import POSITION, ROTATION
 from synovia.layers import Layer, LayerTarget
 from synovia.model import Skeleton
+from synovia.model.anatomy.feet import runs
 from synovia.model.change import blend, change_between, changed, no_change, smooth
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.pose import world_frames
@@ -42,6 +43,8 @@ _TIPS: Final = float(np.radians(20.0))  # radians by which hips may turn so that
 _LEAD: Final = 8  # steps from the clip to targets that the first frame has at once
 _JERK: Final = 1.8  # times the acceleration of a smooth fade, or of the clip, from which joints jerk
 _WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds over which changes that jerk are smoothed, one after the other
+_UNEVEN: Final = 1.2  # the same from which frames are smoothed with those that jerk
+_SMOOTHER: Final = 0.97  # part of its jerk after a pass from which another pass does not pay
 _STILL_MET: Final = 2.0  # tolerances from its target within which a goal of a layer below is still met
 _ROUNDING: Final = 1e-7  # radians or length units: less than a joint moves
 _SHORTEST: Final = 0.2  # seconds of a fade with which changes are compared in a layer without one
@@ -143,11 +146,11 @@ class LayerOnClip:
 
     def _within(self, stage: Stage) -> Stage | None:
         """Return a stage in which only joints move that may; None if that leaves nothing to try before the last one."""
-        if self._allowed is None:
-            return stage
-        only = self._allowed if stage.only is None else self._allowed & stage.only
-        moves = any(self._skeleton.joints[row].kind.v_size for row in only)
-        return replace(stage, only=only) if moves else replace(stage, only=self._allowed) if stage.last else None
+        some = [rows for rows in (self._allowed, stage.only) if rows is not None]
+        only = frozenset[int].intersection(*some) if some else None
+        if only is None or any(self._skeleton.joints[row].kind.v_size for row in only):
+            return replace(stage, only=only)
+        return replace(stage, only=self._allowed) if stage.last else None
 
     def _restore(self, asked: Sequence[Asked], poses: Array, near: Sequence[NearPair]) -> None:
         """Put the clip back into poses (n, nq) that differ from it by rounding, if the layer only keeps clear.
@@ -492,52 +495,75 @@ class LayerOnClip:
         if best is None:
             return None
         holds = self._layer.blend < 2
-        found = self._whole_jerk(best[0], places)
+        jerks, at = self._jerks_of(best[0], places)
         for seconds in _WINDOWS:
+            found = jerks.max(initial=0.0)
             if found <= _JERK:
                 break
             width = max(round(seconds * self._fps), 1)
-            change = without_fast_parts(
-                self._skeleton,
-                change_between(self._skeleton, keyed, best[0]),
-                width,
-                (holds or not lead, holds or not lead),
-            )
-            around = changed(self._skeleton, keyed, change)
-            trial = problems.follow(
-                places, around, kept=range(count), must=problems.needed(must) if best[1].any() else must
-            )
-            if trial is None or trial[1].sum() > best[1].sum():
+            change = change_between(self._skeleton, keyed, best[0])
+            slow = without_fast_parts(self._skeleton, change, width, (holds or not lead, holds or not lead))
+            shares = _shares_near(at[jerks > _UNEVEN], len(places), width)
+            around = changed(self._skeleton, keyed, blend(self._skeleton, change, slow, shares, follow=False))
+            trial = best[0].copy(), best[1].copy()
+            for first, end in runs(shares > 0.0):
+                part = slice(first, end)
+                before = (around[first - 1], best[0][first - 1]) if first else None
+                strict = problems.needed(must[part]) if best[1].any() else must[part]
+                done = problems.follow(places[part], around[part], before, kept=range(count), must=strict)
+                if done is None:
+                    return best
+                trial[0][part], trial[1][part] = done
+            now, _ = again = self._jerks_of(trial[0], places)
+            if trial[1].sum() > best[1].sum() or now.max() >= found:
                 break
-            now = self._whole_jerk(trial[0], places)
-            if now >= found:
+            best, (jerks, at) = trial, again
+            if now.max() > _SMOOTHER * found:
                 break
-            best, found = trial, now
         return best
 
-    def _whole_jerk(self, poses: Array, places: Ints) -> float:
-        """Return the jerk of poses (n, nq) at places, without jumps where a layer without fades begins and ends."""
+    def _jerks_of(self, poses: Array, places: Ints) -> tuple[Array, Ints]:
+        """Return jerks of poses (n, nq) at places, (m,), and in which of these each is, (m,).
+
+        Jumps where a layer without fades begins and ends do not count.
+        """
         out = self._keyed.copy()
         out[places] = poses
         if self._layer.blend > 1 and len(places) == len(out):
-            return self._jerk(out, places)
+            return self._jerks(out, places)
         if len(places) < 3:
-            return 0.0
+            return np.zeros(1), np.zeros(1, np.int64)
         blend = max(self._layer.blend, round(_SHORTEST * self._fps), 2)
-        return Moved(self._skeleton, self._keyed, out).jerk(self._keyed[places], out[places], blend)
+        found = Moved(self._skeleton, self._keyed, out).jerks(self._keyed[places], out[places], blend)
+        return found.max(axis=1, initial=0.0), np.arange(1, len(places) - 1)
 
     def _jerk(self, out: Array, side: Ints) -> float:
-        """Return the jerk of some frames of the clip with the layer (n, nq), with the frames beside them.
+        """Return the largest jerk in some frames of the clip with the layer (n, nq), and in those beside them."""
+        return float(self._jerks(out, side)[0].max(initial=0.0))
+
+    def _jerks(self, out: Array, side: Ints) -> tuple[Array, Ints]:
+        """Return the jerks of some frames of the clip with the layer (n, nq), and of those beside them.
 
         Args:
             out: The clip with the layer.
             side: Places of the frames.
+
+        Returns:
+            The jerks, (m,), and the place of each or the nearest one, (m,).
         """
         before, after = self._q[: self._frames[0]][-2:], self._q[self._frames[-1] + 1 :][:2]
         first = max(int(side.min()) + len(before) - 2, 0)
         window = slice(first, int(side.max()) + len(before) + 3)
         own, new = (np.concatenate([before, values, after])[window] for values in (self._keyed, out))
-        return Moved(self._skeleton, self._keyed, out).jerk(own, new, max(self._layer.blend, 1))
+        found = Moved(self._skeleton, self._keyed, out).jerks(own, new, max(self._layer.blend, 1))
+        at = np.arange(len(found)) + first + 1 - len(before)
+        return found.max(axis=1, initial=0.0), np.clip(at, 0, len(out) - 1)
+
+
+def _shares_near(places: Ints, count: int, width: int) -> Array:
+    """Return how far each of some frames takes part in smoothing, (count,): wholly near places, not at all far away."""
+    away = np.abs(np.arange(count)[:, None] - places).min(axis=1) - width
+    return np.asarray(smooth(np.clip(1.0 - away / (2 * width + 1), 0.0, 1.0)), np.float64)
 
 
 def _centers_of_mass(skeleton: Skeleton, frames: Array) -> Array:

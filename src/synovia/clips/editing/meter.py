@@ -31,9 +31,9 @@ class Meter:
         """Note that one more pass over ``count`` frames of this layer begins."""
         self._step = _SHARE * (self._own - self._done) / max(count, 1)
 
-    def frame(self) -> None:
-        """Note that a frame is done in this pass."""
-        self._done += self._step
+    def frames(self, count: int) -> None:
+        """Note that some more frames are done in this pass."""
+        self._done += count * self._step
         self._report()
 
     def end(self) -> None:

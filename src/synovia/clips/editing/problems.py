@@ -180,7 +180,7 @@ class Problems:
                 table = self._table(numbers, places[part])
                 strict = None if must is None else must[part]
                 rows = around.solve(
-                    reference[part], table, self._watch, before, must=strict, frame_done=self._meter.frame
+                    reference[part], table, self._watch, before, must=strict, progress=self._meter.frames
                 )
                 if rows is None:
                     return None

@@ -1,8 +1,12 @@
-"""Takes of FBX files: courses of nodes as curves of translation, rotation and scale."""
+"""Takes of FBX files: courses of nodes as curves of translation, rotation and scale.
+
+Programs such as Blender leave what a take does not key where the take before has put it. So a take has one key at rest
+for what it leaves out and another take of the file keys. By the format this changes nothing.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -13,6 +17,7 @@ from synovia.io.fbx.document import Document, block_of, name_of, own_properties,
 from synovia.io.fbx.nodes import Course, Node
 from synovia.io.fbx.records import Record
 from synovia.model.geometry import Array
+from synovia.text import listed
 
 TRANSLATION: Final = "Lcl Translation"
 ROTATION: Final = "Lcl Rotation"
@@ -22,7 +27,7 @@ _MARK: Final = "SynoviaClip"  # property of the takes that were written here
 _LINEAR: Final = 4  # flag of a key: linear interpolation
 _KEY: Final = (0.0, 0.0, 9.419963346924634e-30, 0.0)  # slopes and weights of a key, which linear interpolation ignores
 _KEY_VERSION: Final = 4008
-Tracks = Mapping[tuple[int, str], NDArray[np.float32]]  # values (T, 3) by number of the node and property
+Tracks = Mapping[tuple[int, str], NDArray[np.float32]]  # values (T, 3) or (1, 3) by number of the node and property
 
 
 def add_take(document: Document, name: str, times: Array, tracks: Tracks) -> str:
@@ -34,7 +39,7 @@ def add_take(document: Document, name: str, times: Array, tracks: Tracks) -> str
         document: The file.
         name: Name of the take.
         times: Times of its keys, seconds (T,).
-        tracks: Values at these times.
+        tracks: Values at these times, or one value at the first of them.
     """
     taken = {name_of(record) for _, record in document.of("AnimationStack")}
     wanted, number = name, 2
@@ -50,15 +55,22 @@ def add_take(document: Document, name: str, times: Array, tracks: Tracks) -> str
     layer = document.add("AnimationLayer", "BaseLayer", "AnimLayer", before="AnimationLayer")
     document.link(layer, stack)
     for (node, what), values in tracks.items():
-        course = document.add("AnimationCurveNode", _LETTERS[what], "AnimCurveNode")
-        document.link(course, layer)
-        document.link(course, node, what)
-        properties = block_of(course)
-        for axis, column in zip("XYZ", values.T, strict=True):
-            set_property(properties, f"d|{axis}", "Number", float(column[0]))
-            document.link(_curve(document, keys, column), course, f"d|{axis}")
+        add_course(document, layer, (node, what), keys[: len(values)], values)
     _make_current(document, name, keys)
     return name
+
+
+def add_course(
+    document: Document, layer: Record | int, key: tuple[int, str], keys: NDArray[np.int64], values: NDArray[np.float32]
+) -> None:
+    """Add the curves of a property of a node, given by its number, to a layer: values (T, 3) at times in ticks."""
+    course = document.add("AnimationCurveNode", _LETTERS[key[1]], "AnimCurveNode")
+    document.link(course, layer)
+    document.link(course, *key)
+    properties = block_of(course)
+    for axis, column in zip("XYZ", values.T, strict=True):
+        set_property(properties, f"d|{axis}", "Number", float(column[0]))
+        document.link(_curve(document, keys, column), course, f"d|{axis}")
 
 
 def _curve(document: Document, keys: NDArray[np.int64], values: NDArray[np.float32]) -> Record:
@@ -111,37 +123,103 @@ def is_written(stack: Record) -> bool:
     return [value for value in own_properties(stack).get(_MARK, ()) if isinstance(value, str)] == [name_of(stack)]
 
 
-def read_written_take(document: Document, nodes: list[Node]) -> Take | None:
-    """Return the take that was written last by ``add_take``; None if there is none.
+class Keyed(NamedTuple):
+    """What a take keys.
 
-    Raises:
-        FormatError: If its curves were changed so that they are not those of one take.
+    Args:
+        stack: Number of the take in the file.
+        layer: Number of its first layer.
+        start: Time of its first key, ticks.
+        curves: Curves of each property by axis, by row of the node and property.
     """
-    stack = next((number for number, record in document.of("AnimationStack") if is_written(record)), None)
-    if stack is None:
-        return None
+
+    stack: int
+    layer: int
+    start: int
+    curves: dict[tuple[int, str], dict[str, Record]]
+
+
+def keyed_takes(document: Document, nodes: list[Node]) -> list[Keyed]:
+    """Return what the takes of a file key, of those that key a node."""
     into: dict[int, list[tuple[int, str]]] = {}
     onto: dict[int, list[tuple[int, str]]] = {}
     for source, target, name in document.links():
         into.setdefault(target, []).append((source, name))
         onto.setdefault(source, []).append((target, name))
     row_of = {node.number: row for row, node in enumerate(nodes)}
+    out: list[Keyed] = []
+    for stack, _ in document.of("AnimationStack"):
+        curves: dict[tuple[int, str], dict[str, Record]] = {}
+        layers = [layer for layer, _ in into.get(stack, ())]
+        for course in [course for layer in layers for course, _ in into.get(layer, ())]:
+            keys = {name: document.by_id[at] for at, name in into.get(course, ()) if at in document.by_id}
+            ends = ((row_of[at], name) for at, name in onto.get(course, ()) if at in row_of and name in _LETTERS)
+            if keys and (end := next(ends, None)) is not None:
+                curves[end] = keys
+        starts = [_first_key(curve) for keys in curves.values() for curve in keys.values()]
+        if curves:
+            out.append(
+                Keyed(stack, layers[0], min((start for start in starts if start is not None), default=0), curves)
+            )
+    return out
+
+
+def _first_key(curve: Record) -> int | None:
+    """Return the time of the first key of a curve, ticks; None if it has none."""
+    times = np.asarray(curve.value("KeyTime"))
+    return int(times[0]) if times.ndim == 1 and times.dtype.kind in "iu" and times.size else None
+
+
+def at_rest(node: Node, what: str) -> NDArray[np.float32]:
+    """Return a property of a node at rest, (1, 3)."""
+    values = {TRANSLATION: node.translation, ROTATION: node.rotation, SCALING: node.scaling}[what]
+    return values[None].astype(np.float32)
+
+
+def key_rest(document: Document, takes: list[Keyed], nodes: list[Node], keys: Iterable[tuple[int, str]]) -> None:
+    """Give each take a key at rest for properties, by row and name, that it leaves out."""
+    for take in takes:
+        for row, what in keys:
+            if (row, what) not in take.curves:
+                start = np.array([take.start], np.int64)
+                add_course(document, take.layer, (nodes[row].number, what), start, at_rest(nodes[row], what))
+
+
+def left_over(document: Document, takes: list[Keyed], nodes: list[Node]) -> list[str]:
+    """Return sentences about takes that show something else after another take of the file."""
+    out: list[str] = []
+    name = {take.stack: name_of(document.by_id[take.stack]) for take in takes}
+    for take in takes:
+        lacking = {key: name[other.stack] for other in takes for key in other.curves if key not in take.curves}
+        if lacking:
+            joints = listed(sorted({nodes[row].name for row, _ in lacking}))
+            others = listed(sorted(set(lacking.values())))
+            out.append(f"Take {name[take.stack]!r} has no keys of {joints}, which stay where {others} puts them.")
+    return out
+
+
+def read_written_take(document: Document, nodes: list[Node], takes: list[Keyed]) -> Take | None:
+    """Return the take that was written last by ``add_take``; None if there is none.
+
+    Raises:
+        FormatError: If its curves were changed so that they are not those of one take.
+    """
+    stack = next((number for number, record in document.of("AnimationStack") if is_written(record)), None)
+    take = next((take for take in takes if take.stack == stack), None)
+    if stack is None or take is None:
+        return None
     values: dict[tuple[int, str], Array] = {}
     times = np.zeros(0, np.int64)
-    for layer, _ in into.get(stack, ()):
-        for course, _ in into.get(layer, ()):
-            end = next(((row_of[at], name) for at, name in onto.get(course, ()) if at in row_of), None)
-            if end is None:
-                continue
-            curves = {name: document.by_id[at] for at, name in into.get(course, ()) if at in document.by_id}
-            try:
-                parts = [np.asarray(curves[f"d|{axis}"].value("KeyValueFloat"), np.float64) for axis in "XYZ"]
-                times = np.asarray(curves["d|X"].value("KeyTime"), np.int64)
-                values[end] = np.stack(parts, axis=1).reshape(len(times), 3)
-            except (KeyError, TypeError, ValueError, OverflowError) as error:
-                what = f"take has malformed curves of node {nodes[end[0]].name!r}"
-                raise FormatError(what, where=document.where) from error
-    if len({len(each) for each in values.values()}) > 1:
+    for end, curves in take.curves.items():
+        try:
+            parts = [np.asarray(curves[f"d|{axis}"].value("KeyValueFloat"), np.float64) for axis in "XYZ"]
+            own = np.asarray(curves["d|X"].value("KeyTime"), np.int64)
+            values[end] = np.stack(parts, axis=1).reshape(len(own), 3)
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            what = f"take has malformed curves of node {nodes[end[0]].name!r}"
+            raise FormatError(what, where=document.where) from error
+        times = own if len(own) > len(times) else times
+    if {len(each) for each in values.values()} - {1, len(times)}:
         raise FormatError("curves of the take have different lengths", where=document.where)
     courses: dict[int, Course] = {}
     for row, node in enumerate(nodes):

@@ -23,7 +23,17 @@ from synovia.io.fbx.body import Body, add_bind_pose, add_bones, local_frames
 from synovia.io.fbx.document import Document, axes_for, new_document, read_document
 from synovia.io.fbx.nodes import COMPONENTS, NORMAL, Chain, Course, Node, angles_near, angles_over_time, read_nodes
 from synovia.io.fbx.skin import add_skin, bound
-from synovia.io.fbx.takes import ROTATION, SCALING, TRANSLATION, add_take, read_written_take
+from synovia.io.fbx.takes import (
+    ROTATION,
+    SCALING,
+    TRANSLATION,
+    add_take,
+    at_rest,
+    key_rest,
+    keyed_takes,
+    left_over,
+    read_written_take,
+)
 from synovia.io.nodes.lengths import unit_of
 from synovia.io.nodes.skins import Skin
 from synovia.model import Kind, Skeleton
@@ -68,8 +78,8 @@ def write_fbx(
     roots gets one more above them.
 
     A copy keeps its unit and its axes. The motion is a further take, before the others and marked as the current one,
-    and its frame rate becomes that of the file. A skeleton that does not say its unit has bones as long as those of the
-    file.
+    and its frame rate becomes that of the file. Each take gets a key at rest for what only other takes key. A skeleton
+    that does not say its unit has bones as long as those of the file.
 
     Hinges and slides become bones that turn and travel. Limits, masses and loops are left out.
 
@@ -115,7 +125,11 @@ def write_fbx(
         notes += () if skin is None else tuple(skin.notes(morphs=False))
     document.check_rate(motion.fps, len(motion), motion.name)
     document.set_rate(motion.fps)
-    add_take(document, motion.name, motion.times, {(nodes[row].number, what): v for (row, what), v in tracks.items()})
+    takes = keyed_takes(document, nodes)
+    everywhere = dict.fromkeys([*tracks, *(key for take in takes for key in take.curves)])
+    key_rest(document, takes, nodes, everywhere)
+    values = {(row, what): at_rest(nodes[row], what) for row, what in everywhere} | tracks
+    add_take(document, motion.name, motion.times, {(nodes[row].number, what): v for (row, what), v in values.items()})
     write_bytes(target, document.pack(), force=force)
     return notes
 
@@ -124,7 +138,8 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
     """Return where the take that was written last into a file puts the joints of a motion, at its keys."""
     document = read_document(path)
     nodes = read_nodes(document)
-    take = read_written_take(document, nodes)
+    takes = keyed_takes(document, nodes)
+    take = read_written_take(document, nodes, takes)
     if take is None:
         raise InputError("file has no take of this motion", where=str(path))
     rows = _rows_of(motion.skeleton, nodes, str(path))
@@ -133,7 +148,8 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
         chain.set(row, take.courses[row])
     places = [np.broadcast_to(chain.place[node], (len(take.times), 3)) for node in rows.joints]
     scale, turn = _scale(document, motion.skeleton, nodes, rows), _turn(document, motion.skeleton)
-    return Shown(list(rows.joints.values()), np.stack(places, axis=1) @ turn / scale, take.times)
+    own = np.stack(places, axis=1) @ turn / scale
+    return Shown(list(rows.joints.values()), own, take.times, tuple(left_over(document, takes, nodes)))
 
 
 class _Rows(NamedTuple):

@@ -430,7 +430,7 @@ class SolvePose(Verified, Roles, _Solves):
         from synovia.jobs.solutions import solution_object, solution_text
 
         figures = {"missed": int(not solution.reached), "steps": solution.steps, "status": solution.status.name}
-        begin = start or ik.default_start
+        begin = start or ik.skeleton.rest_pose()
         return Outcome(
             solution, figures, falls_short=self.falls_short(figures),
             text=lambda: "\n".join(line.rstrip() for line in solution_text(solution, ik, begin, seconds)),

@@ -180,11 +180,11 @@ def deepest(solids, i, j, c, corners, faces, edges):
 
     Returns:
         Whether A - B has a volume. If so, the depth, the unit vector along which A leaves B, and the deepest point of
-        A, relative to the origin of A. If not, the depth is 0, and the point is unknown.
+        A, relative to the origin of A. If not, the depth is 0, and the point is unknown. Corners of the polytope.
     """
     spans, normal, size = begin(solids, i, j, c, corners)
     if spans < 3:
-        return False, F(0), normal, (F(0), F(0), F(0))
+        return False, F(0), normal, (F(0), F(0), F(0)), 4
     p = load(corners, 0, CORNER)
     volume = dot(
         sub(load(corners, 3, CORNER), p),
@@ -235,4 +235,4 @@ def deepest(solids, i, j, c, corners, faces, edges):
     a1 = load(corners, int(faces[best, FACE_CORNERS + 1]), CORNER_FIRST)
     a2 = load(corners, int(faces[best, FACE_CORNERS + 2]), CORNER_FIRST)
     point = add(scale(k * x0, a0), add(scale(k * x1, a1), scale(k * x2, a2)))
-    return True, depth, scale(F(-1), normal), point
+    return True, depth, scale(F(-1), normal), point, n

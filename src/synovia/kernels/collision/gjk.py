@@ -117,7 +117,7 @@ def apart(solids, i, j, c, enough, corners):
         corners: Scratch memory for the simplex.
 
     Returns:
-        Whether they are apart; the vector v; the point of A at its end, relative to the origin of A.
+        Whether they are apart; the vector v; the point of A at its end, relative to the origin of A; steps taken.
     """
     v = (-c[0], -c[1], -c[2])
     if dot(v, v) == F(0):
@@ -126,13 +126,13 @@ def apart(solids, i, j, c, enough, corners):
     store(corners, 0, CORNER, w)
     store(corners, 0, CORNER_FIRST, a)
     if dot(v, w) > enough * norm(v):  # along the line of the origins, they are farther apart than that
-        return True, w, a
+        return True, w, a, 1
     v, p, n = w, a, 1
     size2 = dot(w, w)
-    for _ in range(STEPS):
+    for k in range(STEPS):
         vv = dot(v, v)
         if vv <= TOUCHING * TOUCHING * size2:
-            return False, v, p
+            return False, v, p, k + 1
         d = scale(F(-1) / math.sqrt(vv), v)
         w, a = difference(solids, i, j, c, d)
         size2 = max(size2, dot(w, w))
@@ -144,8 +144,8 @@ def apart(solids, i, j, c, enough, corners):
         store(corners, n, CORNER_FIRST, a)
         n, next_v, next_p = nearest_part(corners, n + 1)
         if n == 4:
-            return False, v, p
+            return False, v, p, k + 2
         if dot(next_v, next_v) >= vv:
             break  # no part is nearer: rounding
         v, p = next_v, next_p
-    return dot(v, v) > TOUCHING * TOUCHING * size2, v, p
+    return dot(v, v) > TOUCHING * TOUCHING * size2, v, p, k + 2

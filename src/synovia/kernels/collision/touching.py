@@ -56,7 +56,7 @@ def touch(solids, i, j, corners):
         else:
             gap = point_cylinder(p, shapes[j, HALF_LENGTH], shapes[j, RADIUS])[0]
     else:
-        free, v, _ = apart(solids, i, j, c, most, corners)
+        free, v, _, _ = apart(solids, i, j, c, most, corners)
         gap = norm(v) if free else F(0)
     return gap <= most
 

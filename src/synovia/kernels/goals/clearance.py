@@ -11,12 +11,16 @@ far away costs little.
 
 The gap of a pair with the normal n, from the second shape to the first, changes by n·(v_a - v_b), where v_a and v_b are
 the velocities of the nearest points.
+
+A flat contact has further points (see ``collision.flat``) in slots that are left. Their rows bound the step, but they
+add nothing to the error, because the nearest pair lacks more. All its points move with the shape that carries them,
+and the normal with the other one: measured at another pose, the nearest points would be at another corner.
 """
 
 import math
 
-from synovia.kernels.collision.distance import put_contact
-from synovia.kernels.collision.support import margin
+from synovia.kernels.collision.distance import points_of, put_contact
+from synovia.kernels.collision.flat import FOUND, flat_points
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.frames import add_wrench_row
 from synovia.kernels.goals.term import NOTHING
@@ -25,16 +29,19 @@ from synovia.kernels.layout import (
     BALL_CENTER,
     BALL_RADIUS,
     BOUNDLESS,
-    BOX,
+    CARRIED_NORMAL,
+    CARRIED_POINT,
     CLEAR_DISTANCE,
     CLEAR_GOAL,
     CLEAR_ROW,
     CLEAR_WEIGHT,
+    CONTACT_CARRIER,
+    CONTACT_FEATURE,
     CONTACT_IDLE,
     CONTACT_NORMAL,
     CONTACT_ROWS,
     CONTACT_SHAPES,
-    CYLINDER,
+    CORNER,
     EXTENT,
     FIRST_BOUNDLESS,
     FIRST_LINK_PAIR,
@@ -44,10 +51,11 @@ from synovia.kernels.layout import (
     FIRST_SHAPE,
     FIRST_SLOT,
     FIRST_WITNESS,
+    FLAT_FEATURE,
+    FLAT_GAP,
     GAP_SIZE,
     HALF_SIZES,
     HALF_SPACE,
-    HULL,
     IGNORED,
     KEPT_CONTACT_WIDTH,
     LEAVES,
@@ -58,19 +66,28 @@ from synovia.kernels.layout import (
     NODE_UPPER,
     ORIENTATION,
     ORIGIN,
-    POINTS,
     SECOND_SHAPE,
     SECOND_WITNESS,
     SHAPE_KIND,
     SHAPE_WIDTH,
     SHAPES_OF_LINK,
     SLOTS,
+    SPHERE,
 )
-from synovia.kernels.math.rotations import apply, column, load_rotation, matmul, origin_of, rotation_of, store_frame
-from synovia.kernels.math.vectors import add, dot, load, norm, scale, sub
+from synovia.kernels.math.rotations import (
+    apply,
+    apply_t,
+    column,
+    load_rotation,
+    matmul,
+    origin_of,
+    rotation_of,
+    store_frame,
+)
+from synovia.kernels.math.vectors import add, axpy, dot, load, norm, scale, store, sub
 
-WORK_OF_BOX, WORK_OF_CYLINDER, WORK_OF_POINT = F(2), F(12), F(0.09)  # of one shape of a pair that is apart
-WORK_OF_OVERLAP = F(10)  # factor for pairs that overlap
+WORK_OF_PAIR = F(3)  # to place both shapes
+WORK_OF_FLAT, WORK_OF_POINT = F(15), F(0.15)  # to find further points of a flat contact; that of a point of a hull
 NEAR = F(0.01)  # reaches beyond its distance: pairs that are farther apart have no row
 
 
@@ -100,24 +117,11 @@ def measure_pair(clear, frames, first, second, enough, contacts, slot):
     place_shape(clear, frames, i, row, 0)
     place_shape(clear, frames, j, other, 1)
     solids = (clear.placed, clear.points)
-    put_contact(solids, 0, 1, enough, contacts, slot, (clear.corners, clear.faces, clear.edges))
+    work = put_contact(solids, 0, 1, enough, contacts, slot, (clear.corners, clear.faces, clear.edges))
+    clear.state[MEASURED] += WORK_OF_PAIR + work
     contacts[slot, CONTACT_ROWS], contacts[slot, CONTACT_ROWS + 1] = F(row), F(other)
     contacts[slot, CONTACT_SHAPES], contacts[slot, CONTACT_SHAPES + 1] = F(i), F(j)
-    contacts[slot, CONTACT_IDLE] = F(0)
-    size = share_of_work(clear.shapes, i) + share_of_work(clear.shapes, j)
-    overlap = contacts[slot, GAP_SIZE] < -margin(solids, 0) - margin(solids, 1)
-    clear.state[MEASURED] += size * (WORK_OF_OVERLAP if overlap else F(1))
-
-
-@inline
-def share_of_work(shapes, i):
-    """Return what a shape adds to the work of measuring a pair, see ``watch``; what formulas measure adds nothing."""
-    kind = shapes[i, SHAPE_KIND]
-    if kind == BOX:
-        return WORK_OF_BOX
-    if kind == CYLINDER:
-        return WORK_OF_CYLINDER
-    return WORK_OF_BOX + WORK_OF_POINT * shapes[i, POINTS] if kind == HULL else F(0)
+    contacts[slot, CONTACT_IDLE], contacts[slot, CONTACT_FEATURE], contacts[slot, CONTACT_CARRIER] = F(0), F(0), F(-1)
 
 
 @inline
@@ -239,8 +243,10 @@ def sort_into_slots(clear, t, count):
     for slot in range(first, first + slots):
         i, j = clear.contacts[slot, CONTACT_SHAPES], clear.contacts[slot, CONTACT_SHAPES + 1]
         clear.contacts[slot, CONTACT_SHAPES] = F(-1)
+        feature = clear.contacts[slot, CONTACT_FEATURE]
         for k in range(count):
-            if i >= F(0) and clear.found[k, CONTACT_SHAPES] == i and clear.found[k, CONTACT_SHAPES + 1] == j:
+            same = clear.found[k, CONTACT_SHAPES] == i and clear.found[k, CONTACT_SHAPES + 1] == j
+            if i >= F(0) and same and clear.found[k, CONTACT_FEATURE] == feature:
                 for c in range(KEPT_CONTACT_WIDTH):
                     clear.contacts[slot, c] = clear.found[k, c]
                 clear.found[k, CONTACT_SHAPES] = F(-1)
@@ -253,6 +259,63 @@ def sort_into_slots(clear, t, count):
             slot += 1
         for c in range(KEPT_CONTACT_WIDTH):
             clear.contacts[slot, c] = clear.found[k, c]
+
+
+@inline
+def point_of(frames, row, p):
+    """Return a point of the world in the frame of a row; the inverse of ``point_on``."""
+    return p if row < 0 else apply_t(rotation_of(frames, row), sub(p, origin_of(frames, row)))
+
+
+@device
+def carry(contacts, k, frames, side, p, n):
+    """Let a side of contact k carry the point p, and the other side the normal n."""
+    row, other = int(contacts[k, CONTACT_ROWS + side]), int(contacts[k, CONTACT_ROWS + 1 - side])
+    contacts[k, CONTACT_CARRIER] = F(side)
+    store(contacts, k, CARRIED_POINT, point_of(frames, row, p))
+    store(contacts, k, CARRIED_NORMAL, n if other < 0 else apply_t(rotation_of(frames, other), n))
+
+
+@device
+def put_carried(contacts, k, frames):
+    """Write the normal and the points of contact k, both on its line, at other frames."""
+    side = int(contacts[k, CONTACT_CARRIER])
+    row, other = int(contacts[k, CONTACT_ROWS + side]), int(contacts[k, CONTACT_ROWS + 1 - side])
+    p, n = point_on(frames, row, load(contacts, k, CARRIED_POINT)), load(contacts, k, CARRIED_NORMAL)
+    store(contacts, k, CONTACT_NORMAL, n if other < 0 else apply(rotation_of(frames, other), n))
+    store(contacts, k, FIRST_WITNESS, p)
+    store(contacts, k, SECOND_WITNESS, p)
+
+
+@device
+def add_flat_points(clear, frames, nearest, count, most, limit):
+    """Add further points of contact ``nearest`` to those found, ``count`` so far and ``most`` at most, if it is flat.
+
+    Returns:
+        Their new number.
+    """
+    found = clear.found
+    i, j = int(found[nearest, CONTACT_SHAPES]), int(found[nearest, CONTACT_SHAPES + 1])
+    if count >= most or clear.shapes[i, SHAPE_KIND] == SPHERE or clear.shapes[j, SHAPE_KIND] == SPHERE:
+        return count
+    place_shape(clear, frames, i, int(found[nearest, CONTACT_ROWS]), 0)
+    place_shape(clear, frames, j, int(found[nearest, CONTACT_ROWS + 1]), 1)
+    n, gap = load(found, nearest, CONTACT_NORMAL), found[nearest, GAP_SIZE]
+    points = load(found, nearest, FIRST_WITNESS), load(found, nearest, SECOND_WITNESS)
+    solids = (clear.placed, clear.points)
+    clear.state[MEASURED] += WORK_OF_FLAT + WORK_OF_POINT * (points_of(clear.shapes, i) + points_of(clear.shapes, j))
+    further, side, beyond = flat_points(solids, 0, 1, n, points, limit, clear.corners)
+    if further > 0:
+        carry(found, nearest, frames, side, axpy(beyond if side == 0 else -beyond, n, points[side]), n)
+    for k in range(FOUND, FOUND + min(further, most - count)):
+        for c in range(KEPT_CONTACT_WIDTH):
+            found[count, c] = found[nearest, c]
+        carry(found, count, frames, side, load(clear.corners, k, CORNER), n)
+        found[count, GAP_SIZE] = max(clear.corners[k, FLAT_GAP], gap)
+        found[count, CONTACT_FEATURE] = clear.corners[k, FLAT_FEATURE]
+        put_carried(found, count, frames)
+        count += 1
+    return count
 
 
 @device
@@ -270,6 +333,8 @@ def find_contacts(clear, problem, frames, t):
     for a in range(clear.ints[t, AVOIDING]):
         if clear.links[a, LINK_ROW] >= 0:
             count, limit = meet_obstacles(clear, frames, t, a, count, limit)
+    for k in range(count):
+        count = add_flat_points(clear, frames, k, count, clear.ints[t, SLOTS], limit)
     sort_into_slots(clear, t, count)
 
 
@@ -283,6 +348,12 @@ def lacking(clear, problem, t, slot):
 def has_contact(clear, slot):
     """Return whether a slot holds a contact."""
     return clear.contacts[slot, CONTACT_SHAPES] >= F(0)
+
+
+@inline
+def is_nearest(clear, slot):
+    """Return whether a slot holds the nearest points of a pair."""
+    return has_contact(clear, slot) and clear.contacts[slot, CONTACT_FEATURE] == F(0)
 
 
 @apart
@@ -324,7 +395,7 @@ def _residual(clear, problem, frames, e):
         find_contacts(clear, problem, frames, t)
         w, k = clear.data[t, CLEAR_WEIGHT] / problem.reach, clear.ints[t, CLEAR_ROW]
         for slot in range(clear.ints[t, FIRST_SLOT], clear.ints[t, FIRST_SLOT] + clear.ints[t, SLOTS]):
-            lack = max(F(0), lacking(clear, problem, t, slot)) if has_contact(clear, slot) else F(0)
+            lack = max(F(0), lacking(clear, problem, t, slot)) if is_nearest(clear, slot) else F(0)
             e[k] = w * lack
             cost += e[k] * e[k]
             worst = max(worst, lack / problem.tolerance)
@@ -347,7 +418,7 @@ def _measure(clear, problem, frames, errors):
         find_contacts(clear, problem, frames, t)
         lack = F(0)
         for slot in range(clear.ints[t, FIRST_SLOT], clear.ints[t, FIRST_SLOT] + clear.ints[t, SLOTS]):
-            if has_contact(clear, slot):
+            if is_nearest(clear, slot):
                 lack = max(lack, lacking(clear, problem, t, slot))
         goal = clear.ints[t, CLEAR_GOAL]
         if t > 0 and clear.ints[t - 1, CLEAR_GOAL] == goal:  # a goal with two distances has two rows
@@ -374,11 +445,15 @@ def mark_idle(clear, forces, share):
 
 @apart
 def measure_again(clear, frames):
-    """Measure the contacts that are not idle at other frames; each slot keeps its pair."""
+    """Measure the contacts that are not idle at other frames; each slot keeps its pair, a flat contact its points."""
     if clear is None:
         return
     for slot in range(clear.contacts.shape[0]):
-        if has_contact(clear, slot) and clear.contacts[slot, CONTACT_IDLE] == F(0):
+        if not has_contact(clear, slot) or clear.contacts[slot, CONTACT_IDLE] != F(0):
+            continue
+        if clear.contacts[slot, CONTACT_CARRIER] >= F(0):
+            put_carried(clear.contacts, slot, frames)
+        else:
             i, j = int(clear.contacts[slot, CONTACT_SHAPES]), int(clear.contacts[slot, CONTACT_SHAPES + 1])
             row, other = int(clear.contacts[slot, CONTACT_ROWS]), int(clear.contacts[slot, CONTACT_ROWS + 1])
             measure_pair(clear, frames, (i, row), (j, other), F(math.inf), clear.contacts, slot)

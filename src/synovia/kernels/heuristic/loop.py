@@ -39,7 +39,7 @@ def solve_and_finish(attempt, problem, work, targets, begins, out, warm, first):
     It takes an attempt in place of a ``Search``, then what ``solve_rows`` takes, and returns the same code. With WARM
     the loop of ``solve_rows`` ended at the first miss, which then stays near its start.
     """
-    search = Search(attempt, random_start, prove_unreachable)
+    search = Search(attempt, random_start, prove_unreachable, None)
     code = solve_rows(search, problem, work, targets, begins, out, warm, first)
     if code >= 0 and code & MISSED:
         last = code >> ROWS_AT

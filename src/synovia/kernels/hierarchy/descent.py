@@ -26,7 +26,6 @@ from synovia.kernels.tree.problem import copy
 
 PATIENCE = 2  # steps without improvement before the damping grows
 MIN_DAMPING, INCREASE, DECREASE = F(1e-2), F(10), F(0.3)
-WORK_OF_CONTACT = F(8)  # to find the nearest pairs, for each that is kept
 LOOSE = F(0.2)  # radians or reaches that loops may lack between two steps
 LOOSE_SHARE = F(10)  # what they may lack relative to the errors of the goals: both fall with the square of the step
 MAX_DAMPING = F(1e6)  # damping: if an even shorter step does not improve the pose, none does
@@ -42,10 +41,9 @@ def open_hierarchy(problem, work):
 
 @inline
 def work_of_levels(problem):
-    """Return the estimated work of a step of all levels, see ``watch``."""
-    slacks = F(contact_slacks(problem.clear))
-    m, v = F(problem.residuals), F(problem.columns) + slacks
-    return F(4) * F(problem.tree.ints.shape[0]) + m * v / F(4) + m * v * v / F(512) + WORK_OF_CONTACT * slacks
+    """Return the estimated work of a step of all levels, see ``watch``; pairs of shapes count by themselves."""
+    m, v = F(problem.residuals), F(problem.columns) + F(contact_slacks(problem.clear))
+    return F(4) * F(problem.tree.ints.shape[0]) + m * v / F(4) + m * v * v / F(512)
 
 
 @inline

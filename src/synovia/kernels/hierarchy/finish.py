@@ -13,7 +13,7 @@ last search is therefore one of the missed upper levels alone, as if they were s
 
 import math
 
-from synovia.kernels.compiler.jit import F, algorithm, apart, device, perform
+from synovia.kernels.compiler.jit import F, algorithm, apart, device
 from synovia.kernels.compiler.views import matrix, vector
 from synovia.kernels.compiler.watch import begin_work, halted, interrupted
 from synovia.kernels.goals.clearance import forget_contacts
@@ -21,7 +21,13 @@ from synovia.kernels.goals.reach import at_bound
 from synovia.kernels.hierarchy.descent import descend_levels, open_hierarchy
 from synovia.kernels.hierarchy.largest_move import is_near_start, restore_pose, save_pose
 from synovia.kernels.hierarchy.polish import MAX_LOSS, UPPER_LOSS, has_gained, refine
-from synovia.kernels.hierarchy.step import EQUAL_ERRORS, apply_step, evaluate_levels, smallest_tolerance
+from synovia.kernels.hierarchy.step import (
+    EQUAL_ERRORS,
+    apply_step,
+    evaluate_levels,
+    is_better_pose,
+    smallest_tolerance,
+)
 from synovia.kernels.layout import (
     BOX_LOWER,
     BOX_UPPER,
@@ -52,6 +58,7 @@ from synovia.kernels.tree.problem import copy, open_row
 from synovia.kernels.tree.variables import draw, start_random
 
 PASSES = 6  # over all levels, at most
+BEFORE = 1  # row of the stored poses that holds the pose before a polish; there are no finalists yet
 MIN_GAIN = F(1e-8)  # relative to 1 + error: gain of a level for which another pose replaces the best
 COARSE_STEPS = 15  # from a random start: enough to rank the minima
 EQUAL_COST = F(0)  # relative difference of costs below which two coarse descents found the same minimum
@@ -177,6 +184,34 @@ def refine_all(problem, work, targets, q, h):
     return steps, converged and not halted(work.watch)
 
 
+@apart
+def keep_better(problem, work, targets, other, q, h):
+    """Write another pose to q if it is better in the first level where they differ by more than the tolerance."""
+    evaluate_levels(problem, work, targets, q, h)
+    copy(h.errors, h.best)
+    evaluate_levels(problem, work, targets, other, h)
+    if is_better_pose(h, problem.levels.shape[0] - 1, smallest_tolerance(problem)):
+        for i in range(q.shape[0]):
+            q[i] = other[i]
+
+
+@apart
+def polish_levels(problem, work, targets, q, h):
+    """Polish all levels of q; if a limit cuts that short, q is no worse than it was.
+
+    An upper level that is polished first disturbs those below, which have their turn later.
+
+    Returns:
+        (steps taken, whether all levels converged).
+    """
+    before = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)[BEFORE]
+    copy(q, before)
+    steps, converged = refine_all(problem, work, targets, q, h)
+    if halted(work.watch):
+        keep_better(problem, work, targets, before, q, h)
+    return steps, converged
+
+
 @device
 def is_better(problem, work, targets, start, q, h):
     """Return whether q meets all goals, or is better than the start in the first level where they differ."""
@@ -197,13 +232,21 @@ def first_polish(problem, work, targets, q):
     start = vector(work.watch, OTHERS, q.shape[0])
     if problem.params[LARGEST_MOVE] < INFINITE:
         return 0, F(is_near_start(problem, q, start))
-    steps, converged = refine_all(problem, work, targets, q, h)
+    steps, converged = polish_levels(problem, work, targets, q, h)
+    if halted(work.watch):
+        keep_better(problem, work, targets, start, q, h)
+        return steps, F(0)
     better = is_better(problem, work, targets, start, q, h)
     stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)
     if stored[0, q.shape[0] + 1] > F(0) and not better:  # from a restart
+        copy(q, stored[BEFORE])
         copy(start, q)
         taken, converged = refine_all(problem, work, targets, q, h)
         steps += taken
+        if halted(work.watch):
+            keep_better(problem, work, targets, start, q, h)
+            keep_better(problem, work, targets, stored[BEFORE], q, h)
+            return steps, F(0)
         better = is_better(problem, work, targets, start, q, h)
     if not better:
         copy(start, q)
@@ -231,21 +274,37 @@ def coarse_descent(problem, work, targets, q):
     return taken, cost
 
 
-@algorithm
-def is_clearly_better(problem, work, targets, q):
-    """Return 1 if q is clearly better than the stored best pose, in the first level where their errors differ."""
+@apart
+def is_clearly_better_than(problem, work, targets, q, other):
+    """Return 1 if q is clearly better than another pose in a level, and in no level above worse, else 0."""
     h = open_hierarchy(problem, work)
     met = smallest_tolerance(problem)
-    evaluate_levels(problem, work, targets, matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)[BEST], h)
+    evaluate_levels(problem, work, targets, other, h)
     copy(h.errors, h.best)
     evaluate_levels(problem, work, targets, q, h)
     for k in range(problem.levels.shape[0] - 1):
         error, lowest = max(h.errors[k], met), max(h.best[k], met)
         if error < CLEAR_GAIN * lowest:
-            return 1, F(0)
+            return 1
         if not error <= lowest + EQUAL_ERRORS * (F(1) + lowest):
-            return 0, F(0)
-    return 0, F(0)
+            return 0
+    return 0
+
+
+@algorithm
+def is_clearly_better(problem, work, targets, q):
+    """Return 1 if q is clearly better than the stored best pose."""
+    other = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)[BEST]
+    return is_clearly_better_than(problem, work, targets, q, other), F(0)
+
+
+@algorithm
+def is_better_answer(problem, work, targets, q):
+    """Return 1 if q, the answer of an attempt, is clearly better than the best one so far.
+
+    The costs of attempts are sums over levels: a gain of a lower one could outweigh a loss of an upper one.
+    """
+    return is_clearly_better_than(problem, work, targets, q, work.best), F(0)
 
 
 @device
@@ -312,12 +371,12 @@ def lower_levels_missed_above(problem, work, targets, q, errors):
 def polish_again(problem, work, targets, q, row):
     """Polish the pose of a row that the work limit cut short; return whether it converged."""
     forget_contacts(problem.clear)
-    taken, converged = perform(polish, problem, work, targets, q)
+    taken, converged = polish_levels(problem, work, targets, q, open_hierarchy(problem, work))
     row[STEPS] += taken
     set_followers(problem, q)
     row[COST] = cost_of(coarse_descent, problem, work, targets, q)
-    row[STOPPED_BY] = NO_GAIN if converged > F(0) else max(work.watch[STOP_REASON], F(0))
-    return converged > F(0)
+    row[STOPPED_BY] = NO_GAIN if converged else max(work.watch[STOP_REASON], F(0))
+    return converged
 
 
 @apart

@@ -9,19 +9,23 @@ an attempt returns is closed exactly (see ``descent``).
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, entry, inline, perform
+from synovia.kernels.compiler.views import vector
 from synovia.kernels.goals.clearance import clearance_residual
 from synovia.kernels.goals.reach import missed, prove_unreachable
+from synovia.kernels.hierarchy.along_clip import start_along
 from synovia.kernels.hierarchy.descent import descend_levels, open_hierarchy
 from synovia.kernels.hierarchy.finish import (
     COARSE_STEPS,
     EQUAL_COST,
     coarse_descent,
     first_polish,
+    is_better_answer,
     is_clearly_better,
     polish,
     search_upper_levels,
 )
 from synovia.kernels.hierarchy.near_starts import begin_restarts, restart
+from synovia.kernels.layout import MISSED, OUT_HEAD
 from synovia.kernels.search.classify import classify_rows
 from synovia.kernels.search.finish import Refinement, finish_rows
 from synovia.kernels.search.multistart import Begins, Search, solve_rows
@@ -50,7 +54,7 @@ def prove_hopeless(problem, work, targets, q):
     return perform(prove_unreachable, problem, work, targets, q)
 
 
-SEARCH = Search(attempt, restart, prove_hopeless)
+SEARCH = Search(attempt, restart, prove_hopeless, is_better_answer)
 REFINEMENT = Refinement(coarse_descent, polish, first_polish, is_clearly_better, COARSE_STEPS, EQUAL_COST, 1)
 
 
@@ -65,9 +69,21 @@ def finish_misses(problem, work, starts, out, warm):
 
 @entry
 def full_body(ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve a batch of problems with goals of any kind, and loops; see ``search.multistart``."""
+    """Solve a batch of problems with goals of any kind, and loops; see ``search.multistart``.
+
+    With WARM and several starts, these are poses of a clip along which the rows are solved (``along_clip``), from the
+    second one on. The posture is that of the row before the first. They become the starts, up to the first miss.
+    """
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
-    return solve_rows(SEARCH, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
+    begins, along, b = Begins(starts, ints, floats), warm and starts.shape[0] > 1, first
+    while True:
+        end = b + 1 if along else out.shape[0]
+        if along:
+            start_along(problem, starts[b], vector(out[b - 1], OUT_HEAD, problem.nq))
+        code = solve_rows(SEARCH, problem, work, targets, begins, out[:end], warm and not along, b)
+        if end == out.shape[0] or code < 0 or code & MISSED:
+            return code
+        b = end
 
 
 @entry

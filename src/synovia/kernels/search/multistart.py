@@ -68,11 +68,13 @@ class Search(NamedTuple):
     ``attempt``: moves q towards the goals; returns (steps, cost).
     ``random_start``: draws the start of a restart; returns (steps that this took, 0).
     ``prove``: returns (1, 0) if a goal is proved out of reach at the frames of the first attempt, else (0, 0).
+    ``is_better``: returns (1, 0) if q is a better miss than ``work.best``, else (0, 0). None: compare the costs.
     """
 
     attempt: Any
     random_start: Any
     prove: Any
+    is_better: Any = None
 
 
 class Begins(NamedTuple):
@@ -112,6 +114,14 @@ def meets_goals(problem, work, targets, q, errors):
     set_followers(problem, q)
     forward(problem.tree, q, work.frames)
     return measure(problem, q, work.frames, targets, errors) <= F(1)
+
+
+@inline
+def is_better_miss(is_better, problem, work, targets, q, cost, lowest):
+    """Return whether an attempt that has missed is better than the best so far, in ``work.best``."""
+    if is_better is None:
+        return cost < BETTER * lowest
+    return perform(is_better, problem, work, targets, q)[0] > 0
 
 
 @inline
@@ -210,7 +220,10 @@ def solve_rows(search, problem, work, targets, begins, out, warm, first):
                 winner = tries - 1
                 lowest = cost
                 break
-            if tries == 1 or (not continues and cost < BETTER * lowest):
+            better = tries == 1 or (
+                not continues and is_better_miss(search.is_better, problem, work, completed, q, cost, lowest)
+            )
+            if better:
                 lowest = cost
                 winner = tries - 1
                 copy(q, work.best)

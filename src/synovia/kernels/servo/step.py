@@ -62,7 +62,7 @@ def servo_step(
         The number of linear systems that were solved.
     """
     if axes.shape[0] == 0:
-        return F(0)
+        return 0
     body = variables, limits, followers, coupling
     if parts & PROPOSE:
         take_tick(body, axes, q, wanted, before, out, time, PROPOSE | (parts & STOP))
@@ -82,4 +82,4 @@ def servo_step(
     if parts & ADVANCE:
         advance(variables, limits, axes, q, wanted, out, time, parts & STOP != 0)
     follow_leaders(followers, coupling, out)
-    return solved
+    return int(solved)

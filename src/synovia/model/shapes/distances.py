@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -70,6 +70,16 @@ class PackedShapes(NamedTuple):
         shapes[:, turn] = (frames[:, :3, :3] @ shapes[:, turn].reshape(-1, 3, 3)).reshape(-1, 9)
         shapes[:, place] = np.einsum("nij,nj->ni", frames[:, :3, :3], shapes[:, place]) + frames[:, :3, 3]
         return self._replace(shapes=shapes)
+
+    def counts(self, owners: NDArray[np.integer[Any]], count: int) -> NDArray[np.int64]:
+        """Return how many shapes each of some owners has, and how many of these are no spheres, (count, 2).
+
+        Args:
+            owners: Number of the owner of each shape, (n,).
+            count: Number of owners.
+        """
+        flat = owners[self.shapes[:, layout.SHAPE_KIND] != layout.SPHERE]
+        return np.stack([np.bincount(rows, minlength=count) for rows in (owners, flat)], axis=1)
 
 
 def pack_shapes(shapes: Sequence[Solid]) -> PackedShapes:

@@ -1,16 +1,14 @@
-"""A hand that follows tracked points, packed for the kernel that takes a frame of them (``kernels.pursuit.hand``)."""
+"""A hand that follows tracked points frame by frame."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Mapping, Sequence
-from functools import partial
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.ik.targets import transforms
+from synovia.ik.tracked_hand import PackedHand
 from synovia.kernels import layout
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS
 from synovia.model.geometry import Array
@@ -40,37 +38,24 @@ class TrackedHand:
 
     def __init__(self, follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> None:
         """Pack the hand and load its kernels."""
-        from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.pursuit.hand import SIZES, TABLES, aim_hand, judge_hand, step_hand
-
         self._gripper = aims.gripper
         self._ends = [FINGER_POINTS[one.name][-1] for one in aims.fingers]
-        count = len(self._ends)
-        none = np.zeros((1, count, 3))
+        none = np.zeros((1, len(self._ends), 3))
         table, weights = follower.table(none, none, none[..., 0])
-        sizes: dict[str, int] = dict(zip(SIZES, (count, table.shape[1], follower.skeleton.nq), strict=True))
-        hand = np.zeros(layout.size_of_all(TABLES, sizes))
-        parts = _parts(hand, TABLES, sizes)
-        self._numbers, self._landmarks, self._confidence = (
-            parts[key] for key in ("numbers", "landmarks", "confidence")
-        )
-        self._fingers, self.table, self.weights, self.q = (parts[key] for key in ("fingers", "targets", "weights", "q"))
+        self._hand = hand = PackedHand(follower.pursuit, len(self._ends))
+        self._numbers, self._fingers = hand.numbers, hand.fingers
+        self.table, self.weights, self.q = hand.targets, hand.weights, hand.q
         self._numbers[:] = _numbers(follower, aims, recording, rate, on_palm=on_palm)
         self._fingers[:, layout.FINGER_POINT], self._fingers[:, layout.FINGER_NARROW] = self._ends, aims.narrow
-        self.table[:], self.weights[:], parts["settings"][:] = table[0], weights[0], follower.settings
-        self._landmarks[:] = np.nan
-        ints, floats, memory, scratch = follower.pursuit.packed
-        packed = ints, floats, count, hand
-        self._aim = partial(ready(aim_hand, *packed), *packed)
-        self._step = partial(ready(step_hand, *packed, memory, scratch), *packed, memory, scratch)
-        self._judge = partial(ready(judge_hand, *packed, scratch), *packed, scratch)
+        self.table[:], self.weights[:], hand.settings[:] = table[0], weights[0], follower.settings
+        hand.landmarks[:] = np.nan
 
     def _take(self, points: Array, confidence: Array) -> None:
         """Store a frame of points (21, 3).
 
         A gripper opens as far as they are apart; while a tip is not seen it stays as it is.
         """
-        self._landmarks[:], self._confidence[:] = points, confidence
+        self._hand.landmarks[:], self._hand.confidence[:] = points, confidence
         if self._gripper is None:
             return
         ends = points[self._ends]
@@ -82,7 +67,7 @@ class TrackedHand:
     def aim(self, points: Array) -> None:
         """Set the targets of a frame of points (21, 3), without pinches."""
         self._take(points, np.ones(COUNT))
-        self._aim()
+        self._hand.aim()
 
     def step(self, points: Array, confidence: Array) -> int:
         """Follow a frame of points (21, 3); return what became of it, see ``layout.NO_PALM``.
@@ -92,11 +77,11 @@ class TrackedHand:
             confidence: (21,), above 0 where one is seen.
         """
         self._take(points, confidence)
-        return self._step()
+        return self._hand.step()
 
     def judge(self) -> int:
         """Judge the pose again after it was changed; return what became of the frame."""
-        return self._judge()
+        return self._hand.judge()
 
     @property
     def is_free(self) -> bool:
@@ -144,15 +129,4 @@ def _numbers(follower: HandFollower, aims: Aims, recording: Recording, rate: flo
     out[layout.HAND_GRIPS] = float(aims.gripper is not None)
     out[layout.HAND_TOUCH], out[layout.HAND_OFF] = TOUCH * metre, OFF[1] * aims.reach
     out[layout.HAND_IS_FREE], out[layout.HAND_UNSEEN] = 1.0, UNSEEN
-    return out
-
-
-def _parts(hand: Array, tables: Sequence[layout.Table], sizes: Mapping[str, int]) -> dict[str, Array]:
-    """Return views of the tables that follow each other in flat memory."""
-    out, start = dict[str, Array](), 0
-    for one in tables:
-        shape = [sizes[size] if isinstance(size, str) else size for size in one.shape]
-        size = math.prod(shape)
-        out[one.name] = hand[start : start + size].reshape(shape)
-        start += size
     return out

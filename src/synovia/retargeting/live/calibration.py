@@ -26,7 +26,6 @@ left_foot = 8.1                  # height of this point of the source while it s
 from __future__ import annotations
 
 import hashlib
-import math
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -38,7 +37,7 @@ from synovia.clips.upright import axis_name
 from synovia.errors import FormatError, InputError
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
-from synovia.model.geometry import Array, as_numbers
+from synovia.model.geometry import LONGEST, Array, as_numbers, is_finite
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import align
 from synovia.retargeting.body import Body
@@ -270,18 +269,21 @@ class _Table:
         return value
 
     def number(self, key: str) -> float:
-        """Return a finite number."""
+        """Return a number that is not too large."""
         value = self.content.get(key)
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-            raise self._refuse(key, "a finite number")
-        return float(value)
+        if not is_finite(value) or abs(cast("float", value)) > LONGEST:
+            raise self._refuse(key, f"a number of at most {LONGEST:g}")
+        return float(cast("float", value))
 
     def numbers(self, key: str, shape: tuple[int, ...]) -> Array:
-        """Return finite numbers of a shape."""
+        """Return numbers of a shape that are not too large."""
         try:
-            return as_numbers(cast("Any", self.content.get(key)), shape, key)
+            found = as_numbers(cast("Any", self.content.get(key)), shape, key)
         except InputError:
-            raise self._refuse(key, f"finite numbers, {shape}") from None
+            found = None
+        if found is None or np.abs(found).max(initial=0.0) > LONGEST:
+            raise self._refuse(key, f"numbers of at most {LONGEST:g}, {shape}")
+        return found
 
     def rows(self, key: str, skeleton: Skeleton) -> dict[str, int]:
         """Return rows of a skeleton by role."""

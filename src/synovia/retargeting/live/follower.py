@@ -7,8 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from synovia.model.geometry import Array
+from synovia.model.limb_turns import LimbTurns, SwingLimb
 from synovia.model.pose import world_frames
-from synovia.model.tables import Ints
 from synovia.retargeting.body import LEGS
 from synovia.retargeting.bones import steadied
 from synovia.retargeting.fingers import Hands
@@ -59,17 +59,19 @@ class PoseFollower:
         self._orienter = orienter = Orienter(target, parts, still)
         own = own_rotations(source, target, parts).reshape(-1, 9)
         turn = across(source, target).reshape(1, 9)
-        self._own = np.concatenate([own, turn, orienter.onto.reshape(-1, 9)])
-        self._rows = np.concatenate([[part.source for part in parts], orienter.ends]).astype(np.int32)
         number = {part.role: k for k, part in enumerate(parts)}
         planes: list[Plane] = []
         for limb in limbs_of(source, target, pairing.roles, source.rest[None]):
             plane = Plane.of(limb, target, number)
             if plane is not None:
                 planes.append(plane.turned() if bends.get(limb.roles[1], False) else plane)
-        self._limbs, self._numbers = self._tables(planes, number)
+        self._turns = LimbTurns(
+            [part.source for part in parts],
+            orienter.ends,
+            np.concatenate([own, turn, orienter.onto.reshape(-1, 9)]),
+            [_as_limb(plane, number) for plane in planes],
+        )
         self._fingers = Hands.of(source, target, pairing.roles).live(target)
-        self._wanted, self._ends = np.empty((len(parts), 9)), np.empty((1, len(orienter.ends), 9))
         self._path = None
         if pairing.moves:
             slope, shift = hip_map(source, target, floor)
@@ -77,38 +79,9 @@ class PoseFollower:
             self._path = slope, shift, rows[0], rows[1]
         self.reset()
 
-    def _tables(self, planes: list[Plane], number: Mapping[str, int]) -> tuple[Ints, Array]:
-        """Return integers and numbers of limbs for the kernel; see ``kernels.tree.swing``."""
-        from synovia.kernels.tree import swing
-
-        ints = np.full((len(planes), swing.LIMB_INTS), -1, np.int32)
-        numbers = np.zeros((len(planes), swing.LIMB_WIDTH))
-        for k, plane in enumerate(planes):
-            upper, lower, end = plane.limb.roles
-            ints[k, [swing.UPPER_PART, swing.LOWER_PART]] = number[upper], number[lower]
-            if plane.foot is not None:
-                ints[k, swing.FOOT_PART] = number[end]
-                numbers[k, swing.FOOT_REST : swing.FOOT_REST + 9] = plane.foot.ravel()
-            if (points := plane.limb.points) is not None:
-                start, middle, last, offset = points
-                ints[k, [swing.START_ROW, swing.MIDDLE_ROW, swing.END_ROW]] = start, middle, last
-                numbers[k, swing.END_POINT : swing.END_POINT + 3] = offset
-            for at, values in (
-                (swing.HINGE_AXIS, plane.axis),
-                (swing.UPPER_REST, plane.rests),
-                (swing.UPPER_BONE, plane.bones),
-                (swing.UPPER_FRAME, plane.frames),
-                (swing.STRAIGHT, np.array(plane.clear)),
-                (swing.SURE, np.array(SURE)),
-            ):
-                numbers[k, at : at + values.size] = values.ravel()
-        return ints, numbers
-
     def reset(self) -> None:
         """Begin anew from the rest pose."""
-        from synovia.kernels.tree.swing import STATE_WIDTH
-
-        self._state = np.zeros((len(self._limbs), STATE_WIDTH))
+        self._turns.reset()
         self._q = self._orienter.start()
         self._start = self._q[0].copy()
         if self._fingers is not None:
@@ -120,18 +93,13 @@ class PoseFollower:
         Args:
             frames: They are kept as they are.
         """
-        from synovia.kernels.tree.swing import swing_turns
-
         target = self._target
         if self._steady is not None:
             frames = steadied(frames[None], self._steady, self._pairing.source.rest)[0]
-        swing_turns(
-            frames, self._rows, self._own, self._limbs, self._numbers, self._state, self._wanted, self._ends
-        )  # fmt: skip
         before = self._q[0]
         q = self._start[None].copy()
         self._orienter.go_on(q[0], before)
-        self._orienter.turn(self._ends, q)
+        self._orienter.turn(self._turns.turn(frames), q)
         self._q = q
         out = self._orienter.values(q)
         if self._fingers is not None:
@@ -149,3 +117,16 @@ class PoseFollower:
             out[0, at : at + 3] += way @ axes
             self.frames = found = world_frames(target.skeleton, out)[0]
         return out[0]
+
+
+def _as_limb(plane: Plane, number: Mapping[str, int]) -> SwingLimb:
+    """Return a limb with its swing plane for the kernel; ``number`` has the place of each part, by role."""
+    roles = plane.limb.roles
+    numbers = {
+        "HINGE_AXIS": plane.axis, "UPPER_REST": plane.rests, "UPPER_BONE": plane.bones, "UPPER_FRAME": plane.frames,
+        "STRAIGHT": np.array(plane.clear), "SURE": np.array(SURE),
+    }  # fmt: skip
+    if plane.foot is not None:
+        numbers["FOOT_REST"] = plane.foot
+    parts = roles[:2] if plane.foot is None else roles
+    return SwingLimb(tuple(number[role] for role in parts), plane.limb.points, numbers)

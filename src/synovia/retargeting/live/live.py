@@ -16,18 +16,18 @@ from synovia.goals import PositionGoal
 from synovia.ik import Status
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.hands.find import hands_of
-from synovia.model.geometry import Array, as_numbers, is_number
+from synovia.model.geometry import Array, as_numbers, is_finite, is_number
 from synovia.model.loops.closing import refuse_loops
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.retargeting.live.calibration import LiveCalibration, same_body
 from synovia.retargeting.live.follower import PoseFollower
 from synovia.retargeting.live.landmarks import COUNT, ONE_HAND, WITH_HANDS, LandmarkBody
-from synovia.retargeting.live.limited import LimitedBody
 from synovia.retargeting.live.playout import Playout
 from synovia.retargeting.live.report import LiveReport, Meter
 from synovia.retargeting.live.stand import Stand
 from synovia.retargeting.rest_pose import Rest
+from synovia.servo.limited import LimitedBody
 from synovia.servo.limits import Axes
 from synovia.solver import FullBody
 
@@ -279,7 +279,7 @@ class LiveRetarget(ChecksArguments):
         if time is None:
             self._sample, self._age = q, 0.0
             self._samples += 1
-        elif not is_number(time) or not math.isfinite(time):
+        elif not is_finite(time):
             self._invalid += 1
         else:
             self._sample = None

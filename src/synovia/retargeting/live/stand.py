@@ -45,8 +45,8 @@ class Stand:
         self._contacts, self._corrections = Contacts(source, points, heights, rate), Corrections(target, points, rate)
         self._rows, self._goals = np.array(rows, np.int64), np.array([*rows, *hands], np.int64)
         self.ankles = self._rows[:count]
-        self._ik = ik = foot_problem(target, tuple(rows[:count]), (*rows[count:], *hands), ())
-        self._frame, self._out = FrameSolver(ik, attempts=1, steps=_STEPS), ik.new_rows(1)
+        ik = foot_problem(target, tuple(rows[:count]), (*rows[count:], *hands), ())
+        self._frame, self._out = FrameSolver(ik.problem, attempts=1, steps=_STEPS), ik.problem.new_rows(1)
         self._table = self._frame.table()
         self._far = MISSED * target.leg
         self.reset()
@@ -72,7 +72,7 @@ class Stand:
             q: Joint values that follow the source, (nq,).
         """
         self.stands = stands = self._contacts.look(frames)
-        corrections, ik = self._corrections, self._ik
+        corrections = self._corrections
         corrections.apply(own[self._rows, 9:], stands)
         self.missed = False
         if not corrections.active:
@@ -80,7 +80,7 @@ class Stand:
         wanted = own[self._goals, 9:]
         wanted[: len(self._rows)] = corrections.places
         transforms(self._table)[0, :, :3, 3] = wanted
-        return self._frame.solve(self._table, q[None], self._out)[0, ik.places].copy()
+        return self._frame.solve(self._table, q[None], self._out)[0, self._frame.problem.places].copy()
 
     def judge(self, frames: Array) -> None:
         """Note whether an ankle that stands misses its place, for world frames (m, 12) of the target."""

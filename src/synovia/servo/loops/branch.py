@@ -10,15 +10,15 @@ from typing import Final
 
 import numpy as np
 
-from synovia.facade import IK
 from synovia.ik import Status
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.obstacles import Places
 from synovia.kernels.layout import LARGEST_MOVE, STATUS
 from synovia.model.geometry import Array
 from synovia.servo.answers import Answers
+from synovia.servo.box import Led
 from synovia.servo.limits import Axes
 from synovia.servo.loops.closed import ClosedTick
-from synovia.servo.loops.led import Led
 
 _PRECISION: Final = 0.1  # part of the tolerance to which goals are solved
 _FAR: Final = 0.3  # radians, length units: an answer that is farther from the last one may be in another branch
@@ -40,7 +40,7 @@ class Branch:
         closed: What takes its ticks.
     """
 
-    def __init__(self, ik: IK, axes: Axes, closed: ClosedTick) -> None:
+    def __init__(self, ik: CompiledProblem, axes: Axes, closed: ClosedTick) -> None:
         """Build the problem of a step."""
         self._axes, self._closed = axes, closed
         self._led = Led(ik, (_PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]), bounded=True)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from synovia.goals import Goal
-from synovia.ik.interrupts import new_scratch
 from synovia.ik.parallel import checked_threads
-from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, UPPER, WORK_SIZE
+from synovia.ik.residuals import Residuals
+from synovia.kernels.layout import BLOCK, IS_ANGLE, LOWER, SCALAR, UPPER
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, rotation_between, times_exp
-from synovia.model.tables import writable
-from synovia.problem import hold_all_but, pack, reduce
+from synovia.model.pose import clamped
+from synovia.problem import hold_all_but, reduce
 from synovia.problem.structure import with_columns_in_turn
 
 Ints = NDArray[np.int32]
@@ -106,11 +107,7 @@ class Model(Variables):
         super().__init__(reduced.variables, reduced.limits, reduced.reach)
         self.skeleton = skeleton
         self.rows = reduced.residuals
-        self._goals = len(goals)
-        self._ints, self._floats = pack(
-            skeleton, reduced, tolerance=tolerance, max_steps=1, attempts=1, seed=0, patience=1, params={},
-        )  # fmt: skip
-        self._scratch_size = int(self._ints[WORK_SIZE])
+        self._residuals = Residuals(skeleton, reduced, tolerance)
         self._threads = checked_threads(threads)
 
     def evaluate(self, q: Array, targets: Array, *, derivative: bool = True) -> tuple[Array, Array, Array]:
@@ -121,21 +118,10 @@ class Model(Variables):
             targets: Transforms, (T, goals, 16).
             derivative: Whether to compute the derivative; it is empty otherwise.
         """
-        from synovia.kernels.goals.residuals import evaluate_rows
-
-        count = len(q)
-        e = np.empty((count, self.rows))
-        J = np.empty((count if derivative else 0, self.rows, self.columns))
-        errors = np.empty((count, 2 * self._goals))
-
-        def one(part: slice) -> None:
-            """Evaluate some of the frames."""
-            some = J[part] if derivative else J
-            scratch = new_scratch(self._scratch_size)
-            evaluate_rows(self._ints, self._floats, targets[part], q[part], scratch, e[part], some, errors[part])
-
-        self.in_blocks(one, count)
-        return e, J, errors.reshape(count, self._goals, 2)
+        out = self._residuals.memory(len(q), derivative=derivative)
+        self.in_blocks(partial(self._residuals.write, q, targets, out), len(q))
+        e, J, errors = out
+        return e, J, errors.reshape(len(q), errors.shape[1] // 2, 2)
 
     def in_blocks(self, work: Callable[[slice], None], count: int) -> None:
         """Call a function on blocks of frames, on several threads if there are many frames."""
@@ -150,14 +136,10 @@ class Model(Variables):
 
     def move(self, q: Array, x: Array) -> Array:
         """Return joint values (T, nq) moved by x (T, columns) and clamped to the limits; mimic joints follow."""
-        from synovia.kernels.tree.tables import clamp_rows
-
         out = q.copy()
         out[:, self.number_at] += x[:, self.number_column] * self.unit
         out[:, self._quats] = times_exp(q[:, self._quats], x[:, self._turns])
-        t = self.skeleton.tables
-        clamp_rows(*writable(t.variables, t.limits), out)
-        return self.skeleton.follow(out)
+        return clamped(self.skeleton, out)
 
     def pressed(self, q: Array, gradient: Array) -> Any:
         """Return which columns (T, columns) are at an end of their interval with a gradient beyond it."""

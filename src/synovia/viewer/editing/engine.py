@@ -18,11 +18,10 @@ from synovia.draw.gaps import Gap, Gaps
 from synovia.errors import SynoviaError
 from synovia.facade import IK
 from synovia.ik import Solution
+from synovia.ik.nudges import Nudges
 from synovia.ik.solution import GoalError, length_text
 from synovia.ik.status import Status
 from synovia.model import Pose, Skeleton
-from synovia.model.change import blend
-from synovia.model.geometry import Array
 from synovia.servo import Command, Servo
 from synovia.solver import FullBody
 from synovia.viewer.editing.editor import GoalEditor
@@ -31,9 +30,6 @@ from synovia.viewer.editing.standin import follow
 from synovia.viewer.editing.state import State
 
 _EASE: Final = 0.035  # time constant of eased targets, seconds: 63 % of the way
-_NUDGES: Final = 4  # random poses that a start is nudged towards
-_NUDGE: Final = 0.06  # share of the way to a random pose
-_BETTER: Final = 0.8  # a nudged solve must lower the squared error to this share
 _SOLVE: Final = 0.012  # seconds of one solve; the next frame goes on with a miss that takes longer
 _UNFINISHED: Final = 120  # frames that a miss may take
 _MOVES: Final = 1e-3  # change of a joint value in a frame after which the next frame goes on
@@ -116,8 +112,7 @@ class Engine:
         self._trouble = ""
         self._warm = False
         self._times: deque[float] = deque(maxlen=_TIMED)
-        self._random: list[Array] = []  # joint values of the random poses
-        self._nudge = self._nudges = 0  # the next random pose, and how many are left to try
+        self._nudges: Nudges | None = None  # None without a problem
         self._unfinished = 0  # frames in a row whose solve was cut
         self._left: Pose | None = None  # pose after the last step
         self._limits = SpeedLimits()
@@ -160,20 +155,20 @@ class Engine:
             return
         self._times.clear()
         self._warm = False
-        self.ik, self._trouble, self._left, self._nudges, self._unfinished = None, "", None, 0, 0
+        self.ik, self._trouble, self._left, self._nudges, self._unfinished = None, "", None, None, 0
         self._servo, self._limits, self._gaps = None, limits, None
         if editors:
             try:
                 goals = [editor.goal(state.given.address) for editor in editors]
                 with needed_next(misses=True):
                     self.ik = IK(rooted.held, goals, solver, tolerance=tolerance, root=rooted.mode)
-                self._gaps = Gaps.of_goals(self.ik)
+                self._gaps = Gaps.of_goals(self.ik.problem)
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
                 self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``
                 self.ik.precompile()  # now, while the page shows that it is busy, and not during a drag
                 if limits.on and not clip:
                     self._servo = limits.servo(self.ik, _SOLVE)
-                self._random = [rooted.skeleton.random_pose(seed).q for seed in range(_NUDGES)]
+                self._nudges = Nudges(self.ik.problem)
             except SynoviaError as error:
                 self._trouble = str(error)
         self.active = tuple(editor.key for editor in editors)
@@ -200,27 +195,29 @@ class Engine:
             return self._frame(before, editors, None, clock), True
         solution, command = None, None
         pose = start
-        if self.ik is not None and start.skeleton is self._skeleton:
+        if self.ik is not None and self._nudges is not None and start.skeleton is self._skeleton:
             targets = self.targets(editors)
             if moving or before is not self._left:
-                self._nudges = _NUDGES
+                self._nudges.begin()
             try:
                 begun = time.perf_counter()
                 if self._servo is None:
-                    solution = self._solved(self.ik, targets, start)
+                    solution = self._solved(self.ik, self._nudges, targets, start)
                 else:
                     command = self._followed(self._servo, targets, start, seconds)
+                    self._nudges.end()
                     solution = command.solution
                 if self._warm:  # the first one fills caches
                     self._times.append(time.perf_counter() - begun)
                 self._warm = True
                 pose, self._trouble = self.own(solution), ""
             except SynoviaError as error:
-                self._trouble, self._nudges = str(error), 0
+                self._trouble = str(error)
+                self._nudges.end()
         self._keep(pose, before, version)
         self._left = pose
         return self._frame(pose, editors, solution, clock, command), (
-            moving or playing or self._nudges > 0 or self._unfinished > 0
+            moving or playing or self._nudged or self._unfinished > 0
         )
 
     def stand_in(self, seconds: float) -> Frame:
@@ -265,40 +262,28 @@ class Engine:
         with state.lock:
             return self._frame(state.start(), tuple(editor.copy() for editor in state.editors), None, state.play.time)
 
-    def _solved(self, ik: IK, targets: dict[str, Any], start: Pose) -> Solution:
-        """Return the solution from a start, or a better one from a nudged start.
+    @property
+    def _nudged(self) -> bool:
+        """Whether the next step tries another nudge."""
+        return self._nudges is not None and self._nudges.left > 0
 
-        A straight limb that must shorten is a stationary point of the error: a nudge makes it bend. The nudged solution
-        is taken only if it is clearly better, so that a body at the end of its reach does not tremble. Each step tries
-        one nudge; four would make a miss five times as slow as a hit.
-        """
-        follow = self._left is not None
-        best = ik.solve(targets, start, _SOLVE, follow=follow)
-        moves = self._moved_on(best, start)  # as far as ``largest_move`` lets it in one frame, also once it has reached
-        if ((best.missed and best.interrupted) or moves) and self._unfinished < _UNFINISHED:
+    def _solved(self, ik: IK, nudges: Nudges, targets: dict[str, Any], start: Pose) -> Solution:
+        """Return the solution from a start, or a better one from a nudged start."""
+        found = ik.solve(targets, start, _SOLVE, follow=self._left is not None)
+        moves = self._moved_on(
+            found, start
+        )  # as far as ``largest_move`` lets it in one frame, also once it has reached
+        if ((found.missed and found.interrupted) or moves) and self._unfinished < _UNFINISHED:
             self._unfinished += 1
-            return best
+            return found
         self._unfinished = 0
-        levels = ik.method.supports_priorities  # such a solver leaves stationary points by itself
-        if levels or ik.solver.search.attempts > 1 or best.status in (Status.REACHED, Status.UNREACHABLE):
-            self._nudges = 0
-            return best
-        self._nudges = max(self._nudges - 1, 0)
-        self._nudge = (self._nudge + 1) % _NUDGES
-        other = ik.solve(
-            targets, blend(ik.skeleton, best.pose.q, self._random[self._nudge], _NUDGE), _SOLVE, follow=True
-        )
-        if _total(other) < _BETTER * _total(best):
-            self._nudges = _NUDGES
-            return other
-        return best
+        return nudges.improved(found, lambda q: ik.solve(targets, q, _SOLVE, follow=True))
 
     def _followed(self, servo: Servo, targets: dict[str, Any], start: Pose, seconds: float) -> Command:
         """Return the command of a tick, from where the last one led or, after an edit of the pose, from rest there."""
         if start is not self._left:
             servo.reset(start)
         command = servo.step(targets, seconds)
-        self._nudges = 0
         if np.abs(command.velocity).max(initial=0.0) > 0.0:
             self._unfinished = 1
         else:  # at rest; a miss may still find a way
@@ -333,12 +318,6 @@ class Engine:
         if command is None or self.ik is None:
             return frame
         return replace(frame, following=following(command, self._limits, self.ik))
-
-
-def _total(solution: Solution) -> float:
-    """Return the sum of the squared errors of a solution: lengths divided by the body's size, and radians."""
-    reach = solution.pose.skeleton.size or 1.0
-    return sum((error.position / reach) ** 2 + error.angle**2 for error in solution.errors)
 
 
 _NEGLIGIBLE: Final = (1e-6, 1e-4)  # metres or units, and radians: a smaller error is left out beside the other

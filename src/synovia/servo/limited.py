@@ -1,4 +1,4 @@
-"""The last step of a live tick: from the pose that follows the source to one that the limits of all joints allow."""
+"""A body that is led from outside, within the limits of all joints: the last step of a live tick."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A short step of the goals by their priorities, near a pose: what a body with loops is led by."""
+"""The goals of one tick: solved by their priorities near a pose that leads, also inside the box of allowed steps."""
 
 from __future__ import annotations
 
@@ -7,13 +7,15 @@ from typing import Final
 
 import numpy as np
 
-from synovia.facade import IK
+from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
     BLOCK,
     BLOCK_Q,
     COLD,
+    IS_ANGLE,
+    LARGEST_MOVE,
     REST_Q,
     REST_WEIGHT,
     SCALAR,
@@ -21,9 +23,12 @@ from synovia.kernels.layout import (
 )
 from synovia.model.geometry import Array, Bools
 from synovia.problem import table_of
+from synovia.servo.limits import Axes
 from synovia.solver import FullBody
 
 _STEPS: Final = 12  # of the solver: the way of a tick is short
+_ROUNDS: Final = 8  # of variables that stop at the edge of the box
+_EDGE: Final = 1e-12  # radians, length units: rounding
 _LAST_STEP: Final = 1e-7  # radians, reaches: then the posture has converged
 
 
@@ -39,7 +44,7 @@ class Led:
         missed: Which goals the last answer misses, by the tolerances of the problem.
     """
 
-    def __init__(self, ik: IK, tolerance: tuple[float, float], *, bounded: bool = False) -> None:
+    def __init__(self, ik: CompiledProblem, tolerance: tuple[float, float], *, bounded: bool = False) -> None:
         """Build the problem, and find where its packed numbers have the posture and the largest moves."""
         settings = FullBody(attempts=1, max_steps=_STEPS, rest_step=_LAST_STEP)
         if bounded:
@@ -84,3 +89,69 @@ class Led:
         out = posture.copy()
         out[self._q] = row[0, problem.places][self._q]
         return problem.skeleton.follow(out)
+
+
+class Box:
+    """The goals of a tick inside the box of its steps.
+
+    The solver bounds how far a number goes from its start, so numbers start in the middle of their intervals. Rotations
+    are solved without bounds. Those that leave the box stop at its edge, and the other variables make up for them.
+
+    Args:
+        ik: The problem.
+        tolerance: (position in length units, angle in radians) within which goals hold.
+        axes: The axes of the body.
+    """
+
+    def __init__(self, ik: CompiledProblem, tolerance: tuple[float, float], axes: Axes) -> None:
+        """Build the problem."""
+        self._led = Led(ik, tolerance, bounded=True)
+        self._led.params[LARGEST_MOVE] = 1.0  # the problem has largest moves: none, or zero at the edge
+        self._axes = axes
+        order = {int(at): k for k, at in enumerate(axes.skeleton.tables.variables[:, BLOCK_Q])}
+        solved = self._led.ik.reduced.variables
+        self._order = np.array([order[int(at)] for at in solved[:, BLOCK_Q]], np.int64)
+        lengths = (solved[:, BLOCK] == SCALAR) & (self._led.ik.reduced.limits[:, IS_ANGLE] == 0.0)
+        self._units = np.where(lengths, 1.0 / self._led.ik.reach, 1.0)
+
+    def put(self, places: Places) -> None:
+        """Put obstacles where they stand now."""
+        self._led.put(places)
+
+    def refine(self, q: Array, wish: Array, table: Array, low: Array, high: Array) -> bool:
+        """Change ``wish`` so that the goals are met as well as a tick allows, by their priorities.
+
+        Args:
+            q: Joint values now, (nq,).
+            wish: Joint values after the tick, as the joints would go, (nq,); changed in place.
+            table: Targets, (1, goals, 17).
+            low: How far each axis has to go from q at least, (n,).
+            high: And how far at most.
+
+        Returns:
+            Whether they are met.
+        """
+        led, axes = self._led, self._axes
+        stopped = np.zeros(len(axes.firsts), bool)
+        half, middle = np.maximum(0.5 * (high - low), 0.0), 0.5 * (low + high)
+        numbers = axes.numbers
+        moves = np.full(len(axes.firsts), np.inf)
+        moves[axes.variable[numbers]] = half[numbers]
+        led.moves[:] = moves[self._order] * self._units
+        offset = np.clip(axes.way(q, wish), low, high)
+        offset[numbers] = middle[numbers]
+        out = axes.shifted(q, offset)
+        for _ in range(_ROUNDS):
+            way = axes.way(q, led.solve(out, wish, table))
+            inside = np.clip(way, low, high)
+            out = axes.shifted(q, inside)
+            beyond = np.maximum.reduceat(np.abs(way - inside), axes.firsts) > _EDGE
+            beyond[axes.variable[numbers]] = False
+            if not (beyond & ~stopped).any():
+                break
+            stopped |= beyond
+            led.moves[stopped[self._order]] = 0.0
+            inside[numbers] = middle[numbers]
+            out = axes.shifted(q, inside)
+        wish[:] = out
+        return not led.missed.any()
