@@ -744,17 +744,27 @@ class Servo(ChecksArguments):
     def _reachable(self) -> Array | None:
         """Return targets (1, goals, 17) of which those that the answer misses are where it has them; None if none.
 
-        An answer that is not found yet may miss more than the body does; then the targets themselves count.
+        An answer that is not found yet may miss more than the body does, and nothing above less; then the targets
+        themselves count.
         """
         row = self._answers.row
         if row is None or self._answers.reaches:
             return None
         most, most_angle = self.ik.tolerance
         first = self.problem.places.stop
-        errors = row[first : first + 2 * len(self.ik.goals)].reshape(-1, 2)
-        over = np.array([[goal.own_tolerance or most, most_angle] for goal in self.ik.goals])
+        goals = self.ik.goals
+        errors = row[first : first + 2 * len(goals)].reshape(-1, 2)
+        over = np.array([[goal.own_tolerance or most, most_angle] for goal in goals])
         now = np.array([list(error) for error in self.probe.errors(self._feedback.body(self._q), self._live.table)])
-        missed = (errors > over).any(1) & (errors <= _NO_WORSE * now + over).all(1) & self._live.takes
+        missed = (errors > over).any(1) & self._live.takes
+        ranks = np.array([goal.rank for goal in goals])
+        for rank in np.unique(ranks):
+            level = ranks == rank
+            if (errors[level] > _NO_WORSE * now[level] + over[level]).any():
+                missed &= ranks < rank
+                break
+            if (errors[level] < now[level] - over[level]).any():
+                break  # what gains here may lose below
         if not missed.any():
             return None
         return self._live.placed(missed, self.probe.places(self._answers.q, self._live.unanchored(missed)))
