@@ -593,7 +593,11 @@ TICK: Final = (
     Table("lead", ("columns",)),  # how much longer that takes if its velocity grows; 0 unless it is the slowest one
     Table("unit", ("columns",)),  # 1 for angles, the reach for lengths
     Table("shift", ("columns",)),  # of a step onto the rows that are held
+    Table("first", ("residuals",)),  # of each residual row: its value where a stop begins
+    Table("line", ("residuals",)),  # and how far it goes down until the end, if its goal goes straight on
+    Table("gains", ("residuals", "columns")),  # its derivatives where a stop begins
     Table("wish", ("axes",)),  # velocity of each axis that the levels choose
+    Table("base", ("axes",)),  # the same without levels that only the stop that is known allows
     Table("plan", ("axes",)),  # and that of the stop that is known
     Table("pose", ("nq",)),
     Table("sample", ("nq",)),

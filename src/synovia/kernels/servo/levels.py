@@ -78,12 +78,13 @@ DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DA
 SMALL = F(1e-6)  # of a limit of the velocity, for a difference
 NEAR, NO_LONGER_NEAR = F(0.02), F(0.1)  # reaches, and half of the radians: a goal that is farther away is far
 NEARLY = F(10)  # tolerances: a goal that is held stays so within them
+LOOSER = F(0.1)  # of what goals that are followed are off on a stop
 ROOM = F(1.2)  # times the way to the stop, as that may take longer
 STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
 FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
 
 Tick = record("Tick", TICK)
-open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors"))
+open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "residuals"))
 
 
 @device
@@ -282,29 +283,44 @@ def is_held(states, goal_of_row, i):
     return goal_of_row[i] >= 0 and states[goal_of_row[i], MODE] == F(HELD_STILL)
 
 
-@apart
-def held_residual(held, pose):
-    """Return the largest residual (reaches, radians) of held rows that are a promise, at a pose; write all residuals.
+@inline
+def is_led(states, goal_of_row, i):
+    """Return whether residual row i belongs to a goal that is followed."""
+    return goal_of_row[i] >= 0 and states[goal_of_row[i], MODE] == F(FOLLOWED)
 
-    ``held`` is (problem, work, h, tick, columns, goal_of_row, states, promised).
+
+@apart
+def promised_residual(held, pose, share):
+    """Return by how much rows that are a promise are off (reaches, radians) on a stop; write the errors of all rows.
+
+    Args:
+        held: See ``open_held``.
+        pose: A pose on the stop.
+        share: The part of its way that is behind; less than 0 if only goals that are held count.
     """
-    problem, work, _, tick, _, goal_of_row, states, promised = held
+    problem, work, _, tick, _, goal_of_row, states, (still, led) = held
     update_frames(problem, pose, work.frames)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     most = F(0)
-    for i in range(promised):
-        if is_held(states, goal_of_row, i):
-            most = max(most, abs(work.e[i])) if work.e[i] == work.e[i] else F(math.inf)
+    for i in range(max(still, led)):
+        part = F(0)
+        if i < still and is_held(states, goal_of_row, i):
+            part = F(1)
+        elif i < led and share >= F(0) and is_led(states, goal_of_row, i):
+            work.e[i] -= tick.first[i] - share * tick.line[i]
+            part = LOOSER
+        if part > F(0):
+            most = max(most, part * abs(work.e[i])) if work.e[i] == work.e[i] else F(math.inf)
     return most
 
 
 @apart
-def held_step(held):
-    """Write to ``tick.shift`` the least step (radians, length units) onto the rows that are held; after their residual.
+def promised_step(held, follows):
+    """Write to ``tick.shift`` the least step (radians, length units) onto the rows that are a promise.
 
-    They keep their levels. The pose is ``tick.pose``.
+    They keep their levels. The pose is ``tick.pose``; goals that are followed count if it ``follows`` them.
     """
-    problem, work, h, tick, _, goal_of_row, states, promised = held
+    problem, work, h, tick, _, goal_of_row, states, (still, led) = held
     m, n = work.J.shape
     choose_edges(problem.general, problem, work.frames, h.edges)
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
@@ -313,7 +329,8 @@ def held_step(held):
         reset_column(h, k, -FARTHEST if k < n else F(0), FARTHEST if k < n else F(0))
         h.v[REFERENCE, k], h.v[STEP_STIFFNESS, k] = F(0), F(1)
     for i in range(m):
-        counts = i < promised and is_held(states, goal_of_row, i)
+        counts = i < still and is_held(states, goal_of_row, i)
+        counts = counts or (follows and i < led and is_led(states, goal_of_row, i))
         h.e[i], h.constrains[i] = work.e[i] if counts else F(0), F(1)
         for j in range(h.v.shape[1]):
             h.G[i, j] = work.J[i, j] if counts and j < n else F(0)
@@ -324,25 +341,57 @@ def held_step(held):
             tick.shift[j] = h.v[STEP, k] * tick.unit[j]
 
 
+@apart
+def note_first_rows(held, pose):
+    """Note the errors of all rows, and their derivatives, at the pose where a stop begins."""
+    problem, work, h, tick, _, _, _, _ = held
+    update_frames(problem, pose, work.frames)
+    residual(problem, pose, work.frames, tick.aimed, work.e)
+    choose_edges(problem.general, problem, work.frames, h.edges)
+    update_jacobian(problem, pose, work.frames, tick.aimed, work.J, h)
+    copy(work.e, tick.first)
+    for i in range(work.J.shape[0]):
+        copy(work.J[i], tick.gains[i])
+
+
 @device
 def promised_rows(problem, goal_of_row, states, stops):
-    """Return before which residual row held goals are a promise: those above all levels with a goal that moves.
+    """Return before which residual row held goals are a promise, and before which those that are followed.
 
-    A body that ``stops`` has no goal that moves.
+    Held goals are if all levels with a goal that moves are below. Those that are followed promise to go straight on
+    while the body brakes; goals that are far, which joints lead, are below. A body that ``stops`` has no goal that
+    moves.
     """
-    for k in range(problem.levels.shape[0] - 1):
+    last = int(problem.levels[problem.levels.shape[0] - 1])
+    if stops:
+        return last, 0
+    still = led = last
+    for k in range(problem.levels.shape[0] - 2, -1, -1):
         for i in range(problem.levels[k], problem.levels[k + 1]):
             g = goal_of_row[i]
-            if not stops and g >= 0 and states[g, MODE] != F(HELD_STILL):
-                return int(problem.levels[k])
-    return int(problem.levels[problem.levels.shape[0] - 1])
+            if g >= 0 and states[g, MODE] != F(HELD_STILL):
+                still = int(problem.levels[k])
+            if g >= 0 and states[g, MODE] == F(FAR):
+                led = int(problem.levels[k])
+    return still, led
 
 
 @device
-def any_promised(goal_of_row, states, count):
-    """Return whether a goal is held whose rows are among the first ones."""
-    for i in range(count):
+def holds_promised(held):
+    """Return whether a goal is held that is a promise."""
+    goal_of_row, states, (still, _) = held[5], held[6], held[7]
+    for i in range(still):
         if is_held(states, goal_of_row, i):
+            return True
+    return False
+
+
+@device
+def leads_promised(held):
+    """Return whether a goal is followed that is a promise."""
+    goal_of_row, states, (_, led) = held[5], held[6], held[7]
+    for i in range(led):
+        if is_led(states, goal_of_row, i):
             return True
     return False
 
@@ -462,9 +511,9 @@ def solve_tick(held, axes, together, q, time, levels, calm):
     Returns:
         The number of linear systems that were solved.
     """
-    problem, work, h, tick, columns, goal_of_row, states, promised = held
+    problem, work, h, tick, columns, goal_of_row, states, _ = held
     n = columns.shape[0]
-    promises = any_promised(goal_of_row, states, promised)
+    promises = holds_promised(held)
     far = any_far(states)
     for j in range(n):
         row = axes[columns[j]]

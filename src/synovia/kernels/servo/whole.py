@@ -43,7 +43,15 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.swing_twist import signed_excess
 from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of
-from synovia.kernels.servo.levels import held_residual, held_step, solve_tick, sync_time
+from synovia.kernels.servo.levels import (
+    holds_promised,
+    leads_promised,
+    note_first_rows,
+    promised_residual,
+    promised_step,
+    solve_tick,
+    sync_time,
+)
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
@@ -210,6 +218,15 @@ def turns_inside(variables, limits, stop, jerk, q, pose):
     return True
 
 
+@device
+def write_lines(tick, columns, stop):
+    """Write how far the rows go on a stop along which their goals go straight on."""
+    for i in range(tick.line.shape[0]):
+        tick.line[i] = F(0)
+        for j in range(columns.shape[0]):
+            tick.line[i] += tick.gains[i, j] * (stop.way[columns[j]] + stop.push[columns[j]]) / tick.unit[j]
+
+
 @apart
 def find_stop(held, body, axes, q, stop, h):
     """Find a stop of the whole body after the velocities that are chosen (``NEXT``); return whether there is one.
@@ -236,7 +253,9 @@ def find_stop(held, body, axes, q, stop, h):
         for i in range(axes.shape[0]):
             stop.way[i] = F(0)
         return True
-    columns, smallest = held[4], smallest_tolerance(held[0])
+    columns, smallest, follows = held[4], smallest_tolerance(held[0]), leads_promised(held)
+    if follows:
+        note_first_rows(held, stop.start)
     for _ in range(ROUNDS):
         begin_ways(stop, axes, h, T)
         worst = excess_of(stop, axes, h, T)
@@ -248,13 +267,16 @@ def find_stop(held, body, axes, q, stop, h):
             for i in range(axes.shape[0]):
                 stop.bend[i] *= longer * longer
             continue
+        if follows:
+            write_lines(tick, columns, stop)
         write_place(variables, stop, F(1), jerk, tick.pose)
-        if held_residual(held, tick.pose) <= CLOSED * smallest:
+        if promised_residual(held, tick.pose, F(1)) <= CLOSED * smallest:
             stop.clock[ENDS_IN] = T
-            write_place(variables, stop, F(0.5) if jerk else F(0.3), jerk, tick.pose)
-            left = held_residual(held, tick.pose)
+            middle = F(0.5) if jerk else F(0.3)
+            write_place(variables, stop, middle, jerk, tick.pose)
+            left = promised_residual(held, tick.pose, shape(middle, jerk)[0])
             return left <= OPEN * smallest and turns_inside(variables, limits, stop, jerk, q, tick.pose)
-        held_step(held)
+        promised_step(held, follows)
         per = F(1) if jerk else F(1) / (F(1) - shape(-h / T, False)[0])  # d grows with the bend
         for j in range(columns.shape[0]):
             stop.bend[columns[j]] += per * tick.shift[j]
@@ -289,10 +311,10 @@ def put_back(held, variables, axes, stop, q, h):
         for i in range(axes.shape[0]):
             stop.way[i], stop.push[i], stop.bend[i] = axes[i, NEXT] * h, F(0), F(0)
         write_place(variables, stop, F(1), False, tick.pose)
-        left = held_residual(held, tick.pose)
+        left = promised_residual(held, tick.pose, F(-1))
         if left <= CLOSED * smallest or n == 2:
             return left <= OPEN * smallest
-        held_step(held)
+        promised_step(held, False)
         for j in range(columns.shape[0]):
             row = axes[columns[j]]
             row[NEXT] = min(max(row[NEXT] + tick.shift[j] / h, row[NEXT_LOWER]), row[NEXT_UPPER])
@@ -316,7 +338,7 @@ def keep_tick(held, body, axes, known, found, q, h):
 @device
 def moving_level(held):
     """Return the highest level with a goal that moves, or the number of levels."""
-    problem, promised = held[0], held[7]
+    problem, (promised, _) = held[0], held[7]
     for k in range(problem.levels.shape[0] - 1):
         if problem.levels[k] >= promised and problem.levels[k + 1] > problem.levels[k]:
             return k
@@ -324,12 +346,30 @@ def moving_level(held):
 
 
 @device
+def led_level(held):
+    """Return the number of levels whose goals are a promise if they are followed."""
+    problem, (_, led) = held[0], held[7]
+    k = 0
+    while k < problem.levels.shape[0] - 1 and problem.levels[k + 1] <= led:
+        k += 1
+    return k
+
+
+@device
+def take_part(axes, begin, end, share):
+    """Choose velocities that lie a part of the way from some to others."""
+    for i in range(axes.shape[0]):
+        axes[i, NEXT] = begin[i] + share * (end[i] - begin[i]) if share != F(1) else end[i]
+
+
+@device
 def accept_tick(held, body, axes, together, known, found, q, h):
     """Change the velocities of a tick, if no stop after it is found.
 
     First, levels below the highest one that moves follow the stop that is known; then the tick goes only a part of the
-    way from that stop. Without one (``KNOWN``), as after a change of limits, the axes brake for themselves instead, and
-    if that does not help, the tick is taken as it is.
+    way from that stop. If goals are followed above those that are far, the way begins instead at a tick in which these
+    goals alone count: they lose nothing by what is below. Without a stop that is known (``KNOWN``), as after a change
+    of limits, the axes brake for themselves, and if that does not help, the tick is taken as it is.
 
     Returns:
         The number of linear systems that were solved.
@@ -347,19 +387,29 @@ def accept_tick(held, body, axes, together, known, found, q, h):
         axes[i, NEXT] = tick.wish[i]
     if keep_tick(held, body, axes, known, found, q, h):
         return F(0)
+    follows, holds = leads_promised(held), holds_promised(held)
+    solved = solve_tick(held, axes, together, q, h, led_level(held) if follows else moving_level(held) + 1, True)
+    if follows:
+        for i in range(n):
+            tick.base[i] = axes[i, NEXT]
+        share = F(0.5)
+        for k in range(SHARES):
+            take_part(axes, tick.base, tick.wish, share if k < SHARES - 1 else F(0))
+            if keep_tick(held, body, axes, known, found, q, h):
+                return solved
+            share *= F(0.5)
+        if not holds:
+            take_part(axes, tick.base, tick.base, F(1))
+            known.clock[KNOWN] = F(0)
+            return solved
     for i in range(n):
-        axes[i, NEXT] = tick.plan[i]
-    solved = solve_tick(held, axes, together, q, h, moving_level(held) + 1, True)
-    for i in range(n):
-        tick.wish[i] = axes[i, NEXT]
+        tick.wish[i] = tick.base[i] if follows else axes[i, NEXT]
     share = F(1)
     for _ in range(SHARES):
+        take_part(axes, tick.plan, tick.wish, share)
         if keep_tick(held, body, axes, known, found, q, h):
             return solved
         share *= F(0.5)
-        for i in range(n):
-            axes[i, NEXT] = tick.plan[i] + share * (tick.wish[i] - tick.plan[i])
-    for i in range(n):
-        axes[i, NEXT] = tick.plan[i] if known.clock[KNOWN] != F(0) else tick.wish[i]
+    take_part(axes, tick.plan, tick.wish, F(0) if known.clock[KNOWN] != F(0) else F(1))
     known.clock[PASSED] += h
     return solved
