@@ -24,7 +24,7 @@ class Ticks:
     """A body with goals that goes by the kernel of a tick."""
 
     def __init__(self, body, goals, *, velocity=2.0, acceleration=10.0, jerk=None, root="fixed"):
-        self.ik = sy.IK(body, goals, sy.FullBody(), root=root)
+        self.ik = sy.IK(body, goals, sy.FullBody(), root=root).problem
         self.axes = Axes(self.ik.skeleton, self.ik.moving, self.ik.reach)
         self.axes.set_limits(velocity, acceleration, jerk)
         self.levels = TickLevels(self.ik, self.axes)

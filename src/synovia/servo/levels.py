@@ -59,8 +59,14 @@ class TickLevels:
         self._obstacles, self._floats = ik.obstacles, problem.floats.copy()
         goals, nq = len(ik.goals), axes.skeleton.nq
         columns = _columns(problem, axes)
-        sizes = {"columns": len(columns), "axes": len(axes.table), "nq": nq, "goals": goals, "errors": 2 * goals,
-                 "residuals": int(table_of(problem.ints, problem.floats, "levels")[-1])}
+        sizes = {
+            "columns": len(columns),
+            "axes": len(axes.table),
+            "nq": nq,
+            "goals": goals,
+            "errors": 2 * goals,
+            "residuals": int(table_of(problem.ints, problem.floats, "levels")[-1]),
+        }
         memory = np.zeros(size_of_all(TICK, sizes))
         start = sum(size_of(table, sizes) for table in TICK[: [table.name for table in TICK].index("last")])
         self._last = memory[start : start + goals * TARGET_WIDTH].reshape(goals, TARGET_WIDTH)

@@ -511,7 +511,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
     Returns:
         The number of linear systems that were solved.
     """
-    problem, work, h, tick, columns, goal_of_row, states, _ = held
+    problem, work, h, tick, columns, _, states, _ = held
     n = columns.shape[0]
     promises = holds_promised(held)
     far = any_far(states)

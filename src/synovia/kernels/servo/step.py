@@ -3,7 +3,15 @@
 from synovia.kernels.compiler.jit import F, entry, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, PROPOSE, STOP, WHOLE
-from synovia.kernels.servo.levels import begin_tick, choose_modes, holds_promised, leads_promised, open_held, open_tick, solve_tick
+from synovia.kernels.servo.levels import (
+    begin_tick,
+    choose_modes,
+    holds_promised,
+    leads_promised,
+    open_held,
+    open_tick,
+    solve_tick,
+)
 from synovia.kernels.servo.tick import advance, move, take_tick
 from synovia.kernels.servo.whole import KNOWN, accept_tick
 from synovia.kernels.tree.problem import open_all, open_work
@@ -68,7 +76,9 @@ def servo_step(
         take_tick(body, axes, q, wanted, before, out, time, PROPOSE | (parts & STOP))
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     n, goals = axes.shape[0], problem.goals.shape[0]
-    tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, problem.levels[problem.levels.shape[0] - 1]))
+    tick = open_tick(
+        memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, problem.levels[problem.levels.shape[0] - 1])
+    )
     choose_modes(problem, work, tick, states, targets, place, parts & STOP != 0)
     held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
     begin_tick(held, axes, place)
