@@ -21,6 +21,7 @@ from synovia.kernels.layout import (
     BLOCK_COLUMN,
     BLOCK_Q,
     EMERGENCY,
+    FEED,
     FIRST_Q,
     GAP,
     IS_ANGLE,
@@ -234,9 +235,13 @@ class Axes:
         """Whether each axis moves for itself, as hinges and slides do, and not as those of a rotation."""
         return not len(self._turns)
 
-    def stop_together(self) -> Array:
-        """Return how far each axis goes if all brake now and rest at the same time; see ``kernels.servo.levels``."""
+    def stop_together(self, *, follows: bool) -> Array:
+        """Return how far each axis goes if all brake now and rest at the same time; see ``kernels.servo.levels``.
+
+        If it ``follows``, that is relative to the motion of its target.
+        """
         v, A = (self.table[:, k] for k in (AXIS_VELOCITY, TOP_ACCELERATION))
+        v = v - follows * self.table[:, FEED]
         h = float(self.table[:, GAP].max(initial=0.0))
         lasts = max(float((np.abs(v) / A).max(initial=0.0)) - 0.5 * h, 0.0)
         return v * lasts * lasts / (2.0 * lasts + h)

@@ -37,6 +37,7 @@ from synovia.model.tables import Ints, writable
 from synovia.servo.answers import Answers, winding
 from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
+from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.filter import OneEuro
 from synovia.servo.follow import Follow
 from synovia.servo.guard import ClosedGuard, Guard
@@ -60,6 +61,7 @@ _BEHIND: Final = 1e-9  # radians, length units: a body that is farther from wher
 _NEARLY: Final = 10.0  # tolerances: goals that are met so nearly are kept
 _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
 _MARGIN: Final = 10  # ticks
+_SMALL_PART: Final = 1e-4  # of the way to a stop: so far, goals go straight
 _NO_WORSE: Final = 1.01  # factor of the error of a goal by which that of an answer may be larger
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _LOST: Final = "Holding: no target has come for longer than the timeout; the next one goes on."
@@ -592,10 +594,21 @@ class Servo(ChecksArguments):
         """
         self.probe.row(self._q, table)
 
-    def stop_places(self) -> Array:
-        """Return the places (goals, 16) of all goals where the body stops if it brakes now."""
-        place = self._stopped() if self._levels is None else self.axes.shifted(self._q, self.axes.stop_together())
-        return self.probe.places(place, self._live.unanchored(self._live.takes))
+    def stop_places(self, *, goes_on: bool = False) -> Array:
+        """Return the places (goals, 16) of all goals where the body stops if it brakes now.
+
+        If targets go on, they are those where the body would stop among targets that stand still.
+        """
+        table = self._live.unanchored(self._live.takes)
+        if self._levels is None:
+            return self.probe.places(self._stopped(), table)
+        here = self._feedback.body(self._q)  # goals go straight on to the stop
+        near = self.axes.shifted(here, _SMALL_PART * self.axes.stop_together(follows=goes_on))
+        places, others = self.probe.places(here, table), self.probe.places(near, table)
+        for place, other in zip(places.reshape(-1, 4, 4), others.reshape(-1, 4, 4), strict=True):
+            place[:3, 3] += (other[:3, 3] - place[:3, 3]) / _SMALL_PART
+            place[:3, :3] = exp_turn(log_turn(other[:3, :3] @ place[:3, :3].T) / _SMALL_PART) @ place[:3, :3]
+        return places
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""

@@ -97,10 +97,15 @@ class Drift:
         self._twist, self._frame = twist, frame
 
     @property
+    def goes_on(self) -> bool:
+        """Whether the target does not stop."""
+        return bool(self._twist.linear.any() or self._twist.angular.any())
+
+    @property
     def moves(self) -> bool:
         """Whether the target moves, or stops in the next tick."""
         begins = any(line is None for line in self._line)
-        return begins or any(self._moved) or bool(self._twist.linear.any() or self._twist.angular.any())
+        return begins or any(self._moved) or self.goes_on
 
     def advance(self, frame: Array, h: float, lead: float, stop: Array) -> None:
         """Move a target along its own line or turn; it waits there for a body that is late.
