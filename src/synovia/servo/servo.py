@@ -215,11 +215,12 @@ class Servo(ChecksArguments):
         """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
 
         Levels take those of several goals on hinges and slides, without a limit of the jerk, tool speeds, loops, a path
-        and distances that every tick keeps.
+        and clearance.
         """
         deviates = self.late == "deviate" and self._closed is None
         several = deviates and len(self.ik.goals) > 1
-        free = self._tools is None and self._brakes_at_once and not self._avoids
+        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
+        free = self._tools is None and self._brakes_at_once and not clear
         self._levels = self._way = self._follow = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer

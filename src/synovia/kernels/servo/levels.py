@@ -72,7 +72,9 @@ from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import clamp_block, step_unit
 
-MOST_STEPS, SETTLES = 6, 2  # Newton steps of a tick, and the first one after which the time of the stop is kept
+MOST_STEPS, SETTLES = 10, 2  # steps of a tick, and the last one of Newton's that changes the time of the stop, too
+SETTLED = F(2e-5)  # radians, reaches: a step of this length ends the others
+SHARE = F(0.1)  # least part of a bracket that a step of regula falsi takes off it
 ENOUGH = F(3e-4)  # radians, reaches: after a step of this length, its square is what is left
 DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
 SMALL = F(1e-6)  # of a limit of the velocity, for a difference
@@ -117,19 +119,40 @@ def time_after(row, h, w):
 
 
 @device
-def write_stops(tick, axes, columns, together, h, settles):
+def settled_time(tick, axes, columns, h, bracket):
+    """Return a time for the stop of the body that is nearer to what the chosen velocities need: regula falsi.
+
+    The longer a stop may take, the slower are the velocities that are chosen for it. So the time is between the largest
+    one that was too short and the least that was too long; ``bracket`` has both, each with how far it was off.
+    """
+    early, lacks, late, spares = bracket
+    used = needed = F(0)
+    for j in range(columns.shape[0]):
+        used = max(used, tick.times[j])
+        needed = max(needed, time_after(axes[columns[j]], h, tick.choice[j]))
+    if needed > used:
+        early, lacks = used, needed - used
+    else:
+        late, spares = used, used - needed
+    T = needed
+    if lacks > F(0) and spares > F(0):
+        share = lacks / (lacks + spares)
+        T = early + min(max(share, SHARE), F(1) - SHARE) * (late - early)
+    return T, (early, lacks, late, spares)
+
+
+@device
+def write_stops(tick, axes, columns, together, h, settled):
     """Write where each column stops after its next velocity: ``slope`` times that, plus ``rest``.
 
     The slowest column of a part sets the time of its stop (``times``): ``lead`` is how fast that grows with its
-    velocity, and ``turn`` how far each column then goes farther. If it ``settles``, the time does not fall any more and
-    has no lead, as two columns may be the slowest one in turn.
+    velocity, and ``turn`` how far each column then goes farther. A time that is ``settled``, 0 or more, is that of all
+    stops.
     """
     n = columns.shape[0]
+    settles = settled >= F(0)
     for j in range(n):
-        before = tick.times[j]
-        tick.times[j] = time_after(axes[columns[j]], h, tick.choice[j])
-        if settles:
-            tick.times[j] = max(tick.times[j], before)
+        tick.times[j] = settled if settles else time_after(axes[columns[j]], h, tick.choice[j])
         tick.lead[j] = F(0)
     for j in range(n):
         slowest = j
@@ -464,9 +487,9 @@ def any_far(states):
 
 
 @device
-def go_to_sample(problem, work, tick, axes, columns, together, q, time, settles):
+def go_to_sample(problem, work, tick, axes, columns, together, q, time, settled):
     """Write the pose after the velocities that are chosen, its frames, and where the body stops from there."""
-    write_stops(tick, axes, columns, together, time, settles)
+    write_stops(tick, axes, columns, together, time, settled)
     write_sample(problem, tick, q, time)
     update_frames(problem, tick.pose, work.frames)
 
@@ -519,16 +542,19 @@ def solve_tick(held, axes, together, q, time, levels, calm):
         row = axes[columns[j]]
         w = tick.reference[j] if far else row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time  # a motion that goes on
         tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
-    solved = F(0)
+    solved, bracket = F(0), (F(0), F(0), F(0), F(0))
     for step in range(MOST_STEPS):
-        go_to_sample(problem, work, tick, axes, columns, together, q, time, step > SETTLES)
+        settled = F(-1)
+        if step > SETTLES:  # two axes may be the slowest one in turn; then Newton's step does not end
+            settled, bracket = settled_time(tick, axes, columns, time, bracket)
+        go_to_sample(problem, work, tick, axes, columns, together, q, time, settled)
         if promises:
             keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         assemble(held, together, time, levels, calm)
         solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
-        if take_velocities(h, tick) <= ENOUGH:
+        if take_velocities(h, tick) <= (ENOUGH if step <= SETTLES else SETTLED):
             break
     changed = False
     for j in range(n):
