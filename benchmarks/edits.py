@@ -25,7 +25,8 @@ import numpy as np
 from common import machine, needed_data, save, table, verdicts
 
 import synovia as sy
-from synovia.model.anatomy.feet import contact_spans, feet_of, up_axis
+from synovia.model.anatomy.feet import contact_spans, feet_of
+from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import rotation_between
 from synovia.model.tree import ancestors
 from synovia.tracking.around import Around
@@ -84,7 +85,7 @@ def standing(motion: sy.Motion) -> tuple[list[int], np.ndarray, float]:
         feet = feet_of(motion.skeleton)
     except sy.UnsupportedError:
         return [], np.zeros((len(motion), 0), bool), 1.0
-    axis, places = np.eye(3)[up_axis(motion.skeleton, motion.positions(), feet)], motion.positions()
+    axis, places = find_up(motion.skeleton, motion.q).vector, motion.positions()
     leg = 1.0
     out = np.zeros((len(motion), len(feet)), bool)
     for k, foot in enumerate(feet):
@@ -99,7 +100,7 @@ def standing(motion: sy.Motion) -> tuple[list[int], np.ndarray, float]:
 def layers_of(kind: str, motion: sy.Motion, first: int, last: int, blend: int) -> list[sy.Layer]:
     """An edit of one kind in frames first to last."""
     body, size = motion.skeleton, motion.skeleton.size
-    up = body.up_vector("") if body.up is not None else np.eye(3)[up_axis(body, motion.positions(), feet_of(body))]
+    up = find_up(body, motion.q).vector
     frames, roles = (first, last), body.roles
     hand, hips = roles["left_hand"], roles["hips"]
     head = roles.get("head", roles.get("neck"))

@@ -18,7 +18,7 @@ from common import needed_data
 from PIL import Image, ImageDraw, ImageFont
 
 import synovia as sy
-from synovia.draw.scene import up_of
+from synovia.model.anatomy.up import find_up
 
 PAIRS = {
     "walk_g1": ("examples/walk.bvh", "robot/g1_29dof.urdf"),
@@ -95,7 +95,7 @@ def stills(clip, chosen, view):
 
 def centred(motion):
     """Return a clip that stays at one place: the camera need not follow it."""
-    skeleton, up = motion.skeleton, "xyz".index(up_of(motion.skeleton)[-1])
+    skeleton, up = motion.skeleton, "xyz".index(find_up(motion.skeleton).name[-1])
     row = next(row for row, joint in enumerate(skeleton.joints) if joint.kind is sy.Kind.FREE)
     above = skeleton.parents[row]
     turn = np.array(skeleton.rest_pose().frames)[above, :9].reshape(3, 3) if above >= 0 else np.eye(3)

@@ -2,6 +2,7 @@
 
 import re
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -104,6 +105,22 @@ def at_rest(tmp_path):
 
 def too_far(tmp_path):
     return said(clear(arm(HALF, HALF, HALF, HALF), distance=3.0))
+
+
+def unmoved(tmp_path):
+    body = sy.Skeleton([sy.Joint("base", shapes=[BONE]), *arm(HALF, HALF).joints])
+    body = sy.Skeleton([body.joints[0], *(replace(one, parent=one.parent or "base") for one in body.joints[1:])])
+    world = sy.World({"table": sy.Sphere(radius=0.1)})
+    goals = [sy.PositionGoal("tip", (1.0, 1.0, 0.0)), sy.ClearanceGoal(0.01, world=world)]
+    many = sy.IK(body, goals).solve_many({"tip": [(1.0, 1.0, 0.0)]})
+    servo = sy.Servo(body, goals, rate=100, velocity=1.0, acceleration=5.0)
+    servo.reset(sy.solve(body, goals).pose)
+    found = said(sy.solve(body, goals), "REACHED")
+    assert many.notes[0] in found
+    assert many.notes[0] in servo.step().explain()
+    rooted = sy.solve(body, goals, root="free")
+    assert "no joint moves" not in said(rooted)
+    return found
 
 
 def nothing(tmp_path):
@@ -304,7 +321,8 @@ CASES = {
     "Solves": [
         ("Collisions are checked by clearance goals only", collisions), (UNSEEN, bare),
         ("are replaced by capsules, on links", estimated), ("left out because of the rest pose", at_rest),
-        ("they only must not touch", too_far), ("keeps nothing apart", nothing),
+        ("they only must not touch", too_far), ("Links that no joint moves are not kept apart from obstacles", unmoved),
+        ("keeps nothing apart", nothing),
         ("Shapes were not kept", lost_obstacles),
         ("could not be read", refused), ("while free joints stay in place", free_root), ("near this pose", conflict),
         ("small step within the limits", limited), ("no small step lowers the error", stalled),

@@ -17,11 +17,12 @@ from synovia.draw.camera import direction, fit, look
 from synovia.draw.floor import grid_step
 from synovia.draw.notes import Placer
 from synovia.draw.picture import png
-from synovia.draw.scene import bones_of, build_scene, drawn_joints, up_of
+from synovia.draw.scene import bones_of, build_scene, drawn_joints
 from synovia.draw.theme import THEMES
 from synovia.errors import FileError, InputError, MissingExtraError, UnknownNameError, UnsupportedError
 from synovia.io.bundled import bundled
 from synovia.model import Joint, Kind, Pose, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import rigid
 from synovia.model.limits import Interval
 
@@ -198,9 +199,9 @@ def test_up_stays_up_and_the_left_is_left() -> None:
 
 def test_up_is_guessed_from_the_head_where_the_file_is_silent() -> None:
     joints = [Joint("root", kind=Kind.FREE), Joint("Head", 0, Kind.BALL, rigid((0.1, 0, 1))), Joint("end", 1)]
-    assert up_of(Skeleton(joints)) == "z"
-    assert up_of(Skeleton(joints, up="y")) == "y"
-    assert up_of(Skeleton.chain([(0, 0, 0), (1, 0, 0)])) == "y"
+    assert find_up(Skeleton(joints)).name == "z"
+    assert find_up(Skeleton(joints, up="y")).name == "y"
+    assert find_up(Skeleton.chain([(0, 0, 0), (1, 0, 0)])).name == "y"
 
 
 def _one(start, end, radii, colours) -> Bodies:
@@ -470,6 +471,6 @@ def test_up_is_y_where_the_rest_pose_does_not_stand() -> None:
         Joint("LeftFoot", 0, Kind.BALL, rigid((0.9, 0, 0.1)), role="left_foot"),
         Joint("RightFoot", 0, Kind.BALL, rigid((0.9, 0, -0.1)), role="right_foot"),
     ]
-    assert up_of(Skeleton(joints)) == "y"
+    assert find_up(Skeleton(joints)).name == "y"
     joints[3:] = [replace(joint, rest=rigid((-0.9, 0, 0.1))) for joint in joints[3:]]
-    assert up_of(Skeleton(joints)) == "x"
+    assert find_up(Skeleton(joints)).name == "x"

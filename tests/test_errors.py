@@ -1,6 +1,7 @@
 """Errors: one tree, one form of message, and hints that name what exists."""
 
 import pickle
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -126,3 +127,36 @@ def test_a_package_that_is_missing_and_one_that_is_broken_give_their_own_reasons
         optional_package("old_arrow", "tables need arrow", "data")
     with pytest.raises(errors.MissingExtraError, match="ModuleNotFoundError: No module named 'no_such_part_of_it'"):
         optional_package("half_arrow", "tables need arrow", "data")
+
+
+def test_scalars_of_numpy_are_shown_as_plain_values():
+    arm = sy.bundled("arm7")
+    with pytest.raises(sy.errors.UnknownNameError, match=r"^no joint named 'tol' in arm7"):
+        arm.index(np.str_("tol"))
+    said = str(sy.errors.InputError("a", value=[np.float32(0.5), np.str_("b"), np.int64(3)], expected="numbers"))
+    assert said == "a: expected numbers, got [0.5, 'b', 3]"
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (None, None),
+        (3.0, "expected numbers of shape (3,), got 3.0"),
+        ([None, 1, 2], "got [None, 1, 2]"),
+        ((1, 2), "got (2,)"),
+    ],
+)
+def test_values_that_are_no_vectors_are_shown_as_given(value, says):
+    if says is None:
+        with pytest.raises(sy.errors.InputError, match=r"numbers of shape .*got \[None\]"):
+            sy.bundled("arm7").rest_pose().with_values({"joint1": value})
+        return
+    with pytest.raises(sy.errors.InputError, match=re.escape(says)):
+        sy.PositionGoal("tool", value)
+
+
+def test_a_goal_on_a_joint_that_root_adds_says_what_to_pass():
+    goals = [sy.PositionGoal("tool", (3, 1, 0.5)), sy.RangeGoal("root_x", 2, 4)]
+    with pytest.raises(sy.errors.UnknownNameError, match=r"pass skeleton.with_root\('x,y,yaw'\) in place of root="):
+        sy.IK(sy.bundled("arm7"), goals, root="x,y,yaw")
+    assert sy.IK(sy.bundled("arm7").with_root("x,y,yaw"), goals).solve().reached

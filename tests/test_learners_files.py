@@ -157,7 +157,7 @@ def test_other_kinds_of_archives(tmp_path, robot):
         ({"joint_pos": np.array(1.0)}, "do not fit each other"),
         ({"joint_pos": np.full((40, 4), np.nan)}, "not finite"),
         ({"joint_pos": np.zeros((40, 3))}, "file has 3 joints"),
-        ({"fps": np.array([-1.0])}, "fps"),
+        ({"fps": np.array([-1.0])}, "the frame rate cannot be used"),
         ({"fps": np.array(["fifty"])}, "has no numbers"),
         ({"joint_pos": np.array([{}], dtype=object)}, "Pickled"),
     ],

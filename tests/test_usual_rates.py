@@ -8,6 +8,7 @@ import pytest
 import synovia as sy
 from synovia.clips.handfile import read_hand
 from synovia.clips.pointfile import read_points
+from synovia.errors import FormatError
 from synovia.io.tracker import read_tracker
 
 NTSC = 30.0 / 1.001
@@ -127,3 +128,43 @@ def test_rates_of_arrays(tmp_path):
     robot = sy.Skeleton([base, sy.Joint("hip", "base", sy.Kind.HINGE, np.eye(4), axis=np.array([0.0, 1.0, 0.0]))])
     sy.save_motion(sy.Motion(robot, [robot.rest_q] * 3, 1.0 / step), tmp_path / "a.isaac.npz")
     assert read_tracker(tmp_path / "a.isaac.npz", robot).fps == 30.0
+
+
+@pytest.mark.parametrize(("said", "meant"), [(0.0333333, 30), (1.0 / 30.0, 30), (0.008333, 120), (0.04, 25)])
+def test_a_rate_that_may_be_the_time_of_a_frame_is_a_doubt(tmp_path, said, meant):
+    np.savez(tmp_path / "hand.npz", joints=np.random.default_rng(1).normal(size=(3, 21, 3)), fps=said)
+    found = read_hand(tmp_path / "hand.npz")
+    assert found.fps == said
+    assert any(note.startswith("Look at it: ") and f"the time of a frame at {meant}." in note for note in found.notes)
+
+
+@pytest.mark.parametrize("said", [0.2, 0.5, 1.0, 24.0])
+def test_a_slow_rate_is_no_doubt(tmp_path, said):
+    np.savez(tmp_path / "hand.npz", joints=np.random.default_rng(1).normal(size=(3, 21, 3)), fps=said)
+    assert not any("Look at it" in note for note in read_hand(tmp_path / "hand.npz").notes)
+
+
+@pytest.mark.parametrize("said", [1e9, 1e-300, 0.0, np.nan])
+def test_rates_that_no_clip_has_are_refused_with_the_file(tmp_path, said):
+    np.savez(tmp_path / "hand.npz", joints=np.zeros((3, 21, 3)), fps=said)
+    with pytest.raises(FormatError, match=r"hand.npz: the frame rate cannot be used: expected 1e-06 to 1e[+]06"):
+        read_hand(tmp_path / "hand.npz")
+    path = tmp_path / "a.bvh"
+    path.write_text(bvh(f"{said:g}"), encoding="utf-8")
+    with pytest.raises(FormatError, match=r"a.bvh, line 13: (frame time cannot be used|Frame Time is not a number)"):
+        sy.load_motion(path)
+
+
+@pytest.mark.parametrize(("said", "doubt"), [(50.0, False), (45.0, False), (25.0, True), (0.6, True), (1000.0, True)])
+def test_velocities_of_another_rate_are_a_doubt(tmp_path, said, doubt):
+    joint = sy.Joint("hip", None, sy.Kind.HINGE, np.eye(4), axis=np.array([0.0, 1.0, 0.0]))
+    robot = sy.Skeleton([joint, sy.Joint("foot", "hip", sy.Kind.FIXED, np.eye(4))]).with_root("free")
+    q = np.tile(robot.rest_q, (40, 1))
+    q[:, -1] = np.sin(np.arange(40) / 7.0)
+    path = tmp_path / "a.isaac.npz"
+    sy.save_motion(sy.Motion(robot, q, 50.0), path)
+    np.savez(path, **(dict(np.load(path)) | {"fps": np.array([said])}))
+    notes = [note for note in read_tracker(path, robot).notes if note.startswith("Look at it")]
+    assert (
+        notes == [f"Look at it: the file says {said:g} frames per second, but its velocities are those of 50."] * doubt
+    )

@@ -20,6 +20,9 @@ _LONGEST_NAME: Final = 100  # letters of a name that others are compared with: d
 _LONGEST_VALUE: Final = 120
 _LONGEST_PART: Final = 1000  # letters of a part of a message, which may hold a name or a path
 _LOWER_WORD: Final = re.compile(r"^[a-z]+(?=[ ,]|$)")  # code such as ``sy.solve`` or ``root=`` is not capitalised
+_NUMPY: Final = re.compile(
+    r"""\bnp\.(?:str_|bytes_|bool|u?int\d+|float\d+)\(("[^"]*"|'[^']*'|[^()'"]*)\)"""
+)  # as in repr
 _E = TypeVar("_E", bound="SynoviaError")
 
 
@@ -70,7 +73,7 @@ class SynoviaError(Exception):
         if self.hint:
             hint = _LOWER_WORD.sub(lambda word: word[0].capitalize(), _cut(self.hint), count=1)
             text += f". {hint}" if hint.endswith((".", "?")) else f". {hint}."
-        return text
+        return _NUMPY.sub(r"\1", text)
 
 
 class InputError(SynoviaError, ValueError):

@@ -155,7 +155,7 @@ class IK(ChecksArguments):
         """
         problem = self.problem
         if problem.obstacles is not None and targets is not None:
-            problem, targets = problem.standing(targets)
+            problem, targets = problem.read_obstacles(targets)
         ints, floats, first = problem.ints, problem.floats, problem.rest
         if problem.begun is not None and start is None:
             ints, floats = problem.begun
@@ -183,9 +183,9 @@ class IK(ChecksArguments):
             code = problem.call(ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
             if code < 0:
                 again = partial(problem.call, ints, floats, workspace.table, first, row, workspace.scratch, COLD, 0)
-                code = problem.settled(again, workspace.table, targets)
+                code = problem.checked_call(again, workspace.table, targets)
             if code & MISSED:
-                problem.classify(first, row, workspace.scratch, not follow)
+                problem.polish_misses(first, row, workspace.scratch, not follow)
             if problem.bends is not None:
                 problem.bend_one(workspace, first, row, follow=bool(follow))
         finally:
@@ -208,7 +208,7 @@ class IK(ChecksArguments):
             UnsupportedError: If the solver lists no branches.
             InputError: If a value cannot be used.
         """
-        problem, targets = self.problem.standing(targets)
+        problem, targets = self.problem.read_obstacles(targets)
         given = problem.default_start if start is None else problem.as_start(start)
         first = given.inside if given.ready is None else given.ready
         return Solutions(problem, problem.listed(targets, first), given)

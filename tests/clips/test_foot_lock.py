@@ -6,7 +6,8 @@ import pytest
 import synovia as sy
 from foot_figures import foot_figures
 from synovia.errors import InputError, UnknownNameError, UnsupportedError
-from synovia.model.anatomy.feet import contacts, feet_of, runs, up_axis
+from synovia.model.anatomy.feet import contacts, feet_of, runs
+from synovia.model.anatomy.up import find_up
 
 BODY = sy.bundled("humanoid")
 FPS = 30.0
@@ -129,7 +130,7 @@ def test_what_cannot_be_locked_is_refused():
     still = sy.Motion(BODY, np.repeat(BODY.rest_q[None], 8, axis=0), FPS)
     with pytest.raises(UnsupportedError, match="too short"):
         sy.foot_lock(sy.Motion(BODY, still.q[:3], FPS))
-    with pytest.raises(InputError, match="up is not an axis"):
+    with pytest.raises(InputError, match="up: expected x, y, z"):
         sy.foot_lock(still, up="up")
     for blend in (0.0, -1.0, 100.0, np.nan):
         with pytest.raises(InputError, match="blend"):
@@ -143,10 +144,10 @@ def test_the_way_up_is_read_from_the_clip():
     leg = sy.Skeleton.chain(
         [(0, 0, 1), (0, 0, 0.5), (0, 0, 0.1), (0, 0.1, 0)], names=["hip", "knee", "LeftFoot", "tip"]
     )
-    assert up_axis(leg, leg.rest_pose().positions[None], feet_of(leg)) == 2
+    assert find_up(leg, leg.rest_q[None]).name == "z"
     bent = sy.Skeleton.chain([(0, 1, 1), (0, 0.5, 0.5), (0, 0, 0), (0, 0, 0)], names=["hip", "knee", "LeftFoot", "tip"])
     with pytest.raises(InputError, match="--up"):
-        up_axis(bent, bent.rest_pose().positions[None], feet_of(bent))
+        find_up(bent, bent.rest_q[None]).certain("bent")
 
 
 @pytest.mark.compiled

@@ -73,7 +73,7 @@ def test_tables_are_those_of_a_problem_packed_anew(pairs):
     ik = sy.IK(ARM, goals(world, pairs=pairs))
     for _ in range(5):
         places = {name: transform(rng) for name in world.names}
-        moved = ik.problem.standing({"clearance": places})[0]
+        moved = ik.problem.read_obstacles({"clearance": places})[0]
         anew = sy.IK(ARM, goals(world.moved(places), pairs=pairs)).problem
         shapes = [table_of(one.ints, one.floats, "clear.shapes")[:, :FIRST_POINT] for one in (moved, anew)]
         assert np.allclose(*[table[np.lexsort(table.round(9).T)] for table in shapes], atol=1e-12)
@@ -231,7 +231,7 @@ def test_copies_keep_the_obstacles():
     many = ik.solve_many({"clearance": {"ball": balls}})
     again = pickle.loads(pickle.dumps(many.ik))
     for k, one in enumerate(many):
-        for copied in (again.alone(k), pickle.loads(pickle.dumps(one.ik))):
+        for copied in (again.single(k), pickle.loads(pickle.dumps(one.ik))):
             other = sy.Solution(copied, many._rows, b=k)
             assert [c.distance for c in other.contacts] == [c.distance for c in one.contacts]
     assert len(ik.track({"tool": np.zeros((0, 3)), "clearance": {"ball": np.zeros((0, 3))}})) == 0

@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 
 from synovia.arguments import check_kind
-from synovia.bodies.support import standing_feet, up_of
+from synovia.bodies.support import up_of
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.anatomy.axes import body_axes
@@ -112,7 +112,7 @@ class _Person:
         self._skeleton, self._found = skeleton, found
         self._rest: Pose = skeleton.rest_pose()
         places = {role: self._rest.position(row) for role, row in found.items()}
-        self._axes = body_axes(places, skeleton.size, up_of(skeleton, standing_feet(skeleton)), skeleton.name)
+        self._axes = body_axes(places, skeleton.size, up_of(skeleton), skeleton.name)
         for side in SIDES:
             leg = unit(places[f"{side}_lower_leg"] - places[f"{side}_upper_leg"])
             if leg @ self._axes[:, 1] > -_DOWN:

@@ -76,7 +76,7 @@ def standing_goals(
             raise InputError("skeleton of the pose", value=pose.skeleton, expected=repr(skeleton))
     feet = standing_feet(skeleton)
     stance = pose or skeleton.rest_pose()
-    up = up_of(skeleton, feet, stance)
+    up = up_of(skeleton, stance)
     holds: list[Foothold] = []
     if world is not None:
         check_kind("world", world, World, "sy.World({...}) is one")
@@ -180,7 +180,7 @@ def _trunk(pose: Pose) -> Array | None:
     if neck is not None:
         return pose.position(neck) - pose.position(hips)
     try:
-        up = up_of(skeleton, standing_feet(skeleton))
+        up = up_of(skeleton)
     except InputError:
         return None
     line = ancestors(skeleton.parents, int(np.argmax(places @ up)))

@@ -10,7 +10,8 @@ import numpy as np
 from synovia.bodies.footing import HALF_WIDTH, HEEL, Foothold, Sole, foothold
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
-from synovia.model.anatomy.feet import Foot, ankles_of, feet_of, way_up
+from synovia.model.anatomy.feet import Foot, ankles_of, feet_of
+from synovia.model.anatomy.up import Lines, find_up
 from synovia.model.geometry import Array, align_z, axis_vector, rigid
 from synovia.model.shapes.solids import Shape
 from synovia.model.shapes.world import World
@@ -43,21 +44,19 @@ def standing_feet(skeleton: Skeleton) -> list[int]:
     return [row for row in feet.values() if row is not None]
 
 
-def up_of(skeleton: Skeleton, feet: Sequence[int], pose: Pose | None = None) -> Array:
-    """Return the direction that points up, (3,): that of the file, else the axis nearest to the way up from the feet.
+def up_of(skeleton: Skeleton, pose: Pose | None = None) -> Array:
+    """Return the direction that points up, (3,), for a body that stands.
 
     Args:
         skeleton: The skeleton.
-        feet: Rows of its feet.
         pose: The pose in which it stands; the rest pose by default.
 
     Raises:
         InputError: If the body lies, or hangs upside down.
     """
-    way = way_up((pose or skeleton.rest_pose()).positions[None], feet_of(skeleton, feet))
-    axis = int(np.argmax(np.abs(way)))
-    up = np.copysign(np.eye(3)[axis], way[axis]) * np.eye(3)[axis]
-    up = axis_vector(skeleton.up) if skeleton.up is not None else up
+    stance = pose or skeleton.rest_pose()
+    up = axis_vector(find_up(skeleton, stance.q[None]).nearest)
+    way = Lines.of(skeleton).legs(stance.positions)
     if not way @ up >= max(_UPRIGHT * float(np.linalg.norm(way)), _FLAT * skeleton.size):
         raise InputError(
             "pose of a body that stands", where=skeleton.name, value=f"a body that is not above its feet along {up}",

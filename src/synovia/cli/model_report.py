@@ -10,13 +10,12 @@ from click import style
 
 from synovia.cli.loop_report import loops_object, loops_text, mobility_object, mobility_text
 from synovia.clips import find_ends
-from synovia.errors import SynoviaError
 from synovia.ik.compiled import checked_tolerance, reach_of_tips
 from synovia.io.load import Clips
 from synovia.jobs.words import number
 from synovia.model import Joint, Kind, Skeleton
-from synovia.model.anatomy.feet import feet_of, up_axis
 from synovia.model.anatomy.hands.find import hands_of
+from synovia.model.anatomy.up import SHOWN, find_up
 from synovia.model.limits import Interval, SwingTwist
 from synovia.text import counted, listed, printable, unit_name
 
@@ -274,14 +273,10 @@ def _close_text(close: ClosePairs, skeleton: Skeleton) -> list[str]:
 
 def _up_text(skeleton: Skeleton, clips: Clips) -> str:
     """Return the upward axis: that of the file, or the one that its first clip shows."""
-    if skeleton.up is not None or not clips.motions:
-        return skeleton.up or "unknown"
-    clip = clips.motions[0]
-    few = clip[:: max(len(clip) // _LOOKED_AT, 1)]
-    try:
-        return "xyz"[up_axis(skeleton, few.positions(), feet_of(skeleton))] + " (by the feet in the clip)"
-    except SynoviaError:
+    found = find_up(skeleton, clips.motions[0].q if clips.motions else None)
+    if found.certainty < SHOWN:
         return "unknown"
+    return found.nearest if found.source == "file" else f"{found.nearest} (by the {found.source})"
 
 
 def _shape_counts(skeleton: Skeleton) -> dict[str, int]:

@@ -16,8 +16,9 @@ from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import PositionGoal
 from synovia.model import Skeleton
-from synovia.model.anatomy.feet import Bools, Foot, contacts, feet_of, runs, up_axis
-from synovia.model.geometry import Array, as_numbers
+from synovia.model.anatomy.feet import Bools, Foot, contacts, feet_of, runs
+from synovia.model.anatomy.up import find_up
+from synovia.model.geometry import Array, as_numbers, axis_vector
 from synovia.model.motion import Motion
 from synovia.model.root import free_root
 from synovia.model.shapes.world import World
@@ -43,8 +44,8 @@ class FootLocked:
         motion: The clip.
         feet: Rows of the joints that can be in contact with the ground.
         contact: When they are in contact, (T, feet).
-        floor: Height of the floor, length units.
-        up: The axis that points up, ``"x"``, ``"y"`` or ``"z"``.
+        floor: Height of the floor along ``up``, length units.
+        up: The axis that points up, for example ``"y"`` or ``"-z"``.
         slide_before: Mean speed of joints in contact in the original clip, length units per second.
         slide: The same in this clip.
         depth_before: Largest depth of a foot below the floor in the original clip, length units.
@@ -114,8 +115,9 @@ def foot_lock(
     Args:
         motion: The clip.
         feet: The joint of each foot (the ankle); None to find them by roles and names.
-        up: The axis that points up, ``"x"``, ``"y"`` or ``"z"``; None for that of the file, or else that of the clip.
-        floor: Height of the floor, length units; None for the median height of the lowest points of feet in contact.
+        up: The axis that points up, for example ``"y"`` or ``"-z"``; None to find it in the file and the clip.
+        floor: Height of the floor along ``up``, length units; None for the median height of the lowest points of
+            feet in contact.
         blend: Seconds in which a correction begins or ends.
         world: Steps, ramps and stones on which the feet stand, in the file of the clip; None for the floor alone. It
             needs a free root.
@@ -139,26 +141,27 @@ def foot_lock(
     if not 0.0 < seconds <= 10.0:
         raise InputError("blend is out of range", value=blend, expected="seconds above 0, at most 10")
     found = feet_of(skeleton, feet)
-    axis = up_axis(skeleton, motion.positions(), found, up, motion.name)
+    axis = find_up(skeleton, motion.q, up).certain(motion.name).nearest
+    vertical = axis_vector(axis)
     bones = motion.rigid()  # the legs that are moved are rigid
     places = bones.positions()
     joints = [row for foot in found for row in foot.joints]
     points = [row for foot in found for row in foot.points]
-    contact = contacts(places[:, joints], np.eye(3)[axis], motion.fps)
-    ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(places, found, contact, axis)
+    contact = contacts(places[:, joints], vertical, motion.fps)
+    ground = float(as_numbers(floor, (), "floor")) if floor is not None else _floor(places, found, contact, vertical)
     goals = [PositionGoal(row) for row in points]
     model = Model(skeleton, goals, [(row,) for row in points], free_root=True, threads=threads)
     standing = np.zeros((len(motion), len(points)), bool)  # contact of all points
     standing[:, [points.index(row) for row in joints]] = contact
-    terms = _terms(model, bones, standing, axis, ground, seconds)
+    terms = _terms(model, bones, standing, vertical, ground, seconds)
     q = solve_in_windows(model, terms, motion.q.copy(), Effort(STEPS, ENOUGH), shares=ROUNDS, progress=progress)
     if skeleton.mechanism is not None:
         q = skeleton.mechanism.shut_clip(q, model.moving, motion.q)
     put = None
     if world is not None:
         check_kind("world", world, World, "sy.World({...}) is one")
-        world = world.matched(skeleton, up="xyz"[axis])
-        put = _put_on(world, Motion(skeleton, q, motion.fps), _stands(found, contact), np.eye(3)[axis], ground, threads)
+        world = world.matched(skeleton, up=axis)
+        put = _put_on(world, Motion(skeleton, q, motion.fps), _stands(found, contact), vertical, ground, threads)
         q = q if put is None else put.q
     locked = Motion(skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     if motion.stretch is not None:
@@ -166,10 +169,10 @@ def foot_lock(
         places = motion.positions()
     moved = locked.positions()
     return FootLocked(
-        locked, tuple(joints), contact, ground, "xyz"[axis],
+        locked, tuple(joints), contact, ground, axis,
         _slide(places[:, joints], contact, motion.fps), _slide(moved[:, joints], contact, motion.fps),
-        max(0.0, ground - float(places[:, points, axis].min())),
-        _depth(moved[:, points], np.eye(3)[axis], ground, world),
+        _depth(places[:, points], vertical, ground, None),
+        _depth(moved[:, points], vertical, ground, world),
         () if put is None else put.footholds, () if put is None else put.missed,
     )  # fmt: skip
 
@@ -252,31 +255,32 @@ def _depth(points: Array, up: Array, floor: float, world: World | None) -> float
     return max(0.0, float((np.where(np.isfinite(heights), heights, floor) - flat @ up).max()))
 
 
-def _floor(places: Array, feet: Sequence[Foot], contact: Bools, axis: int) -> float:
+def _floor(places: Array, feet: Sequence[Foot], contact: Bools, up: Array) -> float:
     """Return the median height of the lowest points of feet in contact."""
     lowest: list[Array] = []
     first = 0
     for foot in feet:
         standing = contact[:, first : first + len(foot.joints)].any(1)
         first += len(foot.joints)
-        lowest.append(places[standing][:, foot.points, axis].min(1))
+        lowest.append((places[standing][:, foot.points] @ up).min(1))
     every = np.concatenate(lowest)
-    return float(np.median(every)) if len(every) else float(places[..., axis].min())
+    return float(np.median(every)) if len(every) else float((places @ up).min())
 
 
-def _terms(model: Model, motion: Motion, standing: Bools, axis: int, ground: float, blend: float) -> Terms:
+def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: float, blend: float) -> Terms:
     """Return the terms of the least-squares problem; ``standing`` (T, points) is the contact of each point.
 
     The change of a column decays over (smooth / pull)^¼ frames, which is the blend.
     """
     count, points = standing.shape
+    axis = int(np.argmax(np.abs(up)))
     targets = np.tile(np.eye(4), (count, points, 1, 1))
-    targets[:, :, axis, 3] = ground + CLEAR * model.reach
+    targets[:, :, axis, 3] = up[axis] * (ground + CLEAR * model.reach)
     weights = np.zeros((count, points, 3))
     side = np.zeros((points, 3))
     smooth = (blend * motion.fps) ** 4
     weights[:, :, axis] = FLOOR * smooth
-    side[:, axis] = 1.0
+    side[:, axis] = up[axis]
     weight = np.ones(model.columns)
     weight[: 6 if model.is_length[:3].all() else 0] = PELVIS
     both = standing[1:] & standing[:-1]

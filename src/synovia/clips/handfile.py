@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import zipfile
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -14,9 +13,10 @@ from numpy.typing import NDArray
 
 from synovia.clips.pointfile import POINT_ENDINGS, read_points
 from synovia.errors import FormatError, SynoviaError
+from synovia.io.base import file_rate
 from synovia.io.npz import read_arrays, read_npy, texts_of, unread_notes
 from synovia.model.anatomy.hands.landmarks import COUNT
-from synovia.model.rates import usual_rate
+from synovia.model.rates import Rate
 from synovia.text import listed
 
 HAND_ENDINGS: Final = (".npz", ".npy", ".csv", ".tsv")
@@ -103,13 +103,13 @@ def read_hand(path: Path) -> HandFile:
                 expected=f"an array {_SHAPE}, called {listed([*_NAMES[:-2]])}, or the only one of this shape",
             )  # fmt: skip
         notes = unread_notes(path, (fitting[0], *_BESIDE))
-        fps = _rate(content, path)
-        if fps is not None:
-            fps, said = usual_rate(fps)
-            notes += said
+        rate = _rate(content, path)
+        if rate is not None:
+            notes += rate.notes
         confidence = content.get("confidence")
         if confidence is not None and confidence.dtype.kind not in "bfiu":
             raise FormatError("confidence cannot be used", where=str(path), value=confidence.dtype, expected="numbers")
+        fps = None if rate is None else rate.fps
         return HandFile(_points(content[fitting[0]]), confidence, fps, _side(content, path), tuple(notes))
     if path.suffix.lower() not in POINT_ENDINGS:
         raise FormatError("is no file of points", where=str(path), expected=", ".join(HAND_ENDINGS))
@@ -133,15 +133,14 @@ def _names_in(path: Path) -> list[str]:
         return []
 
 
-def _rate(content: Mapping[str, NDArray[Any]], path: Path) -> float | None:
-    """Return the frames per second of an archive; None without."""
+def _rate(content: Mapping[str, NDArray[Any]], path: Path) -> Rate | None:
+    """Return the frame rate of an archive; None without."""
     rate = content.get("fps")
     if rate is None:
         return None
-    fps = float(rate.reshape(-1)[0]) if rate.size == 1 and rate.dtype.kind in "fiu" else math.nan
-    if not 0.0 < fps < math.inf:
-        raise FormatError("fps cannot be used", where=str(path), value=rate, expected="one number above 0")
-    return fps
+    if rate.size != 1 or rate.dtype.kind not in "fiu":
+        raise FormatError("fps cannot be used", where=str(path), value=rate, expected="one number")
+    return file_rate(float(rate.reshape(-1)[0]), path)
 
 
 def _side(content: Mapping[str, NDArray[Any]], path: Path) -> str | None:

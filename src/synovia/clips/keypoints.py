@@ -33,12 +33,12 @@ from synovia.clips.markersets import joints_of_markers
 from synovia.clips.measured import measured, roles_of, size_ratio, upward
 from synovia.clips.points import confidence_of
 from synovia.clips.travel import find_travel, middle_of_hips
-from synovia.clips.upright import SURE, axis_name, check_sides, forwardness, make_upright, to_y_up
+from synovia.clips.upright import SURE, check_sides, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, side_of
-from synovia.model.geometry import Array, as_numbers
+from synovia.model.geometry import Array, as_numbers, axis_name
 from synovia.model.motion import Motion
 from synovia.model.root import free_root
 from synovia.text import DOUBT, counted

@@ -13,6 +13,7 @@ from synovia.errors import InputError
 from synovia.model import Joint, Skeleton
 from synovia.model.anatomy.axes import body_axes
 from synovia.model.anatomy.roles import meeting
+from synovia.model.anatomy.up import Lines, find_up
 from synovia.model.geometry import Array
 from synovia.model.tree import ancestors
 
@@ -74,18 +75,16 @@ def upward(skeleton: Skeleton) -> Array:
     Raises:
         InputError: If the body does not stand at rest: its trunk does not continue the line of its legs.
     """
-    rows = roles_of(skeleton)
-    rest = np.array(skeleton.rest_pose().positions)
-    axes = body_axes({role: rest[row] for role, row in rows.items()}, skeleton.size, skeleton.up, skeleton.name)
-    legs, arms = (np.mean([rest[rows[f"{side}_{part}"]] for side in SIDES], 0) for part in ("upper_leg", "upper_arm"))
-    trunk = arms - legs
-    if float(trunk @ axes[:, 1]) < UPRIGHT * float(np.linalg.norm(trunk)):
+    roles_of(skeleton)
+    up, lines = find_up(skeleton).vector, Lines.of(skeleton)
+    trunk = lines.trunk(np.array(skeleton.rest_pose().positions))
+    if float(trunk @ up) < UPRIGHT * float(np.linalg.norm(trunk)):
         raise InputError(
             f"{skeleton.name} does not stand at rest",
             expected="a rest pose with the shoulders above the hips and the feet below",
             hint="leave out the model to get a body made to measure, then retarget its motion",
         )
-    return axes[:, 1]
+    return up
 
 
 def size_ratio(skeleton: Skeleton, marks: Landmarks) -> float:

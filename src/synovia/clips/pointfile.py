@@ -22,9 +22,8 @@ from numpy.typing import NDArray
 from synovia.clips.markerfile import read_c3d, read_trc
 from synovia.clips.pointtable import read_point_table
 from synovia.errors import FormatError, unknown_name
-from synovia.io.base import read_bytes
+from synovia.io.base import file_rate, read_bytes
 from synovia.io.npz import read_arrays, read_npy, texts_of, unread_notes
-from synovia.model.rates import usual_rate
 
 _SHAPE: Final = "(T, K, 3): frames, points, x y z"
 _ARRAY: Final = b"\x93NUMPY"
@@ -126,7 +125,7 @@ def read_points(path: Path) -> PointFile:
     names = texts_of(content["joints"]) if "joints" in content else None
     if names is None and "joints" in content:
         raise FormatError("a joint name is not text", where=str(path), expected="joints (K,) as texts")
-    fps, said = (None, ()) if "fps" not in content else usual_rate(float(content["fps"]))
+    fps, said = (None, ()) if "fps" not in content else file_rate(float(content["fps"]), path)
     return PointFile(
         content["positions"],
         names,

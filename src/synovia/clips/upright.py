@@ -15,9 +15,8 @@ import numpy as np
 
 from synovia.clips.landmarks import CAMERA, SIDES, Landmarks
 from synovia.errors import InputError
-from synovia.model.geometry import Array, axis_vector
+from synovia.model.geometry import AXES, Array, axis_vector
 
-AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 MIRRORS: Final = ("x", "y", "z", "names", "none")
 STANDING: Final = np.cos(np.radians(45.0))  # the body counts as upright along an axis within this angle
 OFTEN: Final = 0.5  # share of the frames in which the body is upright along the axis that points up
@@ -48,12 +47,6 @@ class Upright:
     marks: Landmarks
     turn: Array
     notes: list[str]
-
-
-def axis_name(direction: Array) -> str:
-    """Return the axis nearest to a direction (3,), for example ``"-z"``."""
-    axis = int(np.argmax(np.abs(direction)))
-    return ("-" if direction[axis] < 0.0 else "") + "xyz"[axis]
 
 
 def to_y_up(up: str) -> Array:

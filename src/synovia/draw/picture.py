@@ -23,13 +23,14 @@ from synovia.draw.marks import marks_of
 from synovia.draw.notes import Notes, Placer, Texts
 from synovia.draw.obstacles import Surroundings, in_front
 from synovia.draw.raster import Canvas, require_pillow
-from synovia.draw.scene import LOOKS, Appearance, Mark, Scene, bone_lengths, build_scene, up_of, upward
+from synovia.draw.scene import LOOKS, Appearance, Mark, Scene, bone_lengths, build_scene
 from synovia.draw.surfaces import Mesh, Shadow, Skin, shade_mesh
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError, UnsupportedError, unknown_name
 from synovia.ik import Solution
 from synovia.io.base import as_path, write_bytes
 from synovia.model import Pose, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.angles import value_text
 from synovia.model.geometry import Array
 from synovia.model.shapes.world import World
@@ -130,7 +131,7 @@ def picture(
     scene = build_scene(poses, marks, colours, joint_names=joint_names, shown=shown)
     if not isinstance(view, Camera):
         skeleton = poses[-1].skeleton
-        axes = axes_of(view, up_of(skeleton), skeleton.forward)
+        axes = axes_of(view, find_up(skeleton).name, skeleton.forward)
         view = fit(axes, *scene.content, content_window(pixels, scene, title), perspective=perspective)
     table = angle_table(poses[-1], angles)
     image = draw(scene, view, Paper(pixels, colours), Texts(title, table=table), floor=floor)
@@ -199,7 +200,7 @@ def appearance(
     if gaps is not None and not isinstance(gaps, Gaps):
         gaps = None if last is None else Gaps.of_body(last, gaps, world)
     if world is not None and last is not None:
-        around = Surroundings(world.matched(last, up=up_of(last)), theme, upward(last))
+        around = Surroundings(world.matched(last, up=find_up(last).name), theme, find_up(last).vector)
     return Appearance(look, skins, covers, around, gaps)
 
 

@@ -19,11 +19,12 @@ from synovia.draw.marks import marks_of
 from synovia.draw.notes import Texts
 from synovia.draw.picture import Paper, angle_table, appearance, checked_size, content_window, draw
 from synovia.draw.raster import Canvas, require_pillow
-from synovia.draw.scene import Appearance, Scene, build_scene, up_of, upward
+from synovia.draw.scene import Appearance, Scene, build_scene
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
 from synovia.io.base import as_path
 from synovia.model import Skeleton
+from synovia.model.anatomy.up import SHOWN, find_up
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
 from synovia.model.shapes.world import World
@@ -164,7 +165,15 @@ def _motion(clip: object) -> Motion:
     motion = clip.motion if isinstance(clip, Tracked) else clip
     if not isinstance(motion, Motion):
         raise InputError("clip", value=type(clip).__name__, expected="a Motion, or the result of IK.track")
-    return motion
+    body = motion.skeleton
+    up = find_up(body, motion.q)
+    if up.certainty < SHOWN or up.nearest == find_up(body).name:
+        return motion
+    stated = Skeleton(  # only the clip shows which axis points up
+        body.joints, name=body.name, meters_per_unit=body.meters_per_unit, up=up.nearest, forward=body.forward,
+        notes=body.notes, source=body.source, excluded_pairs=body.excluded_pairs, loops=body.loops,
+    )  # fmt: skip
+    return motion.on(stated)
 
 
 def _name(motion: Motion) -> str:
@@ -246,7 +255,7 @@ class _Content:
         extent, ground = max(scene.extent for scene in first), min(scene.ground for scene in first)
         spread = max(scene.spread for scene in first)
         scenes = [replace(scene, ground=ground, extent=extent, spread=spread) for scene in self.scenes]
-        axes = axes_of(view, up_of(self.skeleton), self.skeleton.forward)
+        axes = axes_of(view, find_up(self.skeleton).name, self.skeleton.forward)
         points, radii = (
             np.concatenate(parts) for parts in zip(*((one.points, one.radii) for one in beside), strict=True)
         )
@@ -257,7 +266,7 @@ class _Content:
 
 def _path(motion: Motion) -> Array:
     """Return the path of the body over the floor, (T, 3), smoothed so that the camera moves evenly."""
-    middle, up = motion.positions().mean(1), upward(motion.skeleton)
+    middle, up = motion.positions().mean(1), find_up(motion.skeleton).vector
     middle -= (middle @ up)[:, None] * up
     reach = max(int(_LAG * motion.fps), 1)
     window = np.hanning(2 * reach + 3)[1:-1]

@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.draw.bodies import Bodies
-from synovia.draw.camera import direction
 from synovia.draw.gaps import Gap, Gaps
 from synovia.draw.loops import BAR as LOOP_BAR
 from synovia.draw.loops import KNOT, bars_of, points_of, radii_with_loops, rows_of
@@ -21,6 +20,7 @@ from synovia.draw.surfaces import Skin
 from synovia.draw.theme import Colour, Theme
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Pose, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import Array, as_matrix, as_numbers
 from synovia.model.tree import ancestors
 
@@ -205,7 +205,7 @@ def build_scene(
             raise InputError("a pose has positions that are not finite", where=pose.skeleton.name)
     last = poses[-1]
     shown = shown or Appearance()
-    up = upward(last.skeleton)
+    up = find_up(last.skeleton).vector
     drawn = [pose.positions[drawn_joints(pose.skeleton)] for pose in poses]
     extent = max(float(np.linalg.norm(np.ptp(points, axis=0))) for points in drawn)
     if not extent > 0.0:  # all joints coincide, so the size comes from the targets, or is 1
@@ -414,7 +414,7 @@ def _skull(pose: Pose, head: int, hue: Array) -> list[tuple[Array, Array, float,
     """
     skeleton, start = pose.skeleton, pose.positions[head]
     rest = skeleton.rest_pose()
-    up = upward(skeleton)
+    up = find_up(skeleton).vector
     tips = [row for row in skeleton.children[head] if not skeleton.children[row] and skeleton.lengths[row] > 0.0]
     above = max(tips, key=lambda row: float(rest.positions[row] @ up), default=None)
     below = skeleton.parents[head]
@@ -455,30 +455,6 @@ def is_crown(skeleton: Skeleton, row: int) -> bool:
 def _is_head(joint: Joint) -> bool:
     """Return whether a joint is a head, by role or by name."""
     return joint.role == "head" or (joint.role is None and joint.name.rsplit(":", 1)[-1].lower() == "head")
-
-
-def up_of(skeleton: Skeleton) -> str:
-    """Return the axis that points up: that of the file, else that from root to head at rest, else y.
-
-    The rest pose shows it only if the body stands in it: in some motion capture files, all bones point the same way.
-    """
-    if skeleton.up is not None:
-        return skeleton.up
-    head = next((row for row, joint in enumerate(skeleton.joints) if _is_head(joint)), None)
-    if head is None:
-        return "y"
-    positions = skeleton.rest_pose().positions
-    rise = positions[head] - positions[0]
-    axis = int(np.argmax(np.abs(rise)))
-    feet = [row for role, row in skeleton.role_rows.items() if role in ("left_foot", "right_foot")]
-    if feet and float((positions[feet].mean(axis=0) - positions[0])[axis] * rise[axis]) >= 0.0:
-        return "y"
-    return ("-" if rise[axis] < 0.0 else "") + "xyz"[axis]
-
-
-def upward(skeleton: Skeleton) -> Array:
-    """Return the unit vector, (3,), of ``up_of``."""
-    return direction(up_of(skeleton), "y")
 
 
 def hue_of(skeleton: Skeleton, row: int, theme: Theme) -> Colour:

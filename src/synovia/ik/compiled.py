@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from synovia.arguments import ChecksArguments, check_kind, checked_joints, shown
 from synovia.compiling import compile_with_next
-from synovia.errors import InputError, SynoviaError, UnsupportedError, restated
+from synovia.errors import InputError, SynoviaError, UnknownNameError, UnsupportedError, restated
 from synovia.goals import Goal, PositionGoal
 from synovia.goals.base import GoalList
 from synovia.ik.clear_branches import ClearBranches, Listed
@@ -154,11 +154,18 @@ class CompiledProblem(ChecksArguments):
         self.solver = as_solver(solver, self.goals)
         self.solver.check(self.goals)
         asked = self.goals
-        located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
-        self.goals = tuple(goal for goal, _ in located)
         self.given = skeleton
         self.skeleton = skeleton if root == "fixed" else skeleton.with_root(root)
         self.root = root
+        try:
+            located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
+        except UnknownNameError as error:
+            added = self.skeleton.joint_names[: len(self.skeleton) - len(skeleton)]
+            if not any(error.what.startswith(f"no joint named {name!r}") for name in added):
+                raise
+            hint = f"root= adds it after the goals are read; pass skeleton.with_root({root!r}) in place of root="
+            raise UnknownNameError(error.what, hint=hint) from None
+        self.goals = tuple(goal for goal, _ in located)
         before = len(self.skeleton) - len(skeleton)  # joints that the root adds before the skeleton's own
         self.goal_joints: tuple[tuple[int, ...], ...] = tuple(
             tuple(row + before for row in rows) for _, rows in located
@@ -289,7 +296,7 @@ class CompiledProblem(ChecksArguments):
             self.given, self.goals, solver,
             tolerance=self.tolerance, root=self.root, starts=starts, moving=self.allowed,
         )  # fmt: skip
-        return new.over(self.obstacle_places).bending_from(self.bent)
+        return new.with_obstacle_places(self.obstacle_places).bending_from(self.bent)
 
     def bending_from(self, sine: Array) -> Self:
         """Return the problem with another angle from which it minds to which side a limb bends; it shares all else."""
@@ -319,16 +326,16 @@ class CompiledProblem(ChecksArguments):
         given = self.given if skeleton is None else skeleton
         return type(self)(given, goals, solver, tolerance=tolerance, root=self.root, moving=self.allowed)
 
-    def at(self, places: Places, b: int = 0) -> Self:
-        """Return the problem with obstacles as they stand in problem b of some of its places; it shares all else."""
+    def with_obstacles_at(self, places: Places, b: int = 0) -> Self:
+        """Return the problem with obstacles where problem b of some places has them; it shares all else."""
         new = self._copy()
         new.floats = self.floats.copy()
         places.put(new.floats, b)
         new.goals, new.obstacle_places = places.goals(self.goals, b), None
         return new
 
-    def over(self, places: Places | None) -> Self:
-        """Return the problem with obstacles that stand elsewhere in each problem or frame; it shares all else."""
+    def with_obstacle_places(self, places: Places | None) -> Self:
+        """Return the problem with places of obstacles for each problem or frame of a batch; it shares all else."""
         if places is None or self.obstacles is None:
             return self
         new = self._copy()
@@ -342,19 +349,22 @@ class CompiledProblem(ChecksArguments):
         new.__dict__.update(self.__dict__)
         return new
 
-    def alone(self, b: int) -> Self:
-        """Return the problem of problem or frame b alone, with obstacles as they stand there."""
-        return self if self.obstacle_places is None else self.at(self.obstacle_places, b)
+    def single(self, b: int) -> Self:
+        """Return the single problem of row b of a batch or track, with obstacles as they stand there."""
+        return self if self.obstacle_places is None else self.with_obstacles_at(self.obstacle_places, b)
 
-    def standing(self, targets: Any) -> tuple[Self, Any]:
-        """Return the problem with obstacles where the targets of one problem say, and the other targets.
+    def read_obstacles(self, targets: Any) -> tuple[Self, Any]:
+        """Read the places of obstacles in the targets of one problem.
+
+        Returns:
+            The problem with obstacles there, and the other targets.
 
         Raises:
             InputError: If a place cannot be used.
             UnknownNameError: If there is no obstacle of a name.
         """
         found = None if self.obstacles is None else self.obstacles.read(targets)
-        return (self, targets) if found is None else (self.at(found[1]), found[0])
+        return (self, targets) if found is None else (self.with_obstacles_at(found[1]), found[0])
 
     def read_many(self, targets: Any) -> tuple[Self, Any, Array, Bools]:
         """Read the targets of many problems, those of obstacles included.
@@ -380,7 +390,7 @@ class CompiledProblem(ChecksArguments):
                 lengths = {"obstacles": len(places), "others": len(table)}
                 raise InputError("lengths of targets", value=lengths, expected="the same for all")
             odd = odd | wrong
-        return self.over(places), others, table, odd
+        return self.with_obstacle_places(places), others, table, odd
 
     def table_of_many(self, targets: Any) -> tuple[Self, Any, Array]:
         """Read the targets of many problems as ``read_many`` does.
@@ -416,7 +426,7 @@ class CompiledProblem(ChecksArguments):
         at, count = self.places.stop, len(self.goals)
         return rows[:, at : at + 2 * count].reshape(len(rows), count, 2)
 
-    def classify(
+    def polish_misses(
         self, starts: Array, rows: Array, scratch: Array, searches: bool = True, floats: Array | None = None
     ) -> None:
         """Polish missed rows and write their status, or mark them as interrupted.
@@ -449,7 +459,7 @@ class CompiledProblem(ChecksArguments):
             out = _empty(self.row_shape)
             code = self.call(self.one_attempt, self.floats, workspace.table, starts, out, workspace.scratch, COLD, 0)
             if code & MISSED:
-                self.classify(starts, out, workspace.scratch, not follow)
+                self.polish_misses(starts, out, workspace.scratch, not follow)
             return out
 
         self.bend_well(start, row, once)
@@ -472,7 +482,7 @@ class CompiledProblem(ChecksArguments):
             count = kernel(self.ints, self.floats, table, first, out, scratch, COLD, LIST)
             if count < 0:
                 again = partial(kernel, self.ints, self.floats, table, first, out, scratch, COLD, LIST)
-                count = self.settled(again, table, targets)
+                count = self.checked_call(again, table, targets)
         finally:
             self.idle.append(workspace)
         return out[:count]
@@ -499,14 +509,15 @@ class CompiledProblem(ChecksArguments):
         """
         packed = packed or Packed(self.kernel, self.ints, self.floats, places=self.obstacle_places)
         out = self.new_rows(len(table))
-        run = partial(run_rows, packed, Batch(table, starts, out), self.scratch_size, self.classify, workers, progress)
-        self.settled(run, table, targets, many=True)
+        batch, size = Batch(table, starts, out), self.scratch_size
+        run = partial(run_rows, packed, batch, size, self.polish_misses, workers, progress)
+        self.checked_call(run, table, targets, many=True)
         return out
 
-    def settled(
+    def checked_call(
         self, run: Callable[[], int], table: Array, targets: Targets | None, *, many: bool = False, first: int = 0
     ) -> int:
-        """Return what a call of a kernel returns; if it refuses rounded rotations, call it with the nearest ones.
+        """Call a kernel, and return its code; if it refuses rounded rotations, call it again with the nearest ones.
 
         Args:
             run: Calls the kernel with the table of targets.
@@ -804,7 +815,7 @@ def _again(
 ) -> CompiledProblem:
     """Return a copied problem, with obstacles that stand elsewhere in each problem or frame."""
     new = make(*values).bending_from(BENT if bent is None else bent)
-    return new if new.obstacles is None or moved is None else new.over(Places(new.obstacles, moved))
+    return new if new.obstacles is None or moved is None else new.with_obstacle_places(Places(new.obstacles, moved))
 
 
 def _refuse_one(*_: Any) -> int:

@@ -162,7 +162,7 @@ class FrameSolver:
             call = partial(problem.call, self._usual, self._floats, table, start, row, scratch, COLD, 0)
             code = call()
             if code < 0:
-                code = problem.settled(call, table, None)
+                code = problem.checked_call(call, table, None)
             if code & MISSED and recover != "none":
                 self.improve(start, row, search=recover == "search")
         finally:
@@ -178,7 +178,7 @@ class FrameSolver:
             row: Its row of results, (1, n), which is changed.
             search: Whether to search everywhere for a better pose, or only near this one.
         """
-        self.problem.classify(start, row, self._scratch, search, self._floats)
+        self.problem.polish_misses(start, row, self._scratch, search, self._floats)
 
     def follow(self, track: Frames, frames: range, *, known: int = 0, restarts: bool = False) -> tuple[int, bool]:
         """Solve frames one after the other, each from the answer before it, up to the first miss.
@@ -199,7 +199,7 @@ class FrameSolver:
         ints, table, rows = self._all if restarts else self._usual, track.table[part], track.rows[part]
         given = ints, self._floats, table, track.first, rows, self._scratch, WARM, frames.start - known
         call = partial(problem.kernel, *given)
-        code = problem.settled(call, track.table, track.targets, many=True, first=known)
+        code = problem.checked_call(call, track.table, track.targets, many=True, first=known)
         return known + (code >> ROWS_AT), bool(code & MISSED)
 
     def along(self, track: Frames, clip: Array, frames: range) -> tuple[int, bool]:
@@ -238,7 +238,7 @@ class FrameSolver:
             self.stay_near(before)
             return problem.kernel(ints, self._floats, table, starts, rows, self._scratch, WARM, 1)
 
-        code = problem.settled(call, track.table, track.targets, first=part.start)
+        code = problem.checked_call(call, track.table, track.targets, first=part.start)
         return part.start + (code >> ROWS_AT), bool(code & MISSED)
 
     def attempt(self, table: Array, start: Array, row: Array, *, usual: bool = False) -> bool:
@@ -262,7 +262,7 @@ class FrameSolver:
         """
         problem, rows = self.problem, self.problem.new_rows(len(table))
         given = self._usual, self._floats, table, np.ascontiguousarray(starts), rows, self._scratch, COLD, 0
-        problem.settled(partial(problem.kernel, *given), table, targets, many=True)
+        problem.checked_call(partial(problem.kernel, *given), table, targets, many=True)
         return rows
 
     def remember(self) -> Array:

@@ -187,7 +187,7 @@ def run_rows(
     packed: Packed,
     batch: Batch,
     scratch_size: int,
-    classify: Callable[[Array, Array, Array, bool, Array], None],
+    polish: Callable[[Array, Array, Array, bool, Array], None],
     workers: Workers,
     progress: Progress | None = None,
 ) -> int:
@@ -197,7 +197,7 @@ def run_rows(
         packed: The problem and its kernel.
         batch: The rows.
         scratch_size: Scratch memory of one thread, in float64.
-        classify: Polishes and classifies missed rows, given their starts, the rows, scratch memory, whether to search
+        polish: Polishes and classifies missed rows, given their starts, the rows, scratch memory, whether to search
             everywhere, and the numbers of the problem.
         workers: The threads.
         progress: Called in this thread with (rows done, all).
@@ -227,7 +227,7 @@ def run_rows(
                     refused = code - targets.shape[1] * a
                     break
                 if code & MISSED:
-                    classify(own_starts, out[a:b], scratch, True, numbers)
+                    polish(own_starts, out[a:b], scratch, True, numbers)
         finally:
             watch.end(scratch)
         return refused, last - first, time.perf_counter() - began

@@ -15,7 +15,7 @@ from synovia.goals.base import POSITION, ROTATION
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import INTERRUPTED, Status
 from synovia.kernels.layout import FINISH, STATUS, STEPS, STOPPED_BY, TRIES, WINNER
-from synovia.model import Pose, Skeleton
+from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.shapes.body import unchecked_links
 from synovia.model.shapes.distances import Contact
@@ -392,7 +392,7 @@ class Solutions:
         row = b % len(self)
         skipped = self._refusal is not None and self._rows[row, STATUS] == Status.INVALID
         error = self._refusal(row) if self._refusal is not None and skipped else None
-        return Solution(self.ik.alone(row), self._rows, self._start(row), b=b, frame=self._frame(row), refusal=error)
+        return Solution(self.ik.single(row), self._rows, self._start(row), b=b, frame=self._frame(row), refusal=error)
 
     def _frame(self, b: int) -> Frame | None:
         """Return the frame of a track that problem b is, None without a track."""
@@ -489,7 +489,20 @@ def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
                 f"Goal {goal.label!r} cannot keep {counted(len(close), 'pair')} of links so far apart in most poses; "
                 f"they only must not touch: {named}."
             )
-    return (*lines, *unchecked_shapes(ik.given, goals))
+    on_ground = ik.skeleton is ik.given  # a root that moves carries all links
+    return (*lines, *(_unmoved_links(ik.given, goals) if on_ground else ()), *unchecked_shapes(ik.given, goals))
+
+
+def _unmoved_links(skeleton: Skeleton, goals: Sequence[ClearanceGoal]) -> tuple[str, ...]:
+    """Return a sentence about links that no joint moves, which goals do not keep apart from the world."""
+    still: list[bool] = []
+    for row, parent in enumerate(skeleton.parents):
+        still.append(skeleton.joints[row].kind is Kind.FIXED and (parent < 0 or still[parent]))
+    rows = dict.fromkeys(row for goal in goals if goal.apart is not None for row in goal.apart.avoiding if still[row])
+    if not rows:
+        return ()
+    links = first_few([repr(skeleton.link_key(row)) for row in rows])
+    return (f"Links that no joint moves are not kept apart from obstacles: {links}.",)
 
 
 def unchecked_shapes(skeleton: Skeleton, goals: Sequence[ClearanceGoal]) -> tuple[str, ...]:

@@ -17,7 +17,8 @@ from synovia.errors import FileError, FormatError, InputError, MissingExtraError
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
-from synovia.text import first_few, listed
+from synovia.model.rates import RATES, Rate, is_rate, usual_rate
+from synovia.text import DOUBT, first_few, listed
 
 NO_SHAPES: Final = "Shapes were not kept"  # begins notes about shapes
 OF_LOOPS: Final = ".loops.toml"  # ending of the file of loops of a model
@@ -31,6 +32,7 @@ OF_POINTS: Final = (
 )
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
 FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB
+_PER_FRAME: Final = 0.1  # frames per second below which a rate may be the time of a frame
 NUMBERS_A_BYTE: Final = 4  # further numbers that a file may describe, for each of its bytes
 
 
@@ -356,6 +358,21 @@ def most_numbers(size: int) -> int:
     several times. This bound keeps such a file from filling the memory.
     """
     return FREE_NUMBERS + NUMBERS_A_BYTE * size
+
+
+def file_rate(fps: float, where: Path) -> Rate:
+    """Return the frame rate that a file says, or the usual one that it rounded.
+
+    Raises:
+        FormatError: If no clip can have this rate.
+    """
+    if not is_rate(fps):
+        raise FormatError("the frame rate cannot be used", where=str(where), value=fps, expected=RATES)
+    step = usual_rate(1.0 / fps).fps
+    if fps < _PER_FRAME and step == round(step):
+        note = f"{DOUBT}the file says {fps:.4g} frames per second, which is the time of a frame at {step:g}."
+        return Rate(fps, (note,))
+    return usual_rate(fps)
 
 
 def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:

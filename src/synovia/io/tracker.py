@@ -20,9 +20,10 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import FormatError, did_you_mean
-from synovia.io.base import Format, as_path, resting_notes
+from synovia.io.base import Format, as_path, file_rate, resting_notes
 from synovia.io.npz import numbers_of, read_arrays, texts_of, unread_notes, write_archive
 from synovia.model import Skeleton
 from synovia.model.geometry import (
@@ -37,7 +38,7 @@ from synovia.model.motion import Motion
 from synovia.model.pose import world_frames
 from synovia.model.rates import usual_rate
 from synovia.model.robot import Order, Robot, body_name, floating, free_slice, mounted, robot_of
-from synovia.text import counted
+from synovia.text import DOUBT, counted
 
 _MUJOCO: Final = ".mujoco.npz"
 _ENDINGS: Final = (".isaac.npz", _MUJOCO)
@@ -46,8 +47,9 @@ _NEAR: Final = 0.05  # of the size of the robot: bodies farther from where the f
 _NOTED: Final = 1e-3  # of the size of the robot: bodies farther from where the file has them are worth a note
 _EXPECTED: Final = "a motion for trackers as .npz"
 # Arrays that follow from those that are read.
-_DERIVED: Final = {"joint_vel", "body_lin_vel_w", "body_ang_vel_w", "dof_velocities", "body_linear_velocities",
-                   "body_angular_velocities"}  # fmt: skip
+_DERIVED: Final = {"body_lin_vel_w", "body_ang_vel_w", "body_linear_velocities", "body_angular_velocities"}
+_ALIKE: Final = 0.8  # cosine of the velocities of a file and of its values above which they tell its rate
+_SAME_RATE: Final = 1.2  # ratio of rates that velocities do not tell apart
 _CHECKED: Final = 50  # frames whose bodies are compared
 
 
@@ -59,11 +61,12 @@ class _Names(NamedTuple):
     bodies: str
     positions: str
     quats: str
+    velocities: str
 
 
 _KINDS: Final = (
-    _Names("joint_pos", "joint_names", "body_names", "body_pos_w", "body_quat_w"),
-    _Names("dof_positions", "dof_names", "body_names", "body_positions", "body_rotations"),
+    _Names("joint_pos", "joint_names", "body_names", "body_pos_w", "body_quat_w", "joint_vel"),
+    _Names("dof_positions", "dof_names", "body_names", "body_positions", "body_rotations", "dof_velocities"),
 )
 
 
@@ -164,8 +167,9 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     notes += unread_notes(where, wanted | _DERIVED)
     body, q = mounted(skeleton, rooted, q)
     name = where.stem.removesuffix(".isaac").removesuffix(".mujoco")
-    rate = usual_rate(float(fps[0]))
-    return Motion(body, q, rate.fps, name=name, notes=[*notes, *rate.notes])
+    rate = file_rate(float(fps[0]), where)
+    notes += rate.notes or _velocity_notes(values, arrays.get(kind.velocities), rate.fps)
+    return Motion(body, q, rate.fps, name=name, notes=notes)
 
 
 class _Frames(NamedTuple):
@@ -255,6 +259,26 @@ def _rows(skeleton: Skeleton, names: list[str], where: Path) -> list[int]:
         if name not in known:
             raise FormatError(f"joint {name!r} is not of this model", where=str(where), hint=did_you_mean(name, known))
     return [known[name] for name in names]
+
+
+def _velocity_notes(values: Array, velocities: NDArray[Any] | None, fps: float) -> list[str]:
+    """Return a note if the velocities of a file, which follow from its joint values, are those of another frame rate.
+
+    Args:
+        values: Joint values, (T, J).
+        velocities: Their velocities as the file has them; None without.
+        fps: Frame rate of the file.
+    """
+    if velocities is None or velocities.shape != values.shape or velocities.dtype.kind not in "fiu":
+        return []
+    own, given = _rates(values, 1.0), np.nan_to_num(velocities.astype(np.float64))
+    size, alike = np.linalg.norm(own), np.sum(own * given)
+    if not alike > _ALIKE * size * np.linalg.norm(given):
+        return []
+    other = usual_rate(float(f"{alike / size**2:.4g}")).fps
+    if 1.0 / _SAME_RATE < other / fps < _SAME_RATE:
+        return []
+    return [f"{DOUBT}the file says {fps:.4g} frames per second, but its velocities are those of {other:.4g}."]
 
 
 def _rates(values: Array, fps: float) -> Array:

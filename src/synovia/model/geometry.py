@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import sys
+from types import NoneType
 from typing import Any, Final, cast
 
 import numpy as np
@@ -51,6 +52,8 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
     if given != shape and (
         len(given) != len(shape) or any(n >= 0 and n != m for n, m in zip(shape, given, strict=True))
     ):
+        if not given:
+            raise InputError(what, value=value, expected=f"numbers of shape {_shape(shape)}")
         raise InputError(f"shape of {what}", value=given, expected=_shape(shape))
     if finite and not all_finite(array):
         raise InputError(what, value=array.tolist(), expected="finite numbers")
@@ -69,10 +72,12 @@ def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
     plain = kinds <= _PLAIN
     if not plain and _masked(parts, kinds):
         raise InputError(what, expected="numbers without masked entries", hint="array.filled(number) replaces them")
+    expected = f"numbers of shape {_shape(shape)}" if shape else "a number"
+    if NoneType in kinds:  # NumPy takes None for NaN
+        raise InputError(what, value=parts, expected=expected)
     try:
         return np.array(one if plain else _as_own_type(one), dtype=np.float64, order="C")
     except (TypeError, ValueError, OverflowError) as error:
-        expected = f"numbers of shape {_shape(shape)}" if shape else "a number"
         raise InputError(what, value=one, expected=expected) from error
 
 
@@ -390,7 +395,7 @@ def frames_to_transforms(frames: Array) -> Array:
     return out
 
 
-AXES: Final = ("x", "-x", "y", "-y", "z", "-z")
+AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
 
 
 def axis_vector(name: str) -> Array:
@@ -398,6 +403,17 @@ def axis_vector(name: str) -> Array:
     out = np.zeros(3)
     out["xyz".index(name[-1])] = -1.0 if name.startswith("-") else 1.0
     return out
+
+
+def axis_name(direction: Array) -> str:
+    """Return the axis nearest to a direction (3,), for example ``"-z"``."""
+    axis = int(np.argmax(np.abs(direction)))
+    return ("-" if direction[axis] < 0.0 else "") + "xyz"[axis]
+
+
+def between(a: Array, b: Array) -> float:
+    """Return the angle between two unit vectors (3,), degrees."""
+    return math.degrees(math.acos(min(1.0, max(-1.0, float(a @ b)))))
 
 
 def same_side(quats: Array) -> Array:

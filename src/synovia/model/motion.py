@@ -13,18 +13,20 @@ from numpy.typing import ArrayLike
 from synovia.arguments import check_kind
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.clip_tools.additive import Additive, check_alike, same_rate
 from synovia.model.clip_tools.bounds import held, kept_limits
 from synovia.model.clip_tools.chart import Chart
 from synovia.model.clip_tools.loop import cut_for_loop, looped, looped_scale
 from synovia.model.clip_tools.lowpass import low_pass_of, smoothed
 from synovia.model.clip_tools.mirror import Mirror
-from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse, up_of_clip
+from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse
 from synovia.model.clip_tools.slowed import Limits, by_joint, slowed_times
 from synovia.model.clip_tools.splines import interpolated, positive
 from synovia.model.geometry import Array, Bools, as_direction, as_numbers, dimensions, is_number
 from synovia.model.joint import Joint
 from synovia.model.pose import checked_q, world_frames
+from synovia.model.rates import RATES, is_rate
 from synovia.model.root import root_of
 from synovia.planting import with_planted_feet
 from synovia.text import counted
@@ -33,7 +35,7 @@ _LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)  # glTF files of one body dif
 _ALIKE: Final = 0.01  # difference of two rest rotations, or axes, that counts as rounding
 _EPS: Final = 1e-9  # seconds, and of a time: rounding
 _ROUNDED: Final = 0.05  # frames that a clip may be too short for its last one: files round 120 fps to 120.005
-_LONGEST: Final = 10_000_000  # frames: a clip of a body with more does not fit in the memory of most machines
+_LONGEST: Final = 100_000_000  # joint values: a clip of more does not fit in the memory of most machines
 _UPWARD: Final = 1e-6  # sine of the angle from the vertical below which a direction has no heading
 _OBLIQUE: Final = "Animated scale was mirrored approximately: axes of the left and the right side differ."
 _SIZES: Final = 1.5  # ratio of the sizes of two skeletons that still are of one body in one unit
@@ -87,8 +89,8 @@ class Motion:
         if dimensions(q) != 2:
             as_numbers(q, (-1, skeleton.nq), "q")
         rate = float(as_numbers(fps, (), "fps", finite=False))
-        if not 0.0 < rate < math.inf:
-            raise InputError("fps", where=name, value=fps, expected="frames per second above 0")
+        if not is_rate(rate):
+            raise InputError("fps", where=name, value=fps, expected=RATES)
         self.skeleton = skeleton
         self._q = checked_q(skeleton, q)
         self._q.setflags(write=False)
@@ -279,8 +281,9 @@ class Motion:
         Raises:
             InputError: If there are more than a clip can have.
         """
-        if not steps < _LONGEST:
-            expected = f"a clip of fewer than {_LONGEST:,} frames"
+        most = _LONGEST // max(self.skeleton.nq, 1)
+        if not steps < most:
+            expected = f"a clip of fewer than {most:,} frames"
             raise InputError(what, where=self.name, value=value, expected=expected)
         return math.floor(steps + _ROUNDED) + 1
 
@@ -353,7 +356,12 @@ class Motion:
         if len(self) < 2:
             return self
         chart, limits = Chart.of(self.skeleton), Limits.of(self.skeleton, most[0], most[1])
-        times = slowed_times(lambda moments: self._between(moments, "times"), len(self), self.fps, chart, limits)
+
+        times = slowed_times(
+            lambda moments: self._between(moments, "times"),
+            len(self), self.fps, chart, limits,
+            check=lambda steps: self._as_count(steps, "velocity, acceleration", (velocity, acceleration)),
+        )  # fmt: skip
         return self if times is None else self._retimed(times, self.fps)
 
     def reversed(self) -> Motion:
@@ -423,7 +431,7 @@ class Motion:
             >>> np.allclose(left, right * (-1, 1, 1))
             True
         """
-        up = up_of_clip(self.skeleton, self.rigid().positions()) if free_roots(self.skeleton) and len(self) else None
+        up = find_up(self.skeleton, self._q).vector if free_roots(self.skeleton) and len(self) else None
         mirror = Mirror.of(self.skeleton, up, self._q)
         kept = kept_limits(self.skeleton, self._q)
         rows = np.array(mirror.pairs)[self.skeleton.tables.owner]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import cache, cached_property
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ from synovia.errors import InputError
 from synovia.kernels.layout import BLOCK, BLOCK_Q, FIRST_Q, FREE, KIND, TURN, VARIABLE
 from synovia.model.degrees import FAR, Bounded, warn_of_degrees
 from synovia.model.geometry import LONGEST, UNIT_SLACK, Array, as_numbers, dimensions
+from synovia.model.joint import Joint
 
 _CLOSE = 1e-6  # largest error of a mimic joint's value
 _ROUNDING = 1e-15  # error of a normalized length
@@ -83,6 +84,18 @@ def _forward_kinematics() -> Callable[..., Any]:
 
     floats = (np.empty((0, width)) for width in (12, 2, 9, 0))
     return ready(forward_many, np.empty((0, VARIABLE), np.int32), *floats, np.empty((0, 0, 12)))
+
+
+def bind_frames(joints: Sequence[Joint], parents: Sequence[int]) -> Array:
+    """Return the world frames (n, 12) of the pose in which the skin was bound; joints without a skin are at rest."""
+    out = np.empty((len(joints), 12))
+    for row, (joint, parent) in enumerate(zip(joints, parents, strict=True)):
+        turn, place = np.eye(3), np.zeros(3)
+        if parent >= 0:
+            turn, place = out[parent, :9].reshape(3, 3), out[parent, 9:]
+        out[row, :9] = (turn @ (joint.rest[:3, :3] if joint.bind is None else joint.bind)).ravel()
+        out[row, 9:] = place + turn @ joint.rest[:3, 3]
+    return out
 
 
 def inside_limits(skeleton: Posable, q: Array) -> Array:

@@ -31,6 +31,15 @@ _SAME: Final = 1e-8  # relative difference of rates that no note mentions
 _NUMBER: Final = re.compile(r"[-+]?(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?", re.ASCII)
 
 
+_SLOWEST, _FASTEST = 1e-6, 1e6  # frames per second: a frame in eleven days, and in a microsecond
+RATES: Final = f"{_SLOWEST:g} to {_FASTEST:g} frames per second"
+
+
+def is_rate(fps: float) -> bool:
+    """Return whether a number can be the frame rate of a clip; others come from wrong units or damaged files."""
+    return _SLOWEST <= fps <= _FASTEST
+
+
 class Rate(NamedTuple):
     """The frame rate of a file.
 

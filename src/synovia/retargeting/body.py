@@ -15,6 +15,7 @@ from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.axes import body_axes, of_joint
 from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.up import Lines
 from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.tree import ancestors
 
@@ -212,6 +213,11 @@ class Body:
             if self.skeleton.joints[row].kind in (Kind.HINGE, Kind.BALL, Kind.FREE):
                 return True
         return role == "hips"
+
+    @cached_property
+    def lines(self) -> Lines:
+        """The joints whose positions show how it stands."""
+        return Lines.of(self.skeleton, self.roles)
 
     @cached_property
     def basis(self) -> Array:

@@ -17,7 +17,6 @@ from synovia.retargeting.body import Body
 
 LEG_BONES: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg"))
 _TOP: Final = (("neck",), ("left_upper_arm", "right_upper_arm"), ("head",), ("chest",), ("spine",))
-_FOLDED: Final = 0.5  # a shorter way from hip to ankle counts less as evidence of up; leg lengths
 _CROWN: Final = 0.3  # of a leg: a joint without a role that is nearer to the hips does not show the trunk
 _MIDDLE: Final = 0.1  # sine of the angle from the middle of the body within which a joint is in the middle
 _ACROSS: Final = np.cos(np.radians(60.0))  # a thigh that is farther from the trunk's line at rest joins hip and leg
@@ -62,11 +61,6 @@ def hip_middle(body: Body, frames: Array) -> Array:
     return middle(body, [f"{side}_upper_leg" for side in SIDES], frames)
 
 
-def lowest_parts(body: Body, frames: Array) -> Array:
-    """Return the midpoint (..., 3) of the ankles, or of the knees if nothing is below them."""
-    return np.mean([body.ankle_position(side, frames) for side in SIDES], axis=0)
-
-
 def trunk(body: Body, frames: Array) -> Array | None:
     """Return the directions (..., 3) from the hips to the neck, or to the part that the body has instead.
 
@@ -105,22 +99,6 @@ def _crown(body: Body) -> int | None:
     return best
 
 
-def upright(body: Body, frames: Array) -> Array:
-    """Return unit vectors (..., 3) from the feet to the shoulders: the mean of the directions of legs and trunk.
-
-    Legs count less if their ends are hardly away from the hips, as those of bodies without shins and of people who sit
-    on their heels.
-    """
-    legs, back = legs_up(body, frames), trunk(body, frames)
-    return unit(legs) if back is None else unit(legs + back)
-
-
-def legs_up(body: Body, frames: Array) -> Array:
-    """Return vectors (..., 3) from the ankles to the hips, of length 1 unless the legs are folded or spread."""
-    way = (hip_middle(body, frames) - lowest_parts(body, frames)) / body.leg
-    return unit(way) * np.minimum(np.linalg.norm(way, axis=-1, keepdims=True) / _FOLDED, 1.0)
-
-
 def leftward(body: Body, frames: Array, up: Array, parts: Sequence[str]) -> Array:
     """Return the horizontal vectors (..., 3) from the right to the left parts; 0 if the body has none.
 
@@ -141,11 +119,6 @@ def leftward(body: Body, frames: Array, up: Array, parts: Sequence[str]) -> Arra
 def angle(a: Array, b: Array) -> Array:
     """Return the angles (...) between unit vectors (..., 3), degrees."""
     return np.degrees(np.arccos(np.clip(np.sum(a * b, axis=-1), -1.0, 1.0)))
-
-
-def between(a: Array, b: Array) -> float:
-    """Return the angle between two unit vectors (3,), degrees; faster than ``angle``."""
-    return math.degrees(math.acos(min(1.0, max(-1.0, float(a @ b)))))
 
 
 def smallest_rotation(a: Array, b: Array) -> Array:

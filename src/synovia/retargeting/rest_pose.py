@@ -16,28 +16,24 @@ from typing import Final, cast
 
 import numpy as np
 
-from synovia.clips.upright import AXES, axis_name
 from synovia.errors import InputError
 from synovia.files.poses import load_pose
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, axis_vector, cross, unit
+from synovia.model.anatomy.up import Up, find_up, given_up
+from synovia.model.geometry import Array, axis_name, axis_vector, between, cross, unit
 from synovia.model.motion import Motion
-from synovia.model.pose import world_frames
+from synovia.model.pose import bind_frames, world_frames
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body, usual_forward
 from synovia.retargeting.bones import (
     LEG_BONES,
-    between,
     bone,
     leftward,
-    legs_up,
     smallest_rotation,
     triad,
     trunk,
-    upright,
 )
-from synovia.retargeting.gravity import Up, find_up, path_scale
 from synovia.retargeting.standing import Standing
 from synovia.retargeting.straight import straightened
 
@@ -53,6 +49,7 @@ _UNSEEN: Final = 30.0  # degrees that legs without bones may be off
 _BACKWARDS: Final = 120.0  # degrees; knees and toes this far from where they belong are on the other side
 _T_POSE: Final = 20.0  # degrees; limbs of a T-pose are this near to straight
 NEAR_AXIS: Final = 30.0  # degrees; a body that is upright along an axis within this angle stands along it
+_FOLDED: Final = 0.5  # legs whose ends are nearer to the hips are folded; leg lengths
 _LEGS: Final = ("upper_leg", "lower_leg", "foot")
 _ARMS: Final = ("upper_arm", "shoulder", "lower_arm")
 # For each check: the angle (degrees) at which a pose is as likely wrong as right, and the meaning of the angle
@@ -105,8 +102,9 @@ def own_up(body: Body, frames: Array) -> Array:
 
     Where the legs are folded or spread, the trunk counts too.
     """
-    legs = legs_up(body, frames)
-    up = unit(legs) if np.linalg.norm(legs) > 1.0 - 1e-9 else upright(body, frames)
+    places = frames[:, 9:]
+    legs = body.lines.legs(places)
+    up = unit(legs) if np.linalg.norm(legs) > _FOLDED * body.lines.leg else body.lines.upright(places)
     axis = axis_vector(axis_name(up))
     return axis if up @ axis > np.cos(np.radians(NEAR_AXIS)) else up
 
@@ -271,7 +269,8 @@ def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | 
     sample = np.unique(np.linspace(0, len(motion) - 1, min(len(motion), _SAMPLE)).round().astype(int))
     frames = world_frames(motion.skeleton, motion.q[sample])
     stored = _stored(body)
-    found_up = find_up(body, frames, up, _axis_of_standing(body, stored))
+    found_up = find_up(motion.skeleton, motion.q, up, body.roles)
+    _refuse_inverted(motion, found_up)
     vertical = found_up.vector
     clip = Standing(body, frames, vertical)
     forward = usual_forward(motion.skeleton, vertical)
@@ -300,15 +299,31 @@ def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | 
             taken = first
         else:
             taken = max(poses.values(), key=lambda pose: pose.certainty * (_OF_CLIP if pose is first else 1.0))
-    steps = path_scale(body, world_frames(motion.skeleton, motion.q[:_STEPS]), vertical)
+    steps = body.lines.path_scale(world_frames(motion.skeleton, motion.q[:_STEPS])[..., 9:], vertical)
     return Stance(taken, tuple(poses.values()), found_up, "", steps).with_rest(body, taken)
+
+
+def _refuse_inverted(motion: Motion, up: Up) -> None:
+    """Ask the user if the body is upside down: the file's axis may point down, or the body may stand on its hands.
+
+    Raises:
+        InputError: If the body is upside down for most of the time.
+    """
+    axis = up.nearest.removeprefix("-")
+    if up.inverted > 0.5:
+        raise InputError(
+            f"{motion.skeleton.name}: the head is below the feet along {axis} in {100.0 * up.inverted:.0f} % of the"
+            " frames",
+            expected="a body that stands on its feet",
+            hint=f'pass up="{axis}" (--up={axis}) to keep the clip as it is, if the body stands on its hands or lies;'
+            f' up="-{axis}" (--up=-{axis}) if {axis} points down in the file',
+        )
 
 
 def _stance_of_part(motion: Motion, body: Body, rest: Rest | None, up: str | None) -> Stance:
     """Return the rest pose of a body without legs, such as a single arm: the given one, else that of the file."""
-    if up is not None and up not in AXES:
-        raise InputError("up", value=up, expected=", ".join(AXES))
-    vertical = axis_vector(up) if up is not None else body.basis[:, 1]
+    given = None if up is None else given_up(up)
+    vertical = body.basis[:, 1] if given is None else given.vector
     stored = _stored(body)
     if rest == "tpose":
         raise InputError("rest", value=rest, expected=_EXPECTED, hint=f"{body.skeleton.name} has no legs that stand")
@@ -319,8 +334,8 @@ def _stance_of_part(motion: Motion, body: Body, rest: Rest | None, up: str | Non
         name, pose, _ = _given(motion, rest)
     basis = Body(body.skeleton, body.roles, pose, vertical).basis
     taken = _pose_of_part(body, name, pose, basis)
-    known = up is not None or body.skeleton.up is not None
-    found = Up(axis_name(vertical), vertical, 1.0 if known else DOUBTFUL, given=up is not None)
+    known, source = (DOUBTFUL, "nothing") if body.skeleton.up is None else (1.0, "file")
+    found = given or Up(axis_name(vertical), vertical, known, source)
     return Stance(taken, (taken,), found, axis_name(basis[:, 2]))
 
 
@@ -395,17 +410,8 @@ def _stored(body: Body) -> dict[str, Array]:
     """Return the poses that the file stores, by name."""
     poses = {"file": body.rest}
     if any(joint.bind is not None for joint in body.skeleton.joints):
-        poses["bind"] = bind_frames(body.skeleton)
+        poses["bind"] = bind_frames(body.skeleton.joints, body.skeleton.parents)
     return poses
-
-
-def _axis_of_standing(body: Body, stored: Mapping[str, Array]) -> str | None:
-    """Return the axis along which a stored pose certainly stands; None if there is none."""
-    for pose in stored.values():
-        up = own_up(body, pose)
-        if examined(body, "", pose, up).certainty >= CERTAIN and np.abs(up).max() == 1.0:
-            return axis_name(up)
-    return None
 
 
 def _given(motion: Motion, rest: object) -> tuple[str, Array, bool]:
@@ -439,15 +445,3 @@ def _is_t_pose(body: Body, frames: Array, up: Array) -> bool:
             if line is not None and between(line, way * (sign if "arm" in part else 1.0)) > _T_POSE:
                 return False
     return True
-
-
-def bind_frames(skeleton: Skeleton) -> Array:
-    """Return the world frames (n, 12) of the pose in which the skin was bound; joints without a skin are at rest."""
-    out = np.empty((len(skeleton), 12))
-    for row, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True)):
-        turn, place = np.eye(3), np.zeros(3)
-        if parent >= 0:
-            turn, place = out[parent, :9].reshape(3, 3), out[parent, 9:]
-        out[row, :9] = (turn @ (joint.rest[:3, :3] if joint.bind is None else joint.bind)).ravel()
-        out[row, 9:] = place + turn @ joint.rest[:3, 3]
-    return out

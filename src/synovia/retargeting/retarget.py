@@ -12,7 +12,6 @@ import numpy as np
 from synovia.arguments import check_kind
 from synovia.bodies.footing import Foothold, standing_lines
 from synovia.clips.ends import find_ends
-from synovia.clips.upright import axis_name
 from synovia.compiling import compile_soon
 from synovia.errors import InputError
 from synovia.ik.parallel import Progress
@@ -20,7 +19,7 @@ from synovia.ik.solution import length_text
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, matrix_to_quat, rotation_between, same_side
+from synovia.model.geometry import Array, axis_name, matrix_to_quat, rotation_between, same_side
 from synovia.model.loops.tables import moved_by
 from synovia.model.motion import Motion
 from synovia.model.pose import world_frames

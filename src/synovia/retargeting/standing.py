@@ -17,9 +17,9 @@ import numpy as np
 from synovia.clips.guess import nearest_rotations
 from synovia.model.anatomy.names import SIDES
 from synovia.model.anatomy.roles import meeting
-from synovia.model.geometry import Array, cross, unit
+from synovia.model.geometry import Array, between, cross, unit
 from synovia.retargeting.body import Body
-from synovia.retargeting.bones import angle, between, bone, leftward, smallest_rotation, triad, trunk
+from synovia.retargeting.bones import angle, bone, leftward, smallest_rotation, triad, trunk
 
 _SPREAD: Final = 5.0  # degrees; frames that are this much farther from standing than the best one count by 0.6
 _BENT: Final = 0.12  # mean sine of the angle of a knee or elbow from which its axis is known

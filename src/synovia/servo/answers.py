@@ -182,7 +182,7 @@ class Answers:
             if other[STATUS] == Status.REACHED:
                 return other
             if self._strict:
-                self._ik.classify(self.q[None], row[None], self._scratch, False, self._exact)
+                self._ik.polish_misses(self.q[None], row[None], self._scratch, False, self._exact)
             if row[STATUS] == Status.REACHED or self._misses == 1:
                 return row
             other = self._solve(table, q, self._few, best=False)
@@ -235,8 +235,8 @@ class Answers:
             set_deadline(scratch, self._deadline)
         try:
             call = partial(ik.call, ints, self._floats, table, first, out, scratch, COLD, 0)
-            if ik.settled(call, table, None) & MISSED and best and not self._strict and not self._stays:
-                ik.classify(first, out, scratch, False, self._exact)
+            if ik.checked_call(call, table, None) & MISSED and best and not self._strict and not self._stays:
+                ik.polish_misses(first, out, scratch, False, self._exact)
         finally:
             if self._deadline is not None:
                 clear(scratch)
@@ -258,8 +258,8 @@ class Answers:
         if row[STATUS] == Status.REACHED or not (self._strict or self._stays):
             return row
         out = row[None].copy()
-        ik = self._ik if places is None else self._ik.at(places)
-        ik.classify(out[:, ik.places].copy(), out, self._scratch, False)
+        ik = self._ik if places is None else self._ik.with_obstacles_at(places)
+        ik.polish_misses(out[:, ik.places].copy(), out, self._scratch, False)
         if self._stays and out[0, STATUS] == Status.REACHED:  # by another way, which the body cannot go
             out[0, STATUS] = Status.STALLED
         return out[0]

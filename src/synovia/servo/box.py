@@ -82,7 +82,7 @@ class Led:
         self._posture[self._turns[:, None], REST_Q + np.arange(4)] = posture[self._turn_q]
         row = problem.new_rows(1)
         call = partial(problem.call, problem.ints, self.floats, table, start[None], row, self._scratch, COLD, 0)
-        problem.settled(call, table, None)
+        problem.checked_call(call, table, None)
         at = problem.places.stop
         over: Bools = row[0, at : at + 2 * len(problem.goals)].reshape(-1, 2) > self._most
         self.missed = over[:, 0] | over[:, 1]

@@ -145,7 +145,7 @@ class Command:
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
         """Copy and pickle without the servo; see ``_Kept``."""
         servo, places = self._servo, self._places
-        problem = servo.problem if places is None else servo.problem.at(places)
+        problem = servo.problem if places is None else servo.problem.with_obstacles_at(places)
         row = None if self._row is None else servo.classified(self._row, places)
         kept = _Kept(self.skeleton, servo.axes, servo.probe.among(places), problem, row)
         values = {name: getattr(self, name) for name in self.__slots__}
@@ -242,7 +242,7 @@ class Command:
         lines = [self.holding or status.meaning]
         problem = self._servo.problem
         if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
-            problem = problem if self._places is None else problem.at(self._places)
+            problem = problem if self._places is None else problem.with_obstacles_at(self._places)
             lines = Solution(problem, self._servo.classified(self._row, self._places)[None]).explain()
         else:
             lines += unseen_by_clearance(problem)

@@ -185,8 +185,8 @@ class Path:
         """Return the row of results for these targets from a start (nq,), and its joint values."""
         ik, row = self._ik, self._ik.new_rows(1)
         call = partial(ik.call, ik.one_attempt, self._floats, table, start[None], row, self._scratch, COLD, 0)
-        if ik.settled(call, table, None) & MISSED:
-            ik.classify(start[None], row, self._scratch, False, self._floats)
+        if ik.checked_call(call, table, None) & MISSED:
+            ik.polish_misses(start[None], row, self._scratch, False, self._floats)
         return row[0], row[0, ik.places]
 
     def _limit(self, h: float) -> None:

@@ -38,7 +38,7 @@ class Probe:
         ik = self._ik
         if ik.obstacles is None or not self._moved:
             return self
-        return Probe(ik if places is None else ik.at(places.of(ik.obstacles)))
+        return Probe(ik if places is None else ik.with_obstacles_at(places.of(ik.obstacles)))
 
     def row(self, q: Array, table: Array) -> Array:
         """Return the row of results at joint values (nq,) for targets (1, goals, 17).
@@ -49,7 +49,7 @@ class Probe:
         ik = self._ik
         out = ik.new_rows(1)
         call = partial(ik.call, self._no_steps, self._floats, table, q[None], out, self._scratch, COLD, 0)
-        ik.settled(call, table, None)
+        ik.checked_call(call, table, None)
         return out[0]
 
     def places(self, q: Array, table: Array) -> Array:

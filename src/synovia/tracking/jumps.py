@@ -217,7 +217,7 @@ def _branch_switches(ik: CompiledProblem, table: Array, start: Array, rows: Arra
     out = np.zeros(len(rows), bool)
     for t in large.tolist():
         out[t] = all(
-            _is_switch(ik.alone(t), _between(table[t - 1], table[t], parts), values[t - 1 : t + 1], follow)
+            _is_switch(ik.single(t), _between(table[t - 1], table[t], parts), values[t - 1 : t + 1], follow)
             for parts in _PARTS
         )
     return out

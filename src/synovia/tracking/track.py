@@ -344,7 +344,7 @@ def _follow_best(
         if ways.both_ways:
             end = rows[-1:, ik.places].copy()
             reverse = np.ascontiguousarray(full[::-1])
-            other = ik if ik.obstacle_places is None else ik.over(ik.obstacle_places[::-1])
+            other = ik if ik.obstacle_places is None else ik.with_obstacle_places(ik.obstacle_places[::-1])
             back = follow(other, reverse, end, shared.part(ways.candidates + k))
             jumped = find_jumps(other, reverse, end, back, follow, switches=not shared.late)
             jumped = np.concatenate([[False], jumped[::-1][:-1]])

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack
 from synovia.arguments import check_kind
 from synovia.clips import find_ends
 from synovia.covers import fitted_text, with_shapes
-from synovia.draw.scene import up_of
 from synovia.errors import InputError
 from synovia.goals import ClearanceGoal, Goal
 from synovia.io.base import optional_package
 from synovia.io.load import Clips, clip_number, format_of, is_bundled, load_clips, load_model, load_motion
 from synovia.io.worlds import read_world
 from synovia.model import Pose, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.model.shapes.world import World
@@ -249,7 +249,7 @@ def _world_of(world: World | str | Path | None, skeleton: Skeleton) -> World | N
     if isinstance(world, str | Path):
         world = read_world(Path(world))
     check_kind("world", world, World, "sy.load_world(path) reads one")
-    return world.matched(skeleton, up=up_of(skeleton))
+    return world.matched(skeleton, up=find_up(skeleton).name)
 
 
 def _opened(model: Any, loops: str | Path | None) -> tuple[Skeleton, Pose | None, Clips, str]:

@@ -14,13 +14,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
-from synovia.draw.camera import direction
 from synovia.draw.loops import bars_of
-from synovia.draw.scene import bone_lengths, up_of
+from synovia.draw.scene import bone_lengths
 from synovia.draw.theme import THEMES
 from synovia.errors import InputError
 from synovia.io.base import as_path, write_bytes
 from synovia.model import Kind, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import Array, align_z, as_numbers, dimensions
 from synovia.model.limits import Interval, SwingTwist
 from synovia.model.loops.tables import moved_by
@@ -135,7 +135,7 @@ class _Pack:
 def _view(motion: Motion, parts: Sequence[Part], *, whole: bool) -> dict[str, Any]:
     """Return what the camera needs: axes, floor, and the size of the body; ``whole``: the surface covers all bones."""
     skeleton = motion.skeleton
-    up = direction(up_of(skeleton), "y")
+    up = find_up(skeleton).vector
     frames = motion.frames()
     positions = frames[..., 9:]
     chosen = np.unique(np.linspace(0, len(motion) - 1, _SAMPLES).astype(int))

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from synovia.clips.loosened import widened
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy.feet import contact_spans, feet_of, up_axis
-from synovia.model.geometry import Array
+from synovia.model.anatomy.feet import contact_spans, feet_of
+from synovia.model.anatomy.up import SHOWN, Up, find_up
+from synovia.model.geometry import Array, axis_vector
 from synovia.model.limits import SwingTwist
 from synovia.model.loops.tables import joints_of
 from synovia.model.motion import Motion
@@ -69,16 +70,17 @@ class Body:
     @cached_property
     def feet(self) -> tuple[PlantedFoot, ...]:
         """The feet, and when they stand."""
-        return _planted(self._motion, self._names, self._up)
+        return _planted(self._motion, self._names, self._found, asked=self._up is not None)
 
     @cached_property
     def up(self) -> str | None:
         """The axis that points up in the clip, None if neither file nor feet show it."""
-        skeleton = self.given
-        try:
-            return "xyz"[up_axis(skeleton, self._motion.positions(), feet_of(skeleton), self._up)]
-        except (UnsupportedError, InputError):
-            return self._up or skeleton.up
+        return self._found.nearest if self._found.certainty >= SHOWN else None
+
+    @cached_property
+    def _found(self) -> Up:
+        """The direction that points up."""
+        return find_up(self.given, self._motion.q, self._up)
 
     @cached_property
     def upright(self) -> Skeleton:
@@ -191,16 +193,16 @@ def _turns_below(motion: Motion, top: int) -> bool:
     return turns and bool(np.ptp(q[:, skeleton.q_slice(row)][:, -4:], axis=0).max(initial=0.0) > _STILL)
 
 
-def _planted(motion: Motion, names: Sequence[str | int] | None, up: str | None) -> tuple[PlantedFoot, ...]:
+def _planted(motion: Motion, names: Sequence[str | int] | None, up: Up, *, asked: bool) -> tuple[PlantedFoot, ...]:
     """Return the feet of a clip and when they stand; none if the body has no feet, or the clip does not show them."""
     skeleton = motion.skeleton
     if len(motion) < 2 or (names is not None and not len(names)):
         return ()
     try:
         found = feet_of(skeleton, names)
-        axis = up_axis(skeleton, motion.positions(), found, up, motion.name)
+        axis = axis_vector(up.certain(motion.name).nearest)
     except (UnsupportedError, InputError):
-        if names is not None or up is not None:
+        if names is not None or asked:
             raise
         return ()
     places = motion.rigid().positions()
@@ -209,7 +211,7 @@ def _planted(motion: Motion, names: Sequence[str | int] | None, up: str | None) 
         line = ancestors(skeleton.parents, foot.joints[0])
         leg = float(skeleton.lengths[list(line[:2])].sum()) or None
         stands = np.zeros(len(motion), bool)
-        for spans in contact_spans(places[:, list(foot.joints)], np.eye(3)[axis], motion.fps, leg=leg):
+        for spans in contact_spans(places[:, list(foot.joints)], axis, motion.fps, leg=leg):
             for first, end in spans:
                 stands[first:end] = True
         out.append(PlantedFoot(foot.joints[0], foot.points, stands))

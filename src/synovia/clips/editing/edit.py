@@ -199,8 +199,8 @@ def edit(
         motion: The clip.
         layers: One layer or several.
         feet: The joint of each foot (the ankle); None to find them by roles and names, ``()`` to let feet go.
-        up: The axis that points up, ``"x"``, ``"y"`` or ``"z"``, to find feet that stand; None for that of the file, or
-            else that of the clip.
+        up: The axis that points up, for example ``"y"`` or ``"-z"``, to find feet that stand; None to find it in the
+            file and the clip.
         tolerance: As in ``IK``.
         deadline: Seconds after which frames that are left stay as they are, and count as missed.
         progress: Called with (frames done, all), counted over all layers.

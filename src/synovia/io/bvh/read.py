@@ -21,7 +21,7 @@ from synovia.io.nodes.euler import AXES, to_quat
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.geometry import Array, axis_vector, rigid
 from synovia.model.motion import Motion
-from synovia.model.rates import rate_of_step
+from synovia.model.rates import RATES, is_rate, rate_of_step
 from synovia.model.skeleton import MAX_JOINTS
 
 _LOST = 1e-9  # largest rounding error of a position relative to OFFSET, as a part of the position or of one unit
@@ -73,8 +73,8 @@ def _motion(source: Source, skeleton: Skeleton, rows: list[_Row], table: Array |
             "file has no frames", value=0, expected="at least one", hint="load_skeleton reads the hierarchy alone"
         )
     step = float(seconds)
-    if not (step > 0.0 and 0.0 < 1.0 / step < np.inf):
-        source.fail("frame time is not positive", value=step, expected="seconds above 0")
+    if not (step > 0.0 and is_rate(1.0 / step)):
+        source.fail("frame time cannot be used", value=step, expected=f"seconds above 0, {RATES}")
     fps, notes = rate_of_step(seconds)
     q = _joint_values(source, rows, table)
     return Motion(skeleton, q, fps, name=source.path.stem, notes=(*skeleton.notes, *notes))

@@ -16,13 +16,12 @@ from typing import Final
 import numpy as np
 
 from synovia.errors import FormatError
-from synovia.io.base import Format, as_path, resting_notes
+from synovia.io.base import Format, as_path, file_rate, resting_notes
 from synovia.io.npz import numbers_of, read_arrays, unread_notes
 from synovia.io.smpl.model import NAMES
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, quat_to_matrix, same_side, times_exp
 from synovia.model.motion import Motion
-from synovia.model.rates import usual_rate
 from synovia.model.robot import floating, free_slice
 from synovia.text import listed
 
@@ -86,7 +85,7 @@ def read_amass(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     if lost:
         notes.append(f"Rotations of joints that the model lacks were not kept: {listed(lost)}.")
     notes += unread_notes(where, ("poses", "trans", "betas", *_RATES, *_DERIVED))
-    rate = usual_rate(float(fps[0]))
+    rate = file_rate(float(fps[0]), where)
     return Motion(skeleton, q, rate.fps, name=where.stem, notes=[*notes, *rate.notes])
 
 

@@ -602,8 +602,6 @@ class _Verb(Verb):
         wanted = next(iter(inputs), "")
         kind = _JOBS.get(wanted, HoldFeet)
         self._refuse(kind, wanted, typed)
-        if locks and wanted != "points" and str(left.get("up", "")).startswith("-"):
-            raise UsageError(f"expected x, y or z with --foot-lock, got {left['up']!r}.", "--up")
         body, file = left.pop("body", None), next(iter(sources), None)
         if body is not None and file is not None:
             raise UsageError(f"expected one body, got {file!r} and {body!r}.", "--body")

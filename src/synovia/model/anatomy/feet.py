@@ -1,4 +1,4 @@
-"""Find the feet of a skeleton, the up axis of a clip, and the contacts of feet with the ground."""
+"""Find the feet of a skeleton, and the contacts of feet with the ground."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError, UnsupportedError
+from synovia.errors import UnsupportedError
 from synovia.model import Skeleton
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array
@@ -102,48 +102,6 @@ def _counts(skeleton: Skeleton, row: int) -> bool:
 def _has_above(skeleton: Skeleton, row: int, rows: Sequence[int]) -> bool:
     """Return whether one of the rows is an ancestor of a joint."""
     return not set(rows).isdisjoint(ancestors(skeleton.parents, row)[1:])
-
-
-def up_axis(
-    skeleton: Skeleton, places: Array, feet: Sequence[Foot], up: str | None = None, name: str | None = None
-) -> int:
-    """Return the axis (0, 1, 2) that points up: the given one, that of the file, or from the feet to the other joints.
-
-    Args:
-        skeleton: The skeleton.
-        places: World positions of its joints in a clip, (T, n, 3).
-        feet: Its feet.
-        up: The given axis, ``"x"``, ``"y"`` or ``"z"``; None without one.
-        name: Name of the clip, for the message.
-
-    Raises:
-        InputError: If the given axis is not known, or the clip does not show which axis points up.
-    """
-    given = up if up is not None else skeleton.up
-    if given is not None:
-        if given not in ("x", "y", "z"):
-            raise InputError("up is not an axis", value=given, expected="'x', 'y' or 'z'")
-        return "xyz".index(given)
-    way = way_up(places, feet)
-    axis = int(np.argmax(np.abs(way)))
-    if not way[axis] > 2.0 * np.delete(np.abs(way), axis).max():
-        raise InputError("the clip does not show which axis points up", where=name, hint="pass up='y' (--up y)")
-    return axis
-
-
-def way_up(places: Array, feet: Sequence[Foot]) -> Array:
-    """Return the way from the feet to the other joints, (3,): the median of all frames; zeros without other joints.
-
-    Args:
-        places: World positions of all joints, (T, n, 3).
-        feet: The feet.
-    """
-    low = [row for foot in feet for row in foot.points]
-    rest = [row for row in range(places.shape[1]) if row not in low]
-    if not rest:
-        return np.zeros(3)
-    ways: Array = places[:, rest].mean(1) - places[:, low].mean(1)
-    return np.median(ways, axis=0)
 
 
 def contacts(places: Array, up: Array, fps: float, fastest: float = np.inf, leg: float | None = None) -> Bools:

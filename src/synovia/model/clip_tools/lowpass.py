@@ -7,6 +7,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.clip_tools.chart import Chart
 from synovia.model.geometry import Array, quat_product, quat_to_matrix, rotation_between, times_exp, unit
@@ -14,6 +15,8 @@ from synovia.model.geometry import Array, quat_product, quat_to_matrix, rotation
 _ROUNDS: Final = 60  # most rounds of the smoothing of one rotation; three to six are usual
 _ENOUGH: Final = 1e-11  # radians; a round that changes less is the last one
 _LARGEST: Final = 0.5  # radians that one round may turn: beyond, the flat picture of rotations is too coarse
+_WORST: Final = 1e13  # condition of the filter's equations beyond which rounding would show
+_BENDING: Final = 500.0  # lowest eigenvalue of D Dᵀ times T⁴: that of a beam with free ends
 Filter = Callable[[Array], Array]
 
 
@@ -37,34 +40,49 @@ def smoothed(skeleton: Skeleton, q: Array, fps: float, cutoff: float) -> Array:
 
 
 def low_pass_of(count: int, fps: float, cutoff: float) -> Filter:
-    """Return the filter of values (T, n): the x that minimises Σ (x - y)² + λ Σ (second difference of x)².
+    """Return the filter of values (T, n): the x that minimises |x - y|² + λ |D x|², where D x are second differences.
 
     In the middle of a long clip its gain is 1 / (1 + λ (2 sin(π f / fps))⁴): a Butterworth filter of second order that
     is applied forwards and backwards, so no phase is shifted. λ sets the gain at the cutoff to 1/√2. Both ends are
     free, so a motion of constant velocity does not change (Whittaker 1923; Eilers 2003).
 
+    The filter takes Dᵀ z off the values, where (1/λ + D Dᵀ) z = D y. This form stays exact for a large λ, for which x
+    becomes the straight line through the values.
+
     Args:
         count: Number of frames T, at least 3.
         fps: Frames per second.
         cutoff: Frequency of the gain 1/√2, Hz.
+
+    Raises:
+        InputError: If the cutoff is too low for a clip of this length, so that rounding would show.
     """
     from scipy import linalg
 
     solve: Any = linalg.cho_solve_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     decompose: Any = linalg.cholesky_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
-    weight = (np.sqrt(2.0) - 1.0) / (2.0 * np.sin(np.pi * cutoff / fps)) ** 4
-    bands = np.zeros((3, count))  # lower form of 1 + λ DᵀD, where D has the rows (1, -2, 1)
-    bands[0] = 1.0
-    for at, value in ((0, 1.0), (1, 4.0), (2, 1.0)):
-        bands[0, at : count - 2 + at] += weight * value
-    for at in (0, 1):
-        bands[1, at : count - 2 + at] += -2.0 * weight
-    bands[2, : count - 2] += weight
+    lowest = (np.sqrt(2.0) - 1.0) / _WORST
+    weight = (2.0 * np.sin(np.pi * cutoff / fps)) ** 4 / (np.sqrt(2.0) - 1.0)  # 1/λ
+    if max(weight, _BENDING / float(count) ** 4) < 1.0 / _WORST:
+        least = fps / np.pi * np.arcsin(0.5 * lowest**0.25)
+        hint = "motion.resample(fps), or 'synovia edit --resample', makes a clip of fewer frames"
+        raise InputError("cutoff", value=cutoff, expected=f"at least {least:.2g} Hz for {count} frames", hint=hint)
+    bands = np.array([[6.0 + weight], [-4.0], [1.0]]) * np.ones(count - 2)  # lower form of 1/λ + D Dᵀ
     factor = decompose(bands, lower=True)
 
+    def product(z: Array) -> Array:
+        """Return Dᵀ z."""
+        out = np.zeros((count, *z.shape[1:]))
+        out[:-2] += z
+        out[1:-1] -= 2.0 * z
+        out[2:] += z
+        return out
+
     def apply(values: Array) -> Array:
-        offset = values[0]  # less rounding for values that are far from 0
-        return np.asarray(solve((factor, True), values - offset), np.float64) + offset
+        bent = np.diff(values, n=2, axis=0)
+        z = np.asarray(solve((factor, True), bent), np.float64)
+        z += solve((factor, True), bent - weight * z - np.diff(product(z), n=2, axis=0))  # removes rounding
+        return values - product(z)
 
     return apply
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
-from synovia.model.anatomy.feet import feet_of, up_axis
+from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import (
     Array,
     axis_vector,
@@ -57,7 +57,7 @@ class Ground:
             return None
         hips = skeleton.role_rows.get("hips", roots[0])
         frames = world_frames(skeleton, q)
-        up = up_of_clip(skeleton, frames[..., 9:])
+        up = find_up(skeleton, q).vector
         R = frames[0, hips, :9].reshape(3, 3)
         ground = cls(skeleton, roots, hips, up, R)
         return cls(skeleton, roots, hips, up, ground.turn(-ground._facing(frames[0])) @ R)
@@ -189,18 +189,3 @@ def _first_moving(skeleton: Skeleton) -> list[int]:
         for row, joint in enumerate(skeleton.joints)
         if joint.kind and not any(skeleton.joints[k].kind for k in ancestors(skeleton.parents, row)[1:])
     ]
-
-
-def up_of_clip(skeleton: Skeleton, places: Array) -> Array:
-    """Return the unit vector (3,) that points up: the axis of the file, else that from the feet to the body, else y.
-
-    Args:
-        skeleton: The skeleton.
-        places: World positions of its joints over time, (T, n, 3).
-    """
-    if skeleton.up is not None:
-        return axis_vector(skeleton.up)
-    try:
-        return np.eye(3)[up_axis(skeleton, places, feet_of(skeleton), None)]
-    except (InputError, TypeError):  # no feet, or they do not show it
-        return axis_vector("y")

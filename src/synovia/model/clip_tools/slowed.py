@@ -104,7 +104,15 @@ class Limits:
         return float(fast.max(initial=0.0)), float(hard.max(initial=0.0))
 
 
-def slowed_times(at: Callable[[Array], Array], count: int, fps: float, chart: Chart, limits: Limits) -> Array | None:
+def slowed_times(
+    at: Callable[[Array], Array],
+    count: int,
+    fps: float,
+    chart: Chart,
+    limits: Limits,
+    *,
+    check: Callable[[float], object],
+) -> Array | None:
     """Return the times of a clip that the frames of a slower one show, (n,), seconds; None if it keeps the limits.
 
     Args:
@@ -113,6 +121,7 @@ def slowed_times(at: Callable[[Array], Array], count: int, fps: float, chart: Ch
         fps: Frames per second.
         chart: The chart of the skeleton.
         limits: Highest velocities and accelerations.
+        check: Raises an error if a clip cannot have so many frames.
     """
     knots = np.arange(count) / fps
     if max(limits.excess(_steps(at(knots), chart), fps)) <= _ROUNDING:
@@ -123,7 +132,9 @@ def slowed_times(at: Callable[[Array], Array], count: int, fps: float, chart: Ch
     tries, slower = 0, 1.0
     while True:
         speeds = _speeds(steps, float(places[1]), lowered)
-        times = _shown(places, slower * speeds, fps, even=bool(np.isfinite(limits.acceleration).any()))
+        clock = _clock(places, slower * speeds)
+        check(float(clock[-1]) * fps)
+        times = _shown(places, slower * speeds, clock, fps, even=bool(np.isfinite(limits.acceleration).any()))
         fast, hard = limits.excess(_steps(at(times), chart), fps)
         if max(fast, hard) <= 1.0:
             return times
@@ -190,20 +201,25 @@ def _highest(ends: tuple[_Lines, _Lines], after: float, width: float) -> float:
     return max(float(min(met, stops)), 0.0)
 
 
-def _shown(places: Array, speeds: Array, fps: float, *, even: bool) -> Array:
-    """Return the places that frames of constant rate show, (n,); the last one is the end.
+def _clock(places: Array, speeds: Array) -> Array:
+    """Return when each place is shown, (n + 1,), seconds.
 
     Between two places the squared speed is linear, so the acceleration along the path is constant.
+    """
+    return np.concatenate([np.zeros(1), np.cumsum(2.0 * np.diff(places) / (speeds[1:] + speeds[:-1]))])
+
+
+def _shown(places: Array, speeds: Array, clock: Array, fps: float, *, even: bool) -> Array:
+    """Return the places that frames of constant rate show, (n,); the last one is the end.
 
     Args:
         places: The places, (n + 1,).
         speeds: Speed along the path there, (n + 1,).
+        clock: When each place is shown, (n + 1,), see ``_clock``.
         fps: Frames per second.
         even: Whether all frames are a little slower, so that the last one comes in time; else it comes early.
     """
-    width = np.diff(places)
-    spans = 2.0 * width / (speeds[1:] + speeds[:-1])
-    clock: Array = np.concatenate([np.zeros(1), np.cumsum(spans)])
+    spans = np.diff(clock)
     whole = float(clock[-1])
     count = max(math.ceil(whole * fps * (1.0 - _TINY) - _TINY), 1)
     moments: Array = np.minimum(np.arange(count + 1) * (whole / count if even else 1.0 / fps), whole)

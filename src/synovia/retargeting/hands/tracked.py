@@ -7,8 +7,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.ik.pursuit import PackedHand
 from synovia.ik.targets import transforms
-from synovia.ik.tracked_hand import PackedHand
 from synovia.kernels import layout
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS
 from synovia.model.geometry import Array

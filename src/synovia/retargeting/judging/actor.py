@@ -11,31 +11,25 @@ from typing import Final
 import numpy as np
 
 from synovia.clips.guess import nearest_rotations
-from synovia.clips.upright import AXES, axis_name
-from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.axes import of_joint
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, align_z, axis_vector, unit
+from synovia.model.anatomy.up import Lines
+from synovia.model.geometry import Array, align_z, axis_vector, between, unit
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import above_zero
-from synovia.retargeting.bones import between, steadied
-from synovia.retargeting.tilt import MOST, tilted_up
+from synovia.retargeting.bones import steadied
 
 SIDED: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg", "foot")
 BONES: Final = ("trunk", "head", *(f"{side}_{part}" for part in SIDED for side in SIDES))
 _END: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot",
                "foot": "toes"}  # fmt: skip
 _FOREARM: Final = 0.5  # of the bone above: the end of a limb without a joint at its end is at least this far out
-_STANDS: Final = np.cos(np.radians(30.0))  # a body is upright along an axis if it is within this angle of it
-_UPRIGHT_SHARE: Final = 0.1  # of the frames: a body that stands this long shows its up axis
 _TOGETHER: Final = 0.01  # hinges that are nearer are at one point; a fraction of the skeleton's size
 _TWISTS: Final = 0.95  # cosine between the axis of a hinge and the way to the next ones from which it turns a limb
 _LEVEL: Final = 0.5  # vertical part of a bone that is nearly level
 _SOLE: Final = 0.87  # vertical part of a direction from the ankle that leads to the sole, not to the toes
-_UPRIGHT_ARM: Final = 0.7  # cosine of the angle from vertical within which an arm is a leg that stands
-_ON_GROUND: Final = 0.3  # of a leg: hands that are so near to the height of the feet stand as well
 _STEEP: Final = 0.5  # horizontal part of a foot's direction below which it shows no heading
 
 
@@ -69,11 +63,9 @@ class Actor:
         if not self.whole:
             return None
         skeleton = self.motion.skeleton
+        axis = Lines.of(skeleton, self.rows).axis_at(np.array(skeleton.rest_pose().positions))
         rest = Motion(skeleton, skeleton.rest_q[None], self.motion.fps)
-        places = rest.positions()
-        legs, trunk = _legs(places, self.rows)[0], _trunk(places, self.rows)[0]
-        axis = axis_vector(axis_name(legs))
-        return Actor(rest, self.rows, axis) if min(legs @ trunk, legs @ axis) > _STANDS else None
+        return None if axis is None else Actor(rest, self.rows, axis_vector(axis))
 
     @property
     def whole(self) -> bool:
@@ -261,113 +253,8 @@ def cosines(a: Array, b: Array) -> Array:
     return np.einsum("...i,...i->...", a, b)
 
 
-def up_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
-    """Return the direction away from the ground for the source of a clip, (3,).
-
-    That is the axis of the file if it states one. Files often do not, and then their zero pose need not stand either.
-    So the frames decide: the axis along which the body of the rest pose stands is taken if it stands so in a tenth of
-    the frames; else the axis along which it stands in most of them. In a tilted world, it is the body's own direction.
-    """
-    axis = _axis_of_clip(motion, rows)
-    places = motion.positions()
-    tilted = tilted_up(_legs(places, rows), _trunk(places, rows), axis, places)
-    return axis if tilted is None else tilted
-
-
-def _axis_of_clip(motion: Motion, rows: Mapping[str, int]) -> Array:
-    """Return the axis of the file that points up in a clip, (3,)."""
-    if motion.skeleton.up:
-        return axis_vector(motion.skeleton.up)
-    at_rest = up_of_rest(motion.skeleton, rows)
-    stands = _body_axes(motion.positions(), rows)
-    if at_rest is not None and float((cosines(stands, at_rest) > _STANDS).mean()) >= _UPRIGHT_SHARE:
-        return at_rest
-    way = np.median(stands, axis=0)
-    if at_rest is not None and float(unit(way) @ at_rest) > np.cos(np.radians(MOST)):
-        return at_rest
-    return axis_vector(axis_name(way))
-
-
 def lean(actor: Actor) -> float:
     """Return by how many degrees a straight body leans from up in all frames, 0 if it does not."""
     up = np.array([0.0, 0.0, 1.0])
-    found = tilted_up(_legs(actor.places, actor.rows), _trunk(actor.places, actor.rows), up, actor.places)
+    found = Lines.of(actor.motion.skeleton, actor.rows).tilted(actor.places, up)
     return 0.0 if found is None else between(found, up)
-
-
-def up_of_rest(skeleton: Skeleton, rows: Mapping[str, int]) -> Array | None:
-    """Return the axis along which a body stands at rest, (3,); None if its rest pose does not stand.
-
-    A body stands if trunk and legs continue each other along an axis of the file. In some files the zero pose folds
-    the legs up along the trunk.
-    """
-    if skeleton.up:
-        return axis_vector(skeleton.up)
-    places = np.array(skeleton.rest_pose().positions)[None]
-    legs, trunk = _legs(places, rows)[0], _trunk(places, rows)[0]
-    if float(legs @ trunk) < _STANDS:
-        return None
-    axis = axis_vector(axis_name(legs))
-    return axis if legs @ axis > _STANDS else None
-
-
-def _body_axes(places: Array, rows: Mapping[str, int]) -> Array:
-    """Return unit vectors (T, 3) from the feet to the head end of the trunk."""
-    return unit(_legs(places, rows) + _trunk(places, rows))
-
-
-def _legs(places: Array, rows: Mapping[str, int]) -> Array:
-    """Return unit vectors (T, 3) from the feet (the knees if there are none) to the hips."""
-    feet = [rows.get(f"{side}_foot", rows[f"{side}_lower_leg"]) for side in SIDES]
-    return unit(places[:, [rows[f"{side}_upper_leg"] for side in SIDES]].mean(1) - places[:, feet].mean(1))
-
-
-def _trunk(places: Array, rows: Mapping[str, int]) -> Array:
-    """Return unit vectors (T, 3) from the hips to the shoulders, else to neck, head or chest, else as the legs."""
-    ends = [rows[f"{side}_upper_arm"] for side in SIDES if f"{side}_upper_arm" in rows]
-    if len(ends) < 2:
-        ends = [rows[role] for role in ("neck", "head", "chest") if role in rows][:1]
-    if not ends:
-        return _legs(places, rows)
-    return unit(places[:, ends].mean(1) - places[:, [rows[f"{side}_upper_leg"] for side in SIDES]].mean(1))
-
-
-def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
-    """Return whether a body has four legs: by its roles, or because its arms reach down to the feet at rest.
-
-    Args:
-        skeleton: A body that stands at rest; of others, this tells nothing.
-        rows: Row of each part, by role.
-    """
-    if any(role.endswith("_paw") for role in rows):
-        return True
-    ends: list[list[int]] = []
-    for begin, parts in (("upper_leg", ("foot", "lower_leg")), ("upper_arm", ("hand", "lower_arm"))):
-        pair = [next((rows[f"{side}_{part}"] for part in parts if f"{side}_{part}" in rows), -1) for side in SIDES]
-        firsts = [rows.get(f"{side}_{begin}", -1) for side in SIDES]
-        if min(*pair, *firsts) < 0:
-            return False
-        ends += [firsts, pair]
-    places = np.array(skeleton.rest_pose().positions)
-    hips, feet, shoulders, hands = (places[pair].mean(0) for pair in ends)
-    leg, arm = hips - feet, shoulders - hands
-    far = float(np.linalg.norm(leg))
-    up = unit(leg + arm) if skeleton.up is None else axis_vector(skeleton.up)
-    down = all(float(way @ up) > _UPRIGHT_ARM * float(np.linalg.norm(way)) for way in (leg, arm))
-    trunk = shoulders - hips
-    level = abs(float(trunk @ up)) < _UPRIGHT_ARM * float(np.linalg.norm(trunk))
-    return down and level and abs(float((hands - feet) @ up)) < _ON_GROUND * far
-
-
-def needed_up(given: str | None, what: str) -> Array | None:
-    """Return the vector of an up axis that a user gave; None if there is none.
-
-    Raises:
-        InputError: If it is no axis.
-    """
-    if given is None:
-        return None
-    name = str(given).removeprefix("+")
-    if name not in AXES:
-        raise InputError(f"{what} is not an axis", value=given, expected=", ".join(AXES))
-    return axis_vector(name)

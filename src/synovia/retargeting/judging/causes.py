@@ -12,12 +12,13 @@ from numpy.typing import NDArray
 from synovia.model import Kind
 from synovia.model.anatomy.names import SIDES, read_name
 from synovia.model.anatomy.roles import ORDER
+from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import Array, matrix_to_quat, quat_product, unit
 from synovia.model.limits import SwingTwist
 from synovia.model.motion import Motion
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import NEEDED
-from synovia.retargeting.judging.actor import Actor, about_z, angles, best_rotation, best_turn, cosines, up_of_clip
+from synovia.retargeting.judging.actor import Actor, about_z, angles, best_rotation, best_turn, cosines
 from synovia.retargeting.judging.steps import limbs_of_joints, swing_used
 
 Bools = NDArray[np.bool_]
@@ -149,7 +150,7 @@ def sides_of_clip(motion: Motion, rows: Mapping[str, int]) -> dict[str, int]:
     """
     if not all(role in rows for role in NEEDED):
         return dict(rows)
-    actor = Actor(motion, rows, up_of_clip(motion, rows))
+    actor = Actor(motion, rows, find_up(motion.skeleton, motion.q, rows=rows).vector)
     if any(role.startswith(SIDES) and _named_side(actor, role) for role in rows):
         return dict(rows)
     swapped = sides_of(actor, moved=False).swapped

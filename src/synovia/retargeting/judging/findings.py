@@ -10,15 +10,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.clips.hands.bones import HandBones
-from synovia.clips.upright import axis_name
 from synovia.ik.solution import length_text
 from synovia.model import Kind
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, axis_vector
+from synovia.model.anatomy.up import stands_on_four
+from synovia.model.geometry import Array, axis_name, axis_vector, between
 from synovia.model.shapes.body import unchecked_links
-from synovia.retargeting.bones import between
-from synovia.retargeting.judging.actor import Actor, lean, stands_on_four
+from synovia.retargeting.judging.actor import Actor, lean
 from synovia.retargeting.judging.causes import (
     exchanged_limbs,
     held_by_limit,

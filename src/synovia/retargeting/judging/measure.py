@@ -12,12 +12,12 @@ from numpy.typing import NDArray
 
 from synovia.clips.hands.bones import HandBones, hands_of_roles
 from synovia.clips.hands.carrying import angles_off
-from synovia.clips.upright import axis_name
 from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.anatomy.names import SIDES
 from synovia.model.anatomy.roles import ORDER
-from synovia.model.geometry import Array, unit
+from synovia.model.anatomy.up import find_up, given_up
+from synovia.model.geometry import Array, axis_name, unit
 from synovia.model.motion import Motion
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
@@ -32,9 +32,6 @@ from synovia.retargeting.judging.actor import (
     best_rotation,
     best_turn,
     heading,
-    needed_up,
-    up_of_clip,
-    up_of_rest,
 )
 from synovia.retargeting.judging.ground import Foot, feet
 from synovia.retargeting.judging.inside import Inside, links_inside
@@ -149,12 +146,14 @@ class Figures:
         mine = _completed(motion.skeleton, rows[1], own)
         whole = all(role in parts for parts in ((mine,) if source is None else (mine, theirs)) for role in NEEDED)
         self.origin = None
-        ups = needed_up(up[0], "source_up"), needed_up(up[1], "up")
+        names = zip(up, ("source_up", "up"), strict=True)
+        ups = [None if one is None else given_up(one, what).vector for one, what in names]
         if source is not None:
             self.origin = _actor(source, theirs, ups[0], whole)
         own_up = ups[1]
         if own_up is None and whole:
-            own_up = up_of_rest(motion.skeleton, mine)
+            shown = find_up(motion.skeleton, rows=mine)
+            own_up = shown.vector if shown.certainty else None
             if own_up is None and self.origin is not None and source is not None and _alike(source, motion):
                 own_up = self.origin.up  # a rest pose that does not stand; the axes are those of the same body
         self.result = _actor(motion, mine, own_up, whole)
@@ -359,7 +358,7 @@ def _actor(motion: Motion, rows: dict[str, int], up: Array | None, whole: bool) 
         parts = [role for role in rows if role != "hips"]
         carrier = carrier_of(motion.skeleton, rows, parts) if parts else -1
         return Actor(motion, rows, np.array([0.0, 0.0, 1.0]), carrier)
-    actor = Actor(motion, rows, up_of_clip(motion, rows) if up is None else up)
+    actor = Actor(motion, rows, find_up(motion.skeleton, motion.q, rows=rows).vector if up is None else up)
     return actor if actor.leg > 0.0 else None
 
 

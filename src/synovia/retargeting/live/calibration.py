@@ -33,15 +33,14 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from synovia.clips.upright import axis_name
 from synovia.errors import FormatError, InputError
 from synovia.io.base import as_path, read_text, write_text
 from synovia.model import Skeleton
-from synovia.model.geometry import LONGEST, Array, as_numbers, is_finite
+from synovia.model.anatomy.up import Up
+from synovia.model.geometry import LONGEST, Array, as_numbers, axis_name, is_finite
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import align
 from synovia.retargeting.body import Body
-from synovia.retargeting.gravity import Up
 from synovia.retargeting.live.contact import ground_heights, points_of
 from synovia.retargeting.live.follower import sides_of_bends
 from synovia.retargeting.pairing import Pairing, paired
@@ -207,7 +206,7 @@ class LiveCalibration:
             )
             turned = [role for role in body.roles if role in carried and body.can_turn(role)]
             parts = tuple(align(own, body, turned))
-            stance = Stance(pose, (pose,), Up(axis_name(up), up, 1.0, given=True), axis_name(own.basis[:, 2]))
+            stance = Stance(pose, (pose,), Up(axis_name(up), up, 1.0), axis_name(own.basis[:, 2]))
         except InputError as error:
             raise FormatError("does not fit its bodies", where=str(where), expected=str(error)) from error
         pairing = Pairing(own, body, parts, moves, stance, target_rest, frozenset(map(str, carried)))

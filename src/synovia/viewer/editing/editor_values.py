@@ -7,13 +7,12 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from synovia.draw.camera import direction
-from synovia.draw.scene import up_of
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.goals.base import POSITION, ROTATION
 from synovia.goals.describe import Place
 from synovia.model import Kind, Pose, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import Array, align_z, as_direction, frames_to_transforms, rigid
 from synovia.model.shapes.world import World
 from synovia.viewer.editing.editor import GoalEditor, kind_of
@@ -24,7 +23,7 @@ _FRAMES: Final = ("keep", "parts", "other")  # a change of one of these changes 
 def set_defaults(editor: GoalEditor, skeleton: Skeleton, world: World | None = None) -> None:
     """Set the directions, numbers, second joint and world of an editor to the defaults of its kind."""
     row, goal = 0 if editor.row is None else editor.row, kind_of(editor.kind).goal
-    editor.values = goal.first_values(skeleton, row, direction(up_of(skeleton), "y"))
+    editor.values = goal.first_values(skeleton, row, find_up(skeleton).vector)
     if goal.takes_world:
         editor.values["world"] = world
     if goal.is_constraint or editor.priority is None:
@@ -200,7 +199,7 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
             editor.values[name] = row
     directions = [field.name for field in kind.controls if field.form == "direction"]
     if left_out := [name for name in directions if name not in editor.values]:
-        shown = kind.goal.first_values(skeleton, editor.row or 0, direction(up_of(skeleton), "y"))
+        shown = kind.goal.first_values(skeleton, editor.row or 0, find_up(skeleton).vector)
         editor.values |= {name: np.array(shown[name]) for name in left_out}
     editor.values |= {name: tuple(editor.values[name].tolist()) for name in directions}
     editor.offset = np.array(goal.located(skeleton)[0].frame)

@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from synovia.bodies.standing import support
-from synovia.draw.camera import direction
-from synovia.draw.scene import up_of
 from synovia.errors import InputError
 from synovia.goals import Goal
 from synovia.model import Kind, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.tree import ancestors
 from synovia.viewer.editing.goals import Goals
 
@@ -62,7 +61,7 @@ def first_goals(goals: Goals) -> None:
     if levels:
         if any(joint.mass > 0.0 for joint in skeleton.joints):
             balance = goals.add("center of mass", None, label="balance")
-            up = direction(up_of(skeleton), "y")
+            up = find_up(skeleton).vector
             balance.values["polygon"], balance.priority = support(skeleton, feet, up), _BALANCE
         goals.add("rest", None, label="posture")
 

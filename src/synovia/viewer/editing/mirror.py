@@ -6,9 +6,8 @@ from typing import Final
 
 import numpy as np
 
-from synovia.draw.camera import direction
-from synovia.draw.scene import up_of
 from synovia.model import Kind, Pose, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.geometry import Array
 from synovia.viewer.scene.bodies import ahead_of
@@ -29,7 +28,7 @@ def mirrored(pose: Pose) -> Array:
     direction. It goes through the middle between the feet if the root may go there, else through the root.
     """
     skeleton, side = pose.skeleton, _across(pose.skeleton)
-    up = direction(up_of(skeleton), "y")
+    up = find_up(skeleton).vector
     root = next((row for row, below in enumerate(skeleton.children) if len(below) > 1), 0)
     now = pose.matrix(root) @ skeleton.rest_pose().matrix(root).T @ side
     now = now - (now @ up) * up
@@ -50,5 +49,5 @@ def mirrored(pose: Pose) -> Array:
 
 def _across(skeleton: Skeleton) -> Array:
     """Return the unit vector, (3,), from the right to the left of a body at rest."""
-    side = np.cross(direction(up_of(skeleton), "y"), ahead_of(skeleton))
+    side = np.cross(find_up(skeleton).vector, ahead_of(skeleton))
     return side / np.linalg.norm(side)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Final, Protocol
 
 import numpy as np
 
-from synovia.draw.scene import upward
 from synovia.draw.theme import THEMES
 from synovia.model import Pose, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.surface import Surface
 from synovia.viewer.editing.worker import SESSION
 from synovia.viewer.follow.feed import EACH, Feed
@@ -141,4 +141,4 @@ def _first_row(skeleton: Skeleton) -> int:
 
 def _lowest(skeleton: Skeleton) -> float:
     """Return the height of the lowest joint at rest, length units."""
-    return float((skeleton.rest_pose().positions @ upward(skeleton)).min())
+    return float((skeleton.rest_pose().positions @ find_up(skeleton).vector).min())

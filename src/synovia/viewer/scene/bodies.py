@@ -10,9 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.draw.camera import direction
-from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, thickness, up_of, upward
+from synovia.draw.scene import bones_of, drawn_joints, hue_of, is_crown, thickness
 from synovia.draw.theme import Theme
 from synovia.model import Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import Array, matrix_to_quat
 from synovia.model.shapes.triangles import ball
 
@@ -158,12 +159,12 @@ class BodyMeshes:
 
 def ahead_of(skeleton: Skeleton) -> Array:
     """Return the unit vector, (3,), towards the viewer of a body: its forward axis if the file names one."""
-    return direction(skeleton.forward, "x" if up_of(skeleton)[-1] == "z" else "z")
+    return direction(skeleton.forward, "x" if find_up(skeleton).name[-1] == "z" else "z")
 
 
 def axes_of(skeleton: Skeleton) -> Array:
     """Return the rotation (3, 3) from the axes of a body (x left, y up, z ahead) to the world, by those of its file."""
-    up, ahead = upward(skeleton), ahead_of(skeleton)
+    up, ahead = find_up(skeleton).vector, ahead_of(skeleton)
     left = np.cross(up, ahead)
     return np.stack([left, up, np.cross(left, up)], axis=1)
 

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from synovia.draw.arcs import limit_arcs
-from synovia.draw.scene import bone_lengths, upward
+from synovia.draw.scene import bone_lengths
 from synovia.draw.theme import THEMES, Theme
 from synovia.model import Pose, Skeleton
+from synovia.model.anatomy.up import find_up
 from synovia.model.geometry import Array
 from synovia.model.loops.loop import Loop
 from synovia.surface import Surface
@@ -80,7 +81,7 @@ class Scene:
         self.arcs = "selected"
         self.joint: int | None = None  # the selected one, a row of the given skeleton
         self._select_joint = on_joint
-        self._up = upward(session.body.given)
+        self._up = find_up(session.body.given).vector
         pose = session.body.given.rest_pose()
         self.size = float(np.linalg.norm(np.ptp(pose.positions, axis=0)) * self.scale) or 1.0
         self._build: Build = build(session.body.given, self.theme, self.scale)
@@ -346,7 +347,7 @@ def scene_scale(state: State) -> float:
 def first_aim(session: Session) -> Aim:
     """Return a camera in front of the body, a little above and to the side of it."""
     state = session.state
-    up = upward(state.given)
+    up = find_up(state.given).vector
     size = float(np.linalg.norm(np.ptp(state.start().positions * scene_scale(state), axis=0))) or 1.0
     return Aim(up, *viewpoint(state, 1.0), fov=_VIEW, near=0.01 * size, far=100.0 * size)
 
@@ -360,7 +361,7 @@ def viewpoint(state: State, aspect: float) -> tuple[Array, Array]:
         state: The state.
         aspect: Width of the scene over its height.
     """
-    up = upward(state.given)
+    up = find_up(state.given).vector
     times = [state.play.time, *np.linspace(*state.play.span, _GLANCES).tolist()]
     poses = np.array([state.start(time).positions[state.rooted.added :] for time in times])
     away = np.linalg.norm((poses - poses[0]).mean(axis=1), axis=1)

@@ -1,0 +1,482 @@
+"""Find which direction points up for a body: from its file, its rest pose, the gravity in a clip, and its posture.
+
+These count in this order. A rest pose that stands outweighs a posture: a body that lies in all frames of a clip does
+not stand along another axis. Steps outweigh a rest pose, because files may store it with other axes than their clips.
+
+In a tilted world, a straight body leans the same way in all frames. Nobody can stand or walk so without falling, so
+gravity does not point along the axis of the file. Bodies that lie, sit or bow are not straight, or lean farther.
+Runners lean, too, and so do people who walk with a stoop; but their feet come down to one level along the axis.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Final
+
+import numpy as np
+
+from synovia.errors import InputError, UnsupportedError
+from synovia.model import Skeleton
+from synovia.model.anatomy.feet import feet_of
+from synovia.model.anatomy.names import SIDES
+from synovia.model.geometry import AXES, Array, axis_name, axis_vector, between, unit
+from synovia.model.pose import bind_frames, world_frames
+from synovia.model.tree import ancestors
+
+# Weights relative to a body that is upright along an axis in all frames
+_FILE: Final = 2.0  # the axis that the file states
+_REST: Final = 1.8  # that along which its rest pose stands
+_STEPS: Final = 1.5  # that along which the lower foot stands still while the hips move on
+_AT_TIMES: Final = 0.5  # that of the rest pose if the body also stands along it in some frames
+_FLOOR: Final = 0.3  # that along which the lowest point of the body is at the same height at all times
+_TRAVEL: Final = 1.0  # against a long way along an axis: bodies crawl far, but seldom climb far
+_USUAL: Final[Mapping[str, float]] = {"y": 0.3, "z": 0.25}  # the axes that files use most
+_CLEAR: Final = 0.6  # lead over the second axis that counts as certain
+
+_FAR: Final = 3.0  # a long way, in lengths of the legs
+_STEADY_FLOOR: Final = 0.15  # spread of the lowest point over time, in lengths of the legs, that halves a floor
+_SOMETIMES: Final = 0.1  # share of the frames in which a body has to stand along the axis of its rest pose
+_NEAR: Final = np.cos(np.radians(30.0))  # a body stands along an axis that is within this angle
+_LIES: Final = 0.5  # cosine between a body and up below which it lies, sits on its heels, or crawls
+_STRETCHED: Final = 0.7  # cosine between a body and another axis above which it lies along that
+_MAYBE: Final = 0.5  # certainty of a direction that only the posture shows, if bodies may lie so
+_STATED: Final = 0.8  # certainty of an axis that the file states, or that a body stands along at times, while it lies
+_LEVELLED: Final = 0.8  # certainty of a tilted world in which the feet come down to one level
+SHOWN: Final = 0.15  # least certainty of an axis that is taken without a question
+_INVERTED: Final = -0.5  # cosine below which a body stands on its head: 120° from upright
+_FOLDED: Final = 0.5  # a shorter way from hip to ankle counts less as evidence of up; leg lengths
+_POINT: Final = 0.01  # a shorter line has no direction; a fraction of the skeleton's size
+_CROWN: Final = 0.3  # of a leg: a joint without a role that is nearer to the hips does not show the trunk
+_ALIKE: Final = 0.8  # mean of the level parts of two arms above which they point the same way: no body rests so
+_RAISED: Final = 0.5  # mean upward part of two arms above which they point up
+_SAMPLE: Final = 300  # frames of a long clip that are looked at, evenly spread
+_BEGINNING: Final = 300  # frames of its beginning in which steps are looked at
+_FEWEST: Final = 20  # frames that show steps
+_AGAINST: Final = 0.8  # correlation of hips and standing feet from which the steps show the length of the path
+_NO_PATH: Final = 1e-8  # squared ratio of path and steps of a clip on the spot
+
+LEAST: Final = 17.0  # degrees; a smaller lean may be one of the body: who leans farther falls
+MOST: Final = 65.0  # degrees; a body that leans farther lies
+_STRAIGHT: Final = 30.0  # degrees between legs and trunk, in most frames
+_CONSTANT: Final = 0.95  # smallest length of the mean of directions that are nearly constant
+_LEVEL: Final = 0.5  # a body keeps level along the axis if it rises less by this factor: then it runs, and leans
+_ALWAYS: Final = 0.1  # share of the frames that may be nearer to the axis
+_UPRIGHT_ARM: Final = 0.7  # cosine of the angle from vertical within which an arm is a leg that stands
+_ON_GROUND: Final = 0.3  # of a leg: hands that are so near to the height of the feet stand as well
+
+
+@dataclass(frozen=True, eq=False)
+class Up:
+    """The direction that points up.
+
+    Args:
+        name: Its axis, for example ``"y"`` or ``"-z"``; three numbers in a tilted world.
+        vector: Unit vector, (3,).
+        certainty: From 0 (guessed) to 1 (certain).
+        source: What shows it: ``"given"``, ``"file"``, ``"rest pose"``, ``"clip"``, or ``"nothing"``.
+        tilt: Angle between this direction and the axis that would point up, degrees, if the world is tilted; else 0.
+        axis: That axis; "" if the world is not tilted.
+        lies: The axis along which the body lies in most frames; "" if it does not lie.
+        inverted: Share of the frames in which the body is upside down.
+    """
+
+    name: str
+    vector: Array
+    certainty: float
+    source: str = "given"
+    tilt: float = 0.0
+    axis: str = ""
+    lies: str = ""
+    inverted: float = 0.0
+
+    @property
+    def given(self) -> bool:
+        """Whether the user named the axis."""
+        return self.source == "given"
+
+    @property
+    def nearest(self) -> str:
+        """The axis of the file that is nearest to this direction."""
+        return self.axis or axis_name(self.vector)
+
+    def report(self) -> str:
+        """Return the direction and how it was found, as text."""
+        how = "as given" if self.given else f"certainty {100.0 * self.certainty:.0f} %"
+        if self.axis:
+            where = f"up: ({self.name}) ({how}): the world of the clip is tilted by {self.tilt:.0f}° from {self.axis}"
+            return f'{where} and was set upright; up="{self.axis}" (--up={self.axis}) keeps it as it is'
+        if not self.lies or self.given:
+            return f"up: {self.name} ({how})"
+        keep, other = f'up="{self.name}" (--up={self.name})', f'up="{self.lies}" (--up={self.lies})'
+        return f"up: {self.name} ({how}): the body lies along {self.lies}; {keep} keeps that, {other} lets it stand"
+
+    def certain(self, where: str | None) -> Up:
+        """Return this direction.
+
+        Raises:
+            InputError: If it is a guess.
+        """
+        if self.certainty < SHOWN:
+            raise InputError(
+                "the clip does not show which axis points up", where=where,
+                hint=f"pass up='{self.name}' (--up={self.name}) to keep it as it is, or another axis",
+            )  # fmt: skip
+        return self
+
+
+def given_up(axis: object, what: str = "up") -> Up:
+    """Return the direction that a user names.
+
+    Raises:
+        InputError: If it is not an axis.
+    """
+    name = str(axis).removeprefix("+")
+    if name not in AXES:
+        raise InputError(what, value=axis, expected=", ".join(AXES))
+    return Up(name, axis_vector(name), 1.0)
+
+
+def find_up(
+    skeleton: Skeleton, q: Array | None = None, up: str | None = None, rows: Mapping[str, int] | None = None
+) -> Up:
+    """Return the direction that points up.
+
+    Args:
+        skeleton: The skeleton.
+        q: Joint values of a clip, (T, nq); None for the file and its rest pose alone.
+        up: The axis, if the user names it.
+        rows: Row of each part of the body, by role; None for those that are recognised.
+
+    Raises:
+        InputError: If the given axis is none.
+    """
+    given = None if up is None else given_up(up)
+    if q is None or not len(q):
+        return given or (_of_file(skeleton) if rows is None else _without_clip(skeleton, Lines.of(skeleton, rows)))
+    lines = Lines.of(skeleton, rows)
+    if not lines.shown:
+        return given or _without_clip(skeleton, lines)
+    return given or _of_clip(skeleton, lines, q)
+
+
+@lru_cache(maxsize=64)
+def _of_file(skeleton: Skeleton) -> Up:
+    """Return the direction that file and rest pose show; it is found once a skeleton."""
+    return _without_clip(skeleton, Lines.of(skeleton))
+
+
+def _without_clip(skeleton: Skeleton, lines: Lines) -> Up:
+    """Return the direction that the file states, else that along which its rest pose stands, else y."""
+    if skeleton.up is not None:
+        return Up(skeleton.up, axis_vector(skeleton.up), 1.0, "file")
+    stands = lines.stands
+    return Up(stands or "y", axis_vector(stands or "y"), 1.0 if stands else 0.0, "rest pose" if stands else "nothing")
+
+
+def _of_clip(skeleton: Skeleton, lines: Lines, q: Array) -> Up:
+    """Return the direction that the file, the rest pose and the frames of a clip show together."""
+    sample = np.unique(np.linspace(0, len(q) - 1, min(len(q), _SAMPLE)).round().astype(int))
+    places = world_frames(skeleton, q[sample])[..., 9:]
+    posture, hips, leg = lines.upright(places), lines.hips_in(places), lines.leg
+    mean = posture.mean(0)
+    stated, stands = skeleton.up, lines.stands
+    supported = {stated, stands} - {None}
+    if not supported and not lines.others and np.linalg.norm(mean) > _CONSTANT and float(np.abs(posture).max()) < _NEAR:
+        return _leaning(mean)
+    lowest = np.concatenate([places.min(1), -places.max(1)], axis=1) / leg
+    low, high = np.quantile(lowest, (0.1, 0.9), axis=0)
+    spread = dict(zip(AXES, (high - low).tolist(), strict=True))
+    points: dict[str, float] = {}
+    for name in AXES:
+        axis = axis_vector(name)
+        points[name] = (
+            float(mean @ axis)
+            - _TRAVEL * min(float(np.ptp(hips @ axis)) / leg / _FAR, 1.0)
+            + _FLOOR / (1.0 + (spread[name] / _STEADY_FLOOR) ** 2)
+            + _USUAL.get(name, 0.0)
+        )
+    best = axis_name(mean)
+    at_times = stands is not None and float(np.mean(posture @ axis_vector(stands) > _NEAR)) >= _SOMETIMES
+    if supported - {best} and not at_times and float(mean @ axis_vector(best)) > _LIES:
+        beginning = world_frames(skeleton, q[:_BEGINNING])[..., 9:]
+        if lines.path_scale(beginning, axis_vector(best)) is not None:
+            points[best] += _STEPS
+            supported.add(best)
+    if stated is not None:
+        points[stated] += _FILE
+    if stands is not None:
+        points[stands] += _REST + (_AT_TIMES if at_times else 0.0)
+    best, second = sorted(points, key=lambda name: -points[name])[:2]
+    axis = axis_vector(best)
+    certainty = float(np.clip((points[best] - points[second]) / _CLEAR, 0.0, 1.0))
+    if best not in supported and best[-1] == "x":
+        certainty = min(certainty, _MAYBE)
+    lies = ""
+    if float(mean @ axis) < _LIES and float(np.abs(mean).max()) > _STRETCHED and axis_name(mean)[-1] != best[-1]:
+        lies = axis_name(mean)
+        certainty = min(certainty, _STATED if best == stated or (at_times and best == stands) else _MAYBE)
+    source = "file" if best == stated else "rest pose" if best == stands else "clip"
+    likely = axis if best in supported else np.abs(axis)  # a posture alone may be a handstand
+    inverted = float(np.mean(posture @ likely < _INVERTED))
+    found = Up(best, axis, certainty, source, lies=lies, inverted=inverted)
+    tilted = lines.tilted(places, axis)
+    if tilted is None:
+        return found
+    clear = lines.unevenness(places, tilted) < 0.5 * lines.unevenness(places, axis)
+    leaning = _leaning(tilted, _LEVELLED if clear else _MAYBE)
+    return replace(leaning, tilt=between(tilted, axis), axis=best, inverted=inverted)
+
+
+def _leaning(direction: Array, certainty: float = _MAYBE) -> Up:
+    """Return the direction of a body in a tilted world."""
+    vector = direction / np.linalg.norm(direction)
+    return Up(", ".join(f"{v:.2f}" for v in vector), vector, certainty, "clip")
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """The joints of a body whose positions show how it stands.
+
+    Args:
+        skeleton: The skeleton.
+        hips: Rows whose middle is between the hips.
+        feet: Row of each ankle, or of the end of a leg.
+        tops: Rows whose middle is at the upper end of the trunk; none of a body on four legs.
+        others: Rows whose middle is above the feet of a body whose hips are not known; none if they are.
+        arms: Begin and end of each arm: upper arm and elbow.
+        ends: Row of each foot's toes, else of its ankle.
+    """
+
+    skeleton: Skeleton
+    hips: tuple[int, ...]
+    feet: tuple[int, ...]
+    tops: tuple[int, ...] = ()
+    others: tuple[int, ...] = ()
+    arms: tuple[tuple[int, int], ...] = ()
+    ends: tuple[int, ...] = ()
+
+    @classmethod
+    def of(cls, skeleton: Skeleton, rows: Mapping[str, int] | None = None) -> Lines:
+        """Return the lines of a skeleton with parts at some rows, by role; None for those that are recognised."""
+        found = skeleton.role_rows if rows is None else rows
+        hips = _pair(found, "upper_leg")
+        if len(hips) == 2 and len(_pair(found, "lower_leg")) == 2 and (rows is not None or len(skeleton.people) < 2):
+            feet = tuple(_ankle(skeleton, found, side) for side in SIDES)
+            ends = tuple(found.get(f"{side}_toes", foot) for side, foot in zip(SIDES, feet, strict=True))
+            arms = [(f"{side}_upper_arm", f"{side}_lower_arm") for side in SIDES]
+            known = tuple((found[a], found[b]) for a, b in arms if a in found and b in found)
+            if stands_on_four(skeleton, found):
+                return cls(skeleton, (*hips, *_pair(found, "upper_arm")), (*feet, *_pair(found, "hand", "lower_arm")))
+            return cls(skeleton, hips, feet, _top(skeleton, found, hips), arms=known, ends=ends)
+        four = any(role.endswith("_paw") for role in found)
+        head = () if four else tuple(row for row in [head_of(skeleton, found)] if row is not None)
+        middle = (found.get("hips", 0),)
+        try:
+            feet = [row for foot in feet_of(skeleton) for row in foot.points]
+        except UnsupportedError:
+            return cls(skeleton, middle, (), head)
+        others = tuple(row for row in range(len(skeleton)) if row not in feet)
+        return cls(skeleton, middle, tuple(feet), head if others else (), others)
+
+    @property
+    def shown(self) -> bool:
+        """Whether the body has a leg or a trunk that can stand."""
+        return bool(self.feet or self.tops) and (bool(self.tops or self.others) or len(self.hips) > 1)
+
+    def hips_in(self, places: Array) -> Array:
+        """Return the middle of the hips, (..., 3), at positions (..., n, 3)."""
+        return places[..., list(self.hips), :].mean(-2)
+
+    def legs(self, places: Array) -> Array:
+        """Return the vectors (..., 3) from the feet to the hips; zeros without feet."""
+        if not self.feet:
+            return np.zeros((*places.shape[:-2], 3))
+        return places[..., list(self.others or self.hips), :].mean(-2) - places[..., list(self.feet), :].mean(-2)
+
+    def trunk(self, places: Array) -> Array:
+        """Return the vectors (..., 3) from the hips to the upper end of the trunk; zeros if it is not known."""
+        if not self.tops:
+            return np.zeros((*places.shape[:-2], 3))
+        return places[..., list(self.tops), :].mean(-2) - self.hips_in(places)
+
+    def upright(self, places: Array) -> Array:
+        """Return unit vectors (..., 3) from the feet to the shoulders: the mean of the directions of legs and trunk.
+
+        Legs count less if their ends are hardly away from the hips, as those of bodies without shins and of people who
+        sit on their heels.
+        """
+        legs = self.legs(places) / self.leg
+        weight = np.minimum(np.linalg.norm(legs, axis=-1, keepdims=True) / _FOLDED, 1.0)
+        return unit(unit(legs) * weight + self._trunk_direction(places))
+
+    def _trunk_direction(self, places: Array) -> Array:
+        """Return the unit vectors (..., 3) of the trunk; zeros where it has no length."""
+        trunk = self.trunk(places)
+        far = np.linalg.norm(trunk, axis=-1, keepdims=True)
+        return np.where(far > _POINT * self.skeleton.size, trunk / np.maximum(far, 1e-300), 0.0)
+
+    @cached_property
+    def leg(self) -> float:
+        """Mean length of the legs at rest along their bones; of other bodies, the way from the feet to the others."""
+        places = np.array(self.skeleton.rest_pose().positions)
+        lengths: list[float] = []
+        for hip, foot in zip(self.hips, self.feet, strict=False):
+            line = ancestors(self.skeleton.parents, foot)
+            line = line[: line.index(hip) + 1] if hip in line else line[:1]
+            lengths.append(sum(float(np.linalg.norm(places[a] - places[b])) for a, b in itertools.pairwise(line)))
+        mean = float(np.mean(lengths)) if lengths else 0.0
+        return max(mean, float(np.linalg.norm(self.legs(places))), _POINT * self.skeleton.size, 1e-300)
+
+    @cached_property
+    def stands(self) -> str | None:
+        """The axis along which the body stands in the pose of its file, or that of its skin; None if it does not.
+
+        Trunk and legs continue each other along it. In some files the zero pose folds the legs up along the trunk, or
+        both arms point the same way, because all bones lie along one axis.
+        """
+        poses = [np.array(self.skeleton.rest_pose().positions)]
+        if any(joint.bind is not None for joint in self.skeleton.joints):
+            poses.append(bind_frames(self.skeleton.joints, self.skeleton.parents)[:, 9:])
+        return next((axis for places in poses if (axis := self.axis_at(places))), None)
+
+    def axis_at(self, places: Array) -> str | None:
+        """Return the axis along which the body stands at positions (n, 3); None if it does not stand."""
+        ways = [unit(way) for way in (self.legs(places), self.trunk(places)) if np.linalg.norm(way) > 0.0]
+        if not ways or not self.shown:
+            return None
+        axis = axis_vector(axis_name(ways[0]))
+        if min(float(way @ axis) for way in ways) < _NEAR:
+            return None
+        if len(self.arms) == 2:
+            arms = unit(np.array([places[end] - places[begin] for begin, end in self.arms])).mean(0)
+            if arms @ axis > _RAISED or np.linalg.norm(arms - (arms @ axis) * axis) > _ALIKE:
+                return None
+        return axis_name(axis)
+
+    def tilted(self, places: Array, axis: Array) -> Array | None:
+        """Return the direction (3,) along which a body stands in a tilted world; None if the world is not tilted.
+
+        Args:
+            places: Positions of all joints, (T, n, 3).
+            axis: The axis of the file that would point up, (3,).
+        """
+        legs, trunk = unit(self.legs(places)), self._trunk_direction(places)
+        if not (legs.any() and trunk.any()) or self.others:
+            return None
+        mean = unit(legs + trunk).mean(0)
+        length = float(np.linalg.norm(mean))
+        if length < _CONSTANT or float(np.median(np.sum(legs * trunk, axis=1))) < np.cos(np.radians(_STRAIGHT)):
+            return None
+        off = np.degrees(np.arccos(np.clip(unit(legs + trunk) @ axis, -1.0, 1.0)))
+        if np.quantile(off, _ALWAYS) < LEAST or between(mean / length, axis) > MOST:
+            return None
+        up = mean / length
+        return None if _rises(places, axis) < _LEVEL * _rises(places, up) else up
+
+    def unevenness(self, places: Array, up: Array) -> float:
+        """Return how far the lowest points of the body and of each foot are from one level, in lengths of the legs."""
+        low = [float(np.quantile(places[:, row] @ up, 0.1)) for row in self.feet]
+        return (_rises(places, up) + float(np.ptp(low))) / self.leg
+
+    def path_scale(self, places: Array, up: Array) -> float | None:
+        """Return the factor by which the path of the hips fits the steps; None if the clip does not show it.
+
+        The lower foot stands still on the floor, so the hips move against it. The factor is 1 if lengths of bones and
+        path have the same unit.
+
+        Args:
+            places: Positions of all joints over time, (T, n, 3), at the rate of the clip.
+            up: Direction that points up, (3,).
+        """
+        if len(places) < _FEWEST or len(self.ends) != 2:
+            return None
+        hips = self.hips_in(places)
+        ends = [places[:, row] for row in self.ends]
+        lower = (ends[0] - ends[1]) @ up < 0.0
+        foot = np.where(lower[:, None], *ends) - hips
+        same = lower[1:] == lower[:-1]
+        path, step = ((d - (d @ up)[:, None] * up)[same] for d in (np.diff(hips, axis=0), np.diff(foot, axis=0)))
+        length = np.linalg.norm(step, axis=1)
+        if not same.any() or float(length.sum()) < 0.5 * self.leg:
+            return None
+        fast = length >= np.quantile(length, 0.3)  # slow frames show little but noise
+        path, step = path[fast], step[fast]
+        sizes = float(np.sum(path * path)), float(np.sum(step * step))
+        if sizes[0] < _NO_PATH * sizes[1]:  # on the spot
+            return None
+        against = -np.sum(path * step, axis=1)
+        if float(against.sum()) < _AGAINST * np.sqrt(sizes[0] * sizes[1]):
+            return None
+        return float(np.median(against / np.maximum(np.sum(path * path, axis=1), 1e-12 * sizes[0])))
+
+
+def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
+    """Return whether a body has four legs: by its roles, or because its arms reach down to the feet at rest.
+
+    Args:
+        skeleton: A body that stands at rest; of others, this shows nothing.
+        rows: Row of each part, by role.
+    """
+    if any(role.endswith("_paw") for role in rows):
+        return True
+    limbs = (("upper_leg",), ("foot", "lower_leg"), ("upper_arm",), ("hand", "lower_arm"))
+    pairs = [_pair(rows, *parts) for parts in limbs]
+    if min(map(len, pairs)) < 2:
+        return False
+    places = np.array(skeleton.rest_pose().positions)
+    hips, feet, shoulders, hands = (places[list(pair)].mean(0) for pair in pairs)
+    leg, arm = hips - feet, shoulders - hands
+    far = float(np.linalg.norm(leg))
+    up = unit(leg + arm) if skeleton.up is None else axis_vector(skeleton.up)
+    down = all(float(way @ up) > _UPRIGHT_ARM * float(np.linalg.norm(way)) for way in (leg, arm))
+    trunk = shoulders - hips
+    level = abs(float(trunk @ up)) < _UPRIGHT_ARM * float(np.linalg.norm(trunk))
+    return down and level and abs(float((hands - feet) @ up)) < _ON_GROUND * far
+
+
+def head_of(skeleton: Skeleton, rows: Mapping[str, int]) -> int | None:
+    """Return the row of the head, by role or by name; None if there is none."""
+    named = (row for row, joint in enumerate(skeleton.joints) if joint.name.rsplit(":", 1)[-1].lower() == "head")
+    return rows["head"] if "head" in rows else next(named, None)
+
+
+def _pair(rows: Mapping[str, int], *parts: str) -> tuple[int, ...]:
+    """Return the rows of the left and the right of a part, else of the next one that a side has."""
+    found = [next((rows[role] for part in parts if (role := f"{side}_{part}") in rows), None) for side in SIDES]
+    return tuple(row for row in found if row is not None)
+
+
+def _ankle(skeleton: Skeleton, rows: Mapping[str, int], side: str) -> int:
+    """Return the row at the end of a shin: the foot, else the next joint, else the knee."""
+    shin = rows[f"{side}_lower_leg"]
+    return rows.get(f"{side}_foot", next(iter(skeleton.children[shin]), shin))
+
+
+def _top(skeleton: Skeleton, rows: Mapping[str, int], hips: Sequence[int]) -> tuple[int, ...]:
+    """Return the rows at the upper end of a trunk: neck, shoulders, head or chest, else what is far out between limbs.
+
+    They are apart from the hips at rest; robots may have a joint for the trunk that is among the hips.
+    """
+    places = np.array(skeleton.rest_pose().positions)
+    start = places[list(hips)].mean(0)
+    arms = _pair(rows, "upper_arm")
+    neck, *below = ((rows[role],) if role in rows else () for role in ("neck", "head", "chest", "spine"))
+    for top in (neck, arms if len(arms) == 2 else (), *below):
+        if top and float(np.linalg.norm(places[list(top)].mean(0) - start)) > _POINT * skeleton.size:
+            return top
+    limbs = {row for role, row in rows.items() if role.startswith(SIDES)}
+    far = [0.0 if limbs & set(ancestors(skeleton.parents, row)) else float(np.linalg.norm(places[row] - start))
+           for row in range(len(skeleton))]  # fmt: skip
+    first = rows.get("hips", -1)
+    far = [way if first in ancestors(skeleton.parents, row)[1:] else 0.0 for row, way in enumerate(far)]
+    leg = float(np.linalg.norm(places[list(_pair(rows, "lower_leg"))] - places[list(hips)], axis=1).mean())
+    row = int(np.argmax(far))
+    return (row,) if far[row] > _CROWN * leg else ()
+
+
+def _rises(places: Array, up: Array) -> float:
+    """Return how far the lowest joint of a body rises and sinks over time."""
+    return float(np.diff(np.quantile((places @ up).min(1), (0.1, 0.9)))[0])
