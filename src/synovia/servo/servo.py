@@ -75,6 +75,9 @@ class Servo(ChecksArguments):
     follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
 
+    Several goals of a body of hinges and slides keep their priorities in every tick, unless jerk, tool speeds or
+    clearance are limited, or ``late="slow"``: goals that hold, or are followed, are not left for those below.
+
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
     on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way. Obstacles
     count as they stand in the tick, as nobody knows where they go next. If one comes too near, the body comes out as
