@@ -236,15 +236,15 @@ class Axes:
         return not len(self._turns)
 
     def stop_together(self, *, follows: bool) -> Array:
-        """Return how far each axis goes if all brake now and rest at the same time; see ``kernels.servo.levels``.
+        """Return how far each axis goes until all rest at the same time; see ``kernels.servo.levels``.
 
-        If it ``follows``, that is relative to the motion of its target.
+        If it ``follows``, that is relative to the motion of its target; else in the time in which that motion can end.
         """
-        v, A = (self.table[:, k] for k in (AXIS_VELOCITY, TOP_ACCELERATION))
-        v = v - follows * self.table[:, FEED]
+        v, f, A = (self.table[:, k] for k in (AXIS_VELOCITY, FEED, TOP_ACCELERATION))
         h = float(self.table[:, GAP].max(initial=0.0))
-        lasts = max(float((np.abs(v) / A).max(initial=0.0)) - 0.5 * h, 0.0)
-        return v * lasts * lasts / (2.0 * lasts + h)
+        ends = v - f if follows else f
+        lasts = max(float((np.abs(ends) / A).max(initial=0.0)) - 0.5 * h, 0.0)
+        return (ends if follows else v) * lasts * lasts / (2.0 * lasts + h)
 
     def by_joint(self, values: Array) -> dict[str, int]:
         """Return reasons by axis as reasons by joint, the largest of its axes, without zeros.

@@ -82,6 +82,8 @@ NEAR, NO_LONGER_NEAR = F(0.02), F(0.1)  # reaches, and half of the radians: a go
 NEARLY = F(10)  # tolerances: a goal that is held stays so within them
 LOOSER = F(0.1)  # of what goals that are followed are off on a stop
 ROOM = F(1.2)  # times the way to the stop, as that may take longer
+SLOW = F(1e-3)  # of the highest velocity: an axis that is not faster stands still
+REST = F(1e-9)  # radians, length units: a body that would go no farther in a tick does not move
 STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
 FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
 
@@ -427,30 +429,50 @@ def open_held(problem, work, tick, columns, goal_of_row, states, stops):
 
 
 @device
-def mode_after(problem, mode, before, away, turned, same):
+def mode_after(problem, state, away, turned, same, rests):
     """Return how a goal takes part in a tick.
+
+    A goal that is far and gets no nearer, as the joints cannot go on to the answer, is followed instead.
 
     Args:
         problem: The problem.
-        mode: How it did in the tick before.
-        before: How far it was from its target then.
+        state: How it did in the tick before, and how far it was from its target then.
         away: How far it is now, length units.
         turned: The same, radians.
         same: Whether the target is that of the tick before.
+        rests: Whether the body stands still.
     """
+    mode = int(state[MODE])
     off = max(away / problem.tolerance, turned / problem.tolerance_angle)
     if mode == HELD_STILL and same and off <= NEARLY:
         return HELD_STILL
-    far = max(away / problem.reach, F(0.5) * turned)
-    if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR):
+    far, before = (
+        max(away / problem.reach, F(0.5) * turned),
+        max(state[AWAY] / problem.reach, F(0.5) * state[TURNED_AWAY]),
+    )
+    stuck = same and ((mode == FAR and rests) or (mode == FOLLOWED and far <= before))
+    if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck:
         return FAR
-    still = same and off <= F(1) and abs(away - before) <= STILL * problem.tolerance
+    still = same and off <= F(1) and abs(away - state[AWAY]) <= STILL * problem.tolerance
     return HELD_STILL if still and mode == FOLLOWED else FOLLOWED
 
 
 @device
-def choose_modes(problem, work, tick, states, targets, q, stops):
-    """Decide how each goal takes part; of a body that ``stops``, only goals that are held keep their targets."""
+def stands(axes, h):
+    """Return whether the body stands still, or nearly, so that it does not just begin to move."""
+    for i in range(axes.shape[0]):
+        row = axes[i]
+        if abs(row[AXIS_VELOCITY]) > min(SLOW * row[TOP_SPEED], F(0.25) * row[TOP_ACCELERATION] * h):
+            return False
+    return True
+
+
+@device
+def choose_modes(problem, work, tick, goal_of_row, states, targets, q, stops, rests):
+    """Decide how each goal takes part; of a body that ``stops``, only goals that are held keep their targets.
+
+    Below a goal that is far none is followed, as that would lead the joints off their way to the answer.
+    """
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
     measure(problem, q, work.frames, tick.aimed, tick.errors)
@@ -460,10 +482,19 @@ def choose_modes(problem, work, tick, states, targets, q, stops):
             same = same and targets[g, i] == tick.last[g, i]
             tick.last[g, i] = targets[g, i]
         away, turned = tick.errors[2 * g], tick.errors[2 * g + 1]
-        mode = mode_after(problem, int(states[g, MODE]), states[g, AWAY], away, turned, same)
+        mode = mode_after(problem, states[g], away, turned, same, rests)
         if stops and mode != HELD_STILL:
             mode = FAR
         states[g, MODE], states[g, AWAY], states[g, TURNED_AWAY] = F(mode), away, turned
+    above = False
+    for k in range(problem.levels.shape[0] - 1):
+        far = above
+        for i in range(problem.levels[k], problem.levels[k + 1]):
+            g = goal_of_row[i]
+            if g >= 0 and above and states[g, MODE] == F(FOLLOWED):
+                states[g, MODE] = F(FAR)
+            far = far or (g >= 0 and states[g, MODE] == F(FAR))
+        above = far
 
 
 @device
@@ -519,6 +550,15 @@ def begin_tick(held, axes, q):
 
 
 @device
+def may_rest(tick, h):
+    """Return whether the chosen velocities are rounding, and the body may stand still instead."""
+    for j in range(tick.choice.shape[0]):
+        if abs(tick.choice[j]) * h > REST or tick.low[j] > F(0) or tick.high[j] < F(0):
+            return False
+    return True
+
+
+@device
 def solve_tick(held, axes, together, q, time, levels, calm):
     """Choose the velocities of a tick, after ``begin_tick``, so that goals are met by their priorities.
 
@@ -556,6 +596,9 @@ def solve_tick(held, axes, together, q, time, levels, calm):
         solved += h.state[SOLVES]
         if take_velocities(h, tick) <= (ENOUGH if step <= SETTLES else SETTLED):
             break
+    if may_rest(tick, time):
+        for j in range(n):
+            tick.choice[j] = F(0)
     changed = False
     for j in range(n):
         changed = changed or tick.choice[j] != tick.reference[j]

@@ -11,6 +11,7 @@ from synovia.kernels.servo.levels import (
     open_held,
     open_tick,
     solve_tick,
+    stands,
 )
 from synovia.kernels.servo.tick import advance, move, take_tick
 from synovia.kernels.servo.whole import KNOWN, accept_tick
@@ -79,7 +80,8 @@ def servo_step(
     tick = open_tick(
         memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, problem.levels[problem.levels.shape[0] - 1])
     )
-    choose_modes(problem, work, tick, states, targets, place, parts & STOP != 0)
+    rests = stands(axes, time)
+    choose_modes(problem, work, tick, goal_of_row, states, targets, place, parts & STOP != 0, rests)
     held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
     begin_tick(held, axes, place)
     solved = solve_tick(held, axes, together, place, time, levels, False)
