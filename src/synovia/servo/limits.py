@@ -242,7 +242,7 @@ class Axes:
         """
         v, f, A = (self.table[:, k] for k in (AXIS_VELOCITY, FEED, TOP_ACCELERATION))
         h = float(self.table[:, GAP].max(initial=0.0))
-        ends = v - f if follows else f
+        ends = v - f if follows or not f.any() else f
         lasts = max(float((np.abs(ends) / A).max(initial=0.0)) - 0.5 * h, 0.0)
         return (ends if follows else v) * lasts * lasts / (2.0 * lasts + h)
 

@@ -540,9 +540,12 @@ def keep_room(tick, axes, columns, h):
 @device
 def begin_tick(held, axes, q):
     """Take the box and the proposed velocities of a tick from the state of all axes."""
-    problem, _, _, tick, columns, _, _, _ = held
+    problem, _, _, tick, columns, _, states, _ = held
+    far = any_far(states)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
+        if far:  # the answer is elsewhere: its motion does not move the goals here as it does there
+            row[FEED] = row[FEED_ACCELERATION] = F(0)
         tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
         tick.reference[j] = row[NEXT]
     write_units(problem, tick)
