@@ -1,4 +1,4 @@
-"""Goals of a tick: lower levels take nothing from upper ones, limits hold, and held goals stay until the body rests."""
+"""Goals of a tick by levels: limits hold, held goals stay until the body rests, upper goals are not left."""
 
 import itertools
 
@@ -45,41 +45,10 @@ class Ticks:
 
     def step(self, wanted, parts=L.PROPOSE | L.ADVANCE):
         out = np.empty_like(self.q)
-        self.levels.step(self.table, self.q, self.q, (wanted, self.before), out, H, parts)
+        self.levels.step(self.table, (self.q, self.q), (wanted, self.before), out, (H, parts))
         self.before = wanted.copy()
         self.q = out
         return out
-
-    def fork(self, count):
-        """Return the next joint values if only some levels count, and the way to the stop from there."""
-        kept = [self.axes.table.copy(), self.levels.states.copy(), *(one.copy() for one in self.levels.memory)]
-        out, levels = np.empty_like(self.q), self.levels.count
-        self.levels.count = count
-        self.levels.step(self.table, self.q, self.q, (self.before, self.before), out, H, L.PROPOSE)
-        w, f = self.axes.table[:, L.NEXT].copy(), self.axes.table[:, L.FEED].copy()
-        T = max((np.abs(w - f) / self.axes.table[:, L.TOP_ACCELERATION]).max() - 0.5 * H, 0.0)
-        rest = (w - f) * T * T / (2.0 * T + H)  # velocities fall evenly to those of the targets
-        self.levels.count = levels
-        self.axes.table[:], self.levels.states[:] = kept[:2]
-        for one, before in zip(self.levels.memory, kept[2:], strict=True):
-            one[:] = before
-        return self.axes.shifted(self.q, w * H), rest
-
-    def off(self, fork, g):
-        """How far goal g is from its target where the body stops, to first order: reaches and radians together."""
-        (q, rest), tiny = fork, 1e-6
-        here, there = (error(self, one, g) for one in (q, self.axes.shifted(q, tiny * rest)))
-        return np.linalg.norm(here + (there - here) / tiny)
-
-
-def error(ticks, q, g):
-    """The error of goal g: reaches and radians."""
-    goal, row = ticks.ik.goals[g], ticks.table[g]
-    there, T = sy.Pose.trusted(ticks.ik.skeleton, q).transform(goal.joint), row[: L.TRANSFORM_WIDTH].reshape(4, 4)
-    parts = [(there[:3, 3] - T[:3, 3]) / ticks.ik.reach] if goal.takes & L.POSITION else []
-    if goal.takes & L.ROTATION:
-        parts.append(Rotation.from_matrix(T[:3, :3] @ there[:3, :3].T).as_rotvec())
-    return np.concatenate(parts)
 
 
 BODIES = {
@@ -94,39 +63,6 @@ BODIES = {
         ],
     ),
 }
-
-
-@pytest.mark.compiled
-@pytest.mark.parametrize("name", ["arm"])
-@given(seed=st.integers(0, 2**31))
-@settings(max_examples=EXAMPLES, deadline=None)
-def test_lower_levels_leave_each_level_where_it_stops(name, seed):
-    """From the same state, a level is no farther from its target at the stop than without the levels below it."""
-    rng = np.random.default_rng(seed)
-    make, goals = BODIES[name]
-    ticks = Ticks(make(), goals, root="free" if name == "humanoid" else "fixed")
-    skeleton, reach = ticks.ik.skeleton, ticks.ik.reach
-    start = skeleton.rest_pose() if name == "humanoid" else skeleton.random_pose(seed)
-    ticks.reset(start)
-    moving = [g for g, goal in enumerate(ticks.ik.goals) if "foot" not in str(goal.joint)]
-    home = {g: ticks.table[g, : L.TRANSFORM_WIDTH].reshape(4, 4).copy() for g in moving}
-    speeds = {g: 0.3 * rng.normal(size=(2, 3)) for g in moving}
-    for k in range(40):
-        for g in moving:
-            T = home[g].copy()
-            T[:3, 3] += 0.1 * reach * np.sin(speeds[g][0] * k * 0.1)
-            T[:3, :3] = Rotation.from_rotvec(speeds[g][1] * k * H).as_matrix() @ T[:3, :3]
-            ticks.aim(g, T)
-        if k % 8 == 7:
-            everything = ticks.fork(ticks.levels.count)
-            ranks = sorted({goal.rank for goal in ticks.ik.goals if goal.takes})
-            for n, rank in enumerate(ranks[:-1]):
-                alone = ticks.fork(n + 1)
-                moved = np.abs(ticks.axes.way(ticks.q, alone[0])).max() + np.abs(alone[1]).max()
-                for g, goal in enumerate(ticks.ik.goals):
-                    if goal.rank <= rank and goal.takes:
-                        assert ticks.off(everything, g) <= ticks.off(alone, g) + 0.01 * moved + 1e-6
-        ticks.step(ticks.before)
 
 
 def adversary(rng, ticks, moving, home):

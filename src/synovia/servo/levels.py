@@ -106,23 +106,21 @@ class TickLevels:
         self._last[:] = targets
 
     def step(
-        self, targets: Array, place: Array, q: Array, aim: tuple[Array, Array], out: Array, h: float, parts: int
+        self, targets: Array, places: tuple[Array, Array], aim: tuple[Array, Array], out: Array, tick: tuple[float, int]
     ) -> int:
         """Take a tick, or a part of it, in which goals keep their priorities; see ``kernels.servo.step``.
 
         Args:
             targets: Targets, (goals, 17).
-            place: Joint values of the robot, (nq,).
-            q: Those that are commanded, (nq,).
+            places: Joint values of the robot, (nq,), and those that are commanded.
             aim: Joint values to go to, and those of the tick before.
             out: Joint values after the tick, (nq,); written.
-            h: Seconds.
-            parts: PROPOSE, ADVANCE and STOP. Without PROPOSE, propose the tick before.
+            tick: Seconds; PROPOSE, ADVANCE and STOP. Without PROPOSE, propose the tick before.
 
         Returns:
             The number of linear systems that were solved.
         """
-        return self._solve(targets, place, q, *aim, out, h, parts, self.count)
+        return self._solve(targets, *places, *aim, out, *tick, self.count)
 
 
 def _columns(problem: CompiledProblem, axes: Axes) -> Ints:

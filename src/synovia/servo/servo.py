@@ -755,8 +755,8 @@ class Servo(ChecksArguments):
         if self._led_row is not self._answers.row:
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
-        place = self._feedback.body(self._q)
-        levels.step(targets, place, self._q, self._aim, out, h, PROPOSE | ADVANCE | stop)
+        places = self._feedback.body(self._q), self._q
+        levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop))
 
     def _reachable(self) -> Array | None:
         """Return targets (1, goals, 17) of which those that the answer misses are where it has them; None if none.

@@ -32,6 +32,7 @@ from synovia.kernels.layout import (
     AWAY,
     AXIS_ACCELERATION,
     AXIS_LOWER,
+    AXIS_TARGET,
     AXIS_UPPER,
     AXIS_VELOCITY,
     BLOCK,
@@ -82,6 +83,7 @@ NEAR, NO_LONGER_NEAR = F(0.02), F(0.1)  # reaches, and half of the radians: a go
 NEARLY = F(10)  # tolerances: a goal that is held stays so within them
 LOOSER = F(0.1)  # of what goals that are followed are off on a stop
 ROOM = F(1.2)  # times the way to the stop, as that may take longer
+ELSEWHERE = F(0.2)  # radians, reaches: an answer that is farther away moves otherwise than the body would
 SLOW = F(1e-3)  # of the highest velocity: an axis that is not faster stands still
 REST = F(1e-9)  # radians, length units: a body that would go no farther in a tick does not move
 STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
@@ -468,11 +470,14 @@ def stands(axes, h):
 
 
 @device
-def choose_modes(problem, work, tick, goal_of_row, states, targets, q, stops, rests):
-    """Decide how each goal takes part; of a body that ``stops``, only goals that are held keep their targets.
+def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
+    """Decide how each goal takes part.
+
+    ``now`` is whether the body is to stop, and whether it stands still. If it stops, only held goals keep their targets.
 
     Below a goal that is far none is followed, as that would lead the joints off their way to the answer.
     """
+    stops, rests = now
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
     measure(problem, q, work.frames, tick.aimed, tick.errors)
@@ -518,8 +523,9 @@ def any_far(states):
 
 
 @device
-def go_to_sample(problem, work, tick, axes, columns, together, q, time, settled):
+def go_to_sample(held, axes, together, q, time, settled):
     """Write the pose after the velocities that are chosen, its frames, and where the body stops from there."""
+    problem, work, _, tick, columns, _, _, _ = held
     write_stops(tick, axes, columns, together, time, settled)
     write_sample(problem, tick, q, time)
     update_frames(problem, tick.pose, work.frames)
@@ -541,14 +547,16 @@ def keep_room(tick, axes, columns, h):
 def begin_tick(held, axes, q):
     """Take the box and the proposed velocities of a tick from the state of all axes."""
     problem, _, _, tick, columns, _, states, _ = held
-    far = any_far(states)
+    write_units(problem, tick)
+    elsewhere = any_far(states)
+    for j in range(columns.shape[0]):
+        elsewhere = elsewhere or abs(axes[columns[j], AXIS_TARGET]) > ELSEWHERE * tick.unit[j]
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
-        if far:  # the answer is elsewhere: its motion does not move the goals here as it does there
+        if elsewhere:  # the answer is elsewhere: its motion does not move the goals here as it does there
             row[FEED] = row[FEED_ACCELERATION] = F(0)
         tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
         tick.reference[j] = row[NEXT]
-    write_units(problem, tick)
     copy(q, tick.pose)
 
 
@@ -590,7 +598,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
         settled = F(-1)
         if step > SETTLES:  # two axes may be the slowest one in turn; then Newton's step does not end
             settled, bracket = settled_time(tick, axes, columns, time, bracket)
-        go_to_sample(problem, work, tick, axes, columns, together, q, time, settled)
+        go_to_sample(held, axes, together, q, time, settled)
         if promises:
             keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)

@@ -80,8 +80,8 @@ def servo_step(
     tick = open_tick(
         memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, problem.levels[problem.levels.shape[0] - 1])
     )
-    rests = stands(axes, time)
-    choose_modes(problem, work, tick, goal_of_row, states, targets, place, parts & STOP != 0, rests)
+    now = parts & STOP != 0, stands(axes, time)
+    choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
     held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
     begin_tick(held, axes, place)
     solved = solve_tick(held, axes, together, place, time, levels, False)
