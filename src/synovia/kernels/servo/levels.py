@@ -9,7 +9,8 @@ leave the goals above alone in every sample.
 
 Each Newton step needs the frames, the Jacobian and one solution of the levels (``hierarchy.levels``) in what is left of
 the box. A goal that is far goes where the velocities lead that are proposed (``axis.choose``), and all that the levels
-leave free stays at these.
+leave free stays at these. Its rows count only above a goal that is held: elsewhere the joints go to the answer as far
+as goals above allow, and never away from it.
 """
 
 import math
@@ -263,10 +264,18 @@ def assemble(held, together, time, levels, calm):
         h.v[STEP_STIFFNESS, j] = F(1)
     write_slacks(problem.general, problem, tick.pose, work.frames, tick.aimed, h, n)
     write_contact_slacks(problem.clear, problem, h, n + general_slacks(problem.general))
+    holds = 0
+    for i in range(m):
+        if is_held(states, goal_of_row, i):
+            holds = i + 1
     for i in range(m):
         h.constrains[i] = F(1)
         mode = FOLLOWED if goal_of_row[i] < 0 else int(states[goal_of_row[i], MODE])
         write_row(h, work.J, tick, i, mode, time)
+        if mode == FAR and i >= holds:  # the joints go to the answer as far as what is above allows
+            h.e[i] = F(0)
+            for j in range(n):
+                h.G[i, j] = F(0)
     for j in range(n):
         if tick.lead[j] != F(0):
             add_lead(h, work.J, tick, together, goal_of_row, states, j)
@@ -473,7 +482,7 @@ def stands(axes, h):
 def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     """Decide how each goal takes part.
 
-    ``now`` is whether the body is to stop, and whether it stands still. If it stops, only held goals keep their targets.
+    ``now`` is whether the body is to stop, and whether it stands still. If it stops, only held goals keep targets.
 
     Below a goal that is far none is followed, as that would lead the joints off their way to the answer.
     """
