@@ -87,6 +87,7 @@ ROOM = F(1.2)  # times the way to the stop, as that may take longer
 ELSEWHERE = F(0.2)  # radians, reaches: an answer that is farther away moves otherwise than the body would
 SLOW = F(1e-3)  # of the highest velocity: an axis that is not faster stands still
 REST = F(1e-9)  # radians, length units: a body that would go no farther in a tick does not move
+MET, ARRIVED = F(0.02), F(1e-3)  # tolerances; radians, reaches: goals are met, and joints are where they go
 STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
 FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
 
@@ -570,12 +571,24 @@ def begin_tick(held, axes, q):
 
 
 @device
-def may_rest(tick, h):
-    """Return whether the chosen velocities are rounding, and the body may stand still instead."""
-    for j in range(tick.choice.shape[0]):
-        if abs(tick.choice[j]) * h > REST or tick.low[j] > F(0) or tick.high[j] < F(0):
+def may_rest(held, axes, h):
+    """Return whether the body may stand still from now on.
+
+    The chosen velocities are rounding, or all goals are met and joints are where they go: a body that is to go on to the
+    last digit may go to and fro in a singular pose.
+    """
+    problem, _, _, tick, columns, _, states, _ = held
+    there = True
+    for g in range(states.shape[0]):
+        off = max(states[g, AWAY] / problem.tolerance, states[g, TURNED_AWAY] / problem.tolerance_angle)
+        there = there and states[g, MODE] == F(HELD_STILL) and off <= MET
+    small = True
+    for j in range(columns.shape[0]):
+        if tick.low[j] > F(0) or tick.high[j] < F(0):
             return False
-    return True
+        small = small and abs(tick.choice[j]) * h <= REST
+        there = there and abs(axes[columns[j], AXIS_TARGET]) <= ARRIVED * tick.unit[j]
+    return small or there
 
 
 @device
@@ -616,7 +629,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
         solved += h.state[SOLVES]
         if take_velocities(h, tick) <= (ENOUGH if step <= SETTLES else SETTLED):
             break
-    if may_rest(tick, time):
+    if may_rest(held, axes, time):
         for j in range(n):
             tick.choice[j] = F(0)
     changed = False
