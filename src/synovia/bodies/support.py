@@ -11,14 +11,13 @@ from synovia.bodies.footing import HALF_WIDTH, HEEL, Foothold, Sole, foothold
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.feet import Foot, ankles_of, feet_of
+from synovia.model.anatomy.soles import sole_of
 from synovia.model.anatomy.up import Lines, find_up
-from synovia.model.geometry import Array, align_z, axis_vector, rigid
-from synovia.model.shapes.solids import Shape
+from synovia.model.geometry import Array, align_z, axis_vector
 from synovia.model.shapes.world import World
 
 _SHORT: Final = 0.02  # of the body's size: a foot that reaches less far from its ankle has no toes
 STEP: Final = 0.25  # of the body's size: a surface that is higher above a sole is no step
-_NEAR_FLOOR: Final = 0.03  # of the body's size: a foot at rest this near to height 0 stands on a floor there
 _FLAT: Final = 1e-6  # of the body's size: a body that is no higher above its feet has no direction up
 _UPRIGHT: Final = 0.5  # cosine between the upward direction and the way from the feet to the body
 _ROLES: Final = (
@@ -89,24 +88,10 @@ def footholds(skeleton: Skeleton, feet: Sequence[int], up: Array, pose: Pose, wo
 def under_feet(skeleton: Skeleton, foot: Foot, up: Array) -> dict[int, Array]:
     """Return the point of the sole below each point of a foot, (3,) in the frame of that joint, by row.
 
-    At rest, a body whose lowest joint is nearly at height 0 stands on a floor there, so that the tips of its toes may
-    be above its sole. Otherwise the sole is at the lowest point of the foot; a foot of one link has its shapes.
+    It is that of the rest pose; see ``sole_of``.
     """
-    rest = skeleton.rest_pose()
-    heights = rest.positions @ up
-    floor = float(heights[list(foot.points)].min())
-    if abs(floor) < _NEAR_FLOOR * skeleton.size:
-        floor = 0.0
-    elif len(foot.points) == 1:
-        (row,) = foot.points
-        floor = min([floor, *(_lowest(shape.moved(rest.transform(row)), up) for shape in skeleton.joints[row].shapes)])
-    return {row: rest.matrix(row).T @ ((floor - heights[row]) * up) for row in foot.points}
-
-
-def _lowest(shape: Shape, up: Array) -> float:
-    """Return the height of the lowest point of a shape along an upward direction."""
-    turned = shape.moved(rigid(rotation=align_z(up).T))
-    return float(turned.bounds[0, 2])
+    rest, floor = skeleton.rest_pose(), sole_of(skeleton, foot, up).height
+    return {row: rest.matrix(row).T @ ((floor - rest.position(row) @ up) * up) for row in foot.points}
 
 
 def soles(

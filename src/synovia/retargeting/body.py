@@ -14,7 +14,9 @@ from synovia.clips.onfeet import raised
 from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.axes import body_axes, of_joint
+from synovia.model.anatomy.feet import feet_of
 from synovia.model.anatomy.names import SIDES
+from synovia.model.anatomy.soles import sole_of
 from synovia.model.anatomy.up import Lines
 from synovia.model.geometry import Array, axis_vector, unit
 from synovia.model.tree import ancestors
@@ -270,15 +272,12 @@ class Body:
 
     @cached_property
     def ankle(self) -> float:
-        """Mean height of the ankles at rest above the lowest point of the foot, length units."""
-        heights = self.rest[:, 9:] @ self.basis[:, 1]
-        out: list[float] = []
-        for leg in LEGS:
-            foot = self.roles.get(leg[2])
-            if foot is not None:
-                own = [row for row in range(foot, len(self.skeleton)) if foot in ancestors(self.skeleton.parents, row)]
-                out.append(float(heights[foot] - heights[own].min()))
-        return float(np.mean(out)) if out else 0.0
+        """Mean height of the ankles at rest above the soles, length units."""
+        up, rows = self.basis[:, 1], [self.roles[leg[2]] for leg in LEGS if leg[2] in self.roles]
+        feet = feet_of(self.skeleton, rows) if rows else []
+        soles = [sole_of(self.skeleton, foot, up, self.standing).height for foot in feet]
+        heights = [float(self.rest[foot.points[0], 9:] @ up) for foot in feet]
+        return float(np.mean(np.subtract(heights, soles))) if feet else 0.0
 
     @cached_property
     def carrier(self) -> int | None:

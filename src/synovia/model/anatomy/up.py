@@ -199,7 +199,8 @@ def _of_clip(skeleton: Skeleton, lines: Lines, q: Array) -> Up:
             + _USUAL.get(name, 0.0)
         )
     best = axis_name(mean)
-    at_times = stands is not None and float(np.mean(posture @ axis_vector(stands) > _NEAR)) >= _SOMETIMES
+    along = np.zeros(len(posture)) if stands is None else posture @ axis_vector(stands)
+    at_times = float((along > _NEAR).mean()) >= _SOMETIMES
     if supported - {best} and not at_times and float(mean @ axis_vector(best)) > _LIES:
         beginning = world_frames(skeleton, q[:_BEGINNING])[..., 9:]
         if lines.path_scale(beginning, axis_vector(best)) is not None:
