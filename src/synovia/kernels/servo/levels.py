@@ -574,8 +574,8 @@ def begin_tick(held, axes, q):
 def may_rest(held, axes, h):
     """Return whether the body may stand still from now on.
 
-    The chosen velocities are rounding, or all goals are met and joints are where they go: a body that is to go on to the
-    last digit may go to and fro in a singular pose.
+    The chosen velocities are rounding, or all goals are met and joints are where they go: a body that is to go on to
+    the last digit may go to and fro in a singular pose.
     """
     problem, _, _, tick, columns, _, states, _ = held
     there = True
