@@ -109,7 +109,7 @@ def test_a_joint_has_a_name_in_letters():
 @pytest.mark.parametrize("axis", ["w", "", "Y", "+y", 1])
 def test_axes_of_a_skeleton_have_known_names(axis):
     for name in ("up", "forward"):
-        with pytest.raises(InputError, match=f"skeleton: {name}: expected one of x, -x, y, -y, z, -z"):
+        with pytest.raises(InputError, match=f"skeleton: {name}: expected one of x, y, z, -x, -y, -z"):
             Skeleton([hinge("a")], **{name: axis})
 
 

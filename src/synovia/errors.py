@@ -20,9 +20,8 @@ _LONGEST_NAME: Final = 100  # letters of a name that others are compared with: d
 _LONGEST_VALUE: Final = 120
 _LONGEST_PART: Final = 1000  # letters of a part of a message, which may hold a name or a path
 _LOWER_WORD: Final = re.compile(r"^[a-z]+(?=[ ,]|$)")  # code such as ``sy.solve`` or ``root=`` is not capitalised
-_NUMPY: Final = re.compile(
-    r"""\bnp\.(?:str_|bytes_|bool|u?int\d+|float\d+)\(("[^"]*"|'[^']*'|[^()'"]*)\)"""
-)  # as in repr
+# The value in the repr of one of NumPy's scalars
+_NUMPY: Final = re.compile(r"""\bnp\.(?:str_|bytes_|bool|u?int\d+|float\d+)\(("[^"]*"|'[^']*'|[^()'"]*)\)""")
 _E = TypeVar("_E", bound="SynoviaError")
 
 

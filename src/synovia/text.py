@@ -22,9 +22,8 @@ _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART
 _TABLE: Final = re.compile(r"^[ \t]*+\[{1,2}[^\[\]\n,]*+\]{1,2}[ \t]*+(?:#.*+)?\r?$|=[ \t]*+\{", re.MULTILINE)
 _FREE_TABLES: Final = 24_000  # that every file may have, however small
 _BYTES_A_TABLE: Final = 64  # of a file for each further one
-_LONG_VALUE: Final = re.compile(
-    r"(?<![^\s=\[,])[+-]?[0-9][0-9A-Za-z_.+:-]{65536}"
-)  # tomllib takes 140 bytes for each sign
+# A number of so many signs is refused, because tomllib takes 140 bytes for each of them.
+_LONG_VALUE: Final = re.compile(r"(?<![^\s=\[,])[+-]?[0-9][0-9A-Za-z_.+:-]{65536}")
 _BITS: Final = 10_000  # of a whole number; Python prints up to 4300 digits
 _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
 _LISTED: Final = 4  # names that one note lists

@@ -14,9 +14,8 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from synovia.errors import FormatError
-from synovia.io.base import most_numbers, optional_package, read_bytes, read_text
+from synovia.io.base import file_rate, most_numbers, optional_package, read_bytes, read_text
 from synovia.model.geometry import Array
-from synovia.model.rates import usual_rate
 from synovia.text import UNITS
 
 METERS: Final = {**UNITS, "meters": 1.0, "metres": 1.0, "dm": 0.1}
@@ -75,8 +74,8 @@ def read_trc(path: Path) -> Markers:
     except ValueError:
         rate = float("nan")
     unit = METERS.get(fields.get("Units", "").lower())
-    fps, notes = usual_rate(rate)
-    return Markers(names, _gaps(places.reshape(len(rows), -1, 3)), fps if fps > 0.0 else None, unit, notes)
+    fps, notes = file_rate(rate, path) if rate > 0.0 else (None, ())
+    return Markers(names, _gaps(places.reshape(len(rows), -1, 3)), fps, unit, notes)
 
 
 def read_c3d(path: Path) -> Markers:
@@ -122,8 +121,8 @@ def read_c3d(path: Path) -> Markers:
     ]
     lost = ", ".join(text for text, there in left if there)
     notes = (f"Only labelled markers were read; not kept: {lost}.",) if lost else ()
-    fps, said = usual_rate(rate)
-    return Markers([labels[k] for k in keep], _gaps(places), fps if fps > 0.0 else None, METERS.get(unit), notes + said)
+    fps, said = file_rate(rate, path) if rate > 0.0 else (None, ())
+    return Markers([labels[k] for k in keep], _gaps(places), fps, METERS.get(unit), notes + said)
 
 
 def unpack_c3d(path: str) -> None:

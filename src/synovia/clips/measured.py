@@ -75,7 +75,7 @@ def upward(skeleton: Skeleton) -> Array:
     Raises:
         InputError: If the body does not stand at rest: its trunk does not continue the line of its legs.
     """
-    roles_of(skeleton)
+    roles_of(skeleton)  # refuses a body without trunk and limbs
     up, lines = find_up(skeleton).vector, Lines.of(skeleton)
     trunk = lines.trunk(np.array(skeleton.rest_pose().positions))
     if float(trunk @ up) < UPRIGHT * float(np.linalg.norm(trunk)):

@@ -168,7 +168,7 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     body, q = mounted(skeleton, rooted, q)
     name = where.stem.removesuffix(".isaac").removesuffix(".mujoco")
     rate = file_rate(float(fps[0]), where)
-    notes += rate.notes or _velocity_notes(values, arrays.get(kind.velocities), rate.fps)
+    notes += [*rate.notes, *_velocity_notes(values, arrays.get(kind.velocities), rate.fps)]
     return Motion(body, q, rate.fps, name=name, notes=notes)
 
 

@@ -37,6 +37,7 @@ _USUAL: Final[Mapping[str, float]] = {"y": 0.3, "z": 0.25}  # the axes that file
 _CLEAR: Final = 0.6  # lead over the second axis that counts as certain
 
 _FAR: Final = 3.0  # a long way, in lengths of the legs
+_TALLEST: Final = 1e6  # lengths of the legs: those of a body without lengths are rounding
 _STEADY_FLOOR: Final = 0.15  # spread of the lowest point over time, in lengths of the legs, that halves a floor
 _SOMETIMES: Final = 0.1  # share of the frames in which a body has to stand along the axis of its rest pose
 _NEAR: Final = np.cos(np.radians(30.0))  # a body stands along an axis that is within this angle
@@ -188,14 +189,14 @@ def _of_clip(skeleton: Skeleton, lines: Lines, q: Array) -> Up:
         return _leaning(mean)
     lowest = np.concatenate([places.min(1), -places.max(1)], axis=1) / leg
     low, high = np.quantile(lowest, (0.1, 0.9), axis=0)
-    spread = dict(zip(AXES, (high - low).tolist(), strict=True))
+    spread = dict(zip(AXES, np.square(np.minimum(high - low, _TALLEST) / _STEADY_FLOOR).tolist(), strict=True))
     points: dict[str, float] = {}
     for name in AXES:
         axis = axis_vector(name)
         points[name] = (
             float(mean @ axis)
             - _TRAVEL * min(float(np.ptp(hips @ axis)) / leg / _FAR, 1.0)
-            + _FLOOR / (1.0 + (spread[name] / _STEADY_FLOOR) ** 2)
+            + _FLOOR / (1.0 + spread[name])
             + _USUAL.get(name, 0.0)
         )
     best = axis_name(mean)
