@@ -227,7 +227,7 @@ class Servo(ChecksArguments):
         self._levels = self._way = self._follow = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
-        if several and free and self.axes.single:
+        if deviates and free and self.axes.single:
             self._levels = TickLevels(self.problem, self.axes)
             return
         if several:
