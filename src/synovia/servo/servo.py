@@ -22,6 +22,8 @@ from synovia.kernels.layout import (
     ADVANCE,
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
+    FAR,
+    MODE,
     PROPOSE,
     REASON,
     STOP,
@@ -757,6 +759,9 @@ class Servo(ChecksArguments):
         targets = (self._live.table if self._led is None else self._led)[0]
         places = self._feedback.body(self._q), self._q
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop))
+        if not stop and self.axes.table[:, REASON].any() and not (levels.states[:, MODE] == FAR).any():
+            place = self.axes.shifted(out, self.axes.stop_together(follows=True))
+            self._answers.restart(self._feedback.body(place))
 
     def _reachable(self) -> Array | None:
         """Return targets (1, goals, 17) of which those that the answer misses are where it has them; None if none.
