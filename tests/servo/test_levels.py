@@ -200,3 +200,81 @@ def test_a_body_with_goals_of_two_levels_holds_to_the_bit():
         commands = [servo.hold() for _ in range(100)]
         assert (commands[-1].q == commands[-30].q).all()
         assert (commands[-1].velocity == 0.0).all()
+
+
+def spherical_wrist():
+    """Return an arm of six hinges whose last three axes meet."""
+    axes = [(0, 0, 1), (0, 1, 0), (0, 1, 0), (1, 0, 0), (0, 1, 0), (1, 0, 0)]
+    places = [(0, 0, 0.3), (0.1, 0, 0.1), (0, 0, 0.5), (0.2, 0, 0.05), (0.3, 0, 0), (0, 0, 0), (0.15, 0, 0)]
+    rests = np.repeat(np.eye(4)[None], 7, axis=0)
+    rests[:, :3, 3] = places
+    joints = [
+        sy.Joint(f"j{k + 1}", f"j{k}" if k else None, sy.Kind.HINGE, rests[k], axis=np.array(axes[k], float),
+                 limit=sy.Interval(-2.9, 2.9)) for k in range(6)
+    ]  # fmt: skip
+    return sy.Skeleton([*joints, sy.Joint("tool", "j6", rest=rests[6], tip=True)], name="wrist", meters_per_unit=1.0)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(6))
+def test_a_turn_about_the_axis_that_a_wrist_has_lost_keeps_the_place(seed):
+    """The wrist turns first, as that moves nothing; then the tool turns, and does not leave its place or its axis."""
+    arm, rng = spherical_wrist(), np.random.default_rng(seed)
+    start = sy.Pose(arm, np.array([0.0, 0.3, 0.9, 0.0, 0.0, 0.0]) + rng.uniform(-0.4, 0.4, 6) * (1, 1, 1, 1, 0, 1))
+    lost = np.linalg.svd(start.jacobian("tool"))[0][:, -1][3:]
+    lost /= np.linalg.norm(lost)
+    servo = sy.Servo(arm, sy.PoseGoal("tool"), rate=125, velocity=1.5, acceleration=8.0)
+    servo.reset(start)
+    first, off, beside = start.transform("tool"), 0.0, 0.0
+    for _ in range(400):
+        T = servo.step({"tool": sy.Twist((0, 0, 0), 0.2 * lost)}).pose.transform("tool")
+        off = max(off, np.linalg.norm(T[:3, 3] - first[:3, 3]))
+        turn = Rotation.from_matrix(T[:3, :3] @ first[:3, :3].T).as_rotvec()
+        beside = max(beside, np.linalg.norm(turn - (turn @ lost) * lost))
+    assert off < 0.02
+    assert beside < 0.06
+    assert turn @ lost > 0.2
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(4))
+def test_the_only_goal_is_followed_exactly_again_after_limits_have_held_the_body(seed):
+    """What limits take from it, a body with more joints than it needs does not try to make up for ever."""
+    arm, rng = sy.bundled("arm7"), np.random.default_rng(seed)
+    start = sy.Pose(arm, np.radians([10.0, 40.0, 10.0, -80.0, 10.0, 40.0, 10.0]) + rng.uniform(-0.3, 0.3, 7))
+    servo = sy.Servo(arm, sy.PositionGoal("tool"), rate=100, velocity=1.0, acceleration=6.0)
+    servo.reset(start)
+    a, b = np.linalg.qr(rng.normal(size=(3, 3)))[0][:2]
+    late, errors, fastest = 0, [], []
+    for k in range(600):
+        pace = 9.0 if k < 150 else 1.5  # too fast for the limits, then slow
+        angle = 0.01 * (9.0 * min(k, 150) + pace * max(k - 150, 0))
+        target = start.position("tool") + 0.1 * (np.sin(angle) * a + (1.0 - np.cos(angle)) * b)
+        command = servo.step(target)
+        late += bool(command.limited)
+        if k >= 400:
+            errors.append(np.linalg.norm(command.pose.position("tool") - target))
+            fastest.append(np.abs(command.velocity).max())
+    assert late > 20
+    assert max(errors) < 1e-3
+    assert max(fastest) < 0.9
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(8))
+def test_a_tool_comes_back_after_its_target_was_out_of_reach(seed):
+    """Also where joints at their limits bar its way: then it goes to the answer by its joints."""
+    arm, rng = sy.bundled("arm7"), np.random.default_rng(seed)
+    low, high = arm.limits
+    start = sy.Pose(arm, 0.5 * (low + high) + 0.35 * (high - low) * rng.uniform(-1.0, 1.0, 7))
+    servo = sy.Servo(arm, sy.PoseGoal("tool"), rate=100, velocity=2.0, acceleration=20.0)
+    servo.reset(start)
+    home = start.transform("tool")
+    out = rng.normal(size=3)
+    out *= rng.uniform(1.5, 2.5) * servo.ik.reach / np.linalg.norm(out)
+    for tick in range(1100):
+        s = np.clip((tick - 100) / 200, 0, 1) - np.clip((tick - 400) / 200, 0, 1)
+        target = home.copy()
+        target[:3, 3] += s * s * (3.0 - 2.0 * s) * out
+        command = servo.step({"tool": target})
+    assert command.reached

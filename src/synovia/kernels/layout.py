@@ -257,9 +257,11 @@ EMERGENCY = 6  # recovering with more acceleration than allowed, to stay inside 
 FOLLOWED, HELD_STILL, FAR = 0, 1, 2  # values of MODE
 MODE = 0
 AWAY, TURNED_AWAY = 1, 2  # from its target, before the tick: length units, radians
-GOAL_STATE_WIDTH = 3
+LINE, TURN = 3, 6  # unit vectors along which its target moves and about which it turns; zero for any
+GOAL_STATE_WIDTH = 9
 # Parts of a tick, as bits
 PROPOSE, ADVANCE, STOP = 1, 2, 4
+MEETS = 8  # whether the joint values to go to meet the targets
 
 # --- Shapes: one row each --------------------------------------------------------------------------------------------
 # A row begins with a frame (ORIENTATION, ORIGIN). Capsules and cylinders are along its z axis; so is the normal of a
@@ -605,6 +607,7 @@ TICK: Final = (
     Table("given", ("goals", TARGET_WIDTH)),  # targets of the goals that are followed or held
     Table("last", ("goals", TARGET_WIDTH)),  # targets of the tick before
     Table("errors", ("errors",)),  # distance and angle of each goal, one after the other
+    Table("edges", ("edges",)),  # first row of each level, and of its rows along lines, then the number of rows
 )
 # A stop of a whole body, see ``servo.whole``
 WHOLE: Final = (

@@ -269,6 +269,13 @@ class Inputs:
             self._live.seen[g] = max(end, now)
         self._scheduled.clear()
 
+    def lines(self) -> Array:
+        """Return the unit vectors along which and about which twists move the target of each goal, (goals, 6)."""
+        out = np.zeros((len(self._keys), 6))
+        for g, drift in self._drifts.items():
+            out[g] = drift.lines
+        return out
+
     @property
     def _works(self) -> bool:
         """Whether targets are not simply taken as they are."""

@@ -65,6 +65,7 @@ class TickLevels:
             "nq": nq,
             "goals": goals,
             "errors": 2 * goals,
+            "edges": 2 * len(table_of(problem.ints, problem.floats, "levels")) - 1,
             "residuals": int(table_of(problem.ints, problem.floats, "levels")[-1]),
         }
         memory = np.zeros(size_of_all(TICK, sizes))
@@ -115,7 +116,7 @@ class TickLevels:
             places: Joint values of the robot, (nq,), and those that are commanded.
             aim: Joint values to go to, and those of the tick before.
             out: Joint values after the tick, (nq,); written.
-            tick: Seconds; PROPOSE, ADVANCE and STOP. Without PROPOSE, propose the tick before.
+            tick: Seconds; PROPOSE, ADVANCE, STOP and MEETS. Without PROPOSE, propose the tick before.
 
         Returns:
             The number of linear systems that were solved.

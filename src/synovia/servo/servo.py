@@ -23,6 +23,8 @@ from synovia.kernels.layout import (
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
     FAR,
+    LINE,
+    MEETS,
     MODE,
     PROPOSE,
     REASON,
@@ -77,8 +79,9 @@ class Servo(ChecksArguments):
     follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
 
-    Several goals of a body of hinges and slides keep their priorities in every tick, unless jerk, tool speeds or
-    clearance are limited, or ``late="slow"``: goals that hold, or are followed, are not left for those below.
+    Goals of a body of hinges and slides keep their priorities in every tick, unless jerk, tool speeds or clearance are
+    limited, or ``late="slow"``: goals that hold, or are followed, are not left for those below. There, the target of a
+    ``Twist`` is late where the body cannot follow, as in singular poses, and stays on its line.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
     on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way. Obstacles
@@ -158,18 +161,20 @@ class Servo(ChecksArguments):
         following_error: Any = WINDOW,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
+        plain = late == "deviate" and tool_speed is None and jerk is None
+        kernels = (*_KERNELS, _LEVELS) if plain else _KERNELS
         if isinstance(skeleton, IK):
             if goals is not None or solver is not None or root != "fixed":
                 raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
             self.ik = skeleton
-            compile_soon(*_KERNELS, *((_LEVELS,) if len(self.ik.goals) > 1 else ()))
+            compile_soon(*kernels)
         else:
             if goals is None:
                 raise InputError("goals", expected="one Goal or several")
             goals = (goals,) if isinstance(goals, Goal) else tuple(goals)
             if solver is None:
                 solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
-            with needed_next(*_KERNELS, *((_LEVELS,) if len(goals) > 1 else ())):
+            with needed_next(*kernels):
                 self.ik = IK(skeleton, goals, solver, root=root)
         self._q = self.problem.default_start.values
         if self.ik.solver.bounds_motion:
@@ -219,11 +224,9 @@ class Servo(ChecksArguments):
     def _choose_tick(self) -> None:
         """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
 
-        Levels take those of several goals on hinges and slides, without a limit of the jerk, tool speeds, loops, a path
-        and clearance.
+        Levels take those of hinges and slides, without a limit of the jerk, tool speeds, loops, a path and clearance.
         """
         deviates = self.late == "deviate" and self._closed is None
-        several = deviates and len(self.ik.goals) > 1
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
         free = self._tools is None and self._brakes_at_once and not clear
         self._levels = self._way = self._follow = None
@@ -232,7 +235,7 @@ class Servo(ChecksArguments):
         if deviates and free and self.axes.single:
             self._levels = TickLevels(self.problem, self.axes)
             return
-        if several:
+        if deviates and len(self.ik.goals) > 1:
             self._way = Way(self.problem, self.axes, self._stops, self._kernels)
         if deviates and self._tools is None:
             self._follow = Follow(self.problem, self.axes, self.probe, self._stops)
@@ -758,7 +761,9 @@ class Servo(ChecksArguments):
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
         places = self._feedback.body(self._q), self._q
-        levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop))
+        meets = MEETS if self._led is not None or self._answers.reaches else 0
+        levels.states[:, LINE : LINE + 6] = self._inputs.lines()
+        levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
         if not stop and self.axes.table[:, REASON].any() and not (levels.states[:, MODE] == FAR).any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))
             self._answers.restart(self._feedback.body(place))

@@ -102,6 +102,11 @@ class Drift:
         return bool(self._twist.linear.any() or self._twist.angular.any())
 
     @property
+    def lines(self) -> Array:
+        """The unit vectors along which the target moves and about which it turns, (6,); zero if it does not."""
+        return np.concatenate([np.zeros(3) if line is None else line for line in self._line])
+
+    @property
     def moves(self) -> bool:
         """Whether the target moves, or stops in the next tick."""
         begins = any(line is None for line in self._line)

@@ -62,7 +62,7 @@ ENTRIES: Final = {
     "servo.tick.servo_rest": Entry("stops of a servo", 1.0),
     "servo.tick.servo_choose": Entry("goals of a tick under limits", 1.0),
     "servo.tick.servo_stops": Entry("stops after a tick", 1.0),
-    "servo.step.servo_step": Entry("ticks of a servo with several goals", 20.0),
+    "servo.step.servo_step": Entry("ticks of a servo by priorities", 20.0),
     "servo.clear.tick_is_clear": Entry("ticks that keep clearance", 9.0),
     "goals.ways.clear_ways": Entry("ways that keep clearance", 6.0),
     "loops.closing.close_rows": Entry("poses with loops", 7.0),

@@ -43,18 +43,23 @@ from synovia.kernels.layout import (
     FAR,
     FEED,
     FEED_ACCELERATION,
+    FIRST_RESIDUAL,
     FOLLOWED,
     GAP,
     GRADIENT,
     HELD_STILL,
+    LINE,
     MODE,
     NEXT,
     NEXT_LOWER,
     NEXT_UPPER,
+    PARTS,
     POSE_COLUMN,
+    POSITION,
     REASON,
     RECOVERING,
     REFERENCE,
+    ROTATION,
     SCALAR,
     SOLVES,
     STEP,
@@ -66,6 +71,7 @@ from synovia.kernels.layout import (
     TOP_ACCELERATION,
     TOP_JERK,
     TOP_SPEED,
+    TURN,
     TURNED_AWAY,
 )
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
@@ -92,7 +98,7 @@ STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
 FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
 
 Tick = record("Tick", TICK)
-open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "residuals"))
+open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "edges", "residuals"))
 
 
 @device
@@ -244,6 +250,65 @@ def write_row(h, J, tick, i, mode, time):
         h.e[i] += ahead
 
 
+@device
+def swap_rows(h, i, k):
+    """Swap two rows of the levels."""
+    if i == k:
+        return
+    h.e[i], h.e[k] = h.e[k], h.e[i]
+    for j in range(h.G.shape[1]):
+        h.G[i, j], h.G[k, j] = h.G[k, j], h.G[i, j]
+
+
+@device
+def reflect_rows(h, last, d):
+    """Change three rows up to ``last`` by a reflection, so that ``last`` is along a unit vector d or against it."""
+    z = d[2] + math.copysign(F(1), d[2])
+    per = F(2) / (d[0] * d[0] + d[1] * d[1] + z * z)
+    a, b, c = last - 2, last - 1, last
+    part = per * (d[0] * h.e[a] + d[1] * h.e[b] + z * h.e[c])
+    h.e[a], h.e[b], h.e[c] = h.e[a] - part * d[0], h.e[b] - part * d[1], h.e[c] - part * z
+    for j in range(h.G.shape[1]):
+        part = per * (d[0] * h.G[a, j] + d[1] * h.G[b, j] + z * h.G[c, j])
+        h.G[a, j], h.G[b, j], h.G[c, j] = h.G[a, j] - part * d[0], h.G[b, j] - part * d[1], h.G[c, j] - part * z
+
+
+@device
+def line_ending(problem, goal_of_row, states, i):
+    """Return where in its state a goal has the line of the three rows that end with row i, or -1."""
+    g = goal_of_row[i]
+    if g < 0 or states[g, MODE] != F(FOLLOWED) or problem.goals[g, PARTS] == 0:
+        return -1
+    at, parts = i - problem.goals[g, FIRST_RESIDUAL], problem.goals[g, PARTS]
+    if at == 2 and parts & POSITION:
+        first = LINE
+    elif parts & ROTATION and at == (5 if parts & POSITION else 2):
+        first = TURN
+    else:
+        return -1
+    return first if states[g, first] != F(0) or states[g, first + 1] != F(0) or states[g, first + 2] != F(0) else -1
+
+
+@device
+def split_levels(problem, h, tick, goal_of_row, states):
+    """Put rows along the lines of targets below the others of their levels, and write where levels begin.
+
+    So a body that cannot follow stays on these lines, and is late. In a singular pose that may be the only way on.
+    """
+    count = problem.levels.shape[0] - 1
+    for k in range(count):
+        along = int(problem.levels[k + 1])
+        for i in range(along - 1, int(problem.levels[k]) - 1, -1):
+            first = line_ending(problem, goal_of_row, states, i)
+            if first >= 0:
+                state = states[goal_of_row[i]]
+                reflect_rows(h, i, (state[first], state[first + 1], state[first + 2]))
+                along -= 1
+                swap_rows(h, i, along)
+        tick.edges[2 * k], tick.edges[2 * k + 1] = F(problem.levels[k]), F(along)
+    tick.edges[2 * count] = F(problem.levels[count])
+
+
 @apart
 def assemble(held, together, time, levels, calm):
     """Write rows, bounds and references of the first levels, relative to the velocities that are chosen.
@@ -284,6 +349,7 @@ def assemble(held, together, time, levels, calm):
         h.e[i] = F(0)
         for k in range(columns):
             h.G[i, k] = F(0)
+    split_levels(problem, h, tick, goal_of_row, states)
     level_residual(h, 0, m)
     residual_gradient(h, 0, m)
     for k in range(columns - 1, -1, -1):
@@ -441,10 +507,11 @@ def open_held(problem, work, tick, columns, goal_of_row, states, stops):
 
 
 @device
-def mode_after(problem, state, away, turned, same, rests):
+def mode_after(problem, state, away, turned, same, now):
     """Return how a goal takes part in a tick.
 
-    A goal that is far and gets no nearer, as the joints cannot go on to the answer, is followed instead.
+    A goal that is far and gets no nearer, as the joints cannot go on to the answer, is followed instead. The only goal,
+    whose answer is on another branch, is far if the body gets hardly nearer: the joints can always go there.
 
     Args:
         problem: The problem.
@@ -452,8 +519,9 @@ def mode_after(problem, state, away, turned, same, rests):
         away: How far it is now, length units.
         turned: The same, radians.
         same: Whether the target is that of the tick before.
-        rests: Whether the body stands still.
+        now: Whether the body stands still, whether joints lead the only goal elsewhere, and the time of the tick.
     """
+    rests, elsewhere, h = now
     mode = int(state[MODE])
     off = max(away / problem.tolerance, turned / problem.tolerance_angle)
     if mode == HELD_STILL and same and off <= NEARLY:
@@ -462,6 +530,8 @@ def mode_after(problem, state, away, turned, same, rests):
         max(away / problem.reach, F(0.5) * turned),
         max(state[AWAY] / problem.reach, F(0.5) * state[TURNED_AWAY]),
     )
+    if elsewhere and same and off > F(1) and (mode == FAR or before - far <= h * far):
+        return FAR
     stuck = same and ((mode == FAR and rests) or (mode == FOLLOWED and far <= before))
     if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck:
         return FAR
@@ -480,14 +550,37 @@ def stands(axes, h):
 
 
 @device
+def is_alone(goal_of_row):
+    """Return whether all rows of goals with targets are those of one goal."""
+    only = -1
+    for i in range(goal_of_row.shape[0]):
+        g = goal_of_row[i]
+        if g >= 0 and only >= 0 and g != only:
+            return False
+        only = max(only, int(g))
+    return only >= 0
+
+
+@device
+def leads_elsewhere(tick, axes, columns):
+    """Return whether the answer is so far away that it moves otherwise than the body would."""
+    for j in range(columns.shape[0]):
+        if abs(axes[columns[j], AXIS_TARGET]) > ELSEWHERE * tick.unit[j]:
+            return True
+    return False
+
+
+@device
 def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     """Decide how each goal takes part.
 
-    ``now`` is whether the body is to stop, and whether it stands still. If it stops, only held goals keep targets.
+    ``now`` is whether the body is to stop, whether it stands still, whether the answer meets the targets elsewhere, and
+    the time of the tick. If it stops, only held goals keep targets.
 
     Below a goal that is far none is followed, as that would lead the joints off their way to the answer.
     """
-    stops, rests = now
+    stops, rests, elsewhere, h = now
+    alone = elsewhere and is_alone(goal_of_row)
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
     measure(problem, q, work.frames, tick.aimed, tick.errors)
@@ -497,7 +590,7 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
             same = same and targets[g, i] == tick.last[g, i]
             tick.last[g, i] = targets[g, i]
         away, turned = tick.errors[2 * g], tick.errors[2 * g + 1]
-        mode = mode_after(problem, states[g], away, turned, same, rests)
+        mode = mode_after(problem, states[g], away, turned, same, (rests, alone, h))
         if stops and mode != HELD_STILL:
             mode = FAR
         states[g, MODE], states[g, AWAY], states[g, TURNED_AWAY] = F(mode), away, turned
@@ -556,11 +649,8 @@ def keep_room(tick, axes, columns, h):
 @device
 def begin_tick(held, axes, q):
     """Take the box and the proposed velocities of a tick from the state of all axes."""
-    problem, _, _, tick, columns, _, states, _ = held
-    write_units(problem, tick)
-    elsewhere = any_far(states)
-    for j in range(columns.shape[0]):
-        elsewhere = elsewhere or abs(axes[columns[j], AXIS_TARGET]) > ELSEWHERE * tick.unit[j]
+    _, _, _, tick, columns, _, states, _ = held
+    elsewhere = any_far(states) or leads_elsewhere(tick, axes, columns)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
         if elsewhere:  # the answer is elsewhere: its motion does not move the goals here as it does there
@@ -625,7 +715,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
             keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         assemble(held, together, time, levels, calm)
-        solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
+        solve_levels(h, tick.edges, tick.edges.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
         if take_velocities(h, tick) <= (ENOUGH if step <= SETTLES else SETTLED):
             break

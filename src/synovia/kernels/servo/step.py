@@ -2,16 +2,18 @@
 
 from synovia.kernels.compiler.jit import F, entry, inline
 from synovia.kernels.compiler.records import cutter, record
-from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, PROPOSE, STOP, WHOLE
+from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, WHOLE
 from synovia.kernels.servo.levels import (
     begin_tick,
     choose_modes,
     holds_promised,
+    leads_elsewhere,
     leads_promised,
     open_held,
     open_tick,
     solve_tick,
     stands,
+    write_units,
 )
 from synovia.kernels.servo.tick import advance, move, take_tick
 from synovia.kernels.servo.whole import KNOWN, accept_tick
@@ -64,7 +66,7 @@ def servo_step(
         before: Those of the tick before.
         out: Where the tick leads, (nq,); written.
         time: Of the tick, seconds.
-        parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``; without PROPOSE, call that before.
+        parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``; without PROPOSE, call that before. And MEETS.
         levels: How many levels count.
 
     Returns:
@@ -77,10 +79,13 @@ def servo_step(
         take_tick(body, axes, q, wanted, before, out, time, PROPOSE | (parts & STOP))
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     n, goals = axes.shape[0], problem.goals.shape[0]
+    edges = problem.levels.shape[0]
     tick = open_tick(
-        memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, problem.levels[problem.levels.shape[0] - 1])
+        memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, 2 * edges - 1, problem.levels[edges - 1])
     )
-    now = parts & STOP != 0, stands(axes, time)
+    write_units(problem, tick)
+    leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
+    now = parts & STOP != 0, stands(axes, time), leads, time
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
     held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
     begin_tick(held, axes, place)
