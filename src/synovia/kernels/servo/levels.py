@@ -273,6 +273,12 @@ def reflect_rows(h, last, d):
         h.G[a, j], h.G[b, j], h.G[c, j] = h.G[a, j] - part * d[0], h.G[b, j] - part * d[1], h.G[c, j] - part * z
 
 
+@inline
+def is_line(state, first):
+    """Return whether the state of a goal has a line, or a turn, there."""
+    return state[first] != F(0) or state[first + 1] != F(0) or state[first + 2] != F(0)
+
+
 @device
 def line_ending(problem, goal_of_row, states, i):
     """Return where in its state a goal has the line of the three rows that end with row i, or -1."""
@@ -286,7 +292,7 @@ def line_ending(problem, goal_of_row, states, i):
         first = TURN
     else:
         return -1
-    return first if states[g, first] != F(0) or states[g, first + 1] != F(0) or states[g, first + 2] != F(0) else -1
+    return first if is_line(states[g], first) else -1
 
 
 @device
@@ -511,7 +517,8 @@ def mode_after(problem, state, away, turned, same, now):
     """Return how a goal takes part in a tick.
 
     A goal that is far and gets no nearer, as the joints cannot go on to the answer, is followed instead. The only goal,
-    whose answer is on another branch, is far if the body gets hardly nearer: the joints can always go there.
+    whose answer is on another branch, is far if the body gets hardly nearer: the joints can always go there. The target
+    of a twist waits instead.
 
     Args:
         problem: The problem.
@@ -530,7 +537,14 @@ def mode_after(problem, state, away, turned, same, now):
         max(away / problem.reach, F(0.5) * turned),
         max(state[AWAY] / problem.reach, F(0.5) * state[TURNED_AWAY]),
     )
-    if elsewhere and same and off > F(1) and (mode == FAR or before - far <= h * far):
+    if (
+        elsewhere
+        and same
+        and off > F(1)
+        and not is_line(state, LINE)
+        and not is_line(state, TURN)
+        and (mode == FAR or before - far <= h * far)
+    ):
         return FAR
     stuck = same and ((mode == FAR and rests) or (mode == FOLLOWED and far <= before))
     if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck:
