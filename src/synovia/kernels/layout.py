@@ -607,7 +607,6 @@ TICK: Final = (
     Table("given", ("goals", TARGET_WIDTH)),  # targets of the goals that are followed or held
     Table("last", ("goals", TARGET_WIDTH)),  # targets of the tick before
     Table("errors", ("errors",)),  # distance and angle of each goal, one after the other
-    Table("edges", ("edges",)),  # first row of each level, and of its rows along lines, then the number of rows
 )
 # A stop of a whole body, see ``servo.whole``
 WHOLE: Final = (

@@ -65,7 +65,6 @@ class TickLevels:
             "nq": nq,
             "goals": goals,
             "errors": 2 * goals,
-            "edges": 2 * len(table_of(problem.ints, problem.floats, "levels")) - 1,
             "residuals": int(table_of(problem.ints, problem.floats, "levels")[-1]),
         }
         memory = np.zeros(size_of_all(TICK, sizes))

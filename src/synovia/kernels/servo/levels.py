@@ -94,11 +94,12 @@ ELSEWHERE = F(0.2)  # radians, reaches: an answer that is farther away moves oth
 SLOW = F(1e-3)  # of the highest velocity: an axis that is not faster stands still
 REST = F(1e-9)  # radians, length units: a body that would go no farther in a tick does not move
 MET, ARRIVED = F(0.02), F(1e-3)  # tolerances; radians, reaches: goals are met, and joints are where they go
+ALONG = F(0.1)  # weight of the error of a twist along its line, beside those across it
 STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
 FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
 
 Tick = record("Tick", TICK)
-open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "edges", "residuals"))
+open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "residuals"))
 
 
 @device
@@ -251,16 +252,6 @@ def write_row(h, J, tick, i, mode, time):
 
 
 @device
-def swap_rows(h, i, k):
-    """Swap two rows of the levels."""
-    if i == k:
-        return
-    h.e[i], h.e[k] = h.e[k], h.e[i]
-    for j in range(h.G.shape[1]):
-        h.G[i, j], h.G[k, j] = h.G[k, j], h.G[i, j]
-
-
-@device
 def reflect_rows(h, last, d):
     """Change three rows up to ``last`` by a reflection, so that ``last`` is along a unit vector d or against it."""
     z = d[2] + math.copysign(F(1), d[2])
@@ -296,23 +287,20 @@ def line_ending(problem, goal_of_row, states, i):
 
 
 @device
-def split_levels(problem, h, tick, goal_of_row, states):
-    """Put rows along the lines of targets below the others of their levels, and write where levels begin.
+def weigh_lines(problem, h, goal_of_row, states):
+    """Let errors along the lines of targets weigh less than those across them.
 
-    So a body that cannot follow stays on these lines, and is late. In a singular pose that may be the only way on.
+    So a body that cannot follow stays near these lines, and is late. In a singular pose, joints that move nothing there
+    then lead it to where it can go on.
     """
-    count = problem.levels.shape[0] - 1
-    for k in range(count):
-        along = int(problem.levels[k + 1])
-        for i in range(along - 1, int(problem.levels[k]) - 1, -1):
-            first = line_ending(problem, goal_of_row, states, i)
-            if first >= 0:
-                state = states[goal_of_row[i]]
-                reflect_rows(h, i, (state[first], state[first + 1], state[first + 2]))
-                along -= 1
-                swap_rows(h, i, along)
-        tick.edges[2 * k], tick.edges[2 * k + 1] = F(problem.levels[k]), F(along)
-    tick.edges[2 * count] = F(problem.levels[count])
+    for i in range(problem.levels[problem.levels.shape[0] - 1]):
+        first = line_ending(problem, goal_of_row, states, i)
+        if first >= 0:
+            state = states[goal_of_row[i]]
+            reflect_rows(h, i, (state[first], state[first + 1], state[first + 2]))
+            h.e[i] *= ALONG
+            for j in range(h.G.shape[1]):
+                h.G[i, j] *= ALONG
 
 
 @apart
@@ -355,7 +343,7 @@ def assemble(held, together, time, levels, calm):
         h.e[i] = F(0)
         for k in range(columns):
             h.G[i, k] = F(0)
-    split_levels(problem, h, tick, goal_of_row, states)
+    weigh_lines(problem, h, goal_of_row, states)
     level_residual(h, 0, m)
     residual_gradient(h, 0, m)
     for k in range(columns - 1, -1, -1):
@@ -729,7 +717,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
             keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         assemble(held, together, time, levels, calm)
-        solve_levels(h, tick.edges, tick.edges.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
+        solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
         if take_velocities(h, tick) <= (ENOUGH if step <= SETTLES else SETTLED):
             break

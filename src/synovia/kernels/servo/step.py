@@ -79,9 +79,8 @@ def servo_step(
         take_tick(body, axes, q, wanted, before, out, time, PROPOSE | (parts & STOP))
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     n, goals = axes.shape[0], problem.goals.shape[0]
-    edges = problem.levels.shape[0]
     tick = open_tick(
-        memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, 2 * edges - 1, problem.levels[edges - 1])
+        memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, problem.levels[problem.levels.shape[0] - 1])
     )
     write_units(problem, tick)
     leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
