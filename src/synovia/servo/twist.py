@@ -103,8 +103,12 @@ class Drift:
 
     @property
     def lines(self) -> Array:
-        """The unit vectors along which the target moves and about which it turns, (6,); zero if it does not."""
-        return np.concatenate([np.zeros(3) if line is None else line for line in self._line])
+        """The unit vectors of the line and of the turn near which a late body stays, (6,); zero for any.
+
+        Only turns have one: on a line, an arm that is straight may have to pass a place that is no nearer.
+        """
+        turn = self._line[1]
+        return np.concatenate([np.zeros(3), turn if self._moved[1] and turn is not None else np.zeros(3)])
 
     @property
     def moves(self) -> bool:
