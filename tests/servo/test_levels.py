@@ -249,7 +249,7 @@ def test_the_only_goal_is_followed_exactly_again_after_limits_have_held_the_body
     for k in range(600):
         pace = 9.0 if k < 150 else 1.5  # too fast for the limits, then slow
         angle = 0.01 * (9.0 * min(k, 150) + pace * max(k - 150, 0))
-        target = start.position("tool") + 0.1 * (np.sin(angle) * a + (1.0 - np.cos(angle)) * b)
+        target = start.position("tool") + 0.06 * (np.sin(angle) * a + (1.0 - np.cos(angle)) * b)
         command = servo.step(target)
         late += bool(command.limited)
         if k >= 400:
