@@ -257,8 +257,8 @@ EMERGENCY = 6  # recovering with more acceleration than allowed, to stay inside 
 FOLLOWED, HELD_STILL, FAR = 0, 1, 2  # values of MODE
 MODE = 0
 AWAY, TURNED_AWAY = 1, 2  # from its target, before the tick: length units, radians
-LINE, TURN = 3, 6  # unit vectors along which its target moves and about which it turns; zero for any
-GOAL_STATE_WIDTH = 9
+SPIN = 3  # unit vector about which a twist turns its target, (3,); 0 for none
+GOAL_STATE_WIDTH = 6
 # Parts of a tick, as bits
 PROPOSE, ADVANCE, STOP = 1, 2, 4
 MEETS = 8  # whether the joint values to go to meet the targets

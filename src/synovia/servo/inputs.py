@@ -269,11 +269,11 @@ class Inputs:
             self._live.seen[g] = max(end, now)
         self._scheduled.clear()
 
-    def lines(self) -> Array:
-        """Return the unit vectors along which and about which twists move the target of each goal, (goals, 6)."""
-        out = np.zeros((len(self._keys), 6))
+    def spins(self) -> Array:
+        """Return the unit vectors about which twists turn the targets of goals, (goals, 3), 0 for none."""
+        out = np.zeros((len(self._keys), 3))
         for g, drift in self._drifts.items():
-            out[g] = drift.lines
+            out[g] = drift.spin
         return out
 
     @property

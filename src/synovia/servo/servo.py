@@ -23,11 +23,11 @@ from synovia.kernels.layout import (
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
     FAR,
-    LINE,
     MEETS,
     MODE,
     PROPOSE,
     REASON,
+    SPIN,
     STOP,
     TOP_ACCELERATION,
     TOP_JERK,
@@ -80,8 +80,8 @@ class Servo(ChecksArguments):
     the body can always stop inside the limits of its joints.
 
     Goals of a body of hinges and slides keep their priorities in every tick, unless jerk, tool speeds or clearance are
-    limited, or ``late="slow"``: goals that hold, or are followed, are not left for those below. There, the target of a
-    ``Twist`` is late where the body cannot follow, as in singular poses, and stays on its line.
+    limited, or ``late="slow"``: goals that hold, or are followed, are not left for those below. There, a ``Twist`` is
+    late where the body cannot follow, as in singular poses, and hardly leaves its line or its turn.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
     on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way. Obstacles
@@ -762,7 +762,7 @@ class Servo(ChecksArguments):
         targets = (self._live.table if self._led is None else self._led)[0]
         places = self._feedback.body(self._q), self._q
         meets = MEETS if self._led is not None or self._answers.reaches else 0
-        levels.states[:, LINE : LINE + 6] = self._inputs.lines()
+        levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
         if not stop and self.axes.table[:, REASON].any() and not (levels.states[:, MODE] == FAR).any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))

@@ -102,13 +102,10 @@ class Drift:
         return bool(self._twist.linear.any() or self._twist.angular.any())
 
     @property
-    def lines(self) -> Array:
-        """The unit vectors of the line and of the turn near which a late body stays, (6,); zero for any.
-
-        Only turns have one: on a line, an arm that is straight may have to pass a place that is no nearer.
-        """
+    def spin(self) -> Array:
+        """The unit vector about which the target turns, (3,); zero if it does not."""
         turn = self._line[1]
-        return np.concatenate([np.zeros(3), turn if self._moved[1] and turn is not None else np.zeros(3)])
+        return turn if self._moved[1] and turn is not None else np.zeros(3)
 
     @property
     def moves(self) -> bool:

@@ -48,7 +48,6 @@ from synovia.kernels.layout import (
     GAP,
     GRADIENT,
     HELD_STILL,
-    LINE,
     MODE,
     NEXT,
     NEXT_LOWER,
@@ -62,6 +61,7 @@ from synovia.kernels.layout import (
     ROTATION,
     SCALAR,
     SOLVES,
+    SPIN,
     STEP,
     STEP_LOWER,
     STEP_STIFFNESS,
@@ -71,7 +71,6 @@ from synovia.kernels.layout import (
     TOP_ACCELERATION,
     TOP_JERK,
     TOP_SPEED,
-    TURN,
     TURNED_AWAY,
 )
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
@@ -94,7 +93,7 @@ ELSEWHERE = F(0.2)  # radians, reaches: an answer that is farther away moves oth
 SLOW = F(1e-3)  # of the highest velocity: an axis that is not faster stands still
 REST = F(1e-9)  # radians, length units: a body that would go no farther in a tick does not move
 MET, ARRIVED = F(0.02), F(1e-3)  # tolerances; radians, reaches: goals are met, and joints are where they go
-ALONG = F(0.1)  # weight of the error of a twist along its line, beside those across it
+ALONG = F(0.1)  # weight of the error of a turning twist about its axis, beside those across it
 STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
 FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
 
@@ -265,39 +264,32 @@ def reflect_rows(h, last, d):
 
 
 @inline
-def is_line(state, first):
-    """Return whether the state of a goal has a line, or a turn, there."""
-    return state[first] != F(0) or state[first + 1] != F(0) or state[first + 2] != F(0)
+def spins(state):
+    """Return whether a twist turns the target of a goal, by its state."""
+    return state[SPIN] != F(0) or state[SPIN + 1] != F(0) or state[SPIN + 2] != F(0)
 
 
 @device
-def line_ending(problem, goal_of_row, states, i):
-    """Return where in its state a goal has the line of the three rows that end with row i, or -1."""
+def ends_a_spin(problem, goal_of_row, states, i):
+    """Return whether row i is the last one of the rotation of a goal that is followed, and that a twist turns."""
     g = goal_of_row[i]
-    if g < 0 or states[g, MODE] != F(FOLLOWED) or problem.goals[g, PARTS] == 0:
-        return -1
-    at, parts = i - problem.goals[g, FIRST_RESIDUAL], problem.goals[g, PARTS]
-    if at == 2 and parts & POSITION:
-        first = LINE
-    elif parts & ROTATION and at == (5 if parts & POSITION else 2):
-        first = TURN
-    else:
-        return -1
-    return first if is_line(states[g], first) else -1
+    if g < 0 or states[g, MODE] != F(FOLLOWED) or not spins(states[g]):
+        return False
+    parts = problem.goals[g, PARTS]
+    return parts & ROTATION and i - problem.goals[g, FIRST_RESIDUAL] == (5 if parts & POSITION else 2)
 
 
 @device
-def weigh_lines(problem, h, goal_of_row, states):
-    """Let errors along the lines of targets weigh less than those across them.
+def weigh_spins(problem, h, goal_of_row, states):
+    """Let errors about the axes of twists weigh less than those across them.
 
-    So a body that cannot follow stays near these lines, and is late. In a singular pose, joints that move nothing there
+    So a body that cannot follow stays near these turns, and is late. In a singular pose, joints that move nothing there
     then lead it to where it can go on.
     """
     for i in range(problem.levels[problem.levels.shape[0] - 1]):
-        first = line_ending(problem, goal_of_row, states, i)
-        if first >= 0:
+        if ends_a_spin(problem, goal_of_row, states, i):
             state = states[goal_of_row[i]]
-            reflect_rows(h, i, (state[first], state[first + 1], state[first + 2]))
+            reflect_rows(h, i, (state[SPIN], state[SPIN + 1], state[SPIN + 2]))
             h.e[i] *= ALONG
             for j in range(h.G.shape[1]):
                 h.G[i, j] *= ALONG
@@ -343,7 +335,7 @@ def assemble(held, together, time, levels, calm):
         h.e[i] = F(0)
         for k in range(columns):
             h.G[i, k] = F(0)
-    weigh_lines(problem, h, goal_of_row, states)
+    weigh_spins(problem, h, goal_of_row, states)
     level_residual(h, 0, m)
     residual_gradient(h, 0, m)
     for k in range(columns - 1, -1, -1):
@@ -525,14 +517,7 @@ def mode_after(problem, state, away, turned, same, now):
         max(away / problem.reach, F(0.5) * turned),
         max(state[AWAY] / problem.reach, F(0.5) * state[TURNED_AWAY]),
     )
-    if (
-        elsewhere
-        and same
-        and off > F(1)
-        and not is_line(state, LINE)
-        and not is_line(state, TURN)
-        and (mode == FAR or before - far <= h * far)
-    ):
+    if elsewhere and same and off > F(1) and not spins(state) and (mode == FAR or before - far <= h * far):
         return FAR
     stuck = same and ((mode == FAR and rests) or (mode == FOLLOWED and far <= before))
     if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck:
