@@ -276,7 +276,7 @@ def ends_a_spin(problem, goal_of_row, states, i):
     if g < 0 or states[g, MODE] != F(FOLLOWED) or not spins(states[g]):
         return False
     parts = problem.goals[g, PARTS]
-    return parts & ROTATION and i - problem.goals[g, FIRST_RESIDUAL] == (5 if parts & POSITION else 2)
+    return parts & ROTATION != 0 and i - problem.goals[g, FIRST_RESIDUAL] == (5 if parts & POSITION else 2)
 
 
 @device
