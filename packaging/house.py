@@ -171,7 +171,7 @@ def _room(*rooms: str) -> Callable[[str], bool]:
 # What is counted: in words, in which files, how, and the limit
 BARS: list[tuple[str, Callable[[str], bool], Counter, int]] = [
     ("offsets summed by hand in kernels and problem", _room("kernels", "problem"), summed_by_hand, 0),
-    ("functions in kernels with more than 8 parameters", _room("kernels"), lambda path, tree: wide(path, tree, 8), 11),
+    ("functions in kernels with more than 8 parameters", _room("kernels"), lambda path, tree: wide(path, tree, 8), 12),
     ("functions in cli with more than 8 parameters", _room("cli"), lambda path, tree: wide(path, tree, 8), 0),
     (
         "functions outside kernels with more than 6 parameters, keywords of public ones excepted",
@@ -201,7 +201,7 @@ BARS: list[tuple[str, Callable[[str], bool], Counter, int]] = [
 
 
 MADE = ("api/names/", "gallery/", "made/", "measured/results/")  # pages that the build of the site writes
-PAGES_WORDS, GUIDE_WORDS = 45_000, 1_500
+PAGES_WORDS, GUIDE_WORDS = 48_000, 1_500
 
 
 def words_of_pages() -> tuple[int, int]:

@@ -253,8 +253,15 @@ AXIS_WIDTH = 27
 # Values of REASON
 AT_POSITION, AT_VELOCITY, AT_ACCELERATION, AT_JERK, RECOVERING = 1, 2, 3, 4, 5
 EMERGENCY = 6  # recovering with more acceleration than allowed, to stay inside the limits of the position
+# How a goal takes part in a tick: it is followed to its target, held there, or far from it, so that joints go there
+FOLLOWED, HELD_STILL, FAR = 0, 1, 2  # values of MODE
+MODE = 0
+AWAY, TURNED_AWAY = 1, 2  # from its target, before the tick: length units, radians
+SPIN = 3  # unit vector about which a twist turns its target, (3,); 0 for none
+GOAL_STATE_WIDTH = 6
 # Parts of a tick, as bits
 PROPOSE, ADVANCE, STOP = 1, 2, 4
+MEETS = 8  # whether the joint values to go to meet the targets
 
 # --- Shapes: one row each --------------------------------------------------------------------------------------------
 # A row begins with a frame (ORIENTATION, ORIGIN). Capsules and cylinders are along its z axis; so is the normal of a
@@ -574,6 +581,40 @@ WAYS: Final = (
     Table("found", ("pairs",)),
     Table("trial", ("axes", AXIS_WIDTH)),
     Table("saved", ("axes", AXIS_WIDTH)),
+)
+# Scratch memory of the goals of a tick, see ``servo.levels``; one number for each column
+TICK: Final = (
+    Table("low", ("columns",)),  # bounds of its velocity
+    Table("high", ("columns",)),
+    Table("choice", ("columns",)),  # the velocity
+    Table("reference", ("columns",)),  # the one that was proposed
+    Table("times", ("columns",)),  # seconds in which it can come to rest
+    Table("slope", ("columns",)),  # it stops at slope * velocity + rest
+    Table("rest", ("columns",)),
+    Table("turn", ("columns",)),  # how far it goes farther if its part takes longer to come to rest
+    Table("lead", ("columns",)),  # how much longer that takes if its velocity grows; 0 unless it is the slowest one
+    Table("unit", ("columns",)),  # 1 for angles, the reach for lengths
+    Table("shift", ("columns",)),  # of a step onto the rows that are held
+    Table("first", ("residuals",)),  # of each residual row: its value where a stop begins
+    Table("line", ("residuals",)),  # and how far it goes down until the end, if its goal goes straight on
+    Table("gains", ("residuals", "columns")),  # its derivatives where a stop begins
+    Table("wish", ("axes",)),  # velocity of each axis that the levels choose
+    Table("base", ("axes",)),  # the same without levels that only the stop that is known allows
+    Table("plan", ("axes",)),  # and that of the stop that is known
+    Table("pose", ("nq",)),
+    Table("sample", ("nq",)),
+    Table("aimed", ("goals", TRANSFORM_WIDTH)),  # complete targets
+    Table("given", ("goals", TARGET_WIDTH)),  # targets of the goals that are followed or held
+    Table("last", ("goals", TARGET_WIDTH)),  # targets of the tick before
+    Table("errors", ("errors",)),  # distance and angle of each goal, one after the other
+)
+# A stop of a whole body, see ``servo.whole``
+WHOLE: Final = (
+    Table("start", ("nq",)),
+    Table("way", ("axes",)),
+    Table("push", ("axes",)),
+    Table("bend", ("axes",)),
+    Table("clock", (3,)),
 )
 # A row of the answer
 ANSWER: Final = (

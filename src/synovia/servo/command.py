@@ -210,7 +210,8 @@ class Command:
             return Status.REACHED
         if self._row is None or not self._arrived or self._row[STATUS] == Status.REACHED:
             return Status.LATE
-        return Status(int(self._servo.classified(self._row, self._places)[STATUS]))
+        status = Status(int(self._servo.classified(self._row, self._places)[STATUS]))
+        return Status.LATE if status is Status.REACHED else status  # another pose reaches, to which it does not come
 
     @property
     def reached(self) -> bool:

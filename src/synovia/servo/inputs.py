@@ -48,7 +48,7 @@ class Moving(Protocol):
         """Refuse targets (1, goals, 17) that cannot be used."""
         ...
 
-    def stop_places(self) -> Array:
+    def stop_places(self, *, goes_on: bool) -> Array:
         """Return the places (goals, 16) of all goals where the body stops if it brakes now."""
         ...
 
@@ -269,6 +269,13 @@ class Inputs:
             self._live.seen[g] = max(end, now)
         self._scheduled.clear()
 
+    def spins(self) -> Array:
+        """Return the unit vectors about which twists turn the targets of goals, (goals, 3), 0 for none."""
+        out = np.zeros((len(self._keys), 3))
+        for g, drift in self._drifts.items():
+            out[g] = drift.spin
+        return out
+
     @property
     def _works(self) -> bool:
         """Whether targets are not simply taken as they are."""
@@ -348,8 +355,9 @@ class Inputs:
             if self._ik.goals[g].vector != "direction" or np.abs(frame[:3, 3]).max() > _NEAR:
                 self._frame(table, g)[:] = frame
         if drifts:
-            stops, lead = self._body.stop_places(), self._body.lead_time()
+            lead = self._body.lead_time()
             for g, drift in drifts.items():
+                stops = self._body.stop_places(goes_on=drift.goes_on)
                 drift.advance(self._frame(table, g), h, lead, stops[g].reshape(4, 4))
         return table
 

@@ -21,7 +21,9 @@ from synovia.kernels.layout import (
     BLOCK_COLUMN,
     BLOCK_Q,
     EMERGENCY,
+    FEED,
     FIRST_Q,
+    GAP,
     IS_ANGLE,
     LOWER,
     REASON,
@@ -227,6 +229,22 @@ class Axes:
         if len(self._turns):
             out[..., self._turn_q] = times_exp(out[..., self._turn_q], offset[..., self._turns])
         return self.skeleton.follow(out)
+
+    @property
+    def single(self) -> bool:
+        """Whether each axis moves for itself, as hinges and slides do, and not as those of a rotation."""
+        return not len(self._turns)
+
+    def stop_together(self, *, follows: bool) -> Array:
+        """Return how far each axis goes until all rest at the same time; see ``kernels.servo.levels``.
+
+        If it ``follows``, that is relative to the motion of its target; else in the time in which that motion can end.
+        """
+        v, f, A = (self.table[:, k] for k in (AXIS_VELOCITY, FEED, TOP_ACCELERATION))
+        h = float(self.table[:, GAP].max(initial=0.0))
+        ends = v - f if follows or not f.any() else f
+        lasts = max(float((np.abs(ends) / A).max(initial=0.0)) - 0.5 * h, 0.0)
+        return (ends if follows else v) * lasts * lasts / (2.0 * lasts + h)
 
     def by_joint(self, values: Array) -> dict[str, int]:
         """Return reasons by axis as reasons by joint, the largest of its axes, without zeros.

@@ -22,8 +22,12 @@ from synovia.kernels.layout import (
     ADVANCE,
     AXIS_ACCELERATION,
     AXIS_VELOCITY,
+    FAR,
+    MEETS,
+    MODE,
     PROPOSE,
     REASON,
+    SPIN,
     STOP,
     TOP_ACCELERATION,
     TOP_JERK,
@@ -37,10 +41,12 @@ from synovia.model.tables import Ints, writable
 from synovia.servo.answers import Answers, winding
 from synovia.servo.clutch import Clutch
 from synovia.servo.command import Command
+from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.filter import OneEuro
 from synovia.servo.follow import Follow
 from synovia.servo.guard import ClosedGuard, Guard
 from synovia.servo.inputs import Inputs, seconds
+from synovia.servo.levels import TickLevels
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
 from synovia.servo.loops.branch import Branch
@@ -59,6 +65,8 @@ _BEHIND: Final = 1e-9  # radians, length units: a body that is farther from wher
 _NEARLY: Final = 10.0  # tolerances: goals that are met so nearly are kept
 _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
 _MARGIN: Final = 10  # ticks
+_SMALL_PART: Final = 1e-4  # of the way to a stop: so far, goals go straight
+_NO_WORSE: Final = 1.01  # factor of the error of a goal by which that of an answer may be larger
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _LOST: Final = "Holding: no target has come for longer than the timeout; the next one goes on."
 
@@ -70,6 +78,10 @@ class Servo(ChecksArguments):
     limits allow, and so that it can stop there. All joints arrive together. If targets move faster than a joint can
     follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
+
+    Goals of a body of hinges and slides keep their priorities in every tick, unless jerk, tool speeds or clearance are
+    limited, or ``late="slow"``: goals that hold, or are followed, are not left for those below. There, a ``Twist`` is
+    late where the body cannot follow, as in singular poses, and hardly leaves its line or its turn.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
     on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way. Obstacles
@@ -149,18 +161,20 @@ class Servo(ChecksArguments):
         following_error: Any = WINDOW,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
+        plain = late == "deviate" and tool_speed is None and jerk is None
+        kernels = (*_KERNELS, _LEVELS) if plain else _KERNELS
         if isinstance(skeleton, IK):
             if goals is not None or solver is not None or root != "fixed":
                 raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
             self.ik = skeleton
-            compile_soon(*_KERNELS)
+            compile_soon(*kernels)
         else:
             if goals is None:
                 raise InputError("goals", expected="one Goal or several")
             goals = (goals,) if isinstance(goals, Goal) else tuple(goals)
             if solver is None:
                 solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
-            with needed_next(*_KERNELS):
+            with needed_next(*kernels):
                 self.ik = IK(skeleton, goals, solver, root=root)
         self._q = self.problem.default_start.values
         if self.ik.solver.bounds_motion:
@@ -193,14 +207,11 @@ class Servo(ChecksArguments):
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
-        deviates = late == "deviate" and self._closed is None
-        stops = Stops(self.axes)
-        self._way = Way(self.problem, self.axes, stops, self._kernels) if deviates and len(self.ik.goals) > 1 else None
-        follows = deviates and tool_speed is None
-        self._follow = Follow(self.problem, self.axes, self.probe, stops) if follows else None
-        self._guard = self._new_guard(stops, tool_speed)
-        self._obstacles = self.problem.obstacles
+        self._stops = Stops(self.axes)
         self._places: Places | None = None
+        self._choose_tick()
+        self._guard = self._new_guard(self._stops, tool_speed)
+        self._obstacles = self.problem.obstacles
         self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
         self._aim = self._q, self._q
         self._path = None
@@ -209,6 +220,26 @@ class Servo(ChecksArguments):
         self.reset()
         self._load()
         self.reset()
+
+    def _choose_tick(self) -> None:
+        """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
+
+        Levels take those of hinges and slides, without a limit of the jerk, tool speeds, loops, a path and clearance.
+        """
+        deviates = self.late == "deviate" and self._closed is None
+        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
+        free = self._tools is None and self._brakes_at_once and not clear
+        self._levels = self._way = self._follow = None
+        self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
+        self._led_row: Array | None = None  # the answer
+        if deviates and free and self.axes.single:
+            self._levels = TickLevels(self.problem, self.axes)
+            return
+        if deviates and len(self.ik.goals) > 1:
+            self._way = Way(self.problem, self.axes, self._stops, self._kernels)
+        if deviates and self._tools is None:
+            self._follow = Follow(self.problem, self.axes, self.probe, self._stops)
+        self._following = False
 
     def _new_closed(self, late: str) -> ClosedTick | None:
         """Return what takes the ticks of a body with loops, None without any.
@@ -239,6 +270,16 @@ class Servo(ChecksArguments):
     def _avoids(self) -> bool:
         """Whether the body keeps the distances of a clearance goal in every tick."""
         return any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals)
+
+    def _go_by_joints(self) -> None:
+        """Go on without levels, from the present state."""
+        self._choose_tick()
+        for part in (self._way, self._follow):
+            if part is not None and self._places is not None:
+                part.put(self._places)
+        if self._way is not None:
+            self._go_ahead_anew(self._way, 1.0 / self.rate)
+            self._way.holds = self._met(_NEARLY)
 
     def _new_guard(self, stops: Stops, tool_speed: Any) -> Guard | None:
         """Return what keeps the distances of clearance goals, None without one.
@@ -327,6 +368,9 @@ class Servo(ChecksArguments):
         if self._path is not None:
             places = self.probe.places(self._q, self._live.unanchored(self._live.takes))
             self._path.reset(self._live.placed(self._live.takes, places), self._q, 1.0 / self.rate)
+        if self._levels is not None:
+            self._levels.reset(self._live.table[0], self._q, rests=not speeds.any())
+            self._led, self._led_row = None, None
         if self._guard is not None:
             self._guard.reset(self._q)
         if self._clear is not None:
@@ -348,6 +392,10 @@ class Servo(ChecksArguments):
         kept = self.axes.table[:, _LIMITS]
         self.axes.change_limits(**new)
         self._given_limits |= {name: value for name, value in new.items() if value is not None}
+        if self._levels is not None:
+            self._levels.forget()
+            if jerk is not None:
+                self._go_by_joints()
         if self._guard is not None:
             self._coming = self.axes.table[:, _LIMITS]
             self.axes.table[:, _LIMITS] = kept
@@ -496,7 +544,7 @@ class Servo(ChecksArguments):
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._way, self._follow, self._path, self._branch):
+        for part in (self._levels, self._way, self._follow, self._path, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
@@ -555,9 +603,21 @@ class Servo(ChecksArguments):
         """
         self.probe.row(self._q, table)
 
-    def stop_places(self) -> Array:
-        """Return the places (goals, 16) of all goals where the body stops if it brakes now."""
-        return self.probe.places(self._stopped(), self._live.unanchored(self._live.takes))
+    def stop_places(self, *, goes_on: bool = False) -> Array:
+        """Return the places (goals, 16) of all goals where the body stops if it brakes now.
+
+        If targets go on, they are those where the body would stop among targets that stand still.
+        """
+        table = self._live.unanchored(self._live.takes)
+        if self._levels is None:
+            return self.probe.places(self._stopped(), table)
+        here = self._feedback.body(self._q)  # goals go straight on to the stop
+        near = self.axes.shifted(here, _SMALL_PART * self.axes.stop_together(follows=goes_on))
+        places, others = self.probe.places(here, table), self.probe.places(near, table)
+        for place, other in zip(places.reshape(-1, 4, 4), others.reshape(-1, 4, 4), strict=True):
+            place[:3, 3] += (other[:3, 3] - place[:3, 3]) / _SMALL_PART
+            place[:3, :3] = exp_turn(log_turn(other[:3, :3] @ place[:3, :3].T) / _SMALL_PART) @ place[:3, :3]
+        return places
 
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
@@ -683,6 +743,9 @@ class Servo(ChecksArguments):
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         kept = table.copy()
         self._aim = there, before
+        if self._levels is not None:
+            self._go_by_levels(self._levels, out, h, stop)
+            return
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE | stop)
         if self._branch is not None and self._closed is not None and self._closed.stuck and not stop:
             self._branch.leave(self._answers, self._q, self._live.table)
@@ -691,6 +754,47 @@ class Servo(ChecksArguments):
             self._follow_targets(self._follow, self._live.table, there, before, out, h)
             if self._follow.met:
                 self._answers.restart(self._follow.place)
+
+    def _go_by_levels(self, levels: TickLevels, out: Array, h: float, stop: int) -> None:
+        """Take a tick in which goals keep their priorities, to ``out`` (nq,)."""
+        if self._led_row is not self._answers.row:
+            self._led_row, self._led = self._answers.row, self._reachable()
+        targets = (self._live.table if self._led is None else self._led)[0]
+        places = self._feedback.body(self._q), self._q
+        meets = MEETS if self._led is not None or self._answers.reaches else 0
+        levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
+        levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
+        if not stop and self.axes.table[:, REASON].any() and not (levels.states[:, MODE] == FAR).any():
+            place = self.axes.shifted(out, self.axes.stop_together(follows=True))
+            self._answers.restart(self._feedback.body(place))
+
+    def _reachable(self) -> Array | None:
+        """Return targets (1, goals, 17) of which those that the answer misses are where it has them; None if none.
+
+        An answer that is not found yet may miss more than the body does, and nothing above less; then the targets
+        themselves count.
+        """
+        row = self._answers.row
+        if row is None or self._answers.reaches:
+            return None
+        most, most_angle = self.ik.tolerance
+        first = self.problem.places.stop
+        goals = self.ik.goals
+        errors = row[first : first + 2 * len(goals)].reshape(-1, 2)
+        over = np.array([[goal.own_tolerance or most, most_angle] for goal in goals])
+        now = np.array([list(error) for error in self.probe.errors(self._feedback.body(self._q), self._live.table)])
+        missed = (errors > over).any(1) & self._live.takes
+        ranks = np.array([goal.rank for goal in goals])
+        for rank in np.unique(ranks):
+            level = ranks == rank
+            if (errors[level] > _NO_WORSE * now[level] + over[level]).any():
+                missed &= ranks < rank
+                break
+            if (errors[level] < now[level] - over[level]).any():
+                break  # what gains here may lose below
+        if not missed.any():
+            return None
+        return self._live.placed(missed, self.probe.places(self._answers.q, self._live.unanchored(missed)))
 
     def _follows(self) -> bool:
         """Return whether the body follows targets that move and are near."""
@@ -812,6 +916,7 @@ _KERNELS: Final = (  # entry points that every servo needs besides the one of it
     *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "choose", "stops")),
     "hierarchy.full_body.full_body",
 )
+_LEVELS: Final = "servo.step.servo_step"
 
 
 def _positive(name: str, value: Any, unit: str) -> float:

@@ -15,7 +15,6 @@ from synovia.model.geometry import Array, as_numbers
 from synovia.servo.curve import exp_turn, log_turn
 
 _MOST: Final = 1e6  # largest component of a twist
-_MOST_LEAD: Final = 2.0  # times the lead that is allowed, which a target may have across its motion
 _FAR_BACK: Final = 0.6  # of that lead: a target that moves is not so far behind the place where the body stops
 _FLOOR: Final = 1e-3  # reaches, radians: the lead of a slow twist
 
@@ -90,20 +89,32 @@ class Drift:
         self._floors = _FLOOR * reach, _FLOOR
         self._axes, self._brakes = axes, brakes
         self._twist, self._frame = Twist(), "world"
-        self._moved = [True, True]
-        self._begins = [True, True]  # whether a part begins to move: then its target is brought near to the body
+        self._moved = [False, False]
+        self._line: list[Array | None] = [None, None]  # of the place and of the rotation, along which they moved last
 
     def follow(self, twist: Twist, frame: str | int) -> None:
         """Go on with another twist, along the axes of a frame."""
         self._twist, self._frame = twist, frame
 
     @property
+    def goes_on(self) -> bool:
+        """Whether the target does not stop."""
+        return bool(self._twist.linear.any() or self._twist.angular.any())
+
+    @property
+    def spin(self) -> Array:
+        """The unit vector about which the target turns, (3,); zero if it does not."""
+        turn = self._line[1]
+        return turn if self._moved[1] and turn is not None else np.zeros(3)
+
+    @property
     def moves(self) -> bool:
         """Whether the target moves, or stops in the next tick."""
-        return any(self._moved) or bool(self._twist.linear.any() or self._twist.angular.any())
+        begins = any(line is None for line in self._line)
+        return begins or any(self._moved) or self.goes_on
 
     def advance(self, frame: Array, h: float, lead: float, stop: Array) -> None:
-        """Move a target.
+        """Move a target along its own line or turn; it waits there for a body that is late.
 
         Args:
             frame: The target, (4, 4); changed in place.
@@ -115,46 +126,39 @@ class Drift:
         if self._frame != "world":
             R = frame[:3, :3] if self._frame == "local" else self._axes(self._frame)
             v, w = R @ v, R @ w
-        steps = h * v, h * w
-        before, self._moved = self._moved, [bool(step.any()) for step in steps]
-        ahead = frame[:3, 3] - stop[:3, 3], log_turn(frame[:3, :3] @ stop[:3, :3].T)
-        for part, step in enumerate(steps):
-            if not self._moved[part]:
-                self._begins[part] = True
-                if before[part] and self._brakes:
-                    _put(frame, part, stop, np.zeros(3))
-                continue
-            most = _size(step) * lead / h + self._floors[part]
-            near = ahead[part]
-            if self._begins[part]:
-                near, self._begins[part] = _within(near, most), False
-            if _size(near) > _FAR_BACK * most and float(near @ step) < 0.0:
-                near = np.zeros(3)  # the body could not follow; now it may turn back at once
-            _put(frame, part, stop, near + _allowed(near, step, most))
+        for part, step in enumerate((h * v, h * w)):
+            size, begins = _size(step), not self._moved[part]
+            if self._line[part] is None or (size and begins):  # it may have been on its way to a target
+                _put(frame, part, stop, size * lead / h + self._floors[part] if size else 0.0)
+            line = step / size if size else self._line[part]
+            if line is not None:
+                self._advance(frame, part, line, size, size * lead / h + self._floors[part], stop)
+            self._line[part], self._moved[part] = line if line is not None else np.zeros(3), size > 0.0
+
+    def _advance(self, frame: Array, part: int, line: Array, size: float, most: float, stop: Array) -> None:
+        """Move the place (part 0) or the rotation (part 1) of a target along a line, at most so far ahead of a stop."""
+        ahead = frame[:3, 3] - stop[:3, 3] if part == 0 else log_turn(frame[:3, :3] @ stop[:3, :3].T)
+        along = float(ahead @ line)
+        if not size:
+            way = -along if self._moved[part] and self._brakes else 0.0
+        elif along < -_FAR_BACK * most:
+            way = size - along  # the body could not follow, or turns back: now it may do so at once
+        else:
+            way = min(size, max(most - along, 0.0))
+        if part == 0:
+            frame[:3, 3] += way * line
+        else:
+            frame[:3, :3] = exp_turn(way * line) @ frame[:3, :3]
 
 
-def _put(frame: Array, part: int, stop: Array, ahead: Array) -> None:
-    """Write the place (part 0) or the rotation (part 1) of a target, which is ahead of where the body stops."""
+def _put(frame: Array, part: int, stop: Array, most: float) -> None:
+    """Bring the place (part 0) or the rotation (part 1) of a target near to where the body stops."""
     if part == 0:
-        frame[:3, 3] = stop[:3, 3] + ahead
+        ahead = frame[:3, 3] - stop[:3, 3]
+        frame[:3, 3] = stop[:3, 3] + min(1.0, most / max(_size(ahead), 1e-300)) * ahead
     else:
-        frame[:3, :3] = exp_turn(ahead) @ stop[:3, :3]
-
-
-def _allowed(ahead: Array, step: Array, most: float) -> Array:
-    """Return the part of a step that leads no farther ahead than allowed: beyond it, only what goes across."""
-    if _size(ahead + step) <= most:
-        return step
-    size = _size(ahead)
-    along = float(ahead @ step) / size**2 if size > 0.0 else 0.0
-    step = step - max(along, 0.0) * ahead
-    return step if _size(ahead + step) <= max(_MOST_LEAD * most, size) else np.zeros(3)
-
-
-def _within(v: Array, most: float) -> Array:
-    """Return a vector, shortened to a length."""
-    size = _size(v)
-    return v if size <= most else v * (most / size)
+        ahead = log_turn(frame[:3, :3] @ stop[:3, :3].T)
+        frame[:3, :3] = exp_turn(min(1.0, most / max(_size(ahead), 1e-300)) * ahead) @ stop[:3, :3]
 
 
 def _size(v: Array) -> float:

@@ -1,0 +1,101 @@
+"""One tick of a body with goals, in one call."""
+
+from synovia.kernels.compiler.jit import F, entry, inline
+from synovia.kernels.compiler.records import cutter, record
+from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, WHOLE
+from synovia.kernels.servo.levels import (
+    begin_tick,
+    choose_modes,
+    holds_promised,
+    leads_elsewhere,
+    leads_promised,
+    open_held,
+    open_tick,
+    solve_tick,
+    stands,
+    write_units,
+)
+from synovia.kernels.servo.tick import advance, move, take_tick
+from synovia.kernels.servo.whole import KNOWN, accept_tick
+from synovia.kernels.tree.problem import open_all, open_work
+from synovia.kernels.tree.variables import follower_value
+
+Whole = record("Whole", WHOLE)
+_open = cutter(Whole, WHOLE, ("nq", "axes"))
+
+
+@inline
+def open_stop(memory, nq, axes):
+    """Return a stop of a whole body, see ``layout.WHOLE``."""
+    return _open(memory, (nq, axes))
+
+
+@inline
+def follow_leaders(followers, coupling, out):
+    """Write the values of mimic joints."""
+    for k in range(followers.shape[0]):
+        out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
+
+
+@entry
+def servo_step(
+    ints, floats, scratch, memory, stops, columns, together, goal_of_row, states, axes, variables, limits, followers,
+    coupling, targets, place, q, wanted, before, out, time, parts, levels,
+):  # fmt: skip
+    """Take one tick, or a part of it, in which goals keep their priorities.
+
+    Args:
+        ints: A packed problem of the full body.
+        floats: Its numbers.
+        scratch: Its scratch memory.
+        memory: That of ``layout.TICK``.
+        stops: Two stops of the whole body, see ``layout.WHOLE``: the one that is known, and scratch memory, (2, size).
+        columns: The axis of each column of the problem, (columns,).
+        together: A number for each column; axes of the same number come to rest in the same time.
+        goal_of_row: The goal of each residual row, -1 for none, (residuals,).
+        states: How each goal takes part, (goals, GOAL_STATE_WIDTH); changed.
+        axes: The state of all axes.
+        variables: All variables of the skeleton.
+        limits: Their limits.
+        followers: Mimic joints and their leaders.
+        coupling: Their ratios and offsets.
+        targets: Targets of all goals, (goals, 17).
+        place: Joint values of the robot, (nq,).
+        q: Those that are commanded, (nq,).
+        wanted: Joint values to go to, (nq,), at the end of the tick.
+        before: Those of the tick before.
+        out: Where the tick leads, (nq,); written.
+        time: Of the tick, seconds.
+        parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``; without PROPOSE, call that before. And MEETS.
+        levels: How many levels count.
+
+    Returns:
+        The number of linear systems that were solved.
+    """
+    if axes.shape[0] == 0:
+        return 0
+    body = variables, limits, followers, coupling
+    if parts & PROPOSE:
+        take_tick(body, axes, q, wanted, before, out, time, PROPOSE | (parts & STOP))
+    problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
+    n, goals = axes.shape[0], problem.goals.shape[0]
+    tick = open_tick(
+        memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, problem.levels[problem.levels.shape[0] - 1])
+    )
+    write_units(problem, tick)
+    leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
+    now = parts & STOP != 0, stands(axes, time), leads, time
+    choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
+    begin_tick(held, axes, place)
+    solved = solve_tick(held, axes, together, place, time, levels, False)
+    known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
+    if holds_promised(held) or leads_promised(held):
+        solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
+    else:
+        known.clock[KNOWN] = F(0)
+    move(variables, axes, q, out, time)
+    if parts & ADVANCE:
+        advance(variables, limits, axes, q, wanted, out, time, parts & STOP != 0)
+    follow_leaders(followers, coupling, out)
+    return int(solved)

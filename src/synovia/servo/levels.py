@@ -1,0 +1,147 @@
+"""The goals of a tick, packed for the kernel ``servo.step``."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from synovia.ik.compiled import CompiledProblem
+from synovia.ik.interrupts import new_scratch
+from synovia.ik.obstacles import Places
+from synovia.kernels.layout import (
+    ANGLES,
+    BLOCK,
+    BLOCK_COLUMN,
+    BLOCK_Q,
+    FIRST,
+    FIRST_RESIDUAL,
+    GOAL,
+    GOAL_STATE_WIDTH,
+    HELD_STILL,
+    LENGTHS,
+    MODE,
+    PARTS,
+    RESIDUALS,
+    SCALAR,
+    TARGET_WIDTH,
+    TICK,
+    WHOLE,
+    size_of,
+    size_of_all,
+)
+from synovia.model.geometry import Array
+from synovia.model.tables import Ints, writable
+from synovia.problem import table_of
+from synovia.servo.limits import Axes
+from synovia.solver import FullBody
+
+
+class TickLevels:
+    """The goals of a tick by their priorities, in the box of velocities of all axes.
+
+    Args:
+        ik: The problem.
+        axes: The axes of the body.
+
+    Attributes:
+        states: How each goal takes part, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
+        count: How many levels count.
+        memory: What a tick takes over from the one before, besides states and axes: targets, and the known stop.
+    """
+
+    def __init__(self, ik: CompiledProblem, axes: Axes) -> None:
+        """Pack the problem, and find the axis of each of its columns."""
+        from synovia.kernels.compiler.jit import ready
+        from synovia.kernels.servo.step import servo_step
+
+        problem = ik.with_parts(solver=FullBody(attempts=1), tolerance=ik.tolerance)
+        self._obstacles, self._floats = ik.obstacles, problem.floats.copy()
+        goals, nq = len(ik.goals), axes.skeleton.nq
+        columns = _columns(problem, axes)
+        sizes = {
+            "columns": len(columns),
+            "axes": len(axes.table),
+            "nq": nq,
+            "goals": goals,
+            "errors": 2 * goals,
+            "residuals": int(table_of(problem.ints, problem.floats, "levels")[-1]),
+        }
+        memory = np.zeros(size_of_all(TICK, sizes))
+        start = sum(size_of(table, sizes) for table in TICK[: [table.name for table in TICK].index("last")])
+        self._last = memory[start : start + goals * TARGET_WIDTH].reshape(goals, TARGET_WIDTH)
+        self.states = np.zeros((goals, GOAL_STATE_WIDTH))
+        self.count = len(table_of(problem.ints, problem.floats, "levels")) - 1
+        t = axes.skeleton.tables
+        self._stops = np.zeros((2, size_of_all(WHOLE, sizes)))
+        self.memory = self._last, self._stops
+        arguments = (
+            problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,
+            np.zeros(len(columns), np.int32), _goals_of_rows(problem), self.states, axes.table,
+            *writable(t.variables, t.limits, t.followers, t.coupling),
+        )  # fmt: skip
+        table, q = np.zeros((goals, TARGET_WIDTH)), np.zeros(nq)
+        like = *arguments[:9], axes.table[:0], *arguments[10:], table, q, q, q, q, q, 1.0, 0, 0
+        self._solve = partial(ready(servo_step, *like), *arguments)
+
+    def forget(self) -> None:
+        """Forget the stop that is known, as limits have changed."""
+        self._stops[0, -1] = 0.0
+
+    def put(self, places: Places) -> None:
+        """Put obstacles where they stand now."""
+        places.put_into(self._obstacles, self._floats)
+
+    def reset(self, targets: Array, q: Array, *, rests: bool) -> None:
+        """Begin anew with a body that holds its goals at these targets, (goals, 17), if it meets them.
+
+        Args:
+            targets: The targets.
+            q: Joint values, (nq,).
+            rests: Whether it stands still.
+        """
+        self.states[:], self._stops[:] = 0.0, 0.0
+        self._stops[0, : len(q)], self._stops[0, -1] = q, float(rests)
+        self.states[:, MODE] = HELD_STILL
+        self._last[:] = targets
+
+    def step(
+        self, targets: Array, places: tuple[Array, Array], aim: tuple[Array, Array], out: Array, tick: tuple[float, int]
+    ) -> int:
+        """Take a tick, or a part of it, in which goals keep their priorities; see ``kernels.servo.step``.
+
+        Args:
+            targets: Targets, (goals, 17).
+            places: Joint values of the robot, (nq,), and those that are commanded.
+            aim: Joint values to go to, and those of the tick before.
+            out: Joint values after the tick, (nq,); written.
+            tick: Seconds; PROPOSE, ADVANCE, STOP and MEETS. Without PROPOSE, propose the tick before.
+
+        Returns:
+            The number of linear systems that were solved.
+        """
+        return self._solve(targets, *places, *aim, out, *tick, self.count)
+
+
+def _columns(problem: CompiledProblem, axes: Axes) -> Ints:
+    """Return the axis of each column of a problem."""
+    blocks = axes.skeleton.tables.variables[:, BLOCK_Q].tolist()
+    first = dict(zip(blocks, axes.firsts.tolist(), strict=True))
+    columns = np.zeros(problem.reduced.columns, np.int32)
+    for block, at, column in problem.reduced.variables[:, [BLOCK, BLOCK_Q, BLOCK_COLUMN]].tolist():
+        for k in range(1 if block == SCALAR else 3):
+            columns[column + k] = first[at] + k
+    return columns
+
+
+def _goals_of_rows(problem: CompiledProblem) -> Ints:
+    """Return the goal of each residual row, -1 for those without a target."""
+    goals, terms = (table_of(problem.ints, problem.floats, name) for name in ("goals", "general.ints"))
+    out = np.full(problem.reduced.residuals, -1, np.int32)
+    for g, row in enumerate(goals):
+        if row[PARTS]:
+            out[row[FIRST_RESIDUAL] : row[FIRST_RESIDUAL] + row[RESIDUALS]] = g
+    for row in terms:
+        out[row[FIRST] : row[FIRST] + row[LENGTHS] + row[ANGLES]] = row[GOAL]
+    takes = np.array([goal.takes > 0 for goal in problem.goals])
+    return np.where((out >= 0) & takes[out], out, -1).astype(np.int32)
