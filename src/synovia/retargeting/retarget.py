@@ -362,8 +362,8 @@ def retarget(
     source, target, parts, roles = pair.source, pair.target, pair.parts, pair.roles
     own = target.skeleton
     feet = feet and pair.moves
-    alike = pair.same_legs and world is None and not own.loops
-    passes = 2 if feet and not alike and any(f"{side}_foot" in roles for side in SIDES) else 1
+    alike = pair.same_legs and not own.loops
+    passes = 2 if feet and not (alike and world is None) and any(f"{side}_foot" in roles for side in SIDES) else 1
     if passes > 1:
         compile_soon(*_KERNELS)
     frames = motion.frames()
@@ -388,10 +388,8 @@ def retarget(
     mine = world_frames(own, q) if feet else frames
     paths = foot_paths(source, target, roles, frames, mine, motion.fps) if feet else {}
     ground = None if world is None else world.matched(own, up=axis_name(target.basis[:, 1]))
-    if alike:
-        paths = {role: path.along(mine, target.roles[role]) for role, path in paths.items()}
     apart = None if distance is None or not own.shapes else apart_of(target, frozenset(roles), distance)
-    if apart is not None and not alike:
+    if apart is not None:
         paths = apart.feet_apart(mine, paths, motion.fps)
     footholds: dict[str, tuple[Foothold, ...]] = {}
     if ground is not None and paths:
@@ -399,6 +397,9 @@ def retarget(
         if footholds:
             risen, _ = _closed(target, roles, target.raised(q, rise))
             q, paths = on_world(target, risen, paths, motion.fps, threads)
+    alike = alike and not footholds
+    if alike:
+        paths = {role: path.along(mine, target.roles[role]) for role, path in paths.items()}
     off, tolerance = np.zeros((len(q), len(paths))), MISSED * target.leg
     if paths and not alike:
         last = _pass_of(progress, 1, passes)
