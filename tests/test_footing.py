@@ -158,7 +158,10 @@ def test_a_level_world_changes_nothing():
     clip = walk(count=60)
     body = sy.bundled("humanoid")
     flat = sy.World({"floor": sy.HalfSpace(normal=(0, 1, 0))}, up="y")
-    assert (sy.retarget(clip, body).motion.q == sy.retarget(clip, body, world=flat).motion.q).all()
+    steps: list[tuple[int, int]] = []
+    on_it = sy.retarget(clip, body, world=flat, progress=lambda done, of: steps.append((done, of)))
+    assert (sy.retarget(clip, body).motion.q == on_it.motion.q).all()
+    assert steps[-1][0] == steps[-1][1], "progress ends where it should"
     locked = sy.foot_lock(clip, floor=0.0)
     assert (locked.motion.q == sy.foot_lock(clip, floor=0.0, world=flat).motion.q).all()
     assert (locked.motion.q == sy.foot_lock(clip, floor=0.0, world=sy.World()).motion.q).all()

@@ -401,8 +401,10 @@ def retarget(
     if alike:
         paths = {role: path.along(mine, target.roles[role]) for role, path in paths.items()}
     off, tolerance = np.zeros((len(q), len(paths))), MISSED * target.leg
-    if paths and not alike:
-        last = _pass_of(progress, 1, passes)
+    last = _pass_of(progress, 1, passes) if passes > 1 else None
+    if alike and last is not None:  # the world is level
+        last(len(q), len(q))
+    elif paths and not alike:
         q, off = solve_feet(follower, q, paths, threads, last)
         q, more = _closed(target, roles, q)
         forced = np.maximum(forced, more)
