@@ -764,7 +764,8 @@ class Servo(ChecksArguments):
         meets = MEETS if self._led is not None or self._answers.reaches else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
-        if not stop and self.axes.table[:, REASON].any() and not (levels.states[:, MODE] == FAR).any():
+        alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
+        if alone and not stop and self.axes.table[:, REASON].any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))
             self._answers.restart(self._feedback.body(place))
 
