@@ -84,7 +84,7 @@ def ground_under(shapes: Sequence[Shape], points: Array, up: Array) -> tuple[Arr
             normals[k] = spans[line[k]][2][k]
             owner[k] = rows[line[k]]
         best = np.where(takes, ends, best)
-    return best, normals, owner
+    return best + 0.0, normals, owner  # a height of 0 has no sign
 
 
 def _may_meet(solid: Solid, points: Array, up: Array) -> bool:
