@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import synovia as sy
@@ -105,6 +105,7 @@ def test_the_axes_of_a_twist_are_those_of_the_world_the_end_effector_or_a_joint(
     assert (place(after) - before.position("tool")) @ before.matrix("tool")[:, 2] > 0.01
 
 
+@example(seed=5376965)  # the body goes far beside the line of a turn
 @given(seed=st.integers(0, 2**31))
 @settings(max_examples=10, deadline=None)
 def test_under_any_twists_the_target_stays_near_the_body_and_limits_hold(seed):

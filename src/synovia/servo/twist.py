@@ -16,6 +16,7 @@ from synovia.servo.curve import exp_turn, log_turn
 
 _MOST: Final = 1e6  # largest component of a twist
 _FAR_BACK: Final = 0.6  # of that lead: a target that moves is not so far behind the place where the body stops
+_MOST_BESIDE: Final = 2.0  # times that lead, which a body may be beside the line of a target that moves
 _FLOOR: Final = 1e-3  # reaches, radians: the lead of a slow twist
 
 
@@ -114,7 +115,7 @@ class Drift:
         return begins or any(self._moved) or self.goes_on
 
     def advance(self, frame: Array, h: float, lead: float, stop: Array) -> None:
-        """Move a target along its own line or turn; it waits there for a body that is late.
+        """Move a target along its own line or turn; it waits for a body that is late, and comes to one far beside it.
 
         Args:
             frame: The target, (4, 4); changed in place.
@@ -145,10 +146,13 @@ class Drift:
             way = size - along  # the body could not follow, or turns back: now it may do so at once
         else:
             way = min(size, max(most - along, 0.0))
+        beside = ahead - along * line
+        near = min(1.0, _MOST_BESIDE * most / max(_size(beside), 1e-300)) if size else 1.0
+        shift = way * line + (near - 1.0) * beside
         if part == 0:
-            frame[:3, 3] += way * line
+            frame[:3, 3] += shift
         else:
-            frame[:3, :3] = exp_turn(way * line) @ frame[:3, :3]
+            frame[:3, :3] = exp_turn(shift) @ frame[:3, :3]
 
 
 def _put(frame: Array, part: int, stop: Array, most: float) -> None:
