@@ -711,3 +711,5 @@ def test_a_point_that_flickers_is_seen_until_its_confidence_is_low():
     assert seen[:20].all()
     assert not seen[20:40].any()
     assert seen[41:].all()
+    (note,) = only_seen(marks).notes
+    assert note == f"landmarks of low confidence were left out: left knee in {100 * (~seen).mean():.0f} % of the frames"

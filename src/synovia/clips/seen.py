@@ -22,6 +22,7 @@ _NEVER: Final = 0.05  # share of the frames up to which a point is never seen
 _TRUNK: Final = 1.42  # length of an adult's trunk from hip to shoulder joints, in widths of the shoulders
 _WIDTH: Final = 0.5  # distance of the hip joints, in the same
 _DOUBTED: Final = 0.3  # weight of hips that were put below the shoulders, relative to these
+_LISTED: Final = 4  # landmarks that a note names
 _HEAD: Final = ("left_ear", "right_ear", "nose", "head_top", "head")
 _LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("knee", "ankle", "heel", "toe"))
 
@@ -56,16 +57,28 @@ def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
     found = replace(marks, places=places, weights=weights)
     legs = any(_shown(found, name) for name in _LEGS)
     notes = [] if legs else ["the legs are not seen: they are at rest"]
+    left_out = {
+        name: float((~seen[name] & (own > 0.0)).mean())
+        for name, own in marks.weights.items()
+        if legs or name not in _LEGS
+    }
+    hidden = {name: share for name, share in left_out.items() if share > _NEVER}
     if not legs and not any(_shown(found, f"{side}_hip") for side in SIDES):
         below = _with_hips(found, up)
         if below is not None:
             notes = ["hips and legs are not seen: the trunk is upright, and the legs are at rest"]
             found = below
+            hidden = {name: share for name, share in hidden.items() if "hip" not in name}
+    if hidden:
+        most = sorted(hidden, key=lambda name: -hidden[name])
+        listed = ", ".join(f"{name.replace('_', ' ')} in {100.0 * hidden[name]:.0f} %" for name in most[:_LISTED])
+        more = f" and {len(most) - _LISTED} more" if len(most) > _LISTED else ""
+        notes.append(f"landmarks of low confidence were left out: {listed}{more} of the frames")
     return Seen(found.with_middles(), legs, tuple(notes))
 
 
 def _seen(share: Array) -> Bools:
-    """Return in which frames a point is seen, (T,), by its confidence as a part of that of points that are seen."""
+    """Return in which frames a point is seen, (T,), for its confidence divided by that of well seen points, (T,)."""
     decides = (share >= _HIGH) | (share < _LOW)
     last = np.maximum.accumulate(np.where(decides, np.arange(len(share)), -1))
     return np.where(last < 0, True, share[np.maximum(last, 0)] >= _HIGH)

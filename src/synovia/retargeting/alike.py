@@ -118,7 +118,7 @@ def same_parts(source: Skeleton, target: Skeleton) -> tuple[dict[str, int], dict
     """Return the parts of two skeletons, row by role.
 
     Where both are one tree of joints, with bones in the same directions at rest, the one in which more parts are known
-    shows those of the other, unless the file of that one tells them.
+    shows those of the other, unless the file of that one declares them.
 
     Args:
         source: The one.
@@ -134,16 +134,16 @@ def same_parts(source: Skeleton, target: Skeleton) -> tuple[dict[str, int], dict
     before, after = (np.array(one.rest_pose().frames)[-len(source) :, 9:] for one in (source, target))
     if _turn_of(before[rows] - before[above], after[rows] - after[above]) is None:
         return found
-    told = [any(joint.role for joint in one.joints) for one in (source, target)]
-    if not told[1] and len(found[0]) >= len(found[1]):
+    declared = [any(joint.role for joint in one.joints) for one in (source, target)]
+    if not declared[1] and len(found[0]) >= len(found[1]):
         return found[0], {role: row + added for role, row in found[0].items()}
-    if not told[0] and len(found[1]) > len(found[0]):
+    if not declared[0] and len(found[1]) > len(found[0]):
         return {role: row - added for role, row in found[1].items() if row >= added}, found[1]
     return found
 
 
 def _turn(source: Body, target: Body) -> Array | None:
-    """Return the rotation of the bones between parts from one body to the other, None if their directions differ."""
+    """Return the rotation that maps the bones of one body onto those of the other; None if no rotation does."""
     common = sorted((role for role in source.roles if role in target.roles), key=target.roles.__getitem__)
     lines: list[Array] = []
     for body in (source, target):

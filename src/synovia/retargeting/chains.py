@@ -238,7 +238,7 @@ class _Chains:
 
 
 def _top(body: Body) -> int | None:
-    """Return the joint from which arms and neck begin, None without any; joints that do not move count for the next."""
+    """Return the last joint of the trunk that can move, where arms and neck branch off; None without arms and neck."""
     firsts = [f"{side}_shoulder" if f"{side}_shoulder" in body.roles else f"{side}_upper_arm" for side in SIDES]
     firsts += [next((role for role in _NECK if role in body.roles), "")]
     skeleton = body.skeleton

@@ -12,9 +12,8 @@ from numpy.typing import NDArray
 
 from synovia.model.geometry import Array, align_z
 
-Spans = tuple[
-    Array, Array, Array
-]  # begin and end along the line, (n,), nan outside of the solid; outward normal at the end
+# Begin and end along the line, (n,), nan where it misses the solid; outward normal at the end, (n, 3)
+Spans = tuple[Array, Array, Array]
 _FLAT: Final = 1e-12  # a direction component below this runs along a face; of a hull's size: the hull is flat
 
 

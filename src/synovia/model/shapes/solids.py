@@ -47,7 +47,7 @@ MOST_CLOUD: Final = 1_000_000  # points of a cloud
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """How a field of a shape is checked, and how it moves with the shape.
+    """What a field of a shape stands for: how its values are checked, and how a motion and a scale change them.
 
     Args:
         size: Shape of the array; () for a number.
