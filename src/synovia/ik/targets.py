@@ -106,7 +106,7 @@ class TargetWriter:
             row[GIVEN] = float(goal.given)
         # by key: index of the goal, shape of its array form, bit of the goal
         self._names = {
-            key: (at[0], _POINT if goals[at[0]].takes == POSITION else _FRAME, 1 << at[0])
+            key: (at[0], _POINT if goals[at[0]].usual_parts == POSITION else _FRAME, 1 << at[0])
             for key, at in self._goals_by_key.items()
             if len(at) == 1 and goals[at[0]].takes & POSITION
         }
