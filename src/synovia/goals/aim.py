@@ -74,6 +74,7 @@ class AimGoal(Goal):
 
     point: InitVar[Any] = None
     _: KW_ONLY
+    axis: Any = None
     up: InitVar[Any] = None
     top: Any = None
     offset: Any = None
@@ -94,29 +95,28 @@ class AimGoal(Goal):
         """Return the goal with its axis, as the z axis of its frame, and its top as the y axis if it has an up."""
         row, place = skeleton.locate(self.joints[0])
         axis, top = axis_of(skeleton, row) if self.axis is None else self.axis, self.top
-        goal = self._with(offset=rigid(self.offset[:3, 3], align_z(axis)), axis=axis)
+        free = self._with(offset=rigid(self.offset[:3, 3], align_z(axis)), axis=axis)
         asked = bool(self.given & ROTATION)
         if not asked and not _keeps_level(skeleton, row):
-            return goal
+            return free
         rises = None if asked and top is not None else _rises_at_rest(skeleton)
-        if not asked:
-            if rises is None:
-                return goal
-            target = rigid() if self.target is None else self.target.copy()
-            target[:3, :3] = align_z(rises)
-            goal = goal._with(target=target, given=self.given | ROTATION)
         if top is None and rises is not None:
             turn = skeleton.rest_pose().matrix(row)
             top = (turn if place is None else turn @ place[:3, :3]).T @ rises
         if top is None or abs(float(axis @ top)) > _ALONG:
-            if not asked:
-                return self._with(offset=rigid(self.offset[:3, 3], align_z(axis)), axis=axis)
             if self.top is not None:
                 raise InputError("top", value=self.top.tolist(), expected=_APART, where=f"goal on {self.joint!r}")
+            if not asked:
+                return free
             top = np.array(_Y if abs(float(axis[1])) <= _ALONG else _Z)
+        target = rigid() if self.target is None else self.target.copy()
+        if not asked:
+            if rises is None:
+                return free
+            target[:3, :3] = align_z(rises)
         side = unit(np.cross(top, axis))
-        frame = np.column_stack([side, np.cross(axis, side), axis])
-        return goal._with(offset=rigid(self.offset[:3, 3], frame), top=top)
+        offset = rigid(self.offset[:3, 3], np.column_stack([side, np.cross(axis, side), axis]))
+        return self._with(offset=offset, axis=axis, top=top, target=target, given=self.given | ROTATION)
 
     def rolling_freely(self) -> Goal:
         """Return the same goal without an up."""
