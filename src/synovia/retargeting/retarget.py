@@ -47,6 +47,7 @@ from synovia.retargeting.limbs import Bounds, Follower, keep_velocity, largest_s
 from synovia.retargeting.pairing import paired
 from synovia.retargeting.partial import still_rows
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance
+from synovia.retargeting.root_motion import RootMotion, checked_root_motion, moving_root, root_bone
 from synovia.retargeting.transfer import follow
 from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
@@ -270,6 +271,7 @@ def retarget(
     velocity: Any = None,
     world: World | None = None,
     idle_hands: IdleHands = "rest",
+    root_motion: RootMotion = "root",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Retargeted:
@@ -333,6 +335,9 @@ def retarget(
             one have that of the file. None for those of the file, which do not hold across cuts of the clip.
         idle_hands: Hands of the target whose source has no fingers, or fingers that stay straight in all frames: as at
             ``"rest"``, or ``"relaxed"``, a little bent.
+        root_motion: What a bone on the floor above the hips takes, as characters for game engines have one: the path on
+            the floor and the heading (``"root"``), or nothing (``"hips"``). With ``"none"``, the body stays in its
+            place, too, and faces as at rest. In the result, the hips of such a body move relative to that bone.
         threads: Number of threads for feet and clearance; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
@@ -353,6 +358,7 @@ def retarget(
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     distance = checked_clearance(clearance)
     checked_idle(idle_hands)
+    checked_root_motion(root_motion)
     if world is not None:
         check_kind("world", world, World, "sy.World({...}) is one")
     if not len(motion):
@@ -416,6 +422,10 @@ def retarget(
     elif paths and own.loops:
         off = distances_off(target, q, paths)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
+    fast = _hurried(own, q, bounds) if own.loops else {}
+    if pair.moves and (bone := root_bone(target)) is not None:
+        own, q = moving_root(target, bone, q, root_motion, pair.root_frames(frames, world_frames(own, q)))
+        target = replace(target, skeleton=own)
     return Retargeted(
         Motion(
             own,
@@ -442,7 +452,7 @@ def retarget(
         world=ground if paths else None,
         footholds=footholds,
         forced=forced,
-        too_fast=_hurried(own, q, bounds) if own.loops else {},
+        too_fast=fast,
     )
 
 
