@@ -115,16 +115,13 @@ def _heading(body: Body, bone: int, hips: Array, ground: Array) -> Array:
     left, up, ahead = body.basis.T
     row = body.roles["hips"]
     turn = hips[:, :3, :3] @ body.rest[row, :9].reshape(3, 3).T
-    x, z = (turn @ ahead) @ left, (turn @ ahead) @ ahead
-    lost = np.hypot(x, z) < _FLAT
-    way = turn @ up
-    sign = -np.sign((turn @ ahead) @ up)
-    x, z = np.where(lost, sign * (way @ left), x), np.where(lost, sign * (way @ ahead), z)
-    size = np.hypot(x, z)
-    c, s = z / size, x / size
-    zero, one = np.zeros_like(c), np.ones_like(c)
-    spin = np.stack([np.stack([c, zero, s], -1), np.stack([zero, one, zero], -1), np.stack([-s, zero, c], -1)], -2)
-    spin = body.basis @ spin @ body.basis.T
+    level = np.stack([left, ahead], axis=1)
+    front, top = turn @ ahead, turn @ up
+    steep = np.linalg.norm(front @ level, axis=1, keepdims=True) < _FLAT
+    way: Array = np.where(steep, -np.sign(front @ up)[:, None] * top, front) @ level
+    K = np.cross(up, np.eye(3)).T  # K v = up × v
+    angle = np.arctan2(way[:, 0], way[:, 1])[:, None, None]
+    spin = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)
     away = body.rest[row, 9:] - body.rest[bone, 9:]
     out = np.tile(np.eye(4), (len(hips), 1, 1))
     out[:, :3, :3] = spin @ ground[:3, :3]

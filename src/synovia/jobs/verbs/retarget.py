@@ -115,8 +115,8 @@ class Retarget(Saved, Roles, ClipJob):
         kind=Word(("rest", "relaxed")), metavar="rest|relaxed",
     )  # fmt: skip
     root_motion: Any = option(
-        default="root", help="What a bone on the floor of DST takes: path and heading (root), nothing (hips), or nothing "
-        "in a body that stays in its place (none).",
+        default="root", help="What a bone on the floor of DST takes: path and heading (root) or nothing (hips); with "
+        "none, the body stays in its place.",
         kind=Word(("root", "hips", "none")), metavar="root|hips|none",
     )  # fmt: skip
 
