@@ -118,7 +118,8 @@ def _heading(body: Body, bone: int, hips: Array, ground: Array) -> Array:
     level = np.stack([left, ahead], axis=1)
     front, top = turn @ ahead, turn @ up
     steep = np.linalg.norm(front @ level, axis=1, keepdims=True) < _FLAT
-    way: Array = np.where(steep, -np.sign(front @ up)[:, None] * top, front) @ level
+    back = -np.sign(front @ up)[:, None] * top  # lying on the front, the trunk points ahead
+    way = np.asarray(np.where(steep, back, front), float) @ level
     K = np.cross(up, np.eye(3)).T  # K v = up × v
     angle = np.arctan2(way[:, 0], way[:, 1])[:, None, None]
     spin = np.eye(3) + np.sin(angle) * K + (1.0 - np.cos(angle)) * (K @ K)
