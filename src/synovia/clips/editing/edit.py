@@ -288,10 +288,10 @@ def _as_layers(layers: Any) -> tuple[Layer, ...]:
 
 def _looks(skeleton: Skeleton, goal: Goal) -> bool:
     """Return whether a goal turns the head, or an eye, to a point."""
-    if not isinstance(goal, AimGoal) or not skeleton.knows(goal.joint):
+    if not isinstance(goal, AimGoal) or "head" not in skeleton.role_rows or "hips" not in skeleton.role_rows:
         return False
     rows = [skeleton.role_rows.get(role) for role in ("head", "left_eye", "right_eye")]
-    return "head" in skeleton.role_rows and skeleton.locate(goal.joint)[0] in rows
+    return goal.located(skeleton)[1][0] in rows
 
 
 def _place(i: int, layer: Layer) -> str:
