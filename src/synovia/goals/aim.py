@@ -146,7 +146,7 @@ class AimGoal(Goal):
         out[:, :3, 3] = now[:, :3, 3] + far * between_directions(now[:, :3, 2], unit(way), weight)
         if self.given & ROTATION:
             ups = between_directions(now[:, :3, 1], target[:, :3, 2], weight)
-            out[:, :3, :3] = [align_z(up) for up in ups]
+            out[:, :3, :3] = np.reshape([align_z(up) for up in ups], (-1, 3, 3))
         return out
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:

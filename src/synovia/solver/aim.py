@@ -83,7 +83,7 @@ class Aim(ClosedForm):
         Raises:
             InputError: If the goal has another up.
         """
-        out = super().resolved(goal, skeleton)
+        out = Solver.resolved(self, goal, skeleton)
         if self.up is None or not isinstance(out, AimGoal):
             return out
         if goal.given & ROTATION:
