@@ -42,6 +42,7 @@ class AimGoal(Goal):
         up: World direction (3,) in which ``top`` should point as far as the axis allows. None for the upward direction
             if the joint is a head or an eye that turns in all directions; other joints roll freely. A target with a
             rotation has up as its z axis.
+        roll: ``"free"`` for a head or an eye that may roll, too; None for the default.
         top: Direction (3,) in the joint's frame. None for the direction that points up at rest, or the y axis if that
             is nearly the axis.
         offset: Point on the joint that the axis passes through, (3,), in its frame.
@@ -66,6 +67,7 @@ class AimGoal(Goal):
             text="World direction of top; by default, upwards for a head or an eye.",
             take=describe.normal_of,
         ),
+        describe.attribute("roll", "choice", '"free" lets a head or an eye roll.', choices=("free",)),
         describe.attribute("top", "direction", "Direction in the joint's frame that up turns; by default, up at rest."),
         describe.offset(),
         describe.ANCESTORS,
@@ -76,6 +78,7 @@ class AimGoal(Goal):
     _: KW_ONLY
     axis: Any = None
     up: InitVar[Any] = None
+    roll: str | None = None
     top: Any = None
     offset: Any = None
     ancestors: int | None = None
@@ -85,6 +88,8 @@ class AimGoal(Goal):
         place = (0.0, 0.0, 0.0) if self.offset is None else as_lengths(self.offset, (3,), "offset")
         axis = None if self.axis is None else as_direction(self.axis, "axis")
         top = None if self.top is None else as_direction(self.top, "top")
+        if self.roll not in (None, "free") or (self.roll is not None and up is not None):
+            raise InputError("roll", value=self.roll, expected="'free' without up=, or None")
         if axis is not None and top is not None and abs(float(axis @ top)) > _ALONG:
             raise InputError("top", value=top.tolist(), expected=_APART)
         self._keep(offset=rigid(place, None if axis is None else align_z(axis)), axis=axis, top=top)
@@ -97,7 +102,7 @@ class AimGoal(Goal):
         axis, top = axis_of(skeleton, row) if self.axis is None else self.axis, self.top
         free = self._with(offset=rigid(self.offset[:3, 3], align_z(axis)), axis=axis)
         asked = bool(self.given & ROTATION)
-        if not asked and not _keeps_level(skeleton, row):
+        if not asked and (self.roll is not None or not _keeps_level(skeleton, row)):
             return free
         rises = None if asked and top is not None else _rises_at_rest(skeleton)
         if top is None and rises is not None:
