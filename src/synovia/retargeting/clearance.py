@@ -348,7 +348,7 @@ def _shifted(path: FootPath, ways: Array, fps: float) -> FootPath:
 class _Problem:
     """The packed problem of a frame in which some limbs move out of others.
 
-    Feet that stand come first, then the clearance, then the rotation of these feet and the places of others; finally
+    Feet that stand come first, then the clearance, then the rotation of all feet and the places of others; finally
     joints stay near the pose of the frame. Without feet, the clearance is a constraint.
 
     Args:
@@ -363,8 +363,8 @@ class _Problem:
         self._apart, self._pairs = apart, pairs
         skeleton = apart.target.skeleton
         ends: list[Goal] = [PositionGoal(row, priority=0 if stands else 2) for row, stands in ankles]
-        ends += [RotationGoal(row, priority=2) for row, stands in ankles if stands]
-        self._ankles = [*range(len(ankles)), *(k for k, (_, stands) in enumerate(ankles) if stands)]
+        ends += [RotationGoal(row, priority=2) for row, _ in ankles]  # a foot that turns freely turns suddenly
+        self._ankles = 2 * [*range(len(ankles))]
         clear = ClearanceGoal(
             apart.distance, pairs=[tuple(pair) for pair in pairs.tolist()], priority=1 if ankles else None
         )
