@@ -259,7 +259,8 @@ PROPOSE, ADVANCE, STOP = 1, 2, 4
 # --- Shapes: one row each --------------------------------------------------------------------------------------------
 # A row begins with a frame (ORIENTATION, ORIGIN). Capsules and cylinders are along its z axis; so is the normal of a
 # half-space, whose frame is at a point of its surface.
-HALF_SIZES = 12  # of a box along its axes
+# The box of half sizes about the origin, widened by the radius, contains the shape, unless it is a half-space.
+HALF_SIZES = 12  # of a box, or of the box around a hull, along its axes
 HALF_LENGTH = 14  # of the axis of a capsule or cylinder
 RADIUS = 15
 SHAPE_KIND = 16

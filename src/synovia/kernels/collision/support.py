@@ -25,6 +25,7 @@ from synovia.kernels.math.rotations import apply, apply_t, load_rotation
 from synovia.kernels.math.vectors import dot, load, scale, sub
 
 LEVEL = F(1e-12)  # cosine below which a direction counts as normal to an edge or face
+POINTS_OF_RIM = F(22)  # points of a hull that take as long as the farthest point of a rim
 
 
 @inline
@@ -33,6 +34,19 @@ def margin(solids, i):
     shapes, _ = solids
     kind = shapes[i, SHAPE_KIND]
     return shapes[i, RADIUS] if kind == SPHERE or kind == CAPSULE else F(0)
+
+
+@inline
+def is_curved(solids, i):
+    """Return whether the core of a shape has a curved surface."""
+    return solids[0][i, SHAPE_KIND] == CYLINDER
+
+
+@inline
+def points_of(shapes, i):
+    """Return how many points of a hull take as long as the farthest point of a shape; those of a hull itself."""
+    kind = shapes[i, SHAPE_KIND]
+    return shapes[i, POINTS] if kind == HULL else (POINTS_OF_RIM if kind == CYLINDER else F(0))
 
 
 @device

@@ -580,8 +580,9 @@ class ConvexHull(Solid):
         return rigid(0.5 * self.points.min(0) + 0.5 * self.points.max(0))
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read."""
-        return 0.0, 0.0, 0.0, 0.0
+        """Return the numbers that kernels read: half sizes of the box around the points."""
+        x, y, z = self.corners().max(0).tolist()
+        return x, y, z, 0.0
 
     def extent(self) -> float:
         """Return the distance of the farthest point."""
