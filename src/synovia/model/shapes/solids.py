@@ -566,6 +566,12 @@ class Ellipsoid(Solid):
         """Least and largest coordinates, (2, 3)."""
         return _about(self.center, np.linalg.norm(self.rotation * self.radii, axis=1))
 
+    def own_farthest(self, directions: Array) -> Array:
+        """Return the points whose normals are along directions."""
+        stretched = directions * self.radii
+        length = np.linalg.norm(stretched, axis=1, keepdims=True)
+        return self.radii * stretched / np.maximum(length, 1e-300)
+
     def own_triangles(self) -> Iterator[Part]:
         """Yield the parts of the boundary."""
         yield *triangles.ball(self.radii), False
