@@ -576,10 +576,10 @@ class Ellipsoid(Solid):
         """Yield the parts of the boundary."""
         yield *triangles.ball(self.radii), False
 
-    def own_spans(self, points: Array, way: Array) -> Spans:
+    def own_spans(self, points: Array, direction: Array) -> Spans:
         """Return where lines are inside: where they are in a ball, after each axis is divided by its radius."""
         radii = np.maximum(self.radii, max(_THIN * float(self.radii.max()), 1e-300))
-        step = way / radii
+        step = direction / radii
         stretch = float(np.linalg.norm(step))
         low, high, normal = lines.ball(_ORIGIN, 1.0, points / radii, step / stretch)
         normal = normal / radii
