@@ -84,7 +84,17 @@ if TYPE_CHECKING:
     from synovia.model.shapes.distances import Contact, distance
     from synovia.model.shapes.ground import Ground
     from synovia.model.shapes.pairs import SelfPairs, self_pairs
-    from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, PointCloud, Solid, Sphere
+    from synovia.model.shapes.solids import (
+        Box,
+        Capsule,
+        ConvexHull,
+        Cylinder,
+        Ellipsoid,
+        HalfSpace,
+        PointCloud,
+        Solid,
+        Sphere,
+    )
     from synovia.model.shapes.world import Obstacle, World
     from synovia.model.simulators import from_qpos, to_qpos
     from synovia.plots import (
@@ -186,6 +196,7 @@ _HOMES = {
         "Capsule",
         "ConvexHull",
         "Cylinder",
+        "Ellipsoid",
         "HalfSpace",
         "PointCloud",
         "Solid",
@@ -279,6 +290,7 @@ __all__ = [
     "EditClearance",
     "EditFinding",
     "Edited",
+    "Ellipsoid",
     "Fabrik",
     "FileCheck",
     "FileError",
