@@ -277,22 +277,22 @@ class Axes:
         """Return a column of the table as velocities of the skeleton, (nv,)."""
         return self.table[self.axis, column] * self.factor
 
-    def of_velocity(self, velocity: Any) -> Array:
-        """Return the velocity of each axis from velocities (nv,) of the skeleton, or by joint.
+    def of_motion(self, motion: Any, name: str) -> Array:
+        """Return the velocity or acceleration of each axis from those of the skeleton, (nv,), or by joint.
 
         Raises:
             InputError: If they cannot be used.
         """
         skeleton = self.skeleton
         size = len(self.axis)
-        if isinstance(velocity, Mapping):
+        if isinstance(motion, Mapping):
             full = np.zeros(size)
-            for row, value in skeleton.by_row(cast("Mapping[Any, Any]", velocity), "velocity").items():
+            for row, value in skeleton.by_row(cast("Mapping[Any, Any]", motion), name).items():
                 first, _ = skeleton.dof_columns[row]
                 count = skeleton.joints[row].kind.v_size
-                full[first : first + count] = as_numbers(value, () if count == 1 else (count,), "velocity")
+                full[first : first + count] = as_numbers(value, () if count == 1 else (count,), name)
         else:
-            full = as_numbers(velocity, (size,), "velocity")
+            full = as_numbers(motion, (size,), name)
         out = np.zeros(len(self.joints))
         own = self.factor == 1.0
         out[self.axis[own]] = full[own]

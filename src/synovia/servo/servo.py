@@ -314,13 +314,14 @@ class Servo(ChecksArguments):
     def _kernels(self, axes: Array) -> tuple[Any, Any, Any]:
         """Return the kernels of a tick, of a reset and of the place where the body stops, for a table of axes."""
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.tick import servo_rest
+        from synovia.kernels.servo.tick import servo_replan, servo_rest
 
         t = self.skeleton.tables
         tables: Any = writable(t.variables, t.limits, t.followers, t.coupling)
         q = np.zeros(self.skeleton.nq)
         rest = ready(servo_rest, tables[0][:0], axes[:0], q, q)
         tick, begin = _kernels_for(tables[0], tables[1], tables[2], tables[3], axes)
+        self._replan = partial(ready(servo_replan, axes[:0]), axes)
         return tick, begin, partial(rest, tables[0], axes)
 
     @staticmethod
@@ -328,13 +329,16 @@ class Servo(ChecksArguments):
         """Return the kernels of a tick and of a reset for other variables without followers."""
         return _kernels_for(variables, limits, np.zeros((0, 2), np.int32), np.zeros((0, 2)), axes)
 
-    def reset(self, pose: Start | None = None, velocity: Any = None, *, time: float = 0.0) -> None:
+    def reset(
+        self, pose: Start | None = None, velocity: Any = None, acceleration: Any = None, *, time: float = 0.0
+    ) -> None:
         """Begin anew from a pose, without targets. Obstacles stand as in the worlds of the goals again.
 
         Args:
             pose: A pose, ``"rest"``, or joint values as in ``IK.solve``; None for the rest pose.
             velocity: The velocity of the body, (nv,) or by joint; None for a body at rest. If it breaks the limits, the
                 first ticks are a recovery.
+            acceleration: Its acceleration, likewise; it counts with a limit of the jerk. None for none.
             time: What the clock of the servo shows now, seconds. Pass the time of your own clock to use its stamps.
 
         Raises:
@@ -342,11 +346,17 @@ class Servo(ChecksArguments):
         """
         start = self.problem.default_start if pose is None else self.problem.as_start(pose)
         clock = seconds("time", time)
-        speeds = np.zeros(len(self.axes.joints)) if velocity is None else self.axes.of_velocity(velocity)
+        speeds, gains = (
+            np.zeros(len(self.axes.joints)) if given is None else self.axes.of_motion(given, name)
+            for given, name in ((velocity, "velocity"), (acceleration, "acceleration"))
+        )
         self._q = start.values.copy()
         if self._places is not None:
             self._put(self._places.home)
         self._begin(speeds, 1.0 / self.rate)
+        if gains.any():
+            self.axes.table[:, AXIS_ACCELERATION] = gains
+            self._replan()
         if self._closed is not None:
             self._q = self._closed.reset(self._q, 1.0 / self.rate)
         if self._way is not None:
@@ -693,7 +703,7 @@ class Servo(ChecksArguments):
         table, q = self.axes.table, self._q
         kept, state = table.copy(), guard.state
         table[:, _LIMITS] = limits
-        guard.replan()
+        self._replan()
         planned = table.copy()
         self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
         able = guard.allows(q, out, h, self._feedback)
@@ -914,7 +924,7 @@ def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Arra
 _LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
 _ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})
 _KERNELS: Final = (  # entry points that every servo needs besides the one of its solver
-    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "choose", "stops")),
+    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "replan", "choose", "stops")),
     "hierarchy.full_body.full_body",
 )
 _LEVELS: Final = "servo.step.servo_step"
