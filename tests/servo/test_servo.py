@@ -41,6 +41,18 @@ def worst(commands, servo, jerk=None, velocity=1.5, acceleration=8.0):
     return excesses(differences(q, times), (velocity, acceleration, jerk), ulp, times.min())
 
 
+def test_a_motion_goes_on_in_another_servo_with_its_velocity_and_acceleration():
+    first, other = arm(jerk=80.0), arm(jerk=80.0)
+    commands = run(first, 25, {"tool": NEAR})
+    last = commands[-1]
+    assert np.abs(last.acceleration).max() > 1.0
+    other.reset(last.pose, last.velocity, last.acceleration, time=last.time)
+    commands += run(other, 100, {"tool": FAR})
+    assert worst(commands, first, 80.0) <= 0.0
+    with pytest.raises(sy.InputError, match="acceleration"):
+        other.reset(last.pose, last.velocity, last.acceleration[:3])
+
+
 @pytest.mark.parametrize("jerk", [None, 80.0])
 def test_a_jump_is_reached_and_the_way_there_is_late(jerk):
     servo = arm(jerk=jerk)

@@ -14,7 +14,7 @@ import numpy as np
 
 from synovia.errors import InputError
 from synovia.facade import IK
-from synovia.goals import Goal, PositionGoal, RotationGoal
+from synovia.goals import Goal, PoseGoal, PositionGoal, RotationGoal
 from synovia.ik.solution import Solution
 from synovia.io.load import load_model
 from synovia.lerobot.motors import AWAY, Motors, in_radians
@@ -51,7 +51,7 @@ class Kinematics:
 
     Attributes:
         solution: The last solution, with its status and errors; None before the first. With ``fps``, it is that of the
-            last tick.
+            last tick; with a limit of the jerk, where the joints go.
         command: The last command of the servo: how far the joints are on their way; None without ``fps``.
 
     Raises:
@@ -162,26 +162,38 @@ class Kinematics:
             self.solution = self._problem(key).solve(targets, pose, follow=True)
             out[: len(self.joint_names)] = self._motors.values(self.solution.q)
             return out
-        return self._tick(self._servo_of(key), targets, pose, out)
+        return self._tick(key, targets, pose, out)
 
-    def _tick(self, servo: Servo, targets: dict[str, Any], pose: Pose, out: Array) -> Array:
-        """Take a tick towards targets, and write its joint values into ``out``."""
+    def _tick(self, key: tuple[bool, bool, int], targets: dict[str, Any], pose: Pose, out: Array) -> Array:
+        """Take a tick towards the targets of a problem, see ``_problem``, and write its joint values into ``out``."""
+        servo, command, start = self._servo_of(key), self.command, self.solution
         moving = np.isin(self._motors.rows, list(servo.ik.moving))
-        command = self.command
         if command is None or np.abs(self._motors.values(pose.q - command.q)[moving]).max(initial=0.0) > self._window:
             servo.reset(pose)
+            start = None
         elif servo is not self._servo:  # other weights: the motion goes on
             servo.reset(command.pose, command.velocity, command.acceleration)
         self._servo = servo
-        self.command = servo.step(targets)
-        self.solution = self.command.solution
+        if self._smooth:
+            self.solution = self._problem(key).solve(targets, pose if start is None else start.pose, follow=True)
+            self.command = servo.step(self.solution.pose.transform(self.target_frame_name))
+        else:
+            self.command = servo.step(targets)
+            self.solution = self.command.solution
         out[: len(moving)][moving] = self._motors.values(self.command.q)[moving]
         return out
 
+    @property
+    def _smooth(self) -> bool:
+        """Whether the jerk is limited. Then the servo has a single goal, the pose of an answer of its own."""
+        return self._limits is not None and self._limits["jerk"] is not None
+
     def _servo_of(self, key: tuple[bool, bool, int]) -> Servo:
         """Return the servo for a position, an orientation, or both, see ``_problem``."""
+        key = _USUAL if self._smooth else key
         if key not in self._servos:
-            self._servos[key] = Servo(self._problem(key), **(self._limits or {}))
+            goals = IK(self.skeleton, PoseGoal(self.target_frame_name)) if self._smooth else self._problem(key)
+            self._servos[key] = Servo(goals, **(self._limits or {}))
         return self._servos[key]
 
     def _problem(self, key: tuple[bool, bool, int]) -> IK:

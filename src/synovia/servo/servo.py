@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
@@ -191,6 +191,7 @@ class Servo(ChecksArguments):
         self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
         self._answers = Answers(self.problem, self.axes, self.deadline)
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
+        self._replan = _replan_of(self.axes.table)
         self._tools = None if tool_speed is None else ToolSpeed(self.axes, tool_speed, tick=self._tick)
         self._clear: ClosedGuard | None = None
         self._closed = self._new_closed(late)
@@ -314,14 +315,13 @@ class Servo(ChecksArguments):
     def _kernels(self, axes: Array) -> tuple[Any, Any, Any]:
         """Return the kernels of a tick, of a reset and of the place where the body stops, for a table of axes."""
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.tick import servo_replan, servo_rest
+        from synovia.kernels.servo.tick import servo_rest
 
         t = self.skeleton.tables
         tables: Any = writable(t.variables, t.limits, t.followers, t.coupling)
         q = np.zeros(self.skeleton.nq)
         rest = ready(servo_rest, tables[0][:0], axes[:0], q, q)
         tick, begin = _kernels_for(tables[0], tables[1], tables[2], tables[3], axes)
-        self._replan = partial(ready(servo_replan, axes[:0]), axes)
         return tick, begin, partial(rest, tables[0], axes)
 
     @staticmethod
@@ -908,6 +908,14 @@ class Servo(ChecksArguments):
             blocked=self._blocked,
             places=self._places,
         )
+
+
+def _replan_of(axes: Array) -> Callable[[], None]:
+    """Return what plans the stops of all axes of a table anew, as their motion or their limits have changed."""
+    from synovia.kernels.compiler.jit import ready
+    from synovia.kernels.servo.tick import servo_replan
+
+    return partial(ready(servo_replan, axes[:0]), axes)
 
 
 def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Array, axes: Array) -> tuple[Any, Any]:
