@@ -269,6 +269,10 @@ class Inputs:
             self._live.seen[g] = max(end, now)
         self._scheduled.clear()
 
+    def waiting(self) -> tuple[int, ...]:
+        """Return the goals whose targets wait for the body."""
+        return tuple(g for g, drift in self._drifts.items() if drift.waits)
+
     def spins(self) -> Array:
         """Return the unit vectors about which twists turn the targets of goals, (goals, 3), 0 for none."""
         out = np.zeros((len(self._keys), 3))
