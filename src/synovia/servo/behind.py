@@ -71,6 +71,8 @@ class Behind:
         goals = self._ik.goals
         ranks = [goal.rank for goal in goals]
         above = [j for j in range(len(goals)) if ranks[j] < ranks[g] and (self._goals == j).any()]
+        if self._helps(above, g, free):
+            return ""
         if np.linalg.norm(self._left(above, free, toward)) <= _LITTLE * size:
             others = [float(np.linalg.norm(self._left([k for k in above if k != j], free, toward))) for j in above]
             most = above[int(np.argmax(others))]
@@ -85,6 +87,13 @@ class Behind:
             names = ", ".join(repr(goals[j].label) for j in rivals)
             return f"{names}, of the same priority, and {goals[g].label!r} are against each other."
         return ""
+
+    def _helps(self, above: Sequence[int], g: int, free: Bools) -> bool:
+        """Return whether goals move goal g towards its target while they go to theirs."""
+        rows, own = np.isin(self._goals, above), self._goals == g
+        motion = np.linalg.lstsq(self._jacobian[rows] * free, self._errors[rows], rcond=_RANK)[0]
+        e = self._errors[own]
+        return bool(e @ (self._jacobian[own] @ motion) >= _LITTLE * (e @ e))
 
     def _left(self, goals: Sequence[int], free: Bools, motion: Array) -> Array:
         """Return the part of a motion of joints that are free, (columns,), that changes none of these goals."""

@@ -24,7 +24,6 @@ from synovia.kernels.layout import (
     PATIENCE,
     RESIDUALS,
     STATUS,
-    TRANSFORM_WIDTH,
 )
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints
@@ -92,7 +91,7 @@ class Probe:
             self._rows = Residuals(ik.skeleton, ik.reduced, ik.tolerance), goals_of_rows(ik)
         residuals, goals = self._rows
         out = residuals.memory(1)
-        residuals.write(q[None], np.ascontiguousarray(table[:, :, :TRANSFORM_WIDTH]), out, slice(None))
+        residuals.write(q[None], ik.targets_in(self.row(q, table)[None]), out, slice(None))
         return out[0][0], out[1][0], goals
 
     def solution(self, q: Array, table: Array, status: Status) -> Solution:
