@@ -41,6 +41,33 @@ def worst(commands, servo, jerk=None, velocity=1.5, acceleration=8.0):
     return excesses(differences(q, times), (velocity, acceleration, jerk), ulp, times.min())
 
 
+def test_twists_and_targets_follow_each_other_on_a_path_within_all_limits():
+    servo, rng = arm(late="slow", timeout=0.2), np.random.default_rng(8)
+    commands = [servo.step(dt=0)]
+    for k in range(12):
+        place = NEAR.copy()
+        place[:3, 3] += 0.1 * rng.normal(size=3)
+        target = place if k % 3 == 1 else sy.Twist(0.2 * rng.normal(size=3), 0.5 * rng.normal(size=3))
+        for tick in range(int(rng.integers(5, 60))):
+            holds = k == 7 and tick > 10
+            commands.append(servo.hold() if holds else servo.step(None if k == 9 else {"tool": target}))
+    commands += run(servo, 600, {"tool": NEAR})
+    assert commands[-1].status is sy.Status.REACHED
+    assert worst(commands, servo) <= 0.0
+
+
+def test_a_twist_about_a_lost_axis_hardly_moves_the_tool_on_a_path_too():
+    """The wrist of the bundled arm is straight, so that two of its axes are one."""
+    for late in ("deviate", "slow"):
+        servo = arm(late=late)
+        servo.reset({"joint2": 0.6, "joint4": -1.2, "joint6": 0.0})
+        first = servo.step(dt=0).pose
+        lost = np.linalg.svd(first.jacobian("tool"))[0][:, -1][3:]
+        spin = 0.2 * lost / np.linalg.norm(lost)
+        places = [servo.step({"tool": sy.Twist((0, 0, 0), spin)}).pose.position("tool") for _ in range(300)]
+        assert np.abs(np.array(places) - first.position("tool")).max() < 5e-3
+
+
 def test_a_motion_goes_on_in_another_servo_with_its_velocity_and_acceleration():
     first, other = arm(jerk=80.0), arm(jerk=80.0)
     commands = run(first, 25, {"tool": NEAR})
