@@ -670,7 +670,7 @@ class Servo(ChecksArguments):
         """Return the seconds that a twist may be ahead of the body: those in which every joint can stop, or a part."""
         t = self.axes.table[np.isin(self.axes.joints, list(self.ik.moving))]
         times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
-        share = 1.0 if self._slow is None else _SLOW_LEAD
+        share = 1.0 if self._twisting is None else _SLOW_LEAD
         return share * min(float(times.max(initial=0.0)), self.timeout)
 
     def _stopped(self) -> Array:
