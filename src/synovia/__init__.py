@@ -76,6 +76,7 @@ if TYPE_CHECKING:
     from synovia.model.anatomy.hands.pointed import hand_landmarks
     from synovia.model.clip_tools.additive import Additive
     from synovia.model.clip_tools.concatenate import concatenate
+    from synovia.model.combined import combine, separate
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.loops.assemblies import assemblies
     from synovia.model.loops.closing import close_loops
@@ -195,6 +196,7 @@ _HOMES = {
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.clip_tools.additive": ("Additive",),
     "synovia.model.clip_tools.concatenate": ("concatenate",),
+    "synovia.model.combined": ("combine", "separate"),
     "synovia.model.motion": ("InPlace", "Motion"),
     "synovia.model.simulators": ("from_qpos", "to_qpos"),
     "synovia.plots": (
@@ -357,6 +359,7 @@ __all__ = [
     "bundled",
     "bundled_names",
     "close_loops",
+    "combine",
     "compare",
     "concatenate",
     "distance",
@@ -395,6 +398,7 @@ __all__ = [
     "save_pose",
     "save_world",
     "self_pairs",
+    "separate",
     "shape_fit",
     "solve",
     "solvers",
