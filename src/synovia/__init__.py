@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from synovia.model.loops.closing import close_loops
     from synovia.model.loops.loop import Coupling, Loop
     from synovia.model.motion import InPlace, Motion
+    from synovia.model.orders import JointOrder
     from synovia.model.shapes.distances import Contact, distance
     from synovia.model.shapes.ground import Ground
     from synovia.model.shapes.pairs import SelfPairs, self_pairs
@@ -198,6 +199,7 @@ _HOMES = {
     "synovia.model.clip_tools.concatenate": ("concatenate",),
     "synovia.model.combined": ("combine", "separate"),
     "synovia.model.motion": ("InPlace", "Motion"),
+    "synovia.model.orders": ("JointOrder",),
     "synovia.model.simulators": ("from_qpos", "to_qpos"),
     "synovia.plots": (
         "plot_clearance",
@@ -302,6 +304,7 @@ __all__ = [
     "Interval",
     "JacobianTranspose",
     "Joint",
+    "JointOrder",
     "Judgement",
     "Kind",
     "Layer",

@@ -42,6 +42,7 @@ _MODULES: Final = (
     "smpl.model",
     "npz",
     "unitree",
+    "trajectory",
     "csvfile",
 )
 _SNIFF: Final = 4096  # bytes at the start of a file that show its format
