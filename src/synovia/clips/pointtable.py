@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError
-from synovia.io.base import most_numbers, read_text
-from synovia.io.csvfile import frame_rate, number_of, text_rows
+from synovia.io.base import frame_rate, most_numbers, read_text
+from synovia.io.csvfile import number_of, text_rows
 from synovia.model.geometry import Array
 
 SECONDS: Final = {"time": 1.0, "t": 1.0, "time_s": 1.0, "seconds": 1.0, "timestamp": 1.0, "time_ms": 1e-3,

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import FileError, FormatError, InputError, MissingExtraError, install_command
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
-from synovia.model.rates import RATES, Rate, is_rate, usual_rate
+from synovia.model.rates import RATES, Rate, is_rate, rate_of_times, usual_rate
 from synovia.text import DOUBT, first_few, listed
 
 NO_SHAPES: Final = "Shapes were not kept"  # begins notes about shapes
@@ -32,6 +33,7 @@ OF_POINTS: Final = (
 )
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
 FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB
+_UNEVEN: Final = 0.2  # of a step: times may be rounded
 _PER_FRAME: Final = 0.1  # frames per second below which a rate may be the time of a frame
 NUMBERS_A_BYTE: Final = 4  # further numbers that a file may describe, for each of its bytes
 
@@ -373,6 +375,33 @@ def file_rate(fps: float, where: Path) -> Rate:
         note = f"{DOUBT}the file says {fps:.4g} frames per second, which is the time of a frame at {step:g}."
         return Rate(fps, (note,))
     return usual_rate(fps)
+
+
+def frame_rate(times: Array, path: Path, frames: NDArray[np.intp] | None = None) -> tuple[float | None, list[str]]:
+    """Return the frames per second of times, and notes about times that are rounded or not evenly spaced.
+
+    Args:
+        times: Times of the rows, (T,), seconds.
+        path: The file, for messages.
+        frames: Number of the frame of each row, (T,); None for 0, 1, 2, ...
+
+    Returns:
+        The rate, None for a single time, and the notes.
+
+    Raises:
+        FormatError: If the times do not increase, or one is not finite.
+    """
+    length = float(times[-1]) - float(times[0]) if len(times) else 0.0
+    if not (np.isfinite(length) and (times[1:] > times[:-1]).all()):
+        raise FormatError("times do not increase", where=str(path), expected="seconds, one frame after the other")
+    if len(times) < 2:
+        return None, []
+    found = rate_of_times(times, frames)
+    steps = np.diff(times) if frames is None else np.diff(times) / np.diff(frames)
+    if found.notes or np.abs(steps - steps.mean()).max() <= _UNEVEN * steps.mean():
+        return found.fps, list(found.notes)
+    uneven = f"Times are not evenly spaced ({steps.min():.3g} to {steps.max():.3g} s); frames have the mean rate."
+    return found.fps, [uneven]
 
 
 def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:

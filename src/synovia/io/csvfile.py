@@ -22,23 +22,20 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean, restated
-from synovia.io.base import OF_POINTS, Format, as_path, read_text, resting_notes, write_text
+from synovia.io.base import OF_POINTS, Format, as_path, frame_rate, read_text, resting_notes, write_text
 from synovia.model import Kind, Skeleton
 from synovia.model.derivatives import accelerations, velocities
 from synovia.model.geometry import Array
 from synovia.model.joint import DOF_NAMES
 from synovia.model.motion import Motion
-from synovia.model.rates import rate_of_times
 from synovia.model.root import root_of
 from synovia.text import counted
 
 _TURN: Final = ("qx", "qy", "qz", "qw")
 _PARTS: Final = {Kind.BALL: _TURN, Kind.FREE: ("x", "y", "z", *_TURN)}
-_UNEVEN: Final = 0.2  # of a step: times may be rounded
 _WITH_RATES: Final = ".rates.csv"
 _RATES: Final = ("velocity", "acceleration")
 _ENDS: Final = tuple(f".{part}" for part in _PARTS[Kind.FREE])
@@ -290,33 +287,6 @@ def number_of(cell: str, place: str, gap: float | None = None) -> float:
         raise FormatError(
             "cell is not a number", where=place, value=cell, expected="for example -0.5 or 1e-3"
         ) from None
-
-
-def frame_rate(times: Array, path: Path, frames: NDArray[np.intp] | None = None) -> tuple[float | None, list[str]]:
-    """Return the frames per second of times, and notes about times that are rounded or not evenly spaced.
-
-    Args:
-        times: Times of the rows, (T,), seconds.
-        path: The file, for messages.
-        frames: Number of the frame of each row, (T,); None for 0, 1, 2, ...
-
-    Returns:
-        The rate, None for a single time, and the notes.
-
-    Raises:
-        FormatError: If the times do not increase, or one is not finite.
-    """
-    length = float(times[-1]) - float(times[0]) if len(times) else 0.0
-    if not (np.isfinite(length) and (times[1:] > times[:-1]).all()):
-        raise FormatError("times do not increase", where=str(path), expected="seconds, one frame after the other")
-    if len(times) < 2:
-        return None, []
-    found = rate_of_times(times, frames)
-    steps = np.diff(times) if frames is None else np.diff(times) / np.diff(frames)
-    if found.notes or np.abs(steps - steps.mean()).max() <= _UNEVEN * steps.mean():
-        return found.fps, list(found.notes)
-    uneven = f"Times are not evenly spaced ({steps.min():.3g} to {steps.max():.3g} s); frames have the mean rate."
-    return found.fps, [uneven]
 
 
 FORMAT: Final = Format.without_skeleton(

@@ -23,15 +23,14 @@ from typing import Any, Final, cast
 import numpy as np
 
 from synovia.errors import FormatError, InputError, SynoviaError, UnsupportedError, restated
-from synovia.io.base import Format, as_path, read_text, resting_notes, write_text
-from synovia.io.csvfile import frame_rate
+from synovia.io.base import Format, as_path, frame_rate, read_text, resting_notes, write_text
 from synovia.model import Kind, Skeleton
 from synovia.model.derivatives import accelerations, velocities
 from synovia.model.geometry import Array, as_numbers
 from synovia.model.motion import Motion
 from synovia.text import counted, listed
 
-_ENDINGS: Final = (".trajectory.json", ".trajectory.yaml", ".trajectory.yml")
+_ENDINGS: Final = (".trajectory.json", ".trajectory.yaml")
 _SCALAR: Final = (Kind.HINGE, Kind.SLIDE)
 _NANO: Final = 1_000_000_000
 _STILL: Final = 1e-6  # radians or length units: a joint that moves less rests

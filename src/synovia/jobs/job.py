@@ -28,7 +28,7 @@ from synovia.jobs.options import (
 )
 from synovia.jobs.shared import FORCE, FORMAT
 
-CLIP_FORMATS: Final = "bvh|glb|vrm|vrma|fbx|npz|isaac.npz|mujoco.npz|csv|unitree.csv"
+CLIP_FORMATS: Final = "bvh|glb|vrm|vrma|fbx|npz|isaac.npz|mujoco.npz|csv|unitree.csv|trajectory.json|trajectory.yaml"
 _CLIPS: Final = "The clip: a BVH, glTF/GLB, FBX, npz or CSV file. Or many: files, folders, patterns."
 
 if TYPE_CHECKING:

@@ -142,7 +142,8 @@ VERB: Final = Verb(
     clips_argument(
         "IN... [OUT]",
         "A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .vrma, .fbx, .npz,"
-        " .csv, .isaac.npz, .mujoco.npz, .unitree.csv; for a skeleton: .toml, .glb.",
+        " .csv, .rates.csv, .isaac.npz, .mujoco.npz, .unitree.csv, .trajectory.yaml, .trajectory.json; for a skeleton:"
+        " .toml, .glb.",
     ),
     takes_output=True,
 )
