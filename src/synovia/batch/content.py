@@ -1,7 +1,7 @@
-"""The content of files: hashes that decide what is done, and stamps that tell without reading that nothing changed.
+"""The content of files: hashes that decide what is done, and stamps that show without reading that nothing changed.
 
 The content of an input or a model is that of its file and of all files that it refers to. A stamp is what the system
-tells about a file: device, number, size, and the times of the last changes of its content and of its entry. No program
+knows about a file: device, number, size, and the times of the last changes of its content and of its entry. No program
 can set the last of these. So a file with the same stamp is unchanged, and one with another stamp is read again.
 """
 
@@ -61,7 +61,7 @@ def _tells(stamp: Stamp | None, when: float) -> bool:
     if stamp is None:
         return True
     changed = stamp[4]
-    if os.name == "nt" or changed <= 0:  # Windows tells when a file was made instead
+    if os.name == "nt" or changed <= 0:  # Windows says when a file was made instead
         return False
     return bool(changed % _SECOND) or when * _SECOND - changed > _COARSE
 

@@ -71,6 +71,6 @@ def warnings_told() -> Generator[None]:
         try:
             yield
         finally:
-            told = dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning)
-            for text in told:
+            texts = dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning)
+            for text in texts:
                 talk(f"synovia: {printable(text)}")

@@ -96,10 +96,10 @@ def tell_notes(notes: Iterable[str], about: str = "") -> None:
 
 
 def untold(notes: Iterable[str]) -> list[str]:
-    """Return the notes that this command has not told yet, each once; they count as told from now on."""
-    told: set[str] = click.get_current_context().meta.setdefault(f"{__name__}.told", set())
-    new = [note for note in dict.fromkeys(notes) if note not in told]
-    told.update(new)
+    """Return the notes that this command has not reported yet, each once, and mark them as reported."""
+    reported: set[str] = click.get_current_context().meta.setdefault(f"{__name__}.reported", set())
+    new = [note for note in dict.fromkeys(notes) if note not in reported]
+    reported.update(new)
     return new
 
 
@@ -214,9 +214,9 @@ def _values(fields: Mapping[str, str]) -> dict[str, Any]:
 def _report(run: Run, unit: str) -> list[str]:
     """Return the lines about a run; ``unit`` is what the figure "missed" counts."""
     before = run.inputs - run.done - len(run.failed)
-    told = f", {before} done before" if before else ""
+    before_it = f", {before} done before" if before else ""
     inputs = counted(run.inputs, "input")
-    lines = [f"{inputs}: {run.done} done{told}, {len(run.failed)} failed"]
+    lines = [f"{inputs}: {run.done} done{before_it}, {len(run.failed)} failed"]
     lines += [f"  {printable(row.error)}" for row in run.failed[:_SHOWN]]
     if len(run.failed) > _SHOWN:
         lines.append(f"  and {len(run.failed) - _SHOWN} more")

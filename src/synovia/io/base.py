@@ -95,7 +95,7 @@ class Format:
         holds_motions: Whether a file can hold motions.
         holds_loops: Whether a file of motions holds the loops of their skeleton.
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
-        anew: Whether a motion can be written without such a file too. ``into`` is then None, and ``skin=`` is the skin
+        anew: Whether a motion can be written to a new file too. ``into`` is then None, and ``skin=`` is the skin
             of the body, or None.
         check: Checks, before any work, whether a file of a name can be made as a copy: ``check(path, into)``, with None
             for a new file. None if every name can.
@@ -109,7 +109,7 @@ class Format:
         stands: Whether the rest pose of a body has to stand.
         lacks: Returns sentences about what of a motion a file cannot hold.
         shown: Returns where a file shows the joints of the motion that was written to it: ``shown(path, motion)``. None
-            if its reader tells it, by the names of joints.
+            if its reader knows, by the names of joints.
         write_pose: Writes a pose: ``write_pose(pose, path, into=..., skin=..., force=...)``; like ``write``, it may
             return sentences. None if the format has no poses.
         read_pose: Reads a pose of a skeleton: ``read_pose(path, skeleton)``.
@@ -167,7 +167,7 @@ class Format:
             write: Writes a motion.
             what: Such a file, with its article, for the message that refuses to read one without a skeleton.
             hint: How to give the skeleton, for that message.
-            lacks: Returns sentences about what of a motion a file cannot hold, beside its animated scale.
+            lacks: Returns sentences about what of a motion a file cannot hold, in addition to its animated scale.
             check: Refuses a file that is none of the format, with a skeleton or without.
             keeps: What a file keeps, for the table of formats.
         """
@@ -471,7 +471,7 @@ def _os_errors(path: Path, done: str) -> Generator[None]:
 
 
 def similar_names(path: Path) -> str | None:
-    """Return a hint with the files and folders beside a path that have a similar name, None without any."""
+    """Return a hint with the files and folders next to a path that have a similar name, None without any."""
     import difflib
 
     with suppress(OSError):

@@ -3,7 +3,7 @@
 The first row names the columns: ``time`` in seconds, then one column for each number of q. A hinge or slide has the
 name of its joint; a ball has ``NAME.qx .qy .qz .qw``; a free joint has ``NAME.x .y .z`` before these. Files that are
 read may have other names of the joints, such as ``link:NAME``. Numbers have enough digits to be read back exactly. A
-file does not hold its skeleton, but it does tell how the root moves.
+file does not hold its skeleton, but it does say how the root moves.
 
 A file whose name ends with ``.rates.csv`` also has ``NAME.velocity`` and ``NAME.acceleration`` of each degree of
 freedom (``NAME.rx.velocity`` of a ball), by differences of the frames. Readers skip these columns.
@@ -151,7 +151,7 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
             the line.
 
     Returns:
-        The motion. Its rate comes from the column of times; a single frame has 30 frames per second. Its notes tell of
+        The motion. Its rate comes from the column of times; a single frame has 30 frames per second. Its notes name
         joints without a column, and of times that are not evenly spaced or do not begin at 0.
 
     Example:

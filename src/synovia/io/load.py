@@ -150,7 +150,7 @@ def load_skeleton(
         root: How the root may move, as ``Skeleton.with_root`` takes it; None for the root of the file.
         srdf: SRDF file of a URDF with the pairs of links that may touch (``Skeleton.excluded_pairs``). None for the
             file of the same name that ends in ``.srdf``, if there is one.
-        loops: File of loops that the model has beside those of its own file (``Skeleton.loops``), TOML. None for the
+        loops: File of loops of the model in addition to those of its own file (``Skeleton.loops``), TOML. None for the
             file of the same name that ends in ``.loops.toml``, if there is one.
 
     Raises:
@@ -181,7 +181,7 @@ def first_notes(notes: Sequence[str], source: str) -> str:
 def _contents(
     where: Path, srdf: str | os.PathLike[str] | None = None, loops: str | os.PathLike[str] | None = None
 ) -> Contents:
-    """Read a file, with the SRDF file of a URDF if one is given, and with the given loops or those beside it."""
+    """Read a file, with the SRDF file of a URDF if one is given, and with the given loops or those next to it."""
     found = _without_loops(where, srdf)
     if loops is None:
         given = next((path for path in _loops_beside(where) if path.is_file()), None)

@@ -109,7 +109,7 @@ def is_of(fmt: Format, path: Path) -> bool:
     """Return whether a file is of a format, so that it can be copied.
 
     Raises:
-        FileError: If it does not exist, and its name does not tell.
+        FileError: If it does not exist, and its name does not show it.
         FormatError: If it is of no known format.
     """
     return fmt.names(path) or format_of(path) is fmt
@@ -118,7 +118,7 @@ def is_of(fmt: Format, path: Path) -> bool:
 def skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
     """Return the skin in the file of a body, and a sentence if the file has one that cannot be written.
 
-    The bundled models, and others in Synovia TOML, have it in a GLB of the same name beside them.
+    The bundled models, and others in Synovia TOML, have it in a GLB of the same name next to them.
     """
     path = skeleton.source if source is None else source
     if path is not None and path.suffix.lower() == ".toml":
@@ -157,7 +157,7 @@ def source_of(
 ) -> str | os.PathLike[str] | None:
     """Return the file to copy: ``into``, or the one that holds the body of a skeleton.
 
-    None if there is none, and the format can be written anew.
+    None if there is none, and the format can write new files.
 
     Raises:
         InputError: If there is none, and the format needs one.
@@ -170,12 +170,12 @@ def source_of(
 
 
 def _body_of(skeleton: Skeleton, fmt: Format) -> Path | None:
-    """Return the file of a format that holds the body of a skeleton: its own, or one of the same name beside it."""
+    """Return the file of a format that holds the body of a skeleton: its own, or one of the same name next to it."""
     source = skeleton.source
     if source is None or source.suffix.lower() in fmt.extensions:
         return source
-    beside = [source.with_suffix(ending) for ending in fmt.extensions]
-    return next((path for path in beside if source.suffix.lower() == ".toml" and path.is_file()), None)
+    siblings = [source.with_suffix(ending) for ending in fmt.extensions]
+    return next((path for path in siblings if source.suffix.lower() == ".toml" and path.is_file()), None)
 
 
 def writer_of(path: Path) -> tuple[Format, Callable[..., Iterable[str] | None]]:

@@ -106,7 +106,7 @@ def read_trajectory(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
         skeleton: The robot. Joints without values stay at rest, and mimic joints follow.
 
     Returns:
-        The motion at a constant rate. Its notes tell of joints without values, and of times that are not evenly spaced.
+        The motion at a constant rate. Its notes name joints without values, and times that are not evenly spaced.
 
     Raises:
         FileError: If the file cannot be read.

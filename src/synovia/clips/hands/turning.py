@@ -107,7 +107,7 @@ def _turn_hinges(
     turned, rest = above
     base = np.concatenate([np.zeros((len(q), 3)), matrix_to_quat(turned @ rest[chain.base])], axis=1)
     bounds = np.full((len(q) - 1, len(chain)), _NO_BOUND)
-    x, _ = chain.follow(base, q[:, chain.at], terms, bounds=bounds, calm=CALM * (fps / 30.0) ** 2)
+    x, _ = chain.follow(base, q[:, chain.at], terms, bounds=bounds, smoothness=CALM * (fps / 30.0) ** 2)
     q[:, chain.at] = x
 
 

@@ -105,8 +105,8 @@ class SelfPairs:
         for key, own in most.items():
             often = max(own, key=lambda pair: self.touching[pair])
             other = often[0] if often[1] == key else often[1]
-            told = f"{other}, {_percent(self.touching[often])}" if self.touching[often] else "none"
-            lines.append(f"{key!s:{width}}  {len(own):5d}  {told}")
+            nearest = f"{other}, {_percent(self.touching[often])}" if self.touching[often] else "none"
+            lines.append(f"{key!s:{width}}  {len(own):5d}  {nearest}")
         for reason in REASONS:
             pairs = [pair for pair, why in self.left_out.items() if why == reason]
             lines += [f"left out, {reason}: {len(pairs)}"] if pairs else []

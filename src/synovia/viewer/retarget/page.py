@@ -140,13 +140,13 @@ class RetargetPage:
     def _work(self) -> None:
         """Carry the clip over after each change, and show the present frame."""
         last = time.perf_counter()
-        settled = 0.0
+        quiet_after = 0.0
         while not self._stopped.is_set():
             now = time.perf_counter()
             if self.transfer.changed.is_set():
                 self.transfer.changed.clear()
-                settled = now + _SETTLE
-            if self.transfer.outcome.version != self.transfer.version and now >= settled:
+                quiet_after = now + _SETTLE
+            if self.transfer.outcome.version != self.transfer.version and now >= quiet_after:
                 self._compute()
                 last = now = time.perf_counter()
             self.play.advance(min(now - last, 0.1))
