@@ -66,7 +66,7 @@ def holds_hand(path: Path) -> bool:
 
 
 def _has_points(path: Path) -> bool:
-    """Return whether a file that is no hand holds points over time all the same, so that ``read_hand`` tells why."""
+    """Return whether a file that is no hand holds points over time all the same, so that ``read_hand`` says why."""
     if path.suffix.lower() == ".npy":
         return True
     try:
@@ -81,8 +81,8 @@ def read_hand(path: Path) -> HandFile:
     """Read the points of a hand: an archive with an array (T, 21, 3), or what ``read_points`` reads, of 21 points.
 
     In an archive, the array is called ``joints``, ``points``, ``landmarks``, ``keypoints`` or ``positions``, or it is
-    the only one of this shape; ``confidence``, ``fps`` and ``side`` may be beside it. Points may also be in one row for
-    each frame, (T, 63).
+    the only one of this shape; ``confidence``, ``fps`` and ``side`` may be in the file too. Points may also be in one
+    row for each frame, (T, 63).
 
     Raises:
         FileError: If the file cannot be read.

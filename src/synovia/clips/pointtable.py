@@ -101,7 +101,7 @@ def _rate(times: Array, factor: float, frames: NDArray[np.intp], path: Path) -> 
 def _frames_of(numbers: Array) -> NDArray[np.intp]:
     """Return the frame of each row from its number or time, (T,): frames that are left out count as well.
 
-    Numbers that are no multiples of one step, or of which most are left out, only tell the order of the rows.
+    Numbers that are no multiples of one step, or of which most are left out, only give the order of the rows.
     """
     rows, steps = np.arange(len(numbers)), np.diff(numbers)
     if not len(steps) or not ((steps > 0.0) & (steps < np.inf)).all():
