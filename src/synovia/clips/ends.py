@@ -105,7 +105,7 @@ def find_shared_ends(motion: Motion, other: Motion, *, trim: bool) -> tuple[Ends
 
 
 def _note(motion: Motion, first: int, end: int, pose: str, step: float, following: int) -> str:
-    """Return the sentence about calibration frames [first, end); ``following`` is the frame of the motion after or before."""
+    """Return the sentence about calibration frames [first, end); ``following`` is the frame next to them."""
     frames = f"frame {first} is" if end - first == 1 else f"frames {first} to {end - 1} are"
     if step < _JUMP:
         return f"{frames} {pose}"
