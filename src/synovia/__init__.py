@@ -86,7 +86,17 @@ if TYPE_CHECKING:
     from synovia.model.shapes.distances import Contact, distance
     from synovia.model.shapes.ground import Ground
     from synovia.model.shapes.pairs import SelfPairs, self_pairs
-    from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, PointCloud, Solid, Sphere
+    from synovia.model.shapes.solids import (
+        Box,
+        Capsule,
+        ConvexHull,
+        Cylinder,
+        Ellipsoid,
+        HalfSpace,
+        PointCloud,
+        Solid,
+        Sphere,
+    )
     from synovia.model.shapes.world import Obstacle, World
     from synovia.model.simulators import from_qpos, to_qpos
     from synovia.plots import (
@@ -188,6 +198,7 @@ _HOMES = {
         "Capsule",
         "ConvexHull",
         "Cylinder",
+        "Ellipsoid",
         "HalfSpace",
         "PointCloud",
         "Solid",
@@ -283,6 +294,7 @@ __all__ = [
     "EditClearance",
     "EditFinding",
     "Edited",
+    "Ellipsoid",
     "Fabrik",
     "FileCheck",
     "FileError",
