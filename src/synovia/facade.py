@@ -370,7 +370,7 @@ def _solve_usable(
     problem, others, table, odd = problem.read_many(targets)
     packed, solve = packed._replace(places=problem.obstacle_places), partial(solve, targets=others)
     given, unusable = problem.read_starts(starts, len(table))
-    wrong = problem.writer.settle(table)
+    wrong = problem.writer.orthonormalize(table)
     wrong[odd] = True
     skipped = np.asarray(wrong.any(1))
     skipped[list(unusable)] = True

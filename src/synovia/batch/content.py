@@ -53,10 +53,10 @@ def is_unchanged(stamps: Stamps, when: float) -> bool:
         stamps: The stamps.
         when: The time at which they were recorded, seconds.
     """
-    return bool(stamps) and all(stamp_of(path) == stamp and _tells(stamp, when) for path, stamp in stamps.items())
+    return bool(stamps) and all(stamp_of(path) == stamp and _proves(stamp, when) for path, stamp in stamps.items())
 
 
-def _tells(stamp: Stamp | None, when: float) -> bool:
+def _proves(stamp: Stamp | None, when: float) -> bool:
     """Return whether a later change of a file would show in its stamp."""
     if stamp is None:
         return True

@@ -43,7 +43,7 @@ _MARKED: Final = 400  # bytes at the start of a file that show whether a run wro
 _SOME: Final = frozenset({"verdict", "notes"})  # figures that have a place among the first columns
 _STATUSES: Final = (DONE, FAILED, CRASHED, GONE)
 _REPLACED: Final = "replaced"  # event: a row does not hold any more
-_ANEW: Final = "move it, or give another folder, or --force to replace it"
+_INSTEAD: Final = "move it, or give another folder, or --force to replace it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -456,14 +456,14 @@ def _rows_of(path: Path) -> list[Row]:
     try:
         table = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error as error:
-        raise FormatError(f"is no ledger ({error})", where=str(path), hint=_ANEW) from error
+        raise FormatError(f"is no ledger ({error})", where=str(path), hint=_INSTEAD) from error
     head = table[0] if table else []
     if not set(head) >= _ALWAYS:
-        raise FormatError("is no ledger", where=str(path), hint=_ANEW)
+        raise FormatError("is no ledger", where=str(path), hint=_INSTEAD)
     rows: list[Row] = []
     for line, cells in enumerate(table[1:], 2):
         if len(cells) != len(head):
-            raise FormatError("is no ledger", where=f"{path}, line {line}", hint=_ANEW)
+            raise FormatError("is no ledger", where=f"{path}, line {line}", hint=_INSTEAD)
         fields = dict(zip(head, cells, strict=True))
         rows.append(row_of(fields | {name: unescaped(fields[name]) for name in _NAMES}))
     return rows
@@ -492,7 +492,7 @@ def _check_names(folder: Path, tag: str, *, force: bool) -> None:
         if not path.exists() or is_ours(path):
             continue
         if not force:
-            raise FileError(f"{path.name} is not of Synovia", where=str(path), hint=_ANEW)
+            raise FileError(f"{path.name} is not of Synovia", where=str(path), hint=_INSTEAD)
         if path == log:
             path.unlink()
     if scratch.exists() and not log.exists():

@@ -241,7 +241,7 @@ def _gallery(
         paired = paired or drawn.paired
         source = f"data:image/png;base64,{base64.b64encode(drawn.png).decode()}"
         image = f"<img alt='{_name(row)}, stills' src='{source}'>"
-        cards.append(f"{_tagged('article', row)}<header>{_heading(row)}</header>{image}{_told(row)}</article>")
+        cards.append(f"{_tagged('article', row)}<header>{_heading(row)}</header>{image}{_details(row)}</article>")
     how = "by verdict, then by the share of frames in which something is wrong"
     pairs = " Each still shows the source at the left and the result at the right." if paired else ""
     head = f"<h2>The worst first</h2><p class='soft'>Ordered {how}.{pairs}{_how_to_view(rows[0]) if rows else ''}</p>"
@@ -287,7 +287,7 @@ def _heading(row: Row) -> str:
     return f"{name}<span class='verdict {escape(verdict)}'>{escape(verdict)}</span>{gone}<span>{findings}</span>"
 
 
-def _told(row: Row) -> str:
+def _details(row: Row) -> str:
     """Return notes and figures of a result."""
     names = [name for name in dict.fromkeys((*_NAMED, *sorted(row.figures))) if name in row.figures]
     figures = "".join(

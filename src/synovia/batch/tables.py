@@ -95,7 +95,7 @@ class Source:
         if path.is_dir() or not path.exists():
             raise FileError("is a folder" if path.is_dir() else "file does not exist", where=str(path))
         try:
-            with _told(path):
+            with _named_errors(path):
                 self._read = opener()
             if len(self.names) > MOST_COLUMNS:
                 raise FormatError("columns", where=str(path), value=len(self.names), expected=f"at most {MOST_COLUMNS}")
@@ -127,7 +127,7 @@ class Source:
             FormatError: If the content is malformed.
         """
         none = True
-        with _told(self.path), closing(self._read(*(rows or (0, -1)), answer_bytes)) as blocks:
+        with _named_errors(self.path), closing(self._read(*(rows or (0, -1)), answer_bytes)) as blocks:
             for block in blocks:
                 none = False
                 yield block
@@ -415,7 +415,7 @@ def _mean_bytes(arrow: Any, batch: Any) -> float:
 
 
 @contextmanager
-def _told(path: Path) -> Generator[None]:
+def _named_errors(path: Path) -> Generator[None]:
     """Turn errors of readers into ``FormatError`` and ``FileError``."""
     try:
         yield

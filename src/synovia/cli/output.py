@@ -64,7 +64,7 @@ def talk(text: str) -> None:
 
 
 @contextmanager
-def warnings_told() -> Generator[None]:
+def reported_warnings() -> Generator[None]:
     """Write the warnings about files that the work raises to stderr, as plain sentences and each once."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)

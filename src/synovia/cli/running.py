@@ -16,7 +16,7 @@ import click
 
 from synovia.cli import uncompiled
 from synovia.cli.command import refuse
-from synovia.cli.output import REACHED, emit, emit_json, emit_text, talk, warnings_told
+from synovia.cli.output import REACHED, emit, emit_json, emit_text, reported_warnings, talk
 from synovia.cli.progress import Bar
 from synovia.jobs.base import MISSED, Host, Outcome
 from synovia.jobs.job import Job, Running, one_item, running_options
@@ -62,11 +62,11 @@ class Terminal(Host):
 
     def note(self, notes: Iterable[str], about: str = "") -> None:
         """Write notes on what of an input was not kept."""
-        tell_notes(notes, about)
+        report_notes(notes, about)
 
     def note_model(self, notes: Iterable[str]) -> None:
         """Write notes on a model."""
-        tell_notes(notes)
+        report_notes(notes)
 
     def say(self, text: str, about: str) -> None:
         """Write a sentence on a clip."""
@@ -88,7 +88,7 @@ class Terminal(Host):
             yield bar
 
 
-def tell_notes(notes: Iterable[str], about: str = "") -> None:
+def report_notes(notes: Iterable[str], about: str = "") -> None:
     """Write notes about what of a file was not kept to stderr, each once in a command; ``about`` names the clip."""
     new = untold(notes)
     for note in untold(f"{about}: {note}" for note in new) if about else new:
@@ -147,7 +147,7 @@ def _one(job: Job, source: str, how: Running, *, as_json: bool) -> int:
     """Do one input, report, and return the exit code."""
     terminal = Terminal(how.jobs, force=how.force, as_json=as_json)
     try:
-        with warnings_told():
+        with reported_warnings():
             outcome = job.do(one_item(source), how.path, terminal)
     except BaseException:
         terminal.report()

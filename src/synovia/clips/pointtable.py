@@ -160,10 +160,10 @@ def _wide_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dic
         else:
             if columns and all(set("xyz") <= parts.keys() for parts in columns.values()):
                 return columns
-    return _told_columns(names, place)
+    return _named_columns(names, place)
 
 
-def _told_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
+def _named_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
     """Raise the error that fits columns that are no points.
 
     Raises:

@@ -531,7 +531,7 @@ class CompiledProblem(ChecksArguments):
         """
         code = run()
         if code < 0:
-            self.writer.settle_or_refuse(table, targets, many=many)
+            self.writer.orthonormalize_or_refuse(table, targets, many=many)
             code = run()
         if code < 0:
             self.writer.refuse(code - len(self.goals) * first, targets, many=many)

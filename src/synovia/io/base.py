@@ -95,11 +95,11 @@ class Format:
         holds_motions: Whether a file can hold motions.
         holds_loops: Whether a file of motions holds the loops of their skeleton.
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
-        anew: Whether a motion can be written to a new file too. ``into`` is then None, and ``skin=`` is the skin
+        makes_new: Whether a motion can be written to a new file too. ``into`` is then None, and ``skin=`` is the skin
             of the body, or None.
         check: Checks, before any work, whether a file of a name can be made as a copy: ``check(path, into)``, with None
             for a new file. None if every name can.
-        read_skin: Reads the skin of a character, for formats that write it ``anew``.
+        read_skin: Reads the skin of a character, for formats that write it ``makes_new``.
         read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
             the files hold their skeletons.
         read_with: Reads a file with another one that says which links may touch: ``read_with(path, pairs)``. None if
@@ -127,7 +127,7 @@ class Format:
     holds_motions: bool = False
     holds_loops: bool = False
     copies: bool = False
-    anew: bool = False
+    makes_new: bool = False
     check: Callable[[Path, Path | None], None] | None = None
     read_skin: Callable[[Path], Any] | None = None
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
@@ -202,7 +202,7 @@ class Format:
             return "skeleton"
         if self.read_onto is not None:
             return "motion"
-        into = "into a copy or anew" if self.anew else "into a copy"
+        into = "into a copy or a new file" if self.makes_new else "into a copy"
         return f"skeleton, motion ({into})" if self.copies else "skeleton, motion"
 
     def names(self, path: Path) -> bool:

@@ -116,7 +116,7 @@ def companions_of(path: Path) -> tuple[Path, ...]:
     found: dict[Path, None] = {path: None}
     waiting = [path]
     with suppress(SynoviaError, OSError):
-        found.update(dict.fromkeys(_loops_beside(path)))
+        found.update(dict.fromkeys(_loops_next_to(path)))
     while waiting:
         file = waiting.pop()
         with suppress(SynoviaError, OSError, MemoryError, RecursionError):
@@ -184,7 +184,7 @@ def _contents(
     """Read a file, with the SRDF file of a URDF if one is given, and with the given loops or those next to it."""
     found = _without_loops(where, srdf)
     if loops is None:
-        given = next((path for path in _loops_beside(where) if path.is_file()), None)
+        given = next((path for path in _loops_next_to(where) if path.is_file()), None)
     else:
         given = as_path(loops)
     if given is None:
@@ -195,7 +195,7 @@ def _contents(
     return found._replace(skeleton=guarded(file, lambda: with_loops_of(found.skeleton, file)))
 
 
-def _loops_beside(path: Path) -> list[Path]:
+def _loops_next_to(path: Path) -> list[Path]:
     """Return the file of loops that is read with a model if it exists; none for a file that may hold motions."""
     return [] if format_of(path).holds_motions else [path.with_suffix(OF_LOOPS)]
 

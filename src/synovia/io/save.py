@@ -83,9 +83,9 @@ def write_motion(
     fmt, write = writer_of(where)
     notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
     source = source_of(motion.skeleton, into, fmt, where) if fmt.copies else None
-    if source is not None and (not fmt.anew or is_of(fmt, as_path(source))):
+    if source is not None and (not fmt.makes_new or is_of(fmt, as_path(source))):
         said = write(motion, where, into=source, force=force)
-    elif fmt.anew:
+    elif fmt.makes_new:
         if into is not None and not as_path(into).is_file():
             read_bytes(as_path(into))  # it says what is wrong with the file
         skin, why = skin_of(motion.skeleton, None if source is None else as_path(source))
@@ -163,7 +163,7 @@ def source_of(
         InputError: If there is none, and the format needs one.
     """
     source = _body_of(skeleton, fmt) if into is None else into
-    if source is None and not fmt.anew:
+    if source is None and not fmt.makes_new:
         what = f"a {fmt.name} needs the file that the skeleton came from"
         raise InputError(what, where=str(where), hint="pass into=that file")
     return source

@@ -95,7 +95,7 @@ class ClipReader(Looped):
         motion = self._read(path, host, instead)
         ends = find_ends(motion)
         for note in ends.notes:
-            tell_end(host, motion, note, cut=self.trim)
+            report_end(host, motion, note, cut=self.trim)
         return (ends.of(motion) if self.trim else motion), ends
 
     def read_pair(self, path: str | Path, other_path: str | Path, host: Host) -> tuple[Motion, Motion]:
@@ -112,7 +112,7 @@ class ClipReader(Looped):
         for motion, own in zip(pair, (first, second), strict=True):
             cut = own.end - own.first < len(motion)
             for note in own.notes:
-                tell_end(host, motion, note, cut=cut)
+                report_end(host, motion, note, cut=cut)
             if cut and not own.notes:
                 host.say(f"frames {own.first} to {own.end - 1} are taken, as of the other clip", motion.name)
         return first.of(pair[0]), second.of(pair[1])
@@ -249,7 +249,7 @@ class Saved(Verified):
         return self.compare(verify_motion, motion, path, host)
 
 
-def tell_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:
+def report_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:
     """Say a sentence about calibration frames."""
     host.say(f"{note} ({'cut off' if cut else '--trim-tpose cuts this off'})", motion.name)
 

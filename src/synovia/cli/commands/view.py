@@ -90,7 +90,7 @@ def view(given: View) -> None:
             refuse(
                 "expected a clip of a body with this option, not a recording of a hand.", "joint_map", "model", "trim"
             )
-            page = viewer.view(_hand_beside(Path(file), given.onto, given.loops), **page_options)
+            page = viewer.view(_hand_with_points(Path(file), given.onto, given.loops), **page_options)
             _serve(page, "Open this address in a browser and play the clip. Ctrl+C ends it.", as_json=given.as_json)
             return
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
@@ -139,7 +139,7 @@ def view(given: View) -> None:
     )
 
 
-def _hand_beside(path: Path, onto: str, loops: Path | None) -> Motion:
+def _hand_with_points(path: Path, onto: str, loops: Path | None) -> Motion:
     """Return a recording of a hand on a model, with its points, and report what is wrong."""
     from synovia.clips.handfile import FPS, read_hand
     from synovia.retargeting.hands import retarget_hand

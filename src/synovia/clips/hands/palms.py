@@ -26,7 +26,7 @@ class Palms:
 
     Args:
         places: Its points in its own axes from the wrist, by landmark.
-        known: The frames in which enough of them are seen to tell where it is.
+        known: The frames in which enough of them are seen to show where it is.
         turns: Its axes in those of the landmarks in these frames, (N, 3, 3).
         origins: Places of the wrist, seen or not, (N, 3).
     """

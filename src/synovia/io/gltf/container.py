@@ -96,13 +96,13 @@ class Document:
     def linked(self, element: Element) -> bytes:
         """Return the bytes that the URI of a buffer or an image refers to: a data URI or a file next to this one."""
         uri = element.text("uri", "")
-        data = _decode_data(element, uri) if uri[:5].lower() == "data:" else self._beside(element, uri)
+        data = _decode_data(element, uri) if uri[:5].lower() == "data:" else self._sibling(element, uri)
         self._loaded += len(data)
         if self._loaded > LARGEST_FILE:
             raise element.error("buffers are too large", value=self._loaded, expected=f"at most {LARGEST_FILE} bytes")
         return data
 
-    def _beside(self, element: Element, uri: str) -> bytes:
+    def _sibling(self, element: Element, uri: str) -> bytes:
         """Read a file in this file's folder or below it; any other place is refused."""
         try:
             target = _place(self.path, uri)

@@ -35,7 +35,7 @@ _POINT: Final = 0.01  # joints that are nearer are at one point, as a part of th
 _APART: Final = 0.2  # arms begin at least so far from the legs, as a part of a leg
 _ASKEW: Final = 0.5  # cosine above which the way from legs to arms leads to one side: fingers lie in a row
 _DOWN: Final = 0.7  # cosine of the angle from vertical within which a limb is a leg that stands
-_BESIDE: Final = -0.85  # cosine from the way to the shoulders below which arms hang, or all bones lie along one axis
+_HANGING: Final = -0.85  # cosine from the way to the shoulders below which arms hang, or all bones lie along one axis
 _GROUND: Final = 0.3  # of a leg: ends of limbs at one height, on the ground
 _MOST: Final = 60  # branches at one joint: more are the bodies of a scene
 _MOVES: Final = (Kind.HINGE, Kind.BALL, Kind.FREE)
@@ -110,7 +110,7 @@ class Shape:
             if len(kinds) == 1:
                 chosen.setdefault(kinds.pop(), pair)
         left: list[Pair] = [pair for pair, vote in zip(pairs, votes, strict=True) if vote == [None, None]]
-        left = [pair for pair in left if not self._is_beside(pair, out) and not _has_other_parts(pair, out)]
+        left = [pair for pair in left if not self._is_next_to(pair, out) and not _has_other_parts(pair, out)]
         guessed: list[str] = []
         for limb in PARTS:
             whole = all(f"{side}_{PARTS[limb][0]}" in out for side in SIDES)
@@ -186,7 +186,7 @@ class Shape:
         ends = self._rest[line[0]], self._rest[line[-1]]
         return max(line, key=lambda row: min(float(np.linalg.norm(self._rest[row] - end)) for end in ends))
 
-    def _is_beside(self, pair: Pair, known: Mapping[str, int]) -> bool:
+    def _is_next_to(self, pair: Pair, known: Mapping[str, int]) -> bool:
         """Return whether a pair lies in a limb that is known: fingers, or bones that move cloth."""
         firsts = {known[f"{side}_{parts[0]}"] for side in SIDES for parts in PARTS.values()
                   if f"{side}_{parts[0]}" in known}  # fmt: skip
@@ -216,7 +216,7 @@ class Shape:
                 return height < 0.0
         away = -float(leg @ trunk), float(arm @ trunk)  # from the other pair
         for k, (one, other) in enumerate((away, away[::-1])):
-            if one > _DOWN and _BESIDE < other < _DOWN:
+            if one > _DOWN and _HANGING < other < _DOWN:
                 return k == 1
         if away[0] > _DOWN and away[1] < _DOWN:
             return False

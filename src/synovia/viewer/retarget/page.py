@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _RATE: Final = 30.0  # frames per second
 _TEXT: Final = 0.15  # seconds between two updates of the text
-_SETTLE: Final = 0.15  # seconds without a change after which the clip is retargeted again
+_QUIET: Final = 0.15  # seconds without a change after which the clip is retargeted again
 _TALL: Final = 1.7  # height of the target, scene units
 _APART: Final = 1.5  # distance of the two bodies, scene units
 _VIEW: Final = 0.8  # vertical field of view, radians
@@ -145,7 +145,7 @@ class RetargetPage:
             now = time.perf_counter()
             if self.transfer.changed.is_set():
                 self.transfer.changed.clear()
-                quiet_after = now + _SETTLE
+                quiet_after = now + _QUIET
             if self.transfer.outcome.version != self.transfer.version and now >= quiet_after:
                 self._compute()
                 last = now = time.perf_counter()
