@@ -24,5 +24,6 @@ def geometry(shape: Any) -> Any:
         "capsule": lambda: coal.Capsule(radius, 2 * z),
         "box": lambda: coal.Box(2 * x, 2 * y, 2 * z),
         "cylinder": lambda: coal.Cylinder(radius, 2 * z),
+        "ellipsoid": lambda: coal.Ellipsoid(x, y, z),
         "half-space": lambda: coal.Halfspace(np.array([0.0, 0.0, 1.0]), 0.0),
     }[shape.word]()

@@ -25,6 +25,7 @@ SHAPES = [
     sy.Capsule(a=(0, 1, 0), b=(1, 2, -1), radius=0.3),
     sy.Box(center=(1, 0, 0), size=(1, 2, 0.5), rotation=TURN),
     sy.Cylinder(center=(0, 1, 0), radius=0.4, length=1.5, rotation=TURN),
+    sy.Ellipsoid(center=(0, 1, 0), radii=(0.3, 0.6, 1.0), rotation=TURN),
     sy.ConvexHull(np.random.default_rng(0).normal(size=(20, 3))),
     sy.ConvexHull([(0, 0, 0), (1, 0, 0), (0, 1, 0)]),
     sy.ConvexHull([(0, 0, 0), (1, 0, 0), (0, 1, 0), (1, 1, 0), (0.5, 1.5, 0)]),
@@ -42,7 +43,7 @@ def test_points_beside_a_shape(shape):
 
 
 def test_areas_of_shapes():
-    sphere, capsule, box, cylinder, hull = SHAPES[:5]
+    sphere, capsule, box, cylinder, _, hull = SHAPES[:6]
     assert area_of(sphere) == pytest.approx(math.pi, rel=0.02)
     assert area_of(capsule) == pytest.approx(2 * math.pi * 0.3 * math.sqrt(3) + 4 * math.pi * 0.09, rel=0.02)
     assert area_of(box) == pytest.approx(2 * (2 + 1 + 0.5))

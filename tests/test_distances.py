@@ -12,11 +12,12 @@ from scipy.spatial.transform import Rotation
 
 import synovia as sy
 
-WORDS = ("sphere", "capsule", "box", "cylinder", "hull", "half-space")
+WORDS = ("sphere", "capsule", "box", "cylinder", "ellipsoid", "hull", "half-space")
 PAIRS = [pair for pair in combinations_with_replacement(WORDS, 2) if pair != ("half-space", "half-space")]
 CUBE = sy.Box(size=(2, 2, 2))
 CORNERS = sy.ConvexHull([(x, y, z) for x in (-1, 1) for y in (-1, 1) for z in (-1, 1)])
 ROD = sy.Cylinder(radius=1, length=2)
+EGG = sy.Ellipsoid(radii=(1, 2, 3))
 LIMB = sy.Capsule(a=(0, 0, 0), b=(1, 0, 0), radius=0.5)
 ACROSS = sy.Capsule(a=(-1, 0, 0), b=(1, 0, 0), radius=0.1)
 TURNED = Rotation.from_euler("z", 45, degrees=True)
@@ -31,6 +32,7 @@ def some(word, rng, size=1.0):
         "capsule": lambda: sy.Capsule(a=c, b=c + size * rng.normal(size=3), radius=s[0]),
         "box": lambda: sy.Box(center=c, size=2 * s, rotation=turn),
         "cylinder": lambda: sy.Cylinder(center=c, radius=s[0], length=2 * s[1], rotation=turn),
+        "ellipsoid": lambda: sy.Ellipsoid(center=c, radii=s, rotation=turn),
         "hull": lambda: sy.ConvexHull(c + 0.6 * size * rng.normal(size=(12, 3))),
         "half-space": lambda: sy.HalfSpace(point=c, normal=rng.normal(size=3)),
     }[word]()
@@ -76,6 +78,13 @@ def along(way):
         (ROD, sy.Cylinder(center=(0.5, 0, 0), radius=1, length=9), -1.5, (-1, 0, 0)),
         (ROD, sy.Cylinder(center=(1, 0, 1.5), radius=1, length=2), -0.5, (0, 0, -1)),
         (ROD, sy.Cylinder(center=(5, 0, 6), radius=1, length=2), 5, (-0.6, 0, -0.8)),
+        (EGG, sy.Ellipsoid(center=(6, 0, 0), radii=(2, 1, 1)), 3, (-1, 0, 0)),
+        (EGG, sy.Ellipsoid(center=(0, 4.5, 0), radii=(1, 2, 3)), 0.5, (0, -1, 0)),
+        (EGG, EGG, -2, None),
+        (EGG, sy.Sphere(center=(0, 0, 7), radius=1), 3, (0, 0, -1)),
+        (EGG, sy.HalfSpace(point=(0, 0, -3), normal=(0, 0, 1)), 0, (0, 0, 1)),
+        (EGG, sy.Box(center=(0, 5, 0), size=(9, 2, 9)), 2, (0, -1, 0)),
+        (sy.Ellipsoid(radii=(1, 1, 0)), sy.Sphere(center=(0, 0, 2), radius=0.5), 1.5, (0, 0, -1)),  # a disc
         (CUBE, sy.HalfSpace(point=(0, 0, -3)), 2, (0, 0, 1)),
         (CORNERS, sy.HalfSpace(point=(0, 0, 3)), -4, (0, 0, 1)),
         (sy.Sphere(center=(1e9, 0, 0), radius=1), CUBE, 1e9 - 2, (1, 0, 0)),
@@ -182,7 +191,7 @@ def test_shapes_are_values():
     rng = np.random.default_rng(1)
     for word in WORDS:
         shape = some(word, rng)
-        assert shape == shape.moved(np.eye(4)) or word in ("half-space", "box", "cylinder")
+        assert shape == shape.moved(np.eye(4)) or word in ("half-space", "box", "cylinder", "ellipsoid")
         for again in (copy.deepcopy(shape), pickle.loads(pickle.dumps(shape))):
             assert again == shape
             assert hash(again) == hash(shape)
@@ -202,6 +211,8 @@ def test_shapes_are_values():
         (lambda: sy.Capsule(a=(0, 0), b=(0, 0, 1), radius=1), "Capsule.a"),
         (lambda: sy.Box(size=(1, -1, 1)), "Box.size"),
         (lambda: sy.Box(size=(1, 1, 1), rotation=2 * np.eye(3)), "Box.rotation"),
+        (lambda: sy.Ellipsoid(radii=(1, -1, 1)), "Ellipsoid.radii"),
+        (lambda: sy.Ellipsoid(radii=1), "Ellipsoid.radii"),
         (lambda: sy.ConvexHull(np.zeros((0, 3))), "ConvexHull.points"),
         (lambda: sy.ConvexHull([(0, 0, np.inf)]), "ConvexHull.points"),
         (lambda: sy.HalfSpace(normal=(0, 0, 0)), "HalfSpace.normal"),
@@ -230,6 +241,39 @@ def test_a_cylinder_is_between_its_prisms(word):
             bounds.append(sy.distance(prism, other).distance)
         assert bounds[0] - 1e-9 <= found <= bounds[1] + 1e-9
         assert bounds[1] - bounds[0] < 0.02
+
+
+def support(shape, n):
+    """Return how far a shape goes along unit vectors (k, 3) from the origin."""
+    d, sizes = n @ shape.place()[:3, :3], np.array(shape.sizes()[:3])
+    if shape.word == "ellipsoid":
+        along = np.linalg.norm(d * sizes, axis=1)
+    elif shape.word == "hull":
+        along = (d @ shape.corners().T).max(axis=1)
+    else:
+        along = np.abs(d) @ sizes
+    return (
+        along + shape.sizes()[3] * (np.hypot(*d.T[:2]) if shape.word == "cylinder" else 1.0) + n @ shape.place()[:3, 3]
+    )
+
+
+@pytest.mark.parametrize("word", WORDS[:-1])
+def test_the_distance_of_an_ellipsoid_is_the_largest_gap_along_all_directions(word):
+    """The gap along the normal is the distance, no direction has a larger one, and the nearest points are on both."""
+    rng = np.random.default_rng(13)
+    n = rng.normal(size=(4000, 3))
+    n /= np.linalg.norm(n, axis=1)[:, None]
+    for _ in range(40):
+        egg, other = some("ellipsoid", rng, 0.7), some(word, rng, 0.7)
+        contact = sy.distance(egg, other)
+        nearby = contact.normal + np.geomspace(1e-8, 0.3, 4000)[:, None] * rng.normal(size=(4000, 3))
+        nearby /= np.linalg.norm(nearby, axis=1)[:, None]
+        tried = np.concatenate([contact.normal[None], nearby, n])
+        gaps = -support(egg, -tried) - support(other, tried)
+        assert gaps[0] == pytest.approx(contact.distance, abs=1e-9)
+        assert gaps.max() <= contact.distance + 1e-9
+        for point, shape in zip(contact.points, (egg, other), strict=True):
+            assert abs(sy.distance(sy.Sphere(center=point, radius=0.0), shape).distance) <= 1e-7
 
 
 def axis_and_sizes(shape):

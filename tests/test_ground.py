@@ -20,6 +20,7 @@ def shape_of(kind, rng):
         "capsule": lambda: sy.Capsule(a=center, b=center + rng.normal(size=3) * 0.5, radius=size[0]),
         "box": lambda: sy.Box(center=center, size=size, rotation=turn),
         "cylinder": lambda: sy.Cylinder(center=center, radius=size[0], length=size[1], rotation=turn),
+        "ellipsoid": lambda: sy.Ellipsoid(center=center, radii=size, rotation=turn),
         "hull": lambda: sy.ConvexHull(center + rng.normal(size=(12, 3)) * 0.4),
         "half-space": lambda: sy.HalfSpace(point=center, normal=rng.normal(size=3)),
         "plate": lambda: sy.ConvexHull(center + turn.apply(rng.normal(size=(7, 3)) * (0.5, 0.5, 0.0))),
@@ -36,7 +37,7 @@ def is_inside(shape, point):
 
 
 @pytest.mark.parametrize("up", UPS)
-@pytest.mark.parametrize("kind", ["sphere", "capsule", "box", "cylinder", "hull", "half-space", "cloud"])
+@pytest.mark.parametrize("kind", ["sphere", "capsule", "box", "cylinder", "ellipsoid", "hull", "half-space", "cloud"])
 def test_the_surface_is_where_distances_change_sign(kind, up):
     rng = np.random.default_rng(5)
     way = np.array(UPS[up]) / np.linalg.norm(UPS[up])
@@ -106,6 +107,8 @@ def test_a_plate_holds_and_a_plate_on_its_edge_does_not():
     ground = flat.ground([(0.5, 0.5, 3), (1.5, 0.5, 3)], "z")
     assert ground.heights.tolist() == [1.25, -math.inf]
     assert np.allclose(ground.normals[0], np.array((-0.5, 0.0, 1.0)) / math.sqrt(1.25))
+    disc = sy.World([sy.Ellipsoid(center=(0, 0, 1), radii=(1, 2, 0))])
+    assert disc.ground([(0.9, 0, 3), (0.9, 1.9, 3)], "z").heights == pytest.approx([1.0, -math.inf])
     edge = sy.World([sy.ConvexHull([(0, 0, 0), (1, 0, 0), (0, 0, 1), (1, 0, 1)])])
     assert edge.ground([(0.5, 0, 3)], "z").obstacles == (None,)
 

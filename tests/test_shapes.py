@@ -313,13 +313,12 @@ def test_mjcf_geoms(tmp_path):
     assert {name: [type(shape).__name__ for shape in shapes] for name, shapes in found.shapes.items()} == {
         "a": ["Sphere", "Capsule", "Cylinder"],
         "b": ["Box"],
-        "c": ["ConvexHull"],
+        "c": ["Ellipsoid"],
         "d": ["ConvexHull"],
     }
     assert found.excluded_pairs == (("link:a", "link:d"), ("link:b", "link:c"))
     told = " ".join(found.notes)
     assert "planes" in told
-    assert "ellipsoids are hulls around them, of bodies 'c'" in told
 
     probes = np.random.default_rng(5).normal(size=(10, 3)) * 3
     for number, place in enumerate(probes):
@@ -340,8 +339,7 @@ def test_mjcf_geoms(tmp_path):
             for geom, shape in zip(geoms, shapes, strict=True):
                 theirs = mujoco.mj_geomDistance(model, data, geom, model.ngeom - 1, 1e3, None)
                 ours = sy.distance(shape, ball, transform_a=pose.transform(name)).distance
-                slack = 0.02 * 0.3 + 1e-5 if name == "c" else 1e-5  # a hull around an ellipsoid
-                assert -slack - 1e-5 < ours - theirs < 1e-5, (name, ours, theirs)
+                assert ours == pytest.approx(theirs, abs=2e-5), (name, ours, theirs)
 
 
 def test_mjcf_pairs_and_missing_meshes(tmp_path):

@@ -208,9 +208,9 @@ def test_mjcf(tmp_path):
     (tmp_path / "yard.xml").write_text(MJCF)
     world = quiet(tmp_path / "yard.xml")
     assert world.names == ("floor", "box", "cart", "lid")
-    assert [each.kinds for each in world] == ["half-space", "box", "1 sphere, 1 capsule", "1 cylinder, 1 hull"]
+    assert [each.kinds for each in world] == ["half-space", "box", "1 sphere, 1 capsule", "1 cylinder, 1 ellipsoid"]
     told = " ".join(world.notes)
-    assert all(word in told for word in ("height fields", "ellipsoids", "'roll'"))
+    assert all(word in told for word in ("height fields", "'roll'"))
     assert "planes" not in told
     model = mujoco.MjModel.from_xml_path(str(tmp_path / "yard.xml"))
     data = mujoco.MjData(model)

@@ -76,15 +76,27 @@ if TYPE_CHECKING:
     from synovia.model.anatomy.hands.pointed import hand_landmarks
     from synovia.model.clip_tools.additive import Additive
     from synovia.model.clip_tools.concatenate import concatenate
+    from synovia.model.combined import combine, separate
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.loops.assemblies import assemblies
     from synovia.model.loops.closing import close_loops
     from synovia.model.loops.loop import Coupling, Loop
     from synovia.model.motion import InPlace, Motion
+    from synovia.model.orders import JointOrder
     from synovia.model.shapes.distances import Contact, distance
     from synovia.model.shapes.ground import Ground
     from synovia.model.shapes.pairs import SelfPairs, self_pairs
-    from synovia.model.shapes.solids import Box, Capsule, ConvexHull, Cylinder, HalfSpace, PointCloud, Solid, Sphere
+    from synovia.model.shapes.solids import (
+        Box,
+        Capsule,
+        ConvexHull,
+        Cylinder,
+        Ellipsoid,
+        HalfSpace,
+        PointCloud,
+        Solid,
+        Sphere,
+    )
     from synovia.model.shapes.world import Obstacle, World
     from synovia.model.simulators import from_qpos, to_qpos
     from synovia.plots import (
@@ -186,6 +198,7 @@ _HOMES = {
         "Capsule",
         "ConvexHull",
         "Cylinder",
+        "Ellipsoid",
         "HalfSpace",
         "PointCloud",
         "Solid",
@@ -195,7 +208,9 @@ _HOMES = {
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.clip_tools.additive": ("Additive",),
     "synovia.model.clip_tools.concatenate": ("concatenate",),
+    "synovia.model.combined": ("combine", "separate"),
     "synovia.model.motion": ("InPlace", "Motion"),
+    "synovia.model.orders": ("JointOrder",),
     "synovia.model.simulators": ("from_qpos", "to_qpos"),
     "synovia.plots": (
         "plot_clearance",
@@ -279,6 +294,7 @@ __all__ = [
     "EditClearance",
     "EditFinding",
     "Edited",
+    "Ellipsoid",
     "Fabrik",
     "FileCheck",
     "FileError",
@@ -300,6 +316,7 @@ __all__ = [
     "Interval",
     "JacobianTranspose",
     "Joint",
+    "JointOrder",
     "Judgement",
     "Kind",
     "Layer",
@@ -357,6 +374,7 @@ __all__ = [
     "bundled",
     "bundled_names",
     "close_loops",
+    "combine",
     "compare",
     "concatenate",
     "distance",
@@ -395,6 +413,7 @@ __all__ = [
     "save_pose",
     "save_world",
     "self_pairs",
+    "separate",
     "shape_fit",
     "solve",
     "solvers",

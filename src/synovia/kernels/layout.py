@@ -266,11 +266,12 @@ MEETS = 8  # whether the joint values to go to meet the targets
 # --- Shapes: one row each --------------------------------------------------------------------------------------------
 # A row begins with a frame (ORIENTATION, ORIGIN). Capsules and cylinders are along its z axis; so is the normal of a
 # half-space, whose frame is at a point of its surface.
-HALF_SIZES = 12  # of a box along its axes
+# The box of half sizes about the origin, widened by the radius, contains the shape, unless it is a half-space.
+HALF_SIZES = 12  # of a box, an ellipsoid, or the box around a hull, along its axes
 HALF_LENGTH = 14  # of the axis of a capsule or cylinder
 RADIUS = 15
 SHAPE_KIND = 16
-SPHERE, CAPSULE, BOX, CYLINDER, HULL, HALF_SPACE = 0, 1, 2, 3, 4, 5  # values of SHAPE_KIND
+SPHERE, CAPSULE, BOX, CYLINDER, HULL, ELLIPSOID, HALF_SPACE = 0, 1, 2, 3, 4, 5, 6  # values of SHAPE_KIND
 FIRST_POINT, POINTS = 17, 18  # of a hull: its first point in the table of points, and how many
 EXTENT = 19  # radius of the sphere about the origin of the frame that holds the shape, infinite for a half-space
 SHAPE_WIDTH = 20

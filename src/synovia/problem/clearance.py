@@ -229,8 +229,6 @@ def _boxes(shapes: Array) -> tuple[Array, Array]:
     turns = np.abs(shapes[:, layout.ORIENTATION : layout.ORIGIN].reshape(-1, 3, 3))
     sizes = shapes[:, layout.HALF_SIZES : layout.RADIUS]
     half = np.einsum("nij,nj->ni", turns, sizes) + shapes[:, layout.RADIUS, None]
-    hulls = shapes[:, layout.SHAPE_KIND] == layout.HULL
-    half[hulls] = shapes[hulls, layout.EXTENT, None]
     middle = shapes[:, layout.ORIGIN : layout.HALF_SIZES]
     return middle - half, middle + half
 

@@ -52,17 +52,13 @@ def _shape(model: Any, geom: int) -> Iterator[triangles.Part]:
         yield from solid.triangles()
         return
     word, mesh = dict(enumerate(WORDS)).get(int(model.geom_type[geom])), int(model.geom_dataid[geom])
-    if word == "ellipsoid":
-        vertices, faces = triangles.ball(np.array(model.geom_size[geom], np.float64))
-    elif word == "mesh" and mesh >= 0:
+    if word == "mesh" and mesh >= 0:
         first, count = int(model.mesh_vertadr[mesh]), int(model.mesh_vertnum[mesh])
         start, number = int(model.mesh_faceadr[mesh]), int(model.mesh_facenum[mesh])
         vertices = np.array(model.mesh_vert[first : first + count], np.float64)
-        faces = np.array(model.mesh_face[start : start + number], np.int64)
-    else:
-        return
-    place = place_of_geom(model, geom)
-    yield vertices @ place[:3, :3].T + place[:3, 3], faces, word == "mesh"
+        place = place_of_geom(model, geom)
+        vertices = vertices @ place[:3, :3].T + place[:3, 3]
+        yield vertices, np.array(model.mesh_face[start : start + number], np.int64), True
 
 
 def _colour(model: Any, geom: int) -> Colour:

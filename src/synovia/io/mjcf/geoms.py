@@ -3,9 +3,8 @@
 Two geoms collide if ``contype`` of one and ``conaffinity`` of the other have a bit in common, or if the file names them
 as a pair. Geoms that collide with no other geom are left out, such as those that are only seen; if the meshes of a body
 without others are missing, the body has shapes that could not be read. A mesh counts as its
-convex hull, as in MuJoCo. An ellipsoid becomes the hull of points around it, which contains it. Shapes of the world
-body belong to the skeleton's root. Planes, which no body can have, are obstacles of a world only; height fields are
-left out. Notes say so.
+convex hull, as in MuJoCo. Shapes of the world body belong to the skeleton's root. Planes, which no body can have, are
+obstacles of a world only; height fields are left out. Notes say so.
 
 References:
     https://mujoco.readthedocs.io/en/stable/computation/index.html#collision-detection
@@ -37,9 +36,6 @@ _HALVES: Final[dict[str, Callable[[Array], Array]]] = {
     "radius": lambda size: size[:1], "length": lambda size: 2.0 * size[1:2], "size": lambda size: 2.0 * size,
     "radii": lambda size: size,
 }  # fmt: skip
-_GOLDEN: Final = np.pi * (3.0 - np.sqrt(5.0))  # turn from one point of a spiral on a sphere to the next
-_AROUND: Final = 200  # points around an ellipsoid
-_REACH: Final = 1.02  # length of these points; the faces of their hull are then more than 1 from the origin
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -79,7 +75,6 @@ class Geoms:
         self._types = np.array(model.geom_contype, np.int64) & 0xFFFFFFFF
         self._others = np.array(model.geom_conaffinity, np.int64) & 0xFFFFFFFF
         self._lost: dict[str, list[int]] = {}  # bodies by reason
-        self._round: list[int] = []  # bodies with ellipsoids
         self.planes: dict[int, Solid] = {}  # by geom, each in the frame of its body, as those of ``solids``
         self.solids: dict[int, Solid] = {}
         seen = stood_in & ~np.isin(self._bodies, self._bodies[self._collides])  # all that shows how large a body is
@@ -121,9 +116,6 @@ class Geoms:
             f"{NO_SHAPES} ({why}) of bodies {listed([bodies[body] for body in dict.fromkeys(rows)])}."
             for why, rows in lost.items()
         ]
-        if self._round:
-            names = listed([bodies[body] for body in dict.fromkeys(self._round)])
-            notes.append(f"{NO_SHAPES} as they are: ellipsoids are hulls around them, of bodies {names}.")
         if len(self._excluded) > MOST_PAIRS:
             notes.append(f"{NO_SHAPES} apart: {counted(len(self._excluded), 'pair')} of bodies never collide.")
         return notes
@@ -183,9 +175,6 @@ class Geoms:
         if (shape := plain_solid(m, geom)) is not None:
             return shape
         place = place_of_geom(m, geom)
-        if kind == WORDS.index("ellipsoid"):
-            self._round.append(body)
-            return ConvexHull.later(Points("ellipsoid", _sphere() * np.array(m.geom_size[geom], np.float64)), place)
         if kind == _MESH and int(m.geom_dataid[geom]) >= 0:
             return ConvexHull.later(self._mesh(int(m.geom_dataid[geom])), place)
         if kind == _PLANE:
@@ -223,11 +212,3 @@ def plain_solid(model: Any, geom: int) -> Solid | None:
     return kind.at(
         place_of_geom(model, geom), np.concatenate([_HALVES[name](size) for name in kind.lengths()]).tolist()
     )
-
-
-def _sphere() -> Array:
-    """Return points on a spiral around the unit sphere, (n, 3), whose hull contains it."""
-    turn = _GOLDEN * np.arange(_AROUND)
-    z = 1.0 - 2.0 * (np.arange(_AROUND) + 0.5) / _AROUND
-    r = np.sqrt(1.0 - z * z)
-    return _REACH * np.stack([r * np.cos(turn), r * np.sin(turn), z], axis=1)

@@ -48,13 +48,16 @@ def extent(a, b, s, n):
 def slope_on_circle(b, s, beta, p, q, angle, side):
     """Return the first and second derivative of f at an angle of the circle of ``lowest_on_circle``.
 
-    ``side`` is the sign of n·v.
+    ``side`` is the sign of n·v. Where n is the axis of b, f has an edge; the second derivative there is given as 0.
     """
     _, k, t = b
     sine, cosine = math.sin(angle), math.cos(angle)
     y = beta * sine
-    root = math.sqrt(max(F(1) - y * y, ROUND))
+    square = F(1) - y * y
+    root = math.sqrt(max(square, ROUND))
     first = beta * cosine * (side * k - t * y / root) - dot(p, s) * sine + dot(q, s) * cosine
+    if not square > F(0):
+        return first, F(0)
     second = (
         -beta * sine * (side * k - t * y / root)
         - t * beta * beta * cosine * cosine / (root * root * root)

@@ -16,7 +16,7 @@ import math
 from synovia.kernels.collision.cylinders import depth_of_cylinders
 from synovia.kernels.collision.epa import deepest
 from synovia.kernels.collision.gjk import apart
-from synovia.kernels.collision.support import margin, middle_of_farthest
+from synovia.kernels.collision.support import margin, middle_of_farthest, points_of
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.layout import (
     BOX,
@@ -29,10 +29,8 @@ from synovia.kernels.layout import (
     HALF_LENGTH,
     HALF_SIZES,
     HALF_SPACE,
-    HULL,
     ORIENTATION,
     ORIGIN,
-    POINTS,
     RADIUS,
     SECOND_SHAPE,
     SECOND_WITNESS,
@@ -49,14 +47,6 @@ CLOSE = F(1e-9)  # of the size: segments that are nearer have the normal of both
 # are ratios of times of the steps, which are alike for all shapes of a kind: 3.3 is 65 ns.
 WORK_OF_FORMULA, WORK_OF_STEP, WORK_OF_POINT, WORK_OF_CYLINDERS = F(3.5), F(3.3), F(0.05), F(250)
 WORK_OF_CORNER, WORK_OF_FACES = F(5.5), F(0.25)
-POINTS_OF_RIM = F(22)  # points of a hull that take as long as the farthest point of a rim
-
-
-@inline
-def points_of(shapes, i):
-    """Return how many points a support looks at: those of a hull, or as many as take as long."""
-    kind = shapes[i, SHAPE_KIND]
-    return shapes[i, POINTS] if kind == HULL else (POINTS_OF_RIM if kind == CYLINDER else F(0))
 
 
 @inline

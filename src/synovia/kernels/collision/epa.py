@@ -11,12 +11,11 @@ References:
 
 import math
 
-from synovia.kernels.collision.support import difference
+from synovia.kernels.collision.support import difference, is_curved
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.layout import (
     CORNER,
     CORNER_FIRST,
-    CYLINDER,
     EDGE_FROM,
     EDGE_TO,
     FACE_CORNERS,
@@ -25,21 +24,14 @@ from synovia.kernels.layout import (
     MOST_CORNERS,
     MOST_EDGES,
     MOST_FACES,
-    SHAPE_KIND,
 )
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
 
 EXACT = F(4e-14)  # of the size: a face that lies no deeper is on the boundary
-CURVED = F(1e-10)  # the same beside a cylinder, whose faces are never exact
+CURVED = F(1e-10)  # the same where a core is curved, so that no face is exact
 LEVEL = F(2e-14)  # of the size: a point that is no higher is in the plane of a face
 FLAT = F(1e-12)  # of the size: a set that is no thicker has no inside
 TIED = F(1e-12)  # of the size: faces whose offsets differ less are in one plane
-
-
-@inline
-def is_cylinder(solids, i):
-    """Return whether shape i is a cylinder."""
-    return solids[0][i, SHAPE_KIND] == CYLINDER
 
 
 @inline
@@ -197,7 +189,7 @@ def deepest(solids, i, j, c, corners, faces, edges):
     put_face(corners, faces, 3, y, x, 3)
     count, n = 4, 4
     depth = math.inf
-    exact = (CURVED if is_cylinder(solids, i) or is_cylinder(solids, j) else EXACT) * size
+    exact = (CURVED if is_curved(solids, i) or is_curved(solids, j) else EXACT) * size
     while True:
         nearest, least = 0, math.inf
         for k in range(count):

@@ -11,6 +11,7 @@ from synovia.kernels.layout import (
     BOX,
     CAPSULE,
     CYLINDER,
+    ELLIPSOID,
     FIRST_POINT,
     HALF_LENGTH,
     HALF_SIZES,
@@ -22,9 +23,10 @@ from synovia.kernels.layout import (
     SPHERE,
 )
 from synovia.kernels.math.rotations import apply, apply_t, load_rotation
-from synovia.kernels.math.vectors import dot, load, scale, sub
+from synovia.kernels.math.vectors import dot, load, norm, scale, sub
 
 LEVEL = F(1e-12)  # cosine below which a direction counts as normal to an edge or face
+POINTS_OF_RIM = F(22)  # points of a hull that take as long as the farthest point of a rim
 
 
 @inline
@@ -33,6 +35,30 @@ def margin(solids, i):
     shapes, _ = solids
     kind = shapes[i, SHAPE_KIND]
     return shapes[i, RADIUS] if kind == SPHERE or kind == CAPSULE else F(0)
+
+
+@inline
+def is_curved(solids, i):
+    """Return whether the core of a shape has a curved surface."""
+    kind = solids[0][i, SHAPE_KIND]
+    return kind == CYLINDER or kind == ELLIPSOID
+
+
+@inline
+def points_of(shapes, i):
+    """Return how many points of a hull take as long as the farthest point of a shape; those of a hull itself."""
+    kind = shapes[i, SHAPE_KIND]
+    return shapes[i, POINTS] if kind == HULL else (POINTS_OF_RIM if kind == CYLINDER or kind == ELLIPSOID else F(0))
+
+
+@inline
+def on_ellipsoid(radii, d):
+    """Return the point of an ellipsoid in its own frame that is farthest along d; the middle of a disc from above."""
+    a, b, c = radii
+    x, y, z = a * d[0], b * d[1], c * d[2]
+    size = norm((x, y, z))
+    k = F(1) / size if size > F(0) else F(0)
+    return k * a * x, k * b * y, k * c * z
 
 
 @device
@@ -58,6 +84,8 @@ def farthest(solids, i, d):
     end = math.copysign(shapes[i, HALF_LENGTH], z)
     if kind == CAPSULE:
         return apply(R, (F(0), F(0), end))
+    if kind == ELLIPSOID:
+        return apply(R, on_ellipsoid(load(shapes, i, HALF_SIZES), (x, y, z)))
     across = math.hypot(x, y)
     k = shapes[i, RADIUS] / across if across > F(0) else F(0)
     return apply(R, (k * x, k * y, end))
@@ -79,6 +107,8 @@ def middle_of_farthest(solids, i, d):
     if kind == BOX:
         hx, hy, hz = load(shapes, i, HALF_SIZES)
         return apply(R, (_side(hx, x), _side(hy, y), _side(hz, z)))
+    if kind == ELLIPSOID:
+        return apply(R, on_ellipsoid(load(shapes, i, HALF_SIZES), (x, y, z)))
     if kind == CAPSULE or kind == CYLINDER:
         end = _side(shapes[i, HALF_LENGTH], z)
         across = math.hypot(x, y)

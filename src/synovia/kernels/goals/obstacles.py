@@ -9,9 +9,7 @@ from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import opener, record, tables_of
 from synovia.kernels.layout import (
     BALL_CENTER,
-    EXTENT,
     HALF_SIZES,
-    HULL,
     MOVED_OBSTACLE,
     NODE_LOWER,
     NODE_UPPER,
@@ -22,7 +20,6 @@ from synovia.kernels.layout import (
     PIECE_ROW,
     PIECE_TOP,
     RADIUS,
-    SHAPE_KIND,
 )
 from synovia.kernels.math.rotations import apply, frame_of, load_rotation, matmul, store_frame
 from synovia.kernels.math.vectors import add, load, store
@@ -43,11 +40,8 @@ def enclose(clear, shape, node):
     R, p = load_rotation(clear.shapes, shape, ORIENTATION), load(clear.shapes, shape, ORIGIN)
     sizes, round_ = load(clear.shapes, shape, HALF_SIZES), clear.shapes[shape, RADIUS]
     for k in range(3):
-        if clear.shapes[shape, SHAPE_KIND] == HULL:
-            half = clear.shapes[shape, EXTENT]
-        else:
-            x, y, z = R[3 * k], R[3 * k + 1], R[3 * k + 2]
-            half = abs(x) * sizes[0] + abs(y) * sizes[1] + abs(z) * sizes[2] + round_
+        x, y, z = R[3 * k], R[3 * k + 1], R[3 * k + 2]
+        half = abs(x) * sizes[0] + abs(y) * sizes[1] + abs(z) * sizes[2] + round_
         clear.nodes[node, NODE_LOWER + k], clear.nodes[node, NODE_UPPER + k] = p[k] - half, p[k] + half
 
 

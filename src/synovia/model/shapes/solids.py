@@ -1,4 +1,4 @@
-"""Shapes of bodies and obstacles: spheres, capsules, boxes, cylinders, convex hulls and half-spaces.
+"""Shapes of bodies and obstacles: spheres, capsules, boxes, cylinders, ellipsoids, convex hulls, half-spaces.
 
 A class describes all of a kind but its support, which kernels compute: ``kernels.layout`` has its number, and
 ``kernels.collision.support`` its farthest points. The role of a field says how it is checked, moved, scaled, read and
@@ -42,6 +42,7 @@ _Z: Final = np.array((0.0, 0.0, 1.0))
 for _array in (_ORIGIN, _EYE, _Z):
     _array.setflags(write=False)
 MOST_POINTS: Final = 100_000  # of a hull as it is given
+_THIN: Final = 1e-9  # of the largest radius of an ellipsoid: a disc is as thick for lines
 MOST_CLOUD: Final = 1_000_000  # points of a cloud
 
 
@@ -526,6 +527,65 @@ class Cylinder(Solid):
         )
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Ellipsoid(Solid):
+    """An ellipsoid.
+
+    Args:
+        center: Its centre, length units.
+        radii: Its half lengths along its own x, y and z axes, length units; one may be 0, for a disc.
+        rotation: Its orientation: a ``Rotation`` or a matrix (3, 3); None for the axes of its frame.
+
+    Raises:
+        InputError: If a value cannot be used.
+
+    Example:
+        >>> import synovia as sy
+        >>> head = sy.Ellipsoid(center=(0, 0, 1.6), radii=(0.08, 0.1, 0.12))
+        >>> round(sy.distance(head, sy.Sphere(center=(0, 0, 2), radius=0.1)).distance, 9)
+        0.18
+    """
+
+    code = layout.ELLIPSOID
+    word = "ellipsoid"
+    center: Array = field(default_factory=lambda: _ORIGIN, metadata=_POINT)
+    radii: Array = field(metadata=_LENGTHS)
+    rotation: Array = field(default_factory=lambda: _EYE, metadata=_ROTATION)
+
+    def sizes(self) -> tuple[float, float, float, float]:
+        """Return the numbers that kernels read."""
+        x, y, z = self.radii.tolist()
+        return x, y, z, 0.0
+
+    def extent(self) -> float:
+        """Return the largest half length."""
+        return float(self.radii.max())
+
+    @property
+    def bounds(self) -> Array:
+        """Least and largest coordinates, (2, 3)."""
+        return _about(self.center, np.linalg.norm(self.rotation * self.radii, axis=1))
+
+    def own_farthest(self, directions: Array) -> Array:
+        """Return the points whose normals are along directions."""
+        stretched = directions * self.radii
+        length = np.linalg.norm(stretched, axis=1, keepdims=True)
+        return self.radii * stretched / np.maximum(length, 1e-300)
+
+    def own_triangles(self) -> Iterator[Part]:
+        """Yield the parts of the boundary."""
+        yield *triangles.ball(self.radii), False
+
+    def own_spans(self, points: Array, direction: Array) -> Spans:
+        """Return where lines are inside: where they are in a ball, after each axis is divided by its radius."""
+        radii = np.maximum(self.radii, max(_THIN * float(self.radii.max()), 1e-300))
+        step = direction / radii
+        stretch = float(np.linalg.norm(step))
+        low, high, normal = lines.ball(_ORIGIN, 1.0, points / radii, step / stretch)
+        normal = normal / radii
+        return low / stretch, high / stretch, normal / np.linalg.norm(normal, axis=1, keepdims=True)
+
+
 @dataclass(frozen=True, eq=False)
 class ConvexHull(Solid):
     """The convex hull of points. Points inside the hull are dropped.
@@ -601,8 +661,9 @@ class ConvexHull(Solid):
         return rigid(0.5 * self.points.min(0) + 0.5 * self.points.max(0))
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read."""
-        return 0.0, 0.0, 0.0, 0.0
+        """Return the numbers that kernels read: half sizes of the box around the points."""
+        x, y, z = self.corners().max(0).tolist()
+        return x, y, z, 0.0
 
     def extent(self) -> float:
         """Return the distance of the farthest point."""
@@ -744,7 +805,7 @@ class PointCloud(Shape):
         return lines.balls(self.points, self.radius, points, direction)
 
 
-KINDS: Final = {kind.word: kind for kind in (Sphere, Capsule, Box, Cylinder, ConvexHull, HalfSpace)}
+KINDS: Final = {kind.word: kind for kind in (Sphere, Capsule, Box, Cylinder, Ellipsoid, ConvexHull, HalfSpace)}
 OF_BODIES: Final = {word: kind for word, kind in KINDS.items() if not kind.endless}
 
 
