@@ -170,6 +170,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "plot": Case("--plot plot.svg"),
         "feet": Case("--no-feet"),
         "idle_hands": Case("--idle-hands relaxed"),
+        "root_motion": Case("--root-motion hips"),
         "verify": Case("--verify"),
         "unit": Case("--unit m"),
         "world": Case("--world world.toml"),

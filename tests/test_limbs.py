@@ -304,7 +304,7 @@ def test_a_step_of_the_terms_is_spread_over_frames():
     wanted /= np.linalg.norm(wanted, axis=1)[:, None]
     bounds = np.full((29, 4), 0.15)
     found, _ = arm.follow(
-        base, np.zeros((30, 4)), [Direction(0, 3, np.zeros(3), wanted, 1.0)], bounds=bounds, calm=1e-4
+        base, np.zeros((30, 4)), [Direction(0, 3, np.zeros(3), wanted, 1.0)], bounds=bounds, smoothness=1e-4
     )
     assert np.abs(np.diff(found, axis=0)).max() <= 0.15 + 1e-9
     _, p, _, _ = arm.frames(base, found)

@@ -137,6 +137,14 @@ def test_a_spread_change_is_no_smaller_and_leaves_far_frames(body):
     np.testing.assert_array_equal(out[~moves], q[~moves])
 
 
+def test_a_change_of_nothing_changes_no_frame(body):
+    """As on a robot whose limbs cannot move apart: no joint differs."""
+    q = np.tile(body.rest_q, (10, 1))
+    out, moves = spread(body, q, q.copy(), 4)
+    assert not moves.any()
+    np.testing.assert_array_equal(out, q)
+
+
 def test_near_links_are_found_with_and_without_depths(clip, body):
     answer = sy.retarget(clip, body, clearance=None)
     skeleton, frames = answer.motion.skeleton, answer.motion.frames()

@@ -16,7 +16,7 @@ from synovia.retargeting.bones import bone, hip_middle, middle, smallest_rotatio
 _LEVEL: Final = 0.3  # sine of the angle from vertical below which a foot has no heading
 TRUNK: Final = ("hips", "spine", "chest", "upper_chest", *(f"{side}_shoulder" for side in SIDES))
 _TOPS: Final = (tuple(f"{side}_upper_arm" for side in SIDES), ("neck",), ("head",))  # where the trunk ends
-_SHORT: Final = 0.01  # a shorter trunk has no direction; a fraction of the skeleton's size
+_SHORT: Final = 0.01  # a shorter trunk or neck has no direction; a fraction of the skeleton's size
 # Each part with the part whose alignment it inherits
 _LIMBS: Final = (
     ("upper_leg", None), ("lower_leg", "upper_leg"), ("upper_arm", None), ("lower_arm", "upper_arm"),
@@ -58,10 +58,15 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
     the source. So a bent forearm is straightened at the elbow before the whole arm is raised, and does not twist. Bones
     are aligned however small their difference is: a threshold would correct one side of a body and not the other. All
     parts of the trunk take the smallest rotation that aligns the lines of both trunks, or else a body that
-    leans in its rest pose would lean less or more in every frame. The head is not aligned.
+    leans in its rest pose would lean less or more in every frame. The neck points as that of the source; the head is
+    not aligned.
     """
     lean = _lean(source, target)
     turns: dict[str, Array] = {role: lean for role in TRUNK if role in roles}
+    if {"neck", "head"} <= set(roles):
+        ways = _neck(source), _neck(target)
+        if ways[0] is not None and ways[1] is not None:
+            turns["neck"] = smallest_rotation(ways[1], ways[0])
     for side in SIDES:
         for part, above in _LIMBS:
             role = f"{side}_{part}"
@@ -109,6 +114,12 @@ def _lean(source: Body, target: Body) -> Array:
                 return np.eye(3)
             lines[k] += unit(way) @ body.basis
     return smallest_rotation(unit(lines[0]), unit(lines[1]))
+
+
+def _neck(body: Body) -> Array | None:
+    """Return the direction from neck to head at rest, in the body's axes; None if they are at one place."""
+    way = body.rest_position("head") - body.rest_position("neck")
+    return unit(way) @ body.basis if np.linalg.norm(way) > _SHORT * body.skeleton.size else None
 
 
 def _direction(body: Body, role: str) -> Array | None:

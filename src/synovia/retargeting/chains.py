@@ -104,12 +104,14 @@ class _Chains:
         mine = [row for row in lines[1] if row in own or self._is_free(row)]
         if not rows or not mine:
             return
-        turn = self.found[mine[-1]].turn if mine[-1] in self.found else self._turn_above(mine[0])
+        named = next((row for row in mine if row in self.found), None)
+        turn = self._turn_above(mine[0]) if named is None else self.found[named].turn
         shares = [(k, 1.0) for k in range(len(rows))]
         if len(rows) != len(mine):
             shares = _shares(*(_stretches(body, line) for body, line in zip(self._bodies, (rows, mine), strict=True)))
         for row, (k, share) in zip(mine, shares, strict=True):
             part = self.found.get(row) or Part("", rows[k], row, turn)
+            turn = part.turn  # of joints between it and the next part
             self._add(replace(part, source=rows[k], earlier=rows[k - 1] if k else parents[rows[0]], share=share))
 
     def add_bones(self) -> None:

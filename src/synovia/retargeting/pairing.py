@@ -13,7 +13,7 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.model import Skeleton
-from synovia.model.geometry import axis_vector
+from synovia.model.geometry import Array, axis_vector
 from synovia.model.motion import Motion
 from synovia.retargeting.alignment import Part, align
 from synovia.retargeting.alike import Alike
@@ -24,7 +24,8 @@ from synovia.retargeting.judging.measure import Figures
 from synovia.retargeting.limbs import Follower, largest_steps
 from synovia.retargeting.partial import match
 from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_stance, standing_target
-from synovia.retargeting.transfer import follow
+from synovia.retargeting.root_motion import root_bone
+from synovia.retargeting.transfer import across, follow
 
 _TRIED: Final = 60  # frames on which candidates for the rest pose are tried
 _HOPELESS: Final = 1e-6  # certainty of a pose that is not tried
@@ -68,6 +69,24 @@ class Pairing:
     def turns(self) -> list[Part]:
         """The parts and the joints between and beside them, and what each turns; see ``with_chains``."""
         return with_chains(self.source, self.target, self.parts)
+
+    def root_frames(self, frames: Array, own: Array) -> Array | None:
+        """Return world frames (T, 12) of the target's bone on the floor if it is that of the source, else None.
+
+        Args:
+            frames: World frames (T, n, 12) of the source.
+            own: World frames (T, m, 12) of the target.
+        """
+        mine = root_bone(self.target)
+        if self.alike is None or mine is None or (bone := root_bone(self.source)) is None:
+            return None
+        turn, hips = across(self.source, self.target), (self.source.roles["hips"], self.target.roles["hips"])
+        before, after = self.source.rest[bone, :9].reshape(3, 3), self.target.rest[mine, :9].reshape(3, 3)
+        out = np.empty((len(frames), 12))
+        rotations = turn @ frames[:, bone, :9].reshape(-1, 3, 3) @ before.T @ turn.T @ after
+        out[:, :9] = rotations.reshape(-1, 9)
+        out[:, 9:] = own[:, hips[1], 9:] + self.scale * (frames[:, bone, 9:] - frames[:, hips[0], 9:]) @ turn.T
+        return out
 
     @property
     def scale(self) -> float:

@@ -46,7 +46,9 @@ from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loo
 from synovia.retargeting.limbs import Bounds, Follower, keep_velocity, largest_steps
 from synovia.retargeting.pairing import paired
 from synovia.retargeting.partial import still_rows
+from synovia.retargeting.props import Prop, keep_props, props_held
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance
+from synovia.retargeting.root_motion import RootMotion, checked_root_motion, moving_root, root_bone
 from synovia.retargeting.transfer import follow
 from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
@@ -83,6 +85,7 @@ class Retargeted:
         world: What the feet stand on, in the unit of the target; None for the floor alone.
         footholds: Where each foot stands on it, one for each contact of ankle or toes, by role; empty on a level floor.
         forced: How far loops of the target turned its parts so that they close, (T,), radians.
+        props: Props that the source holds with both hands, whose distance the arms of the target were moved to keep.
         too_fast: Joints that the loops of the target move faster than their velocity limits, such as rods: velocity in
             each frame over the limit, (T,), by joint.
 
@@ -115,6 +118,7 @@ class Retargeted:
     footholds: Mapping[str, tuple[Foothold, ...]] = field(default_factory=dict[str, tuple[Foothold, ...]])
     forced: Array = field(default_factory=lambda: np.zeros(0))
     too_fast: Mapping[str, Array] = field(default_factory=dict[str, Array])
+    props: tuple[Prop, ...] = ()
 
     def __getitem__(self, frames: slice) -> Retargeted:
         """Return a part of the motion with its contacts and misses, beside the same part of the original.
@@ -133,7 +137,16 @@ class Retargeted:
         lost = tuple(k for k, frame in enumerate(kept) if frame in missed)
         part = replace(self, motion=motion, original=self.original[frames], contacts=contacts, missed_frames=lost)
         fast = {name: ratio[frames] for name, ratio in self.too_fast.items() if ratio[frames].max(initial=0.0) > 1.0}
-        return replace(part, forced=self.forced[frames], too_fast=fast)
+        return replace(part, forced=self.forced[frames], too_fast=fast, props=self._props_in(kept))
+
+    def _props_in(self, kept: range) -> tuple[Prop, ...]:
+        """Return the props that are held in a part of the frames."""
+        found: list[Prop] = []
+        for prop in self.props:
+            inside = [k for k, frame in enumerate(kept) if prop.span[0] <= frame < prop.span[1]]
+            if inside:
+                found.append(replace(prop, span=(inside[0], inside[-1] + 1)))
+        return tuple(found)
 
     @cached_property
     def held_back(self) -> dict[str, float]:
@@ -168,6 +181,12 @@ class Retargeted:
             found.append(uncertain_rest(judgement.findings, pose, hint, hardly=rest.certainty < DOUBTFUL))
         if self.motion.skeleton.loops:
             found += [*forced_by_loops(self.forced), *hurried_by_loops(self.too_fast)]
+        for prop in self.props:
+            lost, off = prop.lost(self.target, self.motion.frames())
+            if lost:
+                unit = self.target.skeleton.meters_per_unit
+                text = f"the hands hold one prop, {length_text(prop.distance, unit)} apart, and are off by up to"
+                found.append(Finding("body", "prop", "look", lost, f"{text} {length_text(off, unit)}"))
         if self.clearance and (near := self._nearness()):
             frames = tuple(sorted({frame for one in self.too_near for frame in one.frames}))
             found.append(Finding("body", "overlap", "look", frames, *near))
@@ -270,6 +289,7 @@ def retarget(
     velocity: Any = None,
     world: World | None = None,
     idle_hands: IdleHands = "rest",
+    root_motion: RootMotion = "root",
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> Retargeted:
@@ -333,6 +353,9 @@ def retarget(
             one have that of the file. None for those of the file, which do not hold across cuts of the clip.
         idle_hands: Hands of the target whose source has no fingers, or fingers that stay straight in all frames: as at
             ``"rest"``, or ``"relaxed"``, a little bent.
+        root_motion: What a bone on the floor above the hips takes, as characters for game engines have one: the path on
+            the floor and the heading (``"root"``), or nothing (``"hips"``). With ``"none"``, the body stays in its
+            place, too, and faces as at rest. In the result, the hips of such a body move relative to that bone.
         threads: Number of threads for feet and clearance; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 
@@ -353,6 +376,7 @@ def retarget(
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     distance = checked_clearance(clearance)
     checked_idle(idle_hands)
+    checked_root_motion(root_motion)
     if world is not None:
         check_kind("world", world, World, "sy.World({...}) is one")
     if not len(motion):
@@ -408,6 +432,11 @@ def retarget(
         q, off = solve_feet(follower, q, paths, threads, last)
         q, more = _closed(target, roles, q)
         forced = np.maximum(forced, more)
+    held = props_held(source, frames, motion.fps) if {f"{side}_hand" for side in SIDES} <= set(roles) else []
+    q, props = keep_props(target, q, motion.fps, held)
+    if props:
+        q, more = _closed(target, roles, keep_velocity(target, q, bounds))
+        forced = np.maximum(forced, more)
     if apart is not None:
         q = keep_velocity(target, apart.moved(q, motion.fps, paths, threads), bounds)
         q, more = _closed(target, roles, q)
@@ -416,6 +445,10 @@ def retarget(
     elif paths and own.loops:
         off = distances_off(target, q, paths)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
+    fast = _hurried(own, q, bounds) if own.loops else {}
+    if pair.moves and (bone := root_bone(target)) is not None:
+        own, q = moving_root(target, bone, q, root_motion, pair.root_frames(frames, world_frames(own, q)))
+        target = replace(target, skeleton=own)
     return Retargeted(
         Motion(
             own,
@@ -442,7 +475,8 @@ def retarget(
         world=ground if paths else None,
         footholds=footholds,
         forced=forced,
-        too_fast=_hurried(own, q, bounds) if own.loops else {},
+        too_fast=fast,
+        props=props,
     )
 
 

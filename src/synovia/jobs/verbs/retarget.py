@@ -114,6 +114,11 @@ class Retarget(Saved, Roles, ClipJob):
         default="rest", help="How DST holds hands whose fingers SRC does not move: rest or relaxed.",
         kind=Word(("rest", "relaxed")), metavar="rest|relaxed",
     )  # fmt: skip
+    root_motion: Any = option(
+        default="root", help="What a bone on the floor of DST takes: path and heading (root) or nothing (hips); with "
+        "none, the body stays in its place.",
+        kind=Word(("root", "hips", "none")), metavar="root|hips|none",
+    )  # fmt: skip
 
     name: ClassVar[str] = "retarget"
     doing: ClassVar[str] = "retargeting"
@@ -255,7 +260,7 @@ class Retarget(Saved, Roles, ClipJob):
                 return retarget(
                     motion, body, joints, rest=self.rest, up=self.up, feet=self.feet, velocity=velocity,
                     clearance=distance_of(self.clearance), world=self._ground,
-                    idle_hands=self.idle_hands,
+                    idle_hands=self.idle_hands, root_motion=self.root_motion,
                     threads=host.threads, progress=progress,
                 )  # fmt: skip
         except InputError:

@@ -38,6 +38,7 @@ CAUSES: Final = (
     "up axis", "sides swapped", "mirrored", "rest pose", "direction", "upside down", "scale", "crossed", "overlap",
     "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose", "flip", "part",
     "four legs", "missed", "points", "names", "in place", "loops", "fingers", "doubt",
+    "prop",
 )  # fmt: skip
 
 # Thresholds of "look" and of "failed". Angles in radians, lengths in lengths of a leg, shares of all frames.
