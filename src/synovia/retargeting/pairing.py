@@ -67,7 +67,7 @@ class Pairing:
 
     @cached_property
     def turns(self) -> list[Part]:
-        """The parts and the joints between and beside them, and what each turns; see ``with_chains``."""
+        """The parts and the joints between and next to them, and what each turns; see ``with_chains``."""
         return with_chains(self.source, self.target, self.parts)
 
     def root_frames(self, frames: Array, own: Array) -> Array | None:
