@@ -596,6 +596,8 @@ TICK: Final = (
     Table("lead", ("columns",)),  # how much longer that takes if its velocity grows; 0 unless it is the slowest one
     Table("unit", ("columns",)),  # 1 for angles, the reach for lengths
     Table("shift", ("columns",)),  # of a step onto the rows that are held
+    Table("least", ("columns",)),  # bounds of that step
+    Table("most", ("columns",)),
     Table("first", ("residuals",)),  # of each residual row: its value where a stop begins
     Table("line", ("residuals",)),  # and how far it goes down until the end, if its goal goes straight on
     Table("gains", ("residuals", "columns")),  # its derivatives where a stop begins
@@ -614,8 +616,8 @@ WHOLE: Final = (
     Table("start", ("nq",)),
     Table("way", ("axes",)),
     Table("push", ("axes",)),
-    Table("bend", ("axes",)),
-    Table("clock", (3,)),
+    Table("bends", (3, "axes")),
+    Table("clock", (4,)),
 )
 # A row of the answer
 ANSWER: Final = (

@@ -79,8 +79,7 @@ class Servo(ChecksArguments):
     follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
 
-    Goals of a body of hinges and slides keep their priorities in every tick, unless jerk, tool speeds or clearance are
-    limited, or ``late="slow"``: goals that hold, or are followed, are not left for those below. There, a ``Twist`` is
+    Goals keep their priorities in every tick, unless jerk, tool speeds or clearance are limited, or ``late="slow"``: goals that hold, or are followed, are not left for those below. There, a ``Twist`` is
     late where the body cannot follow, as in singular poses, and hardly leaves its line or its turn.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
@@ -224,7 +223,7 @@ class Servo(ChecksArguments):
     def _choose_tick(self) -> None:
         """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
 
-        Levels take those of hinges and slides, without a limit of the jerk, tool speeds, loops, a path and clearance.
+        Levels take those without a limit of the jerk, tool speeds, loops, a path and clearance.
         """
         deviates = self.late == "deviate" and self._closed is None
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
@@ -232,7 +231,7 @@ class Servo(ChecksArguments):
         self._levels = self._way = self._follow = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
-        if deviates and free and self.axes.single:
+        if deviates and free:
             self._levels = TickLevels(self.problem, self.axes)
             return
         if deviates and len(self.ik.goals) > 1:

@@ -75,9 +75,10 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.servo.axis import acceleration_of, reason_of
+from synovia.kernels.servo.ball import bound_turn
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import clamp_block, step_unit
+from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
 MOST_STEPS, SETTLES = 10, 2  # steps of a tick, and the last one of Newton's that changes the time of the stop, too
 SETTLED = F(2e-5)  # radians, reaches: a step of this length ends the others
@@ -407,7 +408,8 @@ def promised_residual(held, pose, share):
 def promised_step(held, follows):
     """Write to ``tick.shift`` the least step (radians, length units) onto the rows that are a promise.
 
-    They keep their levels. The pose is ``tick.pose``; goals that are followed count if it ``follows`` them.
+    They keep their levels. The pose is ``tick.pose``, and the bounds are ``tick.least`` and ``tick.most``, per unit; goals
+    that are followed count if it ``follows`` them.
     """
     problem, work, h, tick, _, goal_of_row, states, (still, led) = held
     m, n = work.J.shape
@@ -415,7 +417,7 @@ def promised_step(held, follows):
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
     reset_columns(h)
     for k in range(h.v.shape[1]):
-        reset_column(h, k, -FARTHEST if k < n else F(0), FARTHEST if k < n else F(0))
+        reset_column(h, k, tick.least[k] if k < n else F(0), tick.most[k] if k < n else F(0))
         h.v[REFERENCE, k], h.v[STEP_STIFFNESS, k] = F(0), F(1)
     for i in range(m):
         counts = i < still and is_held(states, goal_of_row, i)
@@ -626,11 +628,27 @@ def keep_room(tick, axes, columns, h):
     """Leave each axis the room in which it stops together with the others."""
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
+        if row[AXIS_UPPER] - row[AXIS_LOWER] == F(math.inf):
+            continue
         per = h + ROOM * (tick.slope[j] - h)
         most, least = max(row[AXIS_UPPER], F(0)) / per, min(row[AXIS_LOWER], F(0)) / per
         tick.high[j] = max(min(row[NEXT_UPPER], most), row[NEXT_LOWER])
         tick.low[j] = min(max(row[NEXT_LOWER], least), row[NEXT_UPPER])
         tick.choice[j] = min(max(tick.choice[j], tick.low[j]), tick.high[j])
+
+
+@device
+def keep_turns(problem, tick, q, h):
+    """Bound the chosen velocities of limited rotations, so that they stop inside; return whether some have changed."""
+    changed = False
+    for k in range(problem.variables.shape[0]):
+        if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
+            v = int(problem.variables[k, BLOCK_COLUMN])
+            per = h + ROOM * (tick.slope[v] - h)
+            bounds = tick.low[v : v + 3], tick.high[v : v + 3]
+            here = load_quat(q, problem.variables[k, BLOCK_Q])
+            changed = bound_turn(problem.limits, k, here, tick.choice[v : v + 3], per, bounds) or changed
+    return changed
 
 
 @device
@@ -642,7 +660,6 @@ def begin_tick(held, axes, q):
         row = axes[columns[j]]
         if elsewhere:  # the answer is elsewhere: its motion does not move the goals here as it does there
             row[FEED] = row[FEED_ACCELERATION] = F(0)
-        tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
         tick.reference[j] = row[NEXT]
     copy(q, tick.pose)
 
@@ -690,6 +707,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
     far = any_far(states)
     for j in range(n):
         row = axes[columns[j]]
+        tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
         w = tick.reference[j] if far else row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time  # a motion that goes on
         tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
     solved, bracket = F(0), (F(0), F(0), F(0), F(0))
@@ -704,7 +722,8 @@ def solve_tick(held, axes, together, q, time, levels, calm):
         assemble(held, together, time, levels, calm)
         solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
-        if take_velocities(h, tick) <= (ENOUGH if step <= SETTLES else SETTLED):
+        size = take_velocities(h, tick)
+        if not keep_turns(problem, tick, q, time) and size <= (ENOUGH if step <= SETTLES else SETTLED):
             break
     if may_rest(held, axes, time):
         for j in range(n):
