@@ -628,7 +628,7 @@ def keep_room(tick, axes, columns, h):
     """Leave each axis the room in which it stops together with the others."""
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
-        if row[AXIS_UPPER] - row[AXIS_LOWER] == F(math.inf):
+        if row[AXIS_LOWER] == F(-math.inf) and row[AXIS_UPPER] == F(math.inf):
             continue
         per = h + ROOM * (tick.slope[j] - h)
         most, least = max(row[AXIS_UPPER], F(0)) / per, min(row[AXIS_LOWER], F(0)) / per

@@ -72,6 +72,7 @@ ROUNDS = 16  # of a stop that is made longer, and bent
 CLOSED = F(0.02)  # tolerances: rows that are held to this are closed
 OPEN = F(0.5)  # tolerances: what they may lack on the stop
 SHARES = 4  # parts of the way from the known stop to a tick that are tried: 1, 1/2, 1/4, 1/8
+MORE_SHARES = 8  # the same, if the body would rest else
 ENDS_IN, PASSED, KNOWN = 0, 1, 3  # numbers of a stop: its time, the time since its start, 1 if it is a promise
 
 
@@ -255,8 +256,8 @@ def first_samples(row, stop, i, h, T):
 
 @device
 def excess_of(stop, axes, h, T):
-    """Return by how much a stop exceeds accelerations and jerks, 1 at the limit; infinite beyond other limits."""
-    worst = F(0)
+    """Return by how much a stop exceeds accelerations and jerks, 1 at the limit, and whether it keeps other limits."""
+    worst, keeps = F(0), True
     for i in range(axes.shape[0]):
         row = axes[i]
         A, J, V = row[TOP_ACCELERATION], row[TOP_JERK], row[TOP_SPEED]
@@ -267,14 +268,10 @@ def excess_of(stop, axes, h, T):
             push, jolt, speed, low, high = curved_extremes(stop, i, T)
             begins = abs(acceleration_of(row, row[NEXT], h))
             worst = max(worst, push / max(A, begins), jolt / J, first_samples(row, stop, i, h, T))
-        x, most = row[NEXT] * h, V * (F(1) + ROUNDING)
-        if (
-            speed > max(most, abs(row[NEXT]))
-            or x + high > row[AXIS_UPPER] + WITHIN
-            or x + low < row[AXIS_LOWER] - WITHIN
-        ):
-            return F(math.inf)
-    return worst
+        x, most = row[NEXT] * h, max(V * (F(1) + ROUNDING), abs(row[NEXT]))
+        inside = x + high <= row[AXIS_UPPER] + WITHIN and x + low >= row[AXIS_LOWER] - WITHIN
+        keeps = keeps and inside and speed <= most
+    return worst, keeps
 
 
 @device
@@ -325,13 +322,16 @@ def lengthen(stop, longer, jerk):
 
 
 @device
-def keep_inside(tick, axes, columns, stop, r, g, jerk, h):
-    """Bound the next step onto the rows that are held, so that the axes stay within their limits there."""
+def bound_node(tick, axes, columns, stop, r, g, jerk, h):
+    """Bound the next step of a node, so that the axes are inside their limits there; return whether they are already."""
+    inside = True
     for j in range(columns.shape[0]):
         i = columns[j]
         x = axes[i, NEXT] * h + place_of(stop, i, r, g, jerk)
-        tick.least[j] = min(axes[i, AXIS_LOWER] - x, F(0)) / tick.unit[j]
-        tick.most[j] = max(axes[i, AXIS_UPPER] - x, F(0)) / tick.unit[j]
+        low, high = axes[i, AXIS_LOWER] - x, axes[i, AXIS_UPPER] - x
+        inside = inside and low <= WITHIN and high >= -WITHIN
+        tick.least[j], tick.most[j] = low / tick.unit[j], high / tick.unit[j]
+    return inside
 
 
 @apart
@@ -346,10 +346,11 @@ def bend_stop(held, variables, axes, stop, count, h):
         tau = instant_of(part, jerk)
         write_place(variables, stop, tau, jerk, tick.pose)
         left = promised_residual(held, tick.pose, part)
+        if not bound_node(tick, axes, columns, stop, part, progress(tau, jerk)[1], jerk, h):
+            most = F(math.inf)
         most = max(most, left)
-        if left <= CLOSED * smallest_tolerance(held[0]):
+        if most <= CLOSED * smallest_tolerance(held[0]):
             continue
-        keep_inside(tick, axes, columns, stop, part, progress(tau, jerk)[1], jerk, h)
         promised_step(held, follows)
         for j in range(columns.shape[0]):
             move_node(stop, columns[j], k, count, tick.shift[j], per, jerk)
@@ -385,10 +386,7 @@ def find_stop(held, body, axes, q, stop, h):
         note_first_rows(held, stop.start)
     for _ in range(ROUNDS):
         begin_ways(stop, axes, h, T)
-        worst = excess_of(stop, axes, h, T)
-        if worst == F(math.inf):
-            stop.clock[2] = F(1)
-            return False
+        worst, keeps = excess_of(stop, axes, h, T)
         if worst > F(1):
             longer = LONGER * worst
             T *= longer
@@ -403,10 +401,8 @@ def find_stop(held, body, axes, q, stop, h):
         tau = instant_of(part, jerk)
         write_place(variables, stop, tau, jerk, tick.pose)
         if promised_residual(held, tick.pose, part) <= OPEN * smallest:
-            stop.clock[2] = F(0)
-            if not turns_inside(variables, limits, stop, jerk, q, tick.pose):
-                stop.clock[2] = F(4)
-            return turns_inside(variables, limits, stop, jerk, q, tick.pose)
+            stop.clock[2] = F(0) if keeps else F(1)
+            return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
         if count == NODES:
             stop.clock[2] = F(2)
             return False
@@ -539,7 +535,7 @@ def accept_tick(held, body, axes, together, known, found, q, h):
     for i in range(n):
         tick.wish[i] = tick.base[i] if follows else axes[i, NEXT]
     share = F(1)
-    for _ in range(SHARES):
+    for _ in range(MORE_SHARES if known.clock[PASSED] >= known.clock[ENDS_IN] else SHARES):
         take_part(axes, tick.plan, tick.wish, share)
         if keep_tick(held, body, axes, known, found, q, h):
             return solved
