@@ -80,8 +80,10 @@ from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
-MOST_STEPS, SETTLES = 10, 2  # steps of a tick, and the last one of Newton's that changes the time of the stop, too
+MOST_STEPS, SETTLES = 12, 2  # steps of a tick, and the last one of Newton's that changes the time of the stop, too
 SETTLED = F(2e-5)  # radians, reaches: a step of this length ends the others
+MOST_BACK = 3  # times in a row that a step is halved after which errors of the levels are larger
+MORE, NOTHING = F(1.01), F(1e-12)  # factor, and squared radians and reaches, by which they differ
 SHARE = F(0.1)  # least part of a bracket that a step of regula falsi takes off it
 ENOUGH = F(3e-4)  # radians, reaches: after a step of this length, its square is what is left
 DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
@@ -686,6 +688,33 @@ def may_rest(held, axes, h):
 
 
 @device
+def compare_errors(h, edges, levels, best):
+    """Return 1 if the errors of levels, by their priorities, are larger than the best, -1 if they are less, else 0."""
+    for k in range(min(levels, edges.shape[0] - 1)):
+        total = F(0)
+        for i in range(edges[k], edges[k + 1]):
+            total += h.e[i] * h.e[i]
+        if edges[k + 1] > edges[k]:
+            before = best[edges[k]]
+            if total > MORE * before + NOTHING:
+                return 1
+            if total < before / MORE - NOTHING:
+                return -1
+    return 0
+
+
+@device
+def note_errors(h, edges, levels, best):
+    """Note the errors of levels as the best."""
+    for k in range(min(levels, edges.shape[0] - 1)):
+        total = F(0)
+        for i in range(edges[k], edges[k + 1]):
+            total += h.e[i] * h.e[i]
+        if edges[k + 1] > edges[k]:
+            best[edges[k]] = total
+
+
+@device
 def solve_tick(held, axes, together, q, time, levels, calm):
     """Choose the velocities of a tick, after ``begin_tick``, so that goals are met by their priorities.
 
@@ -711,6 +740,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
         w = tick.reference[j] if far else row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time  # a motion that goes on
         tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
     solved, bracket = F(0), (F(0), F(0), F(0), F(0))
+    best, converges, backs = tick.gains[0], False, 0  # scratch memory of the stop
     for step in range(MOST_STEPS):
         settled = F(-1)
         if step > SETTLES:  # two axes may be the slowest one in turn; then Newton's step does not end
@@ -720,11 +750,22 @@ def solve_tick(held, axes, together, q, time, levels, calm):
             keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         assemble(held, together, time, levels, calm)
+        if step > 0 and backs < MOST_BACK and compare_errors(h, problem.levels, levels, tick.first) > 0:
+            backs += 1  # a step that is too long, as near singular poses
+            for j in range(n):
+                tick.choice[j] = F(0.5) * (tick.choice[j] + best[j])
+            continue
+        backs = 0
+        copy(tick.choice, best)
+        note_errors(h, problem.levels, levels, tick.first)
         solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
         size = take_velocities(h, tick)
         if not keep_turns(problem, tick, q, time) and size <= (ENOUGH if step <= SETTLES else SETTLED):
+            converges = True
             break
+    if not converges:
+        copy(best, tick.choice)
     if may_rest(held, axes, time):
         for j in range(n):
             tick.choice[j] = F(0)
