@@ -688,8 +688,8 @@ def may_rest(held, axes, h):
 
 
 @device
-def compare_errors(h, edges, levels, best):
-    """Return 1 if the errors of levels, by their priorities, are larger than the best, -1 if they are less, else 0."""
+def are_larger(h, edges, levels, best):
+    """Return whether the errors of levels, by their priorities, are larger than the best."""
     for k in range(min(levels, edges.shape[0] - 1)):
         total = F(0)
         for i in range(edges[k], edges[k + 1]):
@@ -697,10 +697,10 @@ def compare_errors(h, edges, levels, best):
         if edges[k + 1] > edges[k]:
             before = best[edges[k]]
             if total > MORE * before + NOTHING:
-                return 1
+                return True
             if total < before / MORE - NOTHING:
-                return -1
-    return 0
+                return False
+    return False
 
 
 @device
@@ -741,6 +741,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
         tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
     solved, bracket = F(0), (F(0), F(0), F(0), F(0))
     best, converges, backs = tick.gains[0], False, 0  # scratch memory of the stop
+    size = before = F(math.inf)
     for step in range(MOST_STEPS):
         settled = F(-1)
         if step > SETTLES:  # two axes may be the slowest one in turn; then Newton's step does not end
@@ -750,8 +751,9 @@ def solve_tick(held, axes, together, q, time, levels, calm):
             keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         assemble(held, together, time, levels, calm)
-        if step > 0 and backs < MOST_BACK and compare_errors(h, problem.levels, levels, tick.first) > 0:
-            backs += 1  # a step that is too long, as near singular poses
+        jumps = size > F(0.5) * before and step != SETTLES + 1  # where times settle, errors begin anew
+        if jumps and backs < MOST_BACK and are_larger(h, problem.levels, levels, tick.first):
+            backs += 1  # steps get no shorter, as near singular poses
             for j in range(n):
                 tick.choice[j] = F(0.5) * (tick.choice[j] + best[j])
             continue
@@ -760,7 +762,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
         note_errors(h, problem.levels, levels, tick.first)
         solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
-        size = take_velocities(h, tick)
+        before, size = size, take_velocities(h, tick)
         if not keep_turns(problem, tick, q, time) and size <= (ENOUGH if step <= SETTLES else SETTLED):
             converges = True
             break
