@@ -18,7 +18,7 @@ import math
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.residuals import complete_targets, measure, residual
-from synovia.kernels.hierarchy.basis import fix_column, open_levels, reset_column, reset_columns
+from synovia.kernels.hierarchy.basis import open_levels, reset_column, reset_columns
 from synovia.kernels.hierarchy.inequalities import (
     choose_edges,
     general_slacks,
@@ -26,8 +26,8 @@ from synovia.kernels.hierarchy.inequalities import (
     write_contact_slacks,
     write_slacks,
 )
-from synovia.kernels.hierarchy.levels import level_residual, residual_gradient, solve_levels
-from synovia.kernels.hierarchy.step import TOUCHING, update_frames, update_jacobian
+from synovia.kernels.hierarchy.levels import fix_at_bounds, solve_levels
+from synovia.kernels.hierarchy.step import update_frames, update_jacobian
 from synovia.kernels.layout import (
     ACTIVE_SIDE,
     AWAY,
@@ -46,7 +46,6 @@ from synovia.kernels.layout import (
     FIRST_RESIDUAL,
     FOLLOWED,
     GAP,
-    GRADIENT,
     HELD_STILL,
     MODE,
     NEXT,
@@ -63,9 +62,7 @@ from synovia.kernels.layout import (
     SOLVES,
     SPIN,
     STEP,
-    STEP_LOWER,
     STEP_STIFFNESS,
-    STEP_UPPER,
     TARGET_WIDTH,
     TICK,
     TOP_ACCELERATION,
@@ -80,8 +77,8 @@ from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
-MOST_STEPS, SETTLES = 12, 2  # steps of a tick, and the last one of Newton's that changes the time of the stop, too
-SETTLED = F(2e-5)  # radians, reaches: a step of this length ends the others
+MOST_STEPS, NEWTON_STEPS = 12, 2  # steps of a tick, and the last one of Newton's that changes the time of the stop, too
+LAST_STEP = F(2e-5)  # radians, reaches: a step of this length ends the others
 MOST_BACK = 3  # times in a row that a step is halved after which errors of the levels are larger
 MORE, NOTHING = F(1.01), F(1e-12)  # factor, and squared radians and reaches, by which they differ
 SHARE = F(0.1)  # least part of a bracket that a step of regula falsi takes off it
@@ -134,7 +131,7 @@ def time_after(row, h, w):
 
 
 @device
-def settled_time(tick, axes, columns, h, bracket):
+def bracketed_time(tick, axes, columns, h, bracket):
     """Return a time for the stop of the body that is nearer to what the chosen velocities need: regula falsi.
 
     The longer a stop may take, the slower are the velocities that are chosen for it. So the time is between the largest
@@ -157,17 +154,17 @@ def settled_time(tick, axes, columns, h, bracket):
 
 
 @device
-def write_stops(tick, axes, columns, together, h, settled):
+def write_stops(tick, axes, columns, together, h, fixed):
     """Write where each column stops after its next velocity: ``slope`` times that, plus ``rest``.
 
     The slowest column of a part sets the time of its stop (``times``): ``lead`` is how fast that grows with its
-    velocity, and ``turn`` how far each column then goes farther. A time that is ``settled``, 0 or more, is that of all
+    velocity, and ``turn`` how far each column then goes farther. A time that is ``fixed``, 0 or more, is that of all
     stops.
     """
     n = columns.shape[0]
-    settles = settled >= F(0)
+    is_fixed = fixed >= F(0)
     for j in range(n):
-        tick.times[j] = settled if settles else time_after(axes[columns[j]], h, tick.choice[j])
+        tick.times[j] = fixed if is_fixed else time_after(axes[columns[j]], h, tick.choice[j])
         tick.lead[j] = F(0)
     for j in range(n):
         slowest = j
@@ -188,7 +185,7 @@ def write_stops(tick, axes, columns, together, h, settled):
             tick.slope[j] = h + F(0.5) * T + arc * per
             tick.rest[j] = arc * still - F(0.5) * T * row[FEED]
             tick.turn[j] = F(0.5) * u + a * T / F(6)
-        if slowest == j and T > F(0) and not settles:
+        if slowest == j and T > F(0) and not is_fixed:
             d = SMALL * row[TOP_SPEED]
             tick.lead[j] = (time_after(row, h, tick.choice[j] + d) - T) / d
     copy(tick.shift, tick.times)
@@ -299,7 +296,7 @@ def weigh_spins(problem, h, goal_of_row, states):
 
 
 @apart
-def assemble(held, together, time, levels, calm):
+def assemble(held, together, time, levels, stays):
     """Write rows, bounds and references of the first levels, relative to the velocities that are chosen.
 
     The unknowns are changes of the stop place. Frames and residuals at the next sample are in ``work``.
@@ -315,7 +312,7 @@ def assemble(held, together, time, levels, calm):
         per = tick.slope[j] / tick.unit[j]
         w = tick.choice[j]
         reset_column(h, j, per * (tick.low[j] - w), per * (tick.high[j] - w))
-        h.v[REFERENCE, j] = per * ((tick.plan[axis_of[j]] if calm else tick.reference[j]) - w)
+        h.v[REFERENCE, j] = per * ((tick.plan[axis_of[j]] if stays else tick.reference[j]) - w)
         h.v[STEP_STIFFNESS, j] = F(1)
     write_slacks(problem.general, problem, tick.pose, work.frames, tick.aimed, h, n)
     write_contact_slacks(problem.clear, problem, h, n + general_slacks(problem.general))
@@ -339,14 +336,7 @@ def assemble(held, together, time, levels, calm):
         for k in range(columns):
             h.G[i, k] = F(0)
     weigh_spins(problem, h, goal_of_row, states)
-    level_residual(h, 0, m)
-    residual_gradient(h, 0, m)
-    for k in range(columns - 1, -1, -1):
-        x = h.v[STEP, k]
-        if h.v[STEP_UPPER, k] - x <= TOUCHING and (h.v[GRADIENT, k] > F(0) or h.v[REFERENCE, k] > x):
-            fix_column(h, k, F(1))
-        elif h.v[STEP_LOWER, k] - x >= -TOUCHING and (h.v[GRADIENT, k] < F(0) or h.v[REFERENCE, k] < x):
-            fix_column(h, k, F(-1))
+    fix_at_bounds(h)
 
 
 @device
@@ -410,7 +400,7 @@ def promised_residual(held, pose, share):
 def promised_step(held, follows):
     """Write to ``tick.shift`` the least step (radians, length units) onto the rows that are a promise.
 
-    They keep their levels. The pose is ``tick.pose``, and the bounds are ``tick.least`` and ``tick.most``, per unit; goals
+    They keep their levels. The pose is ``tick.pose``, and ``tick.least`` and ``tick.most`` are bounds, per unit; goals
     that are followed count if it ``follows`` them.
     """
     problem, work, h, tick, _, goal_of_row, states, (still, led) = held
@@ -617,10 +607,10 @@ def any_far(states):
 
 
 @device
-def go_to_sample(held, axes, together, q, time, settled):
+def go_to_sample(held, axes, together, q, time, fixed):
     """Write the pose after the velocities that are chosen, its frames, and where the body stops from there."""
     problem, work, _, tick, columns, _, _, _ = held
-    write_stops(tick, axes, columns, together, time, settled)
+    write_stops(tick, axes, columns, together, time, fixed)
     write_sample(problem, tick, q, time)
     update_frames(problem, tick.pose, work.frames)
 
@@ -687,18 +677,24 @@ def may_rest(held, axes, h):
     return small or there
 
 
+@inline
+def squared_error(h, edges, k):
+    """Return the squared error of level k."""
+    total = F(0)
+    for i in range(edges[k], edges[k + 1]):
+        total += h.e[i] * h.e[i]
+    return total
+
+
 @device
 def are_larger(h, edges, levels, best):
-    """Return whether the errors of levels, by their priorities, are larger than the best."""
+    """Return whether the errors of levels, by their priorities, are larger than the best; each at its first row."""
     for k in range(min(levels, edges.shape[0] - 1)):
-        total = F(0)
-        for i in range(edges[k], edges[k + 1]):
-            total += h.e[i] * h.e[i]
         if edges[k + 1] > edges[k]:
-            before = best[edges[k]]
-            if total > MORE * before + NOTHING:
+            now, before = squared_error(h, edges, k), best[edges[k]]
+            if now > MORE * before + NOTHING:
                 return True
-            if total < before / MORE - NOTHING:
+            if now < before / MORE - NOTHING:
                 return False
     return False
 
@@ -707,15 +703,12 @@ def are_larger(h, edges, levels, best):
 def note_errors(h, edges, levels, best):
     """Note the errors of levels as the best."""
     for k in range(min(levels, edges.shape[0] - 1)):
-        total = F(0)
-        for i in range(edges[k], edges[k + 1]):
-            total += h.e[i] * h.e[i]
         if edges[k + 1] > edges[k]:
-            best[edges[k]] = total
+            best[edges[k]] = squared_error(h, edges, k)
 
 
 @device
-def solve_tick(held, axes, together, q, time, levels, calm):
+def solve_tick(held, axes, together, q, time, levels, stays):
     """Choose the velocities of a tick, after ``begin_tick``, so that goals are met by their priorities.
 
     Args:
@@ -725,7 +718,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
         q: Joint values now, (nq,).
         time: Of the tick, seconds.
         levels: How many levels count.
-        calm: Whether what they leave free follows the stop that is known (``tick.plan``), and not what was proposed.
+        stays: Whether what they leave free follows the stop that is known (``tick.plan``), and not what was proposed.
 
     Returns:
         The number of linear systems that were solved.
@@ -743,15 +736,15 @@ def solve_tick(held, axes, together, q, time, levels, calm):
     best, converges, backs = tick.gains[0], False, 0  # scratch memory of the stop
     size = before = F(math.inf)
     for step in range(MOST_STEPS):
-        settled = F(-1)
-        if step > SETTLES:  # two axes may be the slowest one in turn; then Newton's step does not end
-            settled, bracket = settled_time(tick, axes, columns, time, bracket)
-        go_to_sample(held, axes, together, q, time, settled)
+        fixed = F(-1)
+        if step > NEWTON_STEPS:  # two axes may be the slowest one in turn; then Newton's step does not end
+            fixed, bracket = bracketed_time(tick, axes, columns, time, bracket)
+        go_to_sample(held, axes, together, q, time, fixed)
         if promises:
             keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
-        assemble(held, together, time, levels, calm)
-        jumps = size > F(0.5) * before and step != SETTLES + 1  # where times settle, errors begin anew
+        assemble(held, together, time, levels, stays)
+        jumps = size > F(0.5) * before and step != NEWTON_STEPS + 1  # from there on, errors are those of another time
         if jumps and backs < MOST_BACK and are_larger(h, problem.levels, levels, tick.first):
             backs += 1  # steps get no shorter, as near singular poses
             for j in range(n):
@@ -763,7 +756,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
         solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
         before, size = size, take_velocities(h, tick)
-        if not keep_turns(problem, tick, q, time) and size <= (ENOUGH if step <= SETTLES else SETTLED):
+        if not keep_turns(problem, tick, q, time) and size <= (ENOUGH if step <= NEWTON_STEPS else LAST_STEP):
             converges = True
             break
     if not converges:

@@ -61,7 +61,8 @@ from synovia.kernels.tree.variables import is_limited
 INSTANTS = 12  # parts of a stop in which extremes of its places and velocities are sought, and of derivatives with jerk
 HALVINGS = 30  # of such a part around an extreme
 NODES = 3  # most nodes of a stop
-# By how much the bends change if one node moves, and the others stay where they are, without a limit of the jerk, with one
+MOST_OFF = (F(0.667), F(0.885))  # parts of the way at which rows are off most, with one node and with three
+# How the bends change if one node moves, and the others stay: without a limit of the jerk, and with one
 BENDS = (
     ((F(27), F(-67.5), F(40.5)), (F(-6.75), F(27), F(-20.25)), (F(1), F(-4.5), F(4.5))),
     ((F(81), F(-202.5), F(121.5)), (F(-10.125), F(40.5), F(-30.375)), (F(1), F(-4.5), F(4.5))),
@@ -73,7 +74,7 @@ CLOSED = F(0.02)  # tolerances: rows that are held to this are closed
 OPEN = F(0.5)  # tolerances: what they may lack on the stop
 SHARES = 4  # parts of the way from the known stop to a tick that are tried: 1, 1/2, 1/4, 1/8
 MORE_SHARES = 8  # the same, if the body would rest else
-ENDS_IN, PASSED, KNOWN = 0, 1, 3  # numbers of a stop: its time, the time since its start, 1 if it is a promise
+ENDS_IN, PASSED, KNOWN = 0, 1, 2  # numbers of a stop: its time, the time since its start, 1 if it is a promise
 
 
 @inline
@@ -131,7 +132,7 @@ def root_between(c, low, high):
 def even_extremes(stop, i, T):
     """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest place, of an even stop.
 
-    Velocities are 2 √(1 - r) / T times x', and accelerations 2 / T² times 2 (1 - r) x'' - x', where x is the place by r.
+    With the place x as a function of r, velocities are 2 √(1 - r) x' / T, accelerations 2 (2 (1 - r) x'' - x') / T².
     """
     d, p, q, s = stop.way[i], stop.bends[0, i], stop.bends[1, i], stop.bends[2, i]
     slopes = d, F(2) * p, F(3) * q, F(4) * s
@@ -202,8 +203,10 @@ def move_node(stop, i, k, count, shift, per, jerk):
     shapes = BENDS[1 if jerk else 0]
     total = F(1)
     for j in range(NODES):
-        total += per * shapes[j][0] * F(j + 1) / F(NODES)
-    grows = per * shapes[k][0] * shift / total
+        first, _, _ = shapes[j]
+        total += per * first * F(j + 1) / F(NODES)
+    first, _, _ = shapes[k]
+    grows = per * first * shift / total
     for j in range(NODES):
         moved = (shift if j == k else F(0)) - grows * F(j + 1) / F(NODES)
         for n in range(NODES):
@@ -297,7 +300,7 @@ def write_lines(tick, columns, stop):
     for i in range(tick.line.shape[0]):
         tick.line[i] = F(0)
         for j in range(columns.shape[0]):
-            tick.line[i] += tick.gains[i, j] * (stop.way[columns[j]] + stop.push[columns[j]]) / tick.unit[j]
+            tick.line[i] += tick.gains[i, j] * (stop.way[columns[j]] + stop.push[columns[j]] / F(12)) / tick.unit[j]
 
 
 @device
@@ -323,7 +326,7 @@ def lengthen(stop, longer, jerk):
 
 @device
 def bound_node(tick, axes, columns, stop, r, g, jerk, h):
-    """Bound the next step of a node, so that the axes are inside their limits there; return whether they are already."""
+    """Bound the next step of a node, so that axes are inside their limits there; return whether they are already."""
     inside = True
     for j in range(columns.shape[0]):
         i = columns[j]
@@ -363,7 +366,7 @@ def find_stop(held, body, axes, q, stop, h):
     """Find a stop of the whole body after the velocities that are chosen (``NEXT``); return whether there is one.
 
     Args:
-        held: What ``held_step`` needs.
+        held: See ``open_held``.
         body: Variables and limits of the skeleton.
         axes: The state of all axes.
         q: Joint values before the tick, (nq,), of the robot.
@@ -397,17 +400,14 @@ def find_stop(held, body, axes, q, stop, h):
             write_lines(tick, held[4], stop)
         if bend_stop(held, variables, axes, stop, count, h) > CLOSED * smallest:
             continue
-        part = F(0.885) if count == NODES else F(0.667)
+        part = MOST_OFF[0 if count == 1 else 1]
         tau = instant_of(part, jerk)
         write_place(variables, stop, tau, jerk, tick.pose)
         if promised_residual(held, tick.pose, part) <= OPEN * smallest:
-            stop.clock[2] = F(0) if keeps else F(1)
             return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
         if count == NODES:
-            stop.clock[2] = F(2)
             return False
         count = NODES
-    stop.clock[2] = F(3)
     return False
 
 
@@ -508,13 +508,13 @@ def accept_tick(held, body, axes, together, known, found, q, h):
     tick = held[3]
     n = axes.shape[0]
     for i in range(n):
-        tick.wish[i] = axes[i, NEXT]
+        tick.chosen[i] = axes[i, NEXT]
         axes[i, NEXT] = axes[i, PLAN_NEXT]
     if known.clock[KNOWN] != F(0):
         plan_tick(variables, axes, known, q, tick.pose, h)
     for i in range(n):
         tick.plan[i] = axes[i, NEXT]
-        axes[i, NEXT] = tick.wish[i]
+        axes[i, NEXT] = tick.chosen[i]
     if keep_tick(held, body, axes, known, found, q, h):
         return F(0)
     follows, holds = leads_promised(held), holds_promised(held)
@@ -524,7 +524,7 @@ def accept_tick(held, body, axes, together, known, found, q, h):
             tick.base[i] = axes[i, NEXT]
         share = F(0.5)
         for k in range(SHARES):
-            take_part(axes, tick.base, tick.wish, share if k < SHARES - 1 else F(0))
+            take_part(axes, tick.base, tick.chosen, share if k < SHARES - 1 else F(0))
             if keep_tick(held, body, axes, known, found, q, h):
                 return solved
             share *= F(0.5)
@@ -533,13 +533,13 @@ def accept_tick(held, body, axes, together, known, found, q, h):
             known.clock[KNOWN] = F(0)
             return solved
     for i in range(n):
-        tick.wish[i] = tick.base[i] if follows else axes[i, NEXT]
+        tick.chosen[i] = tick.base[i] if follows else axes[i, NEXT]
     share = F(1)
     for _ in range(MORE_SHARES if known.clock[PASSED] >= known.clock[ENDS_IN] else SHARES):
-        take_part(axes, tick.plan, tick.wish, share)
+        take_part(axes, tick.plan, tick.chosen, share)
         if keep_tick(held, body, axes, known, found, q, h):
             return solved
         share *= F(0.5)
-    take_part(axes, tick.plan, tick.wish, F(0) if known.clock[KNOWN] != F(0) else F(1))
+    take_part(axes, tick.plan, tick.chosen, F(0) if known.clock[KNOWN] != F(0) else F(1))
     known.clock[PASSED] += h
     return solved
