@@ -103,7 +103,7 @@ def branch_changes(ik, path, track):
         line = path[k] + share[:, None] * (path[k + 1] - path[k])
         fine = np.array(ik.track(line, start=sy.Pose.trusted(body, q[k].copy())).q)
         ends = np.repeat(q[k : k + 1], FINE, axis=0), np.repeat(q[k + 1 : k + 2], FINE, axis=0)
-        straight = body.mechanism.shut_clip(blend(body, *ends, share), beside=ends[0])
+        straight = body.mechanism.shut_clip(blend(body, *ends, share), anchors=ends[0])
         off = np.linalg.norm(points_of(ik, straight) - line, axis=1).max()
         steps = [largest_change(body, one, np.concatenate([q[k : k + 1], one[:-1]])).max() for one in (fine, straight)]
         same = largest_change(body, fine[-1], q[k + 1]) <= ANOTHER and steps[0] <= ONE * step[k]

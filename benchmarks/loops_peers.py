@@ -27,7 +27,7 @@ NEAR = 1e-4  # of the reach
 SLACK = 1e-6
 AIM = 0.5  # of NEAR: where peers stop
 MOST = 300  # iterations of closed-chain-ik
-BESIDE = 0.1  # of the way to another random pose: the start of a warm solve
+ASIDE = 0.1  # of the way to another random pose: the start of a warm solve
 ROUNDS = 2
 ONE_THREAD = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 PEERS = ("closed-chain-ik", "Drake")
@@ -256,8 +256,8 @@ def tasks(count):
         q = random_values(body, 2 * count, 17)
         poses, others = q[:count], q[count:]
         targets = [(sy.Pose(body, one).transform(joint) @ (*offset, 1.0))[:3].tolist() for one in poses]
-        beside = body.mechanism.shut_clip(blend(body, poses, others, BESIDE), beside=poses)
-        for case, starts in (("cold", np.repeat(body.rest_q[None], count, axis=0)), ("warm", beside)):
+        aside = body.mechanism.shut_clip(blend(body, poses, others, ASIDE), anchors=poses)
+        for case, starts in (("cold", np.repeat(body.rest_q[None], count, axis=0)), ("warm", aside)):
             out.append({"case": case, "model": model, "targets": targets, "starts": starts.tolist()})
     return out
 

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import yaml
 from scipy.spatial.transform import Rotation, Slerp
 
 import synovia as sy
@@ -281,6 +282,17 @@ def read_toml(path, skeleton):
     return [j["name"] for j in joints], places_of(joints, skeleton.rest_pose().q[None]), None
 
 
+def read_trajectory(path, skeleton):
+    text = Path(path).read_text(encoding="utf-8")
+    content = yaml.safe_load(text) if str(path).endswith("yaml") else json.loads(text)
+    joints, points = tables_of(skeleton), content["points"]
+    values = {name: [point["positions"][k] for point in points] for k, name in enumerate(content["joint_names"])}
+    still = {"hinge": [0.0], "slide": [0.0], "ball": [0.0, 0.0, 0.0, 1.0], "free": [0.0] * 6 + [1.0], "fixed": []}
+    q = [values.get(j["name"]) or [one] * len(points) for j in joints for one in still[j["kind"]]]
+    times = [point["time_from_start"]["sec"] + 1e-9 * point["time_from_start"]["nanosec"] for point in points]
+    return [j["name"] for j in joints], places_of(joints, np.array(q).T), np.array(times)
+
+
 def read_unitree(path, skeleton):
     table = np.array([line.split(",") for line in Path(path).read_text(encoding="utf-8").split()], float)
     joints = tables_of(skeleton)
@@ -336,6 +348,7 @@ def read_fbx(path, skeleton):
 READERS = {
     ".glb": read_glb, ".gltf": read_glb, ".bvh": read_bvh, ".npz": read_npz, ".csv": read_csv,
     ".fbx": read_fbx, ".unitree.csv": read_unitree, ".isaac.npz": read_tracker, ".mujoco.npz": read_tracker,
+    ".trajectory.json": read_trajectory, ".trajectory.yaml": read_trajectory,
 }  # fmt: skip
 
 

@@ -243,7 +243,9 @@ assert np.allclose(solution_placed.pose.position("base"), (1.0, 2.0, 0.5))
 assert np.allclose(named.pose.rotation("tcp").as_matrix(), down.as_matrix(), atol=2e-3)
 assert np.allclose(once.pose.transform("tool") @ frame, named.pose.transform("tcp"), atol=1e-3)
 assert abs(heavy.pose["joint1"] - start["joint1"]) < 0.5 * abs(even.pose["joint1"] - start["joint1"])
-assert np.allclose(ready.q, start.q)
+held = both.pose.matrix("left/tool").T @ (both.pose.position("right/tool") - both.pose.position("left/tool"))
+assert np.allclose(held, (-0.3, 0, 0), atol=1e-3)
+assert far.pose["cart/root_x"] > 2.0
 """,
 }
 

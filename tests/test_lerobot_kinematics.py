@@ -161,6 +161,22 @@ def test_other_weights_go_on_from_the_motion_before():
     assert hardest <= 400.0 * (1.0 + 1e-8)
 
 
+def test_the_position_comes_first_on_the_way_too(so100_file):
+    """Along a path on which the arm cannot keep the orientation."""
+    arm = Kinematics(so100_file, "link:gripper", MOTORS, fps=30, velocity=90.0, acceleration=400.0)
+    values = np.array([0.0, 100.0, -90.0, 20.0, 0.0, 30.0])
+    target = arm.forward_kinematics(values)
+    first, off, turned = target[:3, 3].copy(), [], []
+    for k in range(240):
+        a = 2.0 * np.pi * k / 200.0
+        target[:3, 3] = first + np.array([0.03 * np.sin(a), 0.05 * np.sin(a), 0.03 * (1.0 - np.cos(a))])
+        values = arm.inverse_kinematics(values, target)
+        off.append(np.linalg.norm(arm.forward_kinematics(values)[:3, 3] - target[:3, 3]))
+        turned.append(arm.command.lag.angle)
+    assert max(off) < 5e-3
+    assert max(turned) > 0.1
+
+
 def test_an_arm_that_was_moved_by_hand_begins_anew_from_where_it_is():
     arm = Kinematics("arm7", "tool", **LIMITS, window=5.0)
     for _ in range(20):

@@ -6,6 +6,7 @@ import pytest
 import synovia as sy
 from cli_runs import assert_refused, run
 from synovia.errors import InputError
+from synovia.model.geometry import matrix_to_quat, rotation_between
 from synovia.model.pose import inside_limits
 from synovia.model.shapes.over_time import are_near, near_shapes
 from synovia.retargeting.clearance import spread
@@ -60,6 +61,22 @@ def test_the_change_begins_and_ends_slowly(clip, body):
     without, kept = (sy.retarget(clip, body, clearance=value).motion.positions() for value in (None, 0.0))
     change = np.linalg.norm(kept - without, axis=2).max(axis=1)
     assert np.abs(np.diff(change)).max() < 0.35 * change.max()
+
+
+def _foot_steps(answer):
+    """Return by how much each foot turns from frame to frame, (T - 1, 2), degrees."""
+    rows = [answer.target.roles[role] for role in ("left_foot", "right_foot")]
+    turns = matrix_to_quat(answer.motion.frames()[:, rows, :9].reshape(-1, 2, 3, 3))
+    return np.degrees(np.linalg.norm(rotation_between(turns[:-1], turns[1:]), axis=-1))
+
+
+@pytest.mark.shared_data
+@pytest.mark.parametrize("name", ["bvhtoolbox_walk01", "cmu_07_01_walk"])
+def test_feet_that_swing_past_the_other_leg_do_not_turn_suddenly(shared_data, body, name):
+    walk = sy.load_motion(shared_data / f"motion/{name}.bvh")[:150]
+    without, kept = (sy.retarget(walk, body, clearance=value) for value in (None, 0.0))
+    assert deepest(without) > FAR > deepest(kept)
+    assert (_foot_steps(kept) - _foot_steps(without)).max() < 5.0
 
 
 def test_the_judge_sees_limbs_inside_the_body(clip, body):

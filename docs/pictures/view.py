@@ -47,7 +47,7 @@ def main():
                 tab.screenshot(path=HERE / file, type="jpeg", quality=86)
                 tab.close()
         limited(browser)
-        beside(browser)
+        transferred(browser)
         layers(browser)
 
 
@@ -72,8 +72,8 @@ def limited(browser):
         tab.close()
 
 
-def beside(browser):
-    """A clip beside its transfer to another body, with a mistake in the map."""
+def transferred(browser):
+    """A clip next to its transfer to another body, with a mistake in the map."""
     with view_retarget(HERE.parents[1] / "examples" / "walk.bvh", "humanoid", port=0) as running:
         tab = browser.new_page(viewport=SIZE)
         tab.set_default_timeout(120_000)

@@ -67,7 +67,7 @@ def faults(out):
         found += [
             f"{name}: no alternative text for {src}"
             for src, alt in page.pictures
-            if alt is None or not (alt.strip() or "_thumb." in src)  # the title stands beside a thumbnail
+            if alt is None or not (alt.strip() or "_thumb." in src)  # the title stands next to a thumbnail
         ]
         for link in page.links:
             parts = urlsplit(link)

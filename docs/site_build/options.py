@@ -10,8 +10,8 @@ def tables():
     for command in sy.jobs.verb_names():
         parts.append(f"## synovia {command}")
         for job in sy.jobs.verb(command).jobs:
-            told = job.__doc__.partition("\n")[0]
-            parts.append(f"### {job.__name__}\n\n{told} In Python: `sy.jobs.{job.__name__}`.")
+            first_line = job.__doc__.partition("\n")[0]
+            parts.append(f"### {job.__name__}\n\n{first_line} In Python: `sy.jobs.{job.__name__}`.")
             parts.append("\n".join(table_of(options_of(job))))
     parts.append("## How a job runs\n\nEach of these commands has these options, too.")
     parts.append("\n".join(table_of(options_of(sy.jobs.Running))))

@@ -68,7 +68,7 @@ def _alias(thing):
 
 
 def skip(app, what, name, thing, skip, options):
-    """Leave out what goals and solvers tell the other parts of the library, which users do not call."""
+    """Leave out what goals and solvers have for the other parts of the library, which users do not call."""
     del app, what, options
     if name in ("diagnosis", "trusted", "quick", "ready") or _alias(thing):
         return True

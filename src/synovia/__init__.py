@@ -76,11 +76,13 @@ if TYPE_CHECKING:
     from synovia.model.anatomy.hands.pointed import hand_landmarks
     from synovia.model.clip_tools.additive import Additive
     from synovia.model.clip_tools.concatenate import concatenate
+    from synovia.model.combined import combine, separate
     from synovia.model.limits import Interval, Limit, SwingTwist
     from synovia.model.loops.assemblies import assemblies
     from synovia.model.loops.closing import close_loops
     from synovia.model.loops.loop import Coupling, Loop
     from synovia.model.motion import InPlace, Motion
+    from synovia.model.orders import JointOrder
     from synovia.model.shapes.distances import Contact, distance
     from synovia.model.shapes.ground import Ground
     from synovia.model.shapes.pairs import SelfPairs, self_pairs
@@ -206,7 +208,9 @@ _HOMES = {
     "synovia.model.limits": ("Interval", "Limit", "SwingTwist"),
     "synovia.model.clip_tools.additive": ("Additive",),
     "synovia.model.clip_tools.concatenate": ("concatenate",),
+    "synovia.model.combined": ("combine", "separate"),
     "synovia.model.motion": ("InPlace", "Motion"),
+    "synovia.model.orders": ("JointOrder",),
     "synovia.model.simulators": ("from_qpos", "to_qpos"),
     "synovia.plots": (
         "plot_clearance",
@@ -312,6 +316,7 @@ __all__ = [
     "Interval",
     "JacobianTranspose",
     "Joint",
+    "JointOrder",
     "Judgement",
     "Kind",
     "Layer",
@@ -369,6 +374,7 @@ __all__ = [
     "bundled",
     "bundled_names",
     "close_loops",
+    "combine",
     "compare",
     "concatenate",
     "distance",
@@ -407,6 +413,7 @@ __all__ = [
     "save_pose",
     "save_world",
     "self_pairs",
+    "separate",
     "shape_fit",
     "solve",
     "solvers",

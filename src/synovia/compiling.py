@@ -181,11 +181,11 @@ class CompilerProcess:
                     pipe.close()
         with errors:
             errors.seek(0)
-            told = errors.read().strip().rpartition("\n")[2].strip()
+            said = errors.read().strip().rpartition("\n")[2].strip()
         if process.returncode < 0:
             why = ", perhaps for lack of memory" if process.returncode == _KILLED else ""
             return f"its process was killed by signal {-process.returncode}{why}", True
-        return told or f"its process ended with code {process.returncode}", not told
+        return said or f"its process ended with code {process.returncode}", not said
 
 
 class Compilers:

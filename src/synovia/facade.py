@@ -146,7 +146,7 @@ class IK(ChecksArguments):
                 interrupted; call ``precompile()`` before.
             follow: Whether ``start``, which it needs, is the pose of a moment before, as in a control loop or under a
                 mouse. Then there is one attempt, and a miss is improved from there alone, so that the pose stays near
-                ``start``. It may still turn far where the goals ask for it, as beside a singular pose;
+                ``start``. It may still turn far where the goals ask for it, as near a singular pose;
                 ``FullBody(largest_move=...)`` bounds that. If all targets are known, use ``track``.
 
         Raises:
@@ -198,7 +198,7 @@ class IK(ChecksArguments):
         """Return all poses within the limits that a closed form finds for the goals, the nearest to the start first.
 
         If one parameter stays free, such as the swivel of an elbow, each branch uses the value that ``solve`` chooses.
-        Beside a clearance goal, only branches that keep every distance count.
+        With a clearance goal, only branches that keep every distance count.
 
         Args:
             targets: As in ``solve``.
@@ -370,7 +370,7 @@ def _solve_usable(
     problem, others, table, odd = problem.read_many(targets)
     packed, solve = packed._replace(places=problem.obstacle_places), partial(solve, targets=others)
     given, unusable = problem.read_starts(starts, len(table))
-    wrong = problem.writer.settle(table)
+    wrong = problem.writer.orthonormalize(table)
     wrong[odd] = True
     skipped = np.asarray(wrong.any(1))
     skipped[list(unusable)] = True

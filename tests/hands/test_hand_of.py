@@ -113,7 +113,7 @@ def test_a_side_that_nothing_tells_can_be_set() -> None:
     ]  # fmt: skip
     doubtful = sy.Skeleton(joints, name="machine")
     assert sy.hand_of(doubtful).side is None
-    assert any("side= tells it" in note for note in sy.hand_of(doubtful).notes)
+    assert any("side= sets it" in note for note in sy.hand_of(doubtful).notes)
     for side, way in (("right", 1.0), ("left", -1.0)):
         hand = sy.hand_of(doubtful, side)
         assert hand.side == side

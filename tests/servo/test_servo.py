@@ -41,6 +41,45 @@ def worst(commands, servo, jerk=None, velocity=1.5, acceleration=8.0):
     return excesses(differences(q, times), (velocity, acceleration, jerk), ulp, times.min())
 
 
+def test_twists_and_targets_follow_each_other_on_a_path_within_all_limits():
+    servo, rng = arm(late="slow", timeout=0.2), np.random.default_rng(8)
+    commands = [servo.step(dt=0)]
+    for k in range(12):
+        place = NEAR.copy()
+        place[:3, 3] += 0.1 * rng.normal(size=3)
+        target = place if k % 3 == 1 else sy.Twist(0.2 * rng.normal(size=3), 0.5 * rng.normal(size=3))
+        for tick in range(int(rng.integers(5, 60))):
+            holds = k == 7 and tick > 10
+            commands.append(servo.hold() if holds else servo.step(None if k == 9 else {"tool": target}))
+    commands += run(servo, 600, {"tool": NEAR})
+    assert commands[-1].status is sy.Status.REACHED
+    assert worst(commands, servo) <= 0.0
+
+
+@pytest.mark.parametrize("late", ["deviate", "slow"])
+def test_a_twist_about_an_axis_that_a_wrist_has_lost_hardly_moves_the_tool(shared_data, late):
+    """A motion out of the singular pose would lead the tool by 100 mm and more."""
+    robot = sy.load_skeleton(shared_data / "robot" / "ur5_robot.urdf")
+    servo = sy.Servo(robot, sy.PoseGoal("ee_link"), rate=125, velocity=1.5, acceleration=8.0, late=late)
+    servo.reset(sy.Pose(robot, np.array([0.0, -1.2, 1.5, -0.3, 0.0, 0.0])))
+    first = servo.step(dt=0).pose.position("ee_link")
+    spin = sy.Twist((0, 0, 0), (0.2, 0, 0))
+    places = [servo.step({"ee_link": spin}).pose.position("ee_link") for _ in range(400)]
+    assert np.abs(np.array(places) - first).max() < 0.01
+
+
+def test_a_motion_goes_on_in_another_servo_with_its_velocity_and_acceleration():
+    first, other = arm(jerk=80.0), arm(jerk=80.0)
+    commands = run(first, 25, {"tool": NEAR})
+    last = commands[-1]
+    assert np.abs(last.acceleration).max() > 1.0
+    other.reset(last.pose, last.velocity, last.acceleration, time=last.time)
+    commands += run(other, 100, {"tool": FAR})
+    assert worst(commands, first, 80.0) <= 0.0
+    with pytest.raises(sy.InputError, match="acceleration"):
+        other.reset(last.pose, last.velocity, last.acceleration[:3])
+
+
 @pytest.mark.parametrize("jerk", [None, 80.0])
 def test_a_jump_is_reached_and_the_way_there_is_late(jerk):
     servo = arm(jerk=jerk)

@@ -295,7 +295,7 @@ def test_without_a_goal_that_keeps_clear_the_kernels_are_their_own(solver):
 def test_settings_that_would_have_no_effect_are_refused(options, name):
     """When the problem is built, with the setting."""
     goals = [sy.PositionGoal("tool", (0.4, 0, 0.5)), sy.ClearanceGoal()]
-    with pytest.raises(sy.UnsupportedError, match=f"no {name} beside a clearance goal"):
+    with pytest.raises(sy.UnsupportedError, match=f"no {name} with a clearance goal"):
         sy.IK(sy.bundled("arm7"), goals, sy.LevenbergMarquardt(**options))
 
 
@@ -306,7 +306,7 @@ def test_lower_priorities_and_goals_of_python_are_refused(solver):
     with pytest.raises(sy.UnsupportedError, match="full-body"):
         sy.IK(arm, [reach, sy.ClearanceGoal(priority=1)], solver)
     low = sy.CustomGoal(lambda pose: [pose.position("tool")[2]])
-    with pytest.raises(sy.UnsupportedError, match="beside a clearance goal"):
+    with pytest.raises(sy.UnsupportedError, match="with a clearance goal"):
         sy.IK(arm, [reach, low, sy.ClearanceGoal()], solver)
 
 

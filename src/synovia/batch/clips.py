@@ -37,12 +37,12 @@ def target_of(name: str, loops: Path | None = None) -> Skeleton | Motion:
         return body
     try:
         return body if stands(body) else load_motion(Path(name))
-    except (InputError, UnsupportedError):  # no clip, or no body: then `retarget` tells it
+    except (InputError, UnsupportedError):  # no clip, or no body: `retarget` then reports it
         return body
 
 
 def notes_of(answer: Retargeted) -> list[str]:
-    """Return what a user should know about a retargeted clip beside the judgement: doubts about poses, sides, path."""
+    """Return the doubts about a retargeted clip that its judgement does not have: poses, sides, path."""
     from synovia.retargeting.rest_pose import CERTAIN
 
     poses = (("rest pose", answer.stance.rest), ("rest pose of the target", answer.target_rest))

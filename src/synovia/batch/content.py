@@ -1,7 +1,7 @@
-"""The content of files: hashes that decide what is done, and stamps that tell without reading that nothing changed.
+"""The content of files: hashes that decide what is done, and stamps that show without reading that nothing changed.
 
 The content of an input or a model is that of its file and of all files that it refers to. A stamp is what the system
-tells about a file: device, number, size, and the times of the last changes of its content and of its entry. No program
+knows about a file: device, number, size, and the times of the last changes of its content and of its entry. No program
 can set the last of these. So a file with the same stamp is unchanged, and one with another stamp is read again.
 """
 
@@ -53,15 +53,15 @@ def is_unchanged(stamps: Stamps, when: float) -> bool:
         stamps: The stamps.
         when: The time at which they were recorded, seconds.
     """
-    return bool(stamps) and all(stamp_of(path) == stamp and _tells(stamp, when) for path, stamp in stamps.items())
+    return bool(stamps) and all(stamp_of(path) == stamp and _proves(stamp, when) for path, stamp in stamps.items())
 
 
-def _tells(stamp: Stamp | None, when: float) -> bool:
+def _proves(stamp: Stamp | None, when: float) -> bool:
     """Return whether a later change of a file would show in its stamp."""
     if stamp is None:
         return True
     changed = stamp[4]
-    if os.name == "nt" or changed <= 0:  # Windows tells when a file was made instead
+    if os.name == "nt" or changed <= 0:  # Windows says when a file was made instead
         return False
     return bool(changed % _SECOND) or when * _SECOND - changed > _COARSE
 

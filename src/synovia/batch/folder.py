@@ -251,7 +251,7 @@ class _Plan:
         return DONE if status == GONE else status
 
     def _is_held(self, row: Row, *, retry_failed: bool) -> bool:
-        """Return whether a row still tells the truth if its input is as it was."""
+        """Return whether a row is still valid if its input is as it was."""
         if row.status in (DONE, GONE):
             return bool(row.sha256) and self._ledger.is_intact(row.output)
         return row.status == FAILED and bool(row.sha256) and not retry_failed
@@ -273,8 +273,8 @@ class _Plan:
             FileError: If there are.
         """
         if outputs:
-            told = counted(len(outputs), "output", verb=verb)
-            what = f"{told} {why}: {first_names([escaped(name) for name in outputs])}"
+            count = counted(len(outputs), "output", verb=verb)
+            what = f"{count} {why}: {first_names([escaped(name) for name in outputs])}"
             hint = "give another folder, or --force to replace them"
             raise FileError(what, where=str(self._output), hint=hint)
 
@@ -293,7 +293,7 @@ class _Plan:
             raise FileError(what, where=str(self._output), expected="another folder", hint="--force replaces them")
 
     def _begin(self, items: Sequence[Item]) -> None:
-        """Tell the ledger of this run, once the task can be done at all."""
+        """Register this run in the ledger, once the task can be done at all."""
         if not self.begun:
             self._ledger.write_log([self._run])
             self._ledger.claim(items)

@@ -118,7 +118,7 @@ def _apart(item: Item, ending: str | None, *, twice: bool) -> Item:
 
 
 def shared(outputs: Iterable[str], *, folds_case: bool) -> list[str]:
-    """Return the outputs that cannot be beside the others: two of one name, or one that is a folder for another one.
+    """Return the outputs that conflict with others: two of one name, or one that is a folder for another one.
 
     Args:
         outputs: Paths of outputs below their folder.

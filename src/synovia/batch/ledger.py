@@ -1,7 +1,7 @@
 """The ledger of an output folder: what was done with which input, settings and version, and how it went.
 
 ``ledger.csv`` has a row for each output, sorted by input, and no times, so that it is the same however often a run was
-interrupted. A row whose input was deleted stays as long as its output, with the status ``gone``. ``ledger.log`` beside
+interrupted. A row whose input was deleted stays as long as its output, with the status ``gone``. ``ledger.log`` next to
 it has a line of JSON for each event: claims of outputs before the work begins, outcomes with times, attempts and
 stacks. Every event is appended at once, so that nothing is lost when a process is killed. The ledger is rebuilt from
 both. Names are written with escapes for what breaks lines (``escaped``), so that a row is a line.
@@ -43,7 +43,7 @@ _MARKED: Final = 400  # bytes at the start of a file that show whether a run wro
 _SOME: Final = frozenset({"verdict", "notes"})  # figures that have a place among the first columns
 _STATUSES: Final = (DONE, FAILED, CRASHED, GONE)
 _REPLACED: Final = "replaced"  # event: a row does not hold any more
-_ANEW: Final = "move it, or give another folder, or --force to replace it"
+_INSTEAD: Final = "move it, or give another folder, or --force to replace it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +156,7 @@ def _numbers(texts: list[str]) -> list[float | None] | list[str]:
 
 
 class _Seen(NamedTuple):
-    """What the log tells about the input of a row.
+    """What the log says about the input of a row.
 
     Args:
         when: Time of the event, 0 for a row of a ledger.
@@ -243,7 +243,7 @@ class Ledger:
         return [path.with_name(path.name + ".csv") for path in found]
 
     def _read(self, path: Path) -> None:
-        """Read a ledger, then the log beside it."""
+        """Read a ledger, then the log next to it."""
         if path.exists():
             try:
                 for row in _rows_of(path):
@@ -300,7 +300,7 @@ class Ledger:
         return seen.path == _absolute(path) and is_unchanged(seen.files, seen.when)
 
     def is_intact(self, output: str) -> bool:
-        """Return whether an output is as it was made; its content is read where its stamp does not tell."""
+        """Return whether an output is as it was made; its content is read where its stamp does not suffice."""
         seen, path = self._seen.get(output, _Seen()), self.folder / output
         if seen.made is not None and is_unchanged({str(path): seen.made}, seen.when):
             return True
@@ -361,7 +361,7 @@ class Ledger:
             row: The row.
             path: The input.
             files: Stamps of the files of the input.
-            more: What only the log tells: times, attempts, stacks.
+            more: What only the log has: times, attempts, stacks.
         """
         made = stamp_of(self.folder / row.output) if row.status == DONE else None
         seen = _Seen(time.time(), _absolute(path), files, made)
@@ -456,14 +456,14 @@ def _rows_of(path: Path) -> list[Row]:
     try:
         table = list(csv.reader(io.StringIO(text, newline="")))
     except csv.Error as error:
-        raise FormatError(f"is no ledger ({error})", where=str(path), hint=_ANEW) from error
+        raise FormatError(f"is no ledger ({error})", where=str(path), hint=_INSTEAD) from error
     head = table[0] if table else []
     if not set(head) >= _ALWAYS:
-        raise FormatError("is no ledger", where=str(path), hint=_ANEW)
+        raise FormatError("is no ledger", where=str(path), hint=_INSTEAD)
     rows: list[Row] = []
     for line, cells in enumerate(table[1:], 2):
         if len(cells) != len(head):
-            raise FormatError("is no ledger", where=f"{path}, line {line}", hint=_ANEW)
+            raise FormatError("is no ledger", where=f"{path}, line {line}", hint=_INSTEAD)
         fields = dict(zip(head, cells, strict=True))
         rows.append(row_of(fields | {name: unescaped(fields[name]) for name in _NAMES}))
     return rows
@@ -492,7 +492,7 @@ def _check_names(folder: Path, tag: str, *, force: bool) -> None:
         if not path.exists() or is_ours(path):
             continue
         if not force:
-            raise FileError(f"{path.name} is not of Synovia", where=str(path), hint=_ANEW)
+            raise FileError(f"{path.name} is not of Synovia", where=str(path), hint=_INSTEAD)
         if path == log:
             path.unlink()
     if scratch.exists() and not log.exists():

@@ -89,14 +89,14 @@ def write_answers(
     """
     counts: Counter[str] = Counter()
 
-    def told(error: InputError) -> FormatError:
+    def of_file(error: InputError) -> FormatError:
         return restated(error, FormatError, str(source.path))
 
     try:
-        beside = _ANSWER * len(solve.answer_columns(source.names))
+        answer_bytes = _ANSWER * len(solve.answer_columns(source.names))
     except InputError as error:
-        raise told(error) from error
-    blocks = source.blocks(rows, beside=beside)
+        raise of_file(error) from error
+    blocks = source.blocks(rows, answer_bytes=answer_bytes)
 
     def answers() -> Generator[Any]:
         with closing(ahead(blocks)) as ready:
@@ -104,7 +104,7 @@ def write_answers(
                 try:
                     answer = solve(block)
                 except InputError as error:
-                    raise told(error) from error
+                    raise of_file(error) from error
                 found = _statuses(answer)
                 counts.update(found)
                 if progress is not None:

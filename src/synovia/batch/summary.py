@@ -42,11 +42,11 @@ class _Figure(NamedTuple):
 
     Args:
         title: Its name, with the unit.
-        told: What it is.
+        text: What it is.
     """
 
     title: str
-    told: str
+    text: str
 
 
 # in the order in which they take the columns of the table
@@ -163,7 +163,7 @@ def write_summary(
         folder: The output folder.
         rows: The rows of the ledger.
         settings: Settings of the last run.
-        picture: Returns a picture of an output, beside its input if that is known.
+        picture: Returns a picture of an output, next to its input if that is known.
         sources: The inputs, by output, as far as they are known.
 
     Raises:
@@ -241,7 +241,7 @@ def _gallery(
         paired = paired or drawn.paired
         source = f"data:image/png;base64,{base64.b64encode(drawn.png).decode()}"
         image = f"<img alt='{_name(row)}, stills' src='{source}'>"
-        cards.append(f"{_tagged('article', row)}<header>{_heading(row)}</header>{image}{_told(row)}</article>")
+        cards.append(f"{_tagged('article', row)}<header>{_heading(row)}</header>{image}{_details(row)}</article>")
     how = "by verdict, then by the share of frames in which something is wrong"
     pairs = " Each still shows the source at the left and the result at the right." if paired else ""
     head = f"<h2>The worst first</h2><p class='soft'>Ordered {how}.{pairs}{_how_to_view(rows[0]) if rows else ''}</p>"
@@ -249,7 +249,7 @@ def _gallery(
 
 
 def _how_to_view(row: Row) -> str:
-    """Return a sentence with the command that shows a result in motion; "" if its file needs a model beside it."""
+    """Return a sentence with the command that shows a result in motion; "" if its file needs a model in addition."""
     known = {ending: fmt.read_onto is None for fmt in formats() if fmt.holds_motions for ending in fmt.extensions}
     fitting = [ending for ending in known if row.output.lower().endswith(ending)]
     if not fitting or not known[max(fitting, key=len)]:  # the longest ending decides
@@ -265,13 +265,13 @@ def _drawn(output: Path, source: Path | None, picture: Callable[[Path, Path | No
         FileError: If the disk is full.
         MissingExtraError: If Pillow is not installed.
     """
-    for beside in (source, None):  # the input may have changed since
+    for shown in (source, None):  # the input may have changed since
         try:
-            return picture(output, beside)
+            return picture(output, shown)
         except MissingExtraError:
             raise
         except FileError:
-            if beside is None and output.exists():  # the disk is full: another run draws it
+            if shown is None and output.exists():  # the disk is full: another run draws it
                 raise
         except (SynoviaError, ValueError):  # the file was changed by someone else
             continue
@@ -287,11 +287,11 @@ def _heading(row: Row) -> str:
     return f"{name}<span class='verdict {escape(verdict)}'>{escape(verdict)}</span>{gone}<span>{findings}</span>"
 
 
-def _told(row: Row) -> str:
+def _details(row: Row) -> str:
     """Return notes and figures of a result."""
     names = [name for name in dict.fromkeys((*_NAMED, *sorted(row.figures))) if name in row.figures]
     figures = "".join(
-        f"<div title='{escape(_figure(name).told, quote=True)}'><dt>{escape(_figure(name).title)}"
+        f"<div title='{escape(_figure(name).text, quote=True)}'><dt>{escape(_figure(name).title)}"
         f"<dd>{escape(_short(row.figures[name]))}</div>"
         for name in names
         if name not in ("verdict", "findings", "notes")
@@ -330,7 +330,7 @@ def _failures(rows: Sequence[Row]) -> str:
 
 
 def _reason(row: Row) -> str:
-    """Return the error of a failure without the name of its input, which is beside it."""
+    """Return the error of a failure without the name of its input, which is next to it."""
     text = row.error.removeprefix(escaped(row.input))
     return text.lstrip(",: ") if text[:1] in (",", ":") else row.error
 
@@ -349,7 +349,7 @@ def _table(rows: Sequence[Row]) -> str:
     numbers = [name for name in dict.fromkeys((*_NAMED, *there)) if name in there and name not in texts][:_FIGURES]
     head = "".join(f"<th><button>{escape(name)}</button>" for name in ("input", *texts))
     head += "".join(
-        f"<th class='n' title='{escape(_figure(name).told, quote=True)}'><button>{escape(_figure(name).title)}</button>"
+        f"<th class='n' title='{escape(_figure(name).text, quote=True)}'><button>{escape(_figure(name).title)}</button>"
         for name in numbers
     )
     lines: list[str] = []

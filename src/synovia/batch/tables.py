@@ -83,7 +83,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         """Open the file and read the names of the columns."""
         self.path = path
-        self.count: int | None = None  # number of rows, if the file tells
+        self.count: int | None = None  # number of rows, if the file has it
         self.names: list[str] = []
         self._close = ExitStack()
         ending = path.suffix.lower()
@@ -95,7 +95,7 @@ class Source:
         if path.is_dir() or not path.exists():
             raise FileError("is a folder" if path.is_dir() else "file does not exist", where=str(path))
         try:
-            with _told(path):
+            with _named_errors(path):
                 self._read = opener()
             if len(self.names) > MOST_COLUMNS:
                 raise FormatError("columns", where=str(path), value=len(self.names), expected=f"at most {MOST_COLUMNS}")
@@ -116,18 +116,18 @@ class Source:
         """Close the file."""
         self._close.close()
 
-    def blocks(self, rows: tuple[int, int] | None = None, *, beside: int = 0) -> Generator[Any]:
+    def blocks(self, rows: tuple[int, int] | None = None, *, answer_bytes: int = 0) -> Generator[Any]:
         """Yield blocks of at most ``BLOCK`` rows: Arrow tables, or dicts of columns.
 
         Args:
             rows: First row and the row after the last; None for all.
-            beside: Bytes of memory that the answer to a row takes.
+            answer_bytes: Bytes of memory that the answer to a row takes.
 
         Raises:
             FormatError: If the content is malformed.
         """
         none = True
-        with _told(self.path), closing(self._read(*(rows or (0, -1)), beside)) as blocks:
+        with _named_errors(self.path), closing(self._read(*(rows or (0, -1)), answer_bytes)) as blocks:
             for block in blocks:
                 none = False
                 yield block
@@ -143,9 +143,9 @@ class Source:
         if not self.names:
             raise FormatError("file is empty", where=str(self.path))
 
-        def read(first: int, last: int, beside: int) -> Generator[Any]:
+        def read(first: int, last: int, answer_bytes: int) -> Generator[Any]:
             del first, last  # never divided
-            most = rows_at_once(_CELL * len(self.names) + beside)
+            most = rows_at_once(_CELL * len(self.names) + answer_bytes)
             rows: list[list[str]] = []
             letters = 0  # of this block
             lines.taken = 0
@@ -207,9 +207,9 @@ class Source:
         row_bytes = _CELL * len(heads) + sum(head[2] for head in heads.values())
         self._check_row(row_bytes)
 
-        def read(first: int, last: int, beside: int) -> Generator[Any]:
+        def read(first: int, last: int, answer_bytes: int) -> Generator[Any]:
             end = count if last < 0 else last
-            most = rows_at_once(row_bytes + beside)
+            most = rows_at_once(row_bytes + answer_bytes)
             with ExitStack() as stack:
                 files = {name: stack.enter_context(archive.open(f"{name}.npy")) for name in heads}
                 for name, (_, _, width, start) in heads.items():
@@ -266,18 +266,18 @@ class Source:
         starts = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)]).tolist()
         row_bytes = self._row_bytes(columns)
 
-        def read(first: int, last: int, beside: int) -> Generator[Any]:
+        def read(first: int, last: int, answer_bytes: int) -> Generator[Any]:
             end = int(self.count or 0) if last < 0 else last
             groups = [i for i in range(len(sizes)) if starts[i] < end and starts[i + 1] > first]
             skip = first - starts[groups[0]] if groups else 0
-            most = rows_at_once(row_bytes + beside)
+            most = rows_at_once(row_bytes + answer_bytes)
             batches = map(_checked, file.iter_batches(most, row_groups=groups, use_threads=False))
             yield from _regular(arrow, batches, kinds, skip, end - first, most)
 
         return read
 
     def _row_bytes(self, columns: Sequence[Any]) -> float:
-        """Return the bytes that a row of a Parquet file takes, apart from texts, as its row groups tell.
+        """Return the bytes that a row of a Parquet file takes, apart from texts, by its row groups.
 
         Raises:
             FormatError: If a row, or what has to be unpacked at once, takes too much memory.
@@ -311,9 +311,9 @@ class Source:
         file = ipc.open_file(mapped)
         self.names = list(file.schema.names)
 
-        def read(first: int, last: int, beside: int) -> Generator[Any]:
+        def read(first: int, last: int, answer_bytes: int) -> Generator[Any]:
             end = int(self.count or 0) if last < 0 else last
-            most = rows_at_once(_CELL + beside)
+            most = rows_at_once(_CELL + answer_bytes)
             batches = (_checked(file.get_batch(i)) for i in range(file.num_record_batches))
             yield from _regular(arrow, batches, file.schema, first, end - first, most)
 
@@ -415,7 +415,7 @@ def _mean_bytes(arrow: Any, batch: Any) -> float:
 
 
 @contextmanager
-def _told(path: Path) -> Generator[None]:
+def _named_errors(path: Path) -> Generator[None]:
     """Turn errors of readers into ``FormatError`` and ``FileError``."""
     try:
         yield
@@ -560,7 +560,7 @@ class _NpzSink:
             raise FormatError(f"column {name!r}", where=self._path.name, expected=expected, hint=hint) from error
 
     def _widen(self, name: str, before: np.dtype[Any], after: np.dtype[Any]) -> None:
-        """Write the texts of a column anew with room for longer ones."""
+        """Rewrite the texts of a column with room for longer ones."""
         with self._files[name] as old:
             self._files[name], self._heads[name] = self._temporary(), ((), after)
             old.seek(0)

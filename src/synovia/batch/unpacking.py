@@ -1,4 +1,4 @@
-"""What Arrow and Parquet files unpack to, from their metadata: pyarrow tells it only by unpacking, or ends the process.
+"""What Arrow and Parquet files unpack to, from their metadata: pyarrow knows it only by unpacking, or ends the process.
 
 References:
     Apache Arrow, *Columnar Format*, "Recordbatch Body Compression", and the schema ``Message.fbs``.

@@ -43,7 +43,7 @@ class Task(Protocol):
     name: ClassVar[str]  # of the command
 
     def settings(self) -> dict[str, Any]:
-        """Return everything that decides about the output beside the input, as values that JSON can hold."""
+        """Return the settings that, with the input, determine the output, as values that JSON can hold."""
         ...
 
     def prepare(self) -> None:
@@ -55,7 +55,7 @@ class Task(Protocol):
         ...
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a picture of an output, beside its input if that is there; None if there is none."""
+        """Return a picture of an output, next to its input if that is there; None if there is none."""
         del output, source
         return None
 

@@ -24,7 +24,7 @@ _HIGHEST: Final = 0.3  # lengths of the leg by which a foot is raised over edges
 _LEAST: Final = 0.25  # of a raise: nearer to the ends of a swing, a foot does not have to clear
 _ALONG: Final = (0.0, 0.35, 0.7, 1.0)  # points of a swinging sole, from ankle to toes
 _BENT: Final = 0.99  # share of the length of a leg that a rising body leaves to it; more where the clip has more
-_CALM: Final = 0.2  # seconds over which the rise of the body is averaged
+_AVERAGED: Final = 0.2  # seconds over which the rise of the body is averaged
 _PEAKS: Final = np.linspace(0.15, 0.85, 15)  # shares of a swing at which a foot may be raised most
 
 
@@ -197,7 +197,7 @@ def _over_edges(world: World, foot: Steps, holds: Sequence[Foothold], moves: Arr
 
 def _rise(feet: Sequence[Steps], moves: Sequence[Array], up: Array, fps: float) -> Array:
     """Return how far the body rises, (T,): as its feet on average, if its legs are long enough."""
-    width = max(1, round(0.5 * _CALM * fps))
+    width = max(1, round(0.5 * _AVERAGED * fps))
     wanted: list[Array] = []
     most: list[Array] = []
     for foot, move in zip(feet, moves, strict=True):

@@ -17,7 +17,7 @@ from synovia.text import counted, first_few
 HEEL: Final = -0.35  # end of the sole behind the ankle, in lengths from the ankle to the toes
 HALF_WIDTH: Final = 0.25  # of a sole, in the same lengths
 ENOUGH: Final = 0.6  # share of the sole on the surface with which a foot stands; the rest may hang over an edge
-_STEEPEST: Final = 45.0  # degrees: a steeper surface is a wall; a foot beside it stays level
+_STEEPEST: Final = 45.0  # degrees: a steeper surface is a wall; a foot next to it stays level
 _SLACK: Final = 0.01  # lengths of the sole: a point of the sole up to this far above the surface is on it
 _ROUNDING: Final = 1e-9  # lengths of the sole: a surface that is less far from it is at its height
 _FARTHEST: Final = 0.5  # lengths of the sole by which a foot moves to stand well

@@ -79,7 +79,7 @@ def with_human_limits(skeleton: Skeleton) -> Skeleton:
 
     References:
         American Academy of Orthopaedic Surgeons (1965), *Joint Motion: Method of Measuring and Recording*, as listed
-        in Norkin & White, *Measurement of Joint Motion*, Appendix A, beside Boone & Azen (1979), *Normal range of
+        in Norkin & White, *Measurement of Joint Motion*, Appendix A, and Boone & Azen (1979), *Normal range of
         motion of joints in male subjects*; Inman, Saunders & Abbott (1944), *Observations on the function of the
         shoulder joint*; Kurz, *Stretching Scientifically*; *Merck Manual*, normal values for range of motion.
     """

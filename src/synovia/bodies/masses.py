@@ -36,7 +36,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
 
     Every part of the body that is recognised (by roles, names or shape, as in ``retarget``) gets its share of the mass,
     at a point of its bone at rest. The mass of a missing part is added to the part above it; where all of the trunk is
-    missing, it is in the middle of what the hips carry beside the legs. Existing masses are replaced.
+    missing, it is in the middle of what the hips carry except the legs. Existing masses are replaced.
 
     Args:
         skeleton: The skeleton.
@@ -102,7 +102,7 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
 def _trunk(skeleton: Skeleton, hips: int, legs: list[int], *, lower: bool) -> tuple[int, Array]:
     """Return the row that carries a part of a trunk without known joints, and its place in the frame of that row.
 
-    The lower part is between the legs, and the others are in the middle of what the hips carry beside the legs, on the
+    The lower part is between the legs, and the others are in the middle of what the hips carry except the legs, on the
     branch with most joints.
 
     Args:

@@ -32,8 +32,8 @@ def models(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> lis
         entries = sorted(Path(folder + slash or ".").iterdir())
     except OSError:
         return found
-    beside = [entry for entry in entries if entry.name.startswith(name) and (name or entry.name[0] != ".")]
-    return found + [f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}" for entry in beside[:_MOST]]
+    matching = [entry for entry in entries if entry.name.startswith(name) and (name or entry.name[0] != ".")]
+    return found + [f"{folder}{slash}{entry.name}{'/' if entry.is_dir() else ''}" for entry in matching[:_MOST]]
 
 
 def joints(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

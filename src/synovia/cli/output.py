@@ -64,13 +64,13 @@ def talk(text: str) -> None:
 
 
 @contextmanager
-def warnings_told() -> Generator[None]:
+def reported_warnings() -> Generator[None]:
     """Write the warnings about files that the work raises to stderr, as plain sentences and each once."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:
             yield
         finally:
-            told = dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning)
-            for text in told:
+            texts = dict.fromkeys(str(one.message) for one in caught if one.category is UserWarning)
+            for text in texts:
                 talk(f"synovia: {printable(text)}")

@@ -16,7 +16,7 @@ import click
 
 from synovia.cli import uncompiled
 from synovia.cli.command import refuse
-from synovia.cli.output import REACHED, emit, emit_json, emit_text, talk, warnings_told
+from synovia.cli.output import REACHED, emit, emit_json, emit_text, reported_warnings, talk
 from synovia.cli.progress import Bar
 from synovia.jobs.base import MISSED, Host, Outcome
 from synovia.jobs.job import Job, Running, one_item, running_options
@@ -62,11 +62,11 @@ class Terminal(Host):
 
     def note(self, notes: Iterable[str], about: str = "") -> None:
         """Write notes on what of an input was not kept."""
-        tell_notes(notes, about)
+        report_notes(notes, about)
 
     def note_model(self, notes: Iterable[str]) -> None:
         """Write notes on a model."""
-        tell_notes(notes)
+        report_notes(notes)
 
     def say(self, text: str, about: str) -> None:
         """Write a sentence on a clip."""
@@ -88,7 +88,7 @@ class Terminal(Host):
             yield bar
 
 
-def tell_notes(notes: Iterable[str], about: str = "") -> None:
+def report_notes(notes: Iterable[str], about: str = "") -> None:
     """Write notes about what of a file was not kept to stderr, each once in a command; ``about`` names the clip."""
     new = untold(notes)
     for note in untold(f"{about}: {note}" for note in new) if about else new:
@@ -96,10 +96,10 @@ def tell_notes(notes: Iterable[str], about: str = "") -> None:
 
 
 def untold(notes: Iterable[str]) -> list[str]:
-    """Return the notes that this command has not told yet, each once; they count as told from now on."""
-    told: set[str] = click.get_current_context().meta.setdefault(f"{__name__}.told", set())
-    new = [note for note in dict.fromkeys(notes) if note not in told]
-    told.update(new)
+    """Return the notes that this command has not reported yet, each once, and mark them as reported."""
+    reported: set[str] = click.get_current_context().meta.setdefault(f"{__name__}.reported", set())
+    new = [note for note in dict.fromkeys(notes) if note not in reported]
+    reported.update(new)
     return new
 
 
@@ -147,7 +147,7 @@ def _one(job: Job, source: str, how: Running, *, as_json: bool) -> int:
     """Do one input, report, and return the exit code."""
     terminal = Terminal(how.jobs, force=how.force, as_json=as_json)
     try:
-        with warnings_told():
+        with reported_warnings():
             outcome = job.do(one_item(source), how.path, terminal)
     except BaseException:
         terminal.report()
@@ -214,9 +214,9 @@ def _values(fields: Mapping[str, str]) -> dict[str, Any]:
 def _report(run: Run, unit: str) -> list[str]:
     """Return the lines about a run; ``unit`` is what the figure "missed" counts."""
     before = run.inputs - run.done - len(run.failed)
-    told = f", {before} done before" if before else ""
+    before_it = f", {before} done before" if before else ""
     inputs = counted(run.inputs, "input")
-    lines = [f"{inputs}: {run.done} done{told}, {len(run.failed)} failed"]
+    lines = [f"{inputs}: {run.done} done{before_it}, {len(run.failed)} failed"]
     lines += [f"  {printable(row.error)}" for row in run.failed[:_SHOWN]]
     if len(run.failed) > _SHOWN:
         lines.append(f"  and {len(run.failed) - _SHOWN} more")

@@ -82,14 +82,14 @@ def _limited(is_over: Callable[[Array], bool]) -> Callable[[Array], bool]:
     from synovia.kernels.compiler.watch import PORTION, WORK_LEFT
 
     left = _WORK if find_spec("numba") else _LITTLE
-    told, begun, lock = False, time.monotonic(), threading.Lock()
+    shown, begun, lock = False, time.monotonic(), threading.Lock()
 
     def limited(numbers: Array) -> bool:
-        nonlocal left, told
+        nonlocal left, shown
         with lock:
             left -= PORTION - numbers[WORK_LEFT]
-            late = not told and time.monotonic() - begun > _PATIENCE
-            told = told or late
+            late = not shown and time.monotonic() - begun > _PATIENCE
+            shown = shown or late
         if late:
             talk("Solving uncompiled, which may take half a minute.")
         if left < 0.0:

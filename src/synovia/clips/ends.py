@@ -87,31 +87,31 @@ def find_shared_ends(motion: Motion, other: Motion, *, trim: bool) -> tuple[Ends
 
     Args:
         motion: A clip.
-        other: The clip beside it.
+        other: The clip that is shown with it.
         trim: Whether to cut off calibration frames that both clips have.
     """
-    own, beside = find_ends(motion), find_ends(other)
-    whole = Ends(0, len(motion), own.notes), Ends(0, len(other), beside.notes)
+    own, others = find_ends(motion), find_ends(other)
+    whole = Ends(0, len(motion), own.notes), Ends(0, len(other), others.notes)
     same_rate = abs(motion.fps - other.fps) <= _SAME_RATE * motion.fps
     if same_rate and len(motion) == len(other):
-        first, end = max(own.first, beside.first), min(own.end, beside.end)
-        both = Ends(first, end, own.notes), Ends(first, end, beside.notes)
+        first, end = max(own.first, others.first), min(own.end, others.end)
+        both = Ends(first, end, own.notes), Ends(first, end, others.notes)
         return both if trim and first < end else whole
-    if same_rate and beside.end - beside.first == len(motion):
-        return whole[0], beside
+    if same_rate and others.end - others.first == len(motion):
+        return whole[0], others
     if same_rate and own.end - own.first == len(other):
         return own, whole[1]
-    return (own, beside) if trim else whole
+    return (own, others) if trim else whole
 
 
-def _note(motion: Motion, first: int, end: int, pose: str, step: float, beside: int) -> str:
-    """Return the sentence about calibration frames [first, end); ``beside`` is the frame of the motion next to them."""
+def _note(motion: Motion, first: int, end: int, pose: str, step: float, following: int) -> str:
+    """Return the sentence about calibration frames [first, end); ``following`` is the frame next to them."""
     frames = f"frame {first} is" if end - first == 1 else f"frames {first} to {end - 1} are"
     if step < _JUMP:
         return f"{frames} {pose}"
     length, meters = step * motion.skeleton.size, motion.skeleton.meters_per_unit
     far = f"{length:.3g} units" if meters is None else f"{length * meters:.2f} m"
-    return f"{frames} {pose}, {far} away from frame {beside}"
+    return f"{frames} {pose}, {far} away from frame {following}"
 
 
 def _calibration(steps: Array, poses: list[tuple[str, NDArray[np.bool_]]], fps: float) -> tuple[int, str]:

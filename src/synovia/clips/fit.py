@@ -29,7 +29,7 @@ PULL: Final = 1e-8  # weight of the guess; it decides about joints that no point
 LEAST: Final = 1e-10  # smallest smoothness, for the same reason
 CLEAN: Final = 1e-5  # largest error of points without noise when fitted without smoothing, as a fraction of the reach
 SURPLUS: Final = 0.05  # share of seen coordinates beyond the joints' freedoms; with fewer, joints could follow noise
-CALM: Final = 1e-6  # smoothness of the test fit in that case; with it, joints cannot follow noise
+SMOOTHNESS: Final = 1e-6  # smoothness of the test fit in that case; with it, joints cannot follow noise
 BLUR: Final = 0.04  # seconds over which noisy points are averaged for the guess: noise would flip short bones
 FILLED: Final = 0.05  # weight in that guess of interpolated points, which may flip short bones
 SLIP: Final = 2e-3  # slides of joints inside the body that count as noise, as a fraction of the reach
@@ -49,7 +49,7 @@ class Fitted(Motion):
             that were never seen are left out.
         smoothness: Weight of the joints' accelerations in the fit, median of all joints; 0 for points without noise.
         notes: Those of the motion, then sentences about what was recognised and changed in the points before the fit.
-        flips: Frames in which the points are upside down, turned round or mirrored beside the other frames.
+        flips: Frames in which the points are upside down, turned round or mirrored relative to the other frames.
 
     Example:
         >>> import synovia as sy
@@ -300,8 +300,8 @@ def _guess(
     for piece in pieces:
         used, places, seen = points.filled(*piece)
         rows, offsets = [points.rows[k] for k in used], points.offsets[used]
-        calm = _blurred(places, blur) if blur > 0.0 and len(places) > 2 else places
-        out.append(guess.first_guess(body, rows, offsets, calm, np.where(seen, 1.0, filled), short))
+        smooth = _blurred(places, blur) if blur > 0.0 and len(places) > 2 else places
+        out.append(guess.first_guess(body, rows, offsets, smooth, np.where(seen, 1.0, filled), short))
     return inside_limits(body, body.follow(np.concatenate(out)))
 
 
@@ -337,7 +337,7 @@ def _middle(piece: tuple[int, int]) -> tuple[int, int]:
 def _liveliest(points: Points, piece: tuple[int, int], rate: float) -> tuple[int, int]:
     """Return (first, end) of the frames of a piece from which noise and prior are learned: those that move most.
 
-    A prior of frames that are calm would hold back all others. The measure is the sum of squared accelerations of the
+    A prior of slow frames would hold back all others. The measure is the sum of squared accelerations of the
     points, averaged over time as for the guess.
     """
     first, end = piece
@@ -378,7 +378,7 @@ def _is_clean(model: Model, terms: Terms, q: Array, piece: tuple[int, int]) -> b
     seen = part.weights[t] > 0.0
     surplus = np.count_nonzero(seen) - np.linalg.matrix_rank(J[t, seen], tol=1e-6) if seen.any() else 0
     if surplus < SURPLUS * np.count_nonzero(seen):
-        part = replace(part, smooth=np.full(model.columns, CALM))
+        part = replace(part, smooth=np.full(model.columns, SMOOTHNESS))
     tried = solve_in_windows(model, part, q[first:last], Effort(STEPS, ENOUGH))
     e, _, _ = model.evaluate(tried, part.targets, derivative=False)
     return bool(np.sqrt(np.mean(part.weights * e * e)) < CLEAN)

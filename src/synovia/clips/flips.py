@@ -22,7 +22,7 @@ _MIRRORED: Final = 0.5  # cosine: face and toes point this far backwards in a mi
 
 
 def find_flips(marks: Landmarks, fps: float) -> tuple[int, ...]:
-    """Return the frames in which the cloud is flipped beside most of the others.
+    """Return the frames in which the cloud is flipped relative to most of the others.
 
     Args:
         marks: The landmarks, with y up.

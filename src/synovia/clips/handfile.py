@@ -27,7 +27,7 @@ _OTHERS: Final = "for other points, synovia animate --points fits a body"
 _CLIP: Final = frozenset({"schema", "q", "skeleton"})  # names of the arrays of a clip
 _MOST: Final = 16  # arrays of an archive that are looked at
 _DIMENSIONS: Final = 3  # of an array (T, K, 3), and of space
-_BESIDE: Final = ("confidence", "fps", "side")
+_OPTIONAL: Final = ("confidence", "fps", "side")
 _ARCHIVE: Final = ".npz with an array (T, 21, 3)"
 # numbers that an archive may hold, however small it is: over four minutes at 30 frames per second; and for each byte
 _ROOM: Final = (2**19, 2)
@@ -66,7 +66,7 @@ def holds_hand(path: Path) -> bool:
 
 
 def _has_points(path: Path) -> bool:
-    """Return whether a file that is no hand holds points over time all the same, so that ``read_hand`` tells why."""
+    """Return whether a file that is no hand holds points over time all the same, so that ``read_hand`` says why."""
     if path.suffix.lower() == ".npy":
         return True
     try:
@@ -81,28 +81,28 @@ def read_hand(path: Path) -> HandFile:
     """Read the points of a hand: an archive with an array (T, 21, 3), or what ``read_points`` reads, of 21 points.
 
     In an archive, the array is called ``joints``, ``points``, ``landmarks``, ``keypoints`` or ``positions``, or it is
-    the only one of this shape; ``confidence``, ``fps`` and ``side`` may be beside it. Points may also be in one row for
-    each frame, (T, 63).
+    the only one of this shape; ``confidence``, ``fps`` and ``side`` may be in the file too. Points may also be in one
+    row for each frame, (T, 63).
 
     Raises:
         FileError: If the file cannot be read.
         FormatError: If it does not hold 21 points.
     """
     if path.suffix.lower() == ".npz":
-        content = read_arrays(path, (*_NAMES, *_BESIDE), _ARCHIVE, _ROOM)
+        content = read_arrays(path, (*_NAMES, *_OPTIONAL), _ARCHIVE, _ROOM)
         fitting = [name for name in _NAMES if name in content and _fits(content[name])]
         if not fitting:
             others = [name for name in _names_in(path) if name not in content][:_MOST]
             content |= read_arrays(path, others, _ARCHIVE, _ROOM)
             fitting = [name for name in others if _fits(content[name])]
         if len(fitting) != 1 and not set(fitting) & set(_NAMES):
-            shapes = {name: one.shape for name, one in content.items() if name not in _BESIDE}
+            shapes = {name: one.shape for name, one in content.items() if name not in _OPTIONAL}
             problem = "archive has several arrays that may be a hand" if fitting else "archive has no points of a hand"
             raise FormatError(
                 problem, where=str(path), value=shapes or None, hint=_OTHERS,
                 expected=f"an array {_SHAPE}, called {listed([*_NAMES[:-2]])}, or the only one of this shape",
             )  # fmt: skip
-        notes = unread_notes(path, (fitting[0], *_BESIDE))
+        notes = unread_notes(path, (fitting[0], *_OPTIONAL))
         rate = _rate(content, path)
         if rate is not None:
             notes += rate.notes

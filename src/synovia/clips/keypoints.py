@@ -251,7 +251,7 @@ def _fit_one_hand(body: Skeleton, points: tuple[Array, Array], side: str | None,
 def _hands(places: Array, weights: Array, marks: Landmarks, mirror: str | None) -> dict[str, tuple[Array, Array]]:
     """Return the landmarks (T, 21, 3) of the hands that are seen, and their confidence, by side.
 
-    Their knuckles replace those of the body's landmarks, which are coarse, beside its wrists.
+    Their knuckles replace those of the body's landmarks, which are coarse, except its wrists.
 
     Args:
         places: All points.
@@ -299,7 +299,7 @@ def _flip_notes(flips: Sequence[int]) -> list[str]:
     if not flips:
         return []
     count = counted(len(flips), "frame")
-    return [f"upside down, turned round or mirrored in {count} beside the others: {frames_text(flips)}"]
+    return [f"upside down, turned round or mirrored in {count}, unlike the others: {frames_text(flips)}"]
 
 
 def _recognised(places: Array, names: Sequence[str] | None, weights: Array, preset: str | None) -> Landmarks | None:

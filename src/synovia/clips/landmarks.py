@@ -109,7 +109,7 @@ class Landmarks:
     Args:
         places: World positions (T, 3) by landmark, NaN where it was not seen.
         weights: Confidence (T,) by landmark.
-        preset: Name of the preset, "" if the names of the points tell what they are.
+        preset: Name of the preset, "" if the names of the points say what they are.
     """
 
     places: dict[str, Array]
@@ -182,7 +182,7 @@ def named_landmarks(names: Sequence[str]) -> list[str]:
 def as_landmarks(
     positions: Array, names: Sequence[str] | None, confidence: Array | None, preset: str | None = None
 ) -> Landmarks | None:
-    """Return points as landmarks, None if neither names nor number and lengths tell what they are.
+    """Return points as landmarks, None if neither names nor number and lengths say what they are.
 
     Args:
         positions: (T, K, 3), NaN where a point was not seen.

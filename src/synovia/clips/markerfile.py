@@ -29,7 +29,7 @@ _SHARE: Final = 2.0**-18, 100  # the same for each byte
 class Markers(NamedTuple):
     """Markers: names, positions (T, K, 3) with NaN for gaps, frames per second, metres per unit (None if unknown).
 
-    Notes tell what of the file was not kept.
+    Notes say what of the file was not kept.
     """
 
     names: list[str]

@@ -28,7 +28,7 @@ from synovia.io.npz import read_arrays, read_npy, texts_of, unread_notes
 _SHAPE: Final = "(T, K, 3): frames, points, x y z"
 _ARRAY: Final = b"\x93NUMPY"
 POINT_ENDINGS: Final = (".csv", ".tsv", ".npz", ".npy", ".trc", ".c3d")
-_BESIDE: Final = ("joints", "offsets", "confidence", "fps")
+_OPTIONAL: Final = ("joints", "offsets", "confidence", "fps")
 _NAMES: Final = ("positions", "keypoints", "landmarks", "points", "arr_0")  # of the array in an archive
 
 
@@ -112,14 +112,14 @@ def read_points(path: Path) -> PointFile:
     if read_bytes(path)[: len(_ARRAY)] == _ARRAY:
         content, notes = {"positions": read_npy(path)}, list[str]()
     else:
-        content = read_arrays(path, (*_NAMES, *_BESIDE), ".csv, .npz or .npy")
+        content = read_arrays(path, (*_NAMES, *_OPTIONAL), ".csv, .npz or .npy")
         first = next((name for name in _NAMES if name in content), None)
         if first is None and "joints" in content and content["joints"].dtype.kind in "fiu":
             first, content["positions"] = "positions", content.pop("joints")
         if first is None:
             raise FormatError("archive has no positions", where=str(path), expected=f"an array 'positions' {_SHAPE}")
         content = {"positions": content[first]} | {k: v for k, v in content.items() if k not in _NAMES}
-        notes = unread_notes(path, (first, *_BESIDE))
+        notes = unread_notes(path, (first, *_OPTIONAL))
     content = _with_confidence(content)
     _check_shapes(content, path)
     names = texts_of(content["joints"]) if "joints" in content else None

@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.errors import FormatError
-from synovia.io.base import most_numbers, read_text
-from synovia.io.csvfile import frame_rate, number_of, text_rows
+from synovia.io.base import frame_rate, most_numbers, read_text
+from synovia.io.csvfile import number_of, text_rows
 from synovia.model.geometry import Array
 
 SECONDS: Final = {"time": 1.0, "t": 1.0, "time_s": 1.0, "seconds": 1.0, "timestamp": 1.0, "time_ms": 1e-3,
@@ -101,7 +101,7 @@ def _rate(times: Array, factor: float, frames: NDArray[np.intp], path: Path) -> 
 def _frames_of(numbers: Array) -> NDArray[np.intp]:
     """Return the frame of each row from its number or time, (T,): frames that are left out count as well.
 
-    Numbers that are no multiples of one step, or of which most are left out, only tell the order of the rows.
+    Numbers that are no multiples of one step, or of which most are left out, only give the order of the rows.
     """
     rows, steps = np.arange(len(numbers)), np.diff(numbers)
     if not len(steps) or not ((steps > 0.0) & (steps < np.inf)).all():
@@ -160,10 +160,10 @@ def _wide_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dic
         else:
             if columns and all(set("xyz") <= parts.keys() for parts in columns.values()):
                 return columns
-    return _told_columns(names, place)
+    return _named_columns(names, place)
 
 
-def _told_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
+def _named_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
     """Raise the error that fits columns that are no points.
 
     Raises:

@@ -117,7 +117,7 @@ def usual_errors(model: Model, terms: Terms, q: Array, prior: Prior) -> Array:
 def contradicted(model: Model, terms: Terms, q: Array, usual: Array) -> NDArray[np.bool_]:
     """Return the frames (T,) in which points are several times as far off as usual, and in the next or last frame too.
 
-    The prior knows the frames that it was learned from. A hit in a clip that is calm there is so improbable that it
+    The prior knows the frames that it was learned from. A hit in a clip that is slow there is so improbable that it
     would be smoothed away.
 
     Args:

@@ -46,17 +46,17 @@ DRIFTS: Final = 0.3  # the same in flight, because the centre of mass is an esti
 SLIDES: Final = 0.5  # metres per second: a contact in which the feet slide by this costs ``SLIP``
 SLIP: Final = 0.6  # most cost of a contact whose foot slides, for 1/30 s
 SMALLEST: Final = 1e-3  # metres: the least noise of heights
-CALM: Final = 3.0  # metres per second²: the least standard deviation of vertical accelerations
+SCATTER: Final = 3.0  # metres per second²: the least standard deviation of vertical accelerations
 FALLS: Final = 0.5  # the same in flight
 IMPACT: Final = 100.0  # the same at its ends
 ADAPTED: Final = 4  # times that heights and their accelerations are found from each other
 UNSTEADY: Final = 0.3  # metres per second; feet that are faster do not stand
 STEADY: Final = 0.05  # seconds over which that speed is averaged
-TOLD: Final = 0.05  # share of frames without a standing foot that is told
-WANDERS: Final = 0.1  # metres by which flights may lead the path astray before it is told
+REPORTED: Final = 0.05  # share of frames without a standing foot that is reported
+WANDERS: Final = 0.1  # metres by which flights may lead the path astray before it is reported
 FAR: Final = 0.1  # the same, as a share of the path's extent
-BESIDE: Final = 0.1  # seconds before and after a flight that show its speed
-HARD: Final = 0.6  # metres per second by which a flight's speeds may be off before it is told
+AROUND: Final = 0.1  # seconds before and after a flight that show its speed
+HARD: Final = 0.6  # metres per second by which a flight's speeds may be off before it is reported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -80,31 +80,31 @@ class Travel:
 
     def notes(self) -> list[str]:
         """Return sentences about how the path was found, and where it is not known."""
-        told = ["the hips do not move in the points: their path was found from feet that stand and gravity in flight"]
-        told.append("not in the points: where the person is in the world, and how far from the camera")
+        notes = ["the hips do not move in the points: their path was found from feet that stand and gravity in flight"]
+        notes.append("not in the points: where the person is in the world, and how far from the camera")
         if self.flights:
             frames = [t for flight in self.flights for t in range(flight.first + 1, flight.end)]
             text = f"in the air in {counted(len(self.flights), 'flight')}: {frames_text(frames)}"
-            told.append(f"{text}; heights hold if the person is as tall as in the points")
+            notes.append(f"{text}; heights hold if the person is as tall as in the points")
         hard = [flight for flight in self.flights if flight.off > HARD]
         if hard:
-            told.append(
+            notes.append(
                 f"{DOUBT}uncertain path: in {counted(len(hard), 'flight')} of {len(self.flights)}, the legs do not have"
                 " the speed that gravity needs at take-off or landing, so height and way are a guess"
             )
         if self.wander > max(WANDERS, FAR * self._range):
-            told.append(
+            notes.append(
                 f"{DOUBT}uncertain path: in {counted(len(self.flights), 'flight')}, the feet show the speed over the"
                 f" ground at take-off and landing only roughly, so the way may be off by {self.wander:.2f} m"
             )
         share = float(self.adrift.mean()) if len(self.adrift) else 0.0
-        if share > TOLD:
+        if share > REPORTED:
             frames = np.flatnonzero(self.adrift).tolist()
-            told.append(
+            notes.append(
                 f"{DOUBT}uncertain path: in {100 * share:.0f} % of the frames no foot stands still, so the way there is"
                 f" a guess: {frames_text(frames)}"
             )
-        return told
+        return notes
 
     @property
     def _range(self) -> float:
@@ -125,7 +125,7 @@ def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Tra
     soles, masses = _relative(body, q, up)
     soles, masses = soles / metre, masses / metre
     stands = _standing_heights(body, up) / metre
-    stands = _settled(stands, soles @ up)
+    stands = _leveled(stands, soles @ up)
     heights = stands - soles @ up  # (T, K): height of the hips if a point stands
     floor = heights.max(1)
     level = masses - np.outer(masses @ up, up)
@@ -136,14 +136,14 @@ def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Tra
     flights: list[Flight] = []
     hips, flying = floor, np.zeros(max(len(q) - 1, 0), bool)
     velocity = np.zeros((max(len(q) - 1, 0), 3))
-    calm = _heights(floor + masses @ up, [], fps)
+    smooth = _heights(floor + masses @ up, [], fps)
     for _ in range(ROUNDS if len(q) > 2 else 1):
         raised = hips[:, None] - heights
         weights = np.exp(-np.maximum(np.maximum(raised[1:], raised[:-1]), 0.0) / RAISED) * ~flying[:, None]
         velocity = _velocities(ways, weights, flying, fps)
         slips = np.linalg.norm(ways - velocity[:, None], axis=2)
         slips = np.sum(near * np.minimum((slips / SLIDES) ** 2, SLIP), axis=1) / near.sum(1)
-        flights = find_flights(calm, slips, fps)
+        flights = find_flights(smooth, slips, fps)
         flying = np.zeros(len(velocity), bool)
         for flight in flights:
             flying[flight.first : flight.end] = True
@@ -203,7 +203,7 @@ def _standing_heights(body: Skeleton, up: Array) -> Array:
     return np.array(heights) - min(heights)
 
 
-def _settled(stands: Array, soles: Array) -> Array:
+def _leveled(stands: Array, soles: Array) -> Array:
     """Return the heights (K,) at which points of the soles stand: their lowest ones in the motion, not only at rest.
 
     Args:
@@ -211,8 +211,8 @@ def _settled(stands: Array, soles: Array) -> Array:
         soles: Heights (T, K) relative to the hips.
     """
     hips = (stands - soles).max(1)
-    settled = np.percentile(hips[:, None] + soles, STANDS, axis=0)
-    return settled - settled.min()
+    level = np.percentile(hips[:, None] + soles, STANDS, axis=0)
+    return level - level.min()
 
 
 def _velocities(ways: Array, weights: Array, flying: Bools, fps: float) -> Array:
@@ -260,7 +260,7 @@ def _heights(floor: Array, flights: Sequence[Flight], fps: float) -> Array:
     found = floor
     for _ in range(ADAPTED):
         bend = np.pad(np.diff(found, 2) * fps**2, 1)
-        least = np.where(scale > 0.0, scale, np.maximum(np.abs(bend), CALM))
+        least = np.where(scale > 0.0, scale, np.maximum(np.abs(bend), SCATTER))
         stiff = (noise * fps**2 / least[1:-1]) ** 2
         band = np.zeros((3, len(floor)))
         band[0] = seen + 1e-9
@@ -285,7 +285,7 @@ def _wander(ways: Array, weights: Array, flights: Sequence[Flight], fps: float) 
     """Return how far flights may lead the path astray, metres.
 
     The error of a flight's way is about its time, multiplied by the standard deviation of the velocities that the
-    points of the soles show beside it. The errors of the flights are independent.
+    points of the soles show. The errors of the flights are independent.
 
     Args:
         ways: As in ``_velocities``.
@@ -293,10 +293,10 @@ def _wander(ways: Array, weights: Array, flights: Sequence[Flight], fps: float) 
         flights: The flights.
         fps: Frames per second.
     """
-    beside = max(1, round(BESIDE * fps))
+    around = max(1, round(AROUND * fps))
     total = 0.0
     for flight in flights:
-        first, end = range(max(flight.first - beside, 0), flight.first), range(flight.end, flight.end + beside)
+        first, end = range(max(flight.first - around, 0), flight.first), range(flight.end, flight.end + around)
         rows = [t for t in (*first, *end) if t < len(ways)]
         if not rows:
             continue

@@ -1,7 +1,7 @@
 """Find which way is up in landmarks, whether they are mirrored, and whether they have any depth.
 
-The vector from the feet to the shoulders tells what is up while a person stands. Toes, nose and bent knees point
-forward; together with left and up they tell a body from its mirror image.
+The vector from the feet to the shoulders shows what is up while a person stands. Toes, nose and bent knees point
+forward; together with left and up they distinguish a body from its mirror image.
 """
 
 from __future__ import annotations
@@ -204,7 +204,7 @@ def _up_of(marks: Landmarks) -> str:
     if shares[best] < OFTEN or best not in possible:
         mean = ", ".join(f"{v:.2f}" for v in d.mean(0))
         raise InputError(
-            "cannot tell which axis points up", value=f"({mean}) as the mean direction from feet to shoulders",
+            "cannot find which axis points up", value=f"({mean}) as the mean direction from feet to shoulders",
             expected="a body that stands in most frames", hint="name the axis: up='y', '-y', 'z', ... (--up)",
         )  # fmt: skip
     return best
@@ -213,7 +213,7 @@ def _up_of(marks: Landmarks) -> str:
 def forwardness(marks: Landmarks) -> float:
     """Return how well toes, face and knees agree that left × up is forward: 1 for a body, -1 for its mirror image.
 
-    It is the mean cosine over these signs, weighed by their lengths over time; 0 if none of them tells anything.
+    It is the mean cosine over these signs, weighed by their lengths over time; 0 if none of them shows anything.
     """
     up, ahead, length = body_up(marks), _ahead(marks), _body_length(marks)
     total = weights = 0.0
@@ -221,10 +221,10 @@ def forwardness(marks: Landmarks) -> float:
         along = up / np.maximum(np.linalg.norm(up, axis=1, keepdims=True), 1e-300)
         level = sign - np.sum(sign * along, axis=1, keepdims=True) * along
         far = np.linalg.norm(level, axis=1)
-        told = np.isfinite(far) & np.isfinite(ahead).all(1) & (far > TINY * length)
-        if np.mean(told) < 0.1:
+        known = np.isfinite(far) & np.isfinite(ahead).all(1) & (far > TINY * length)
+        if np.mean(known) < 0.1:
             continue
-        total += weight * float(np.sum(level[told] * ahead[told]) / np.sum(far[told]))
+        total += weight * float(np.sum(level[known] * ahead[known]) / np.sum(far[known]))
         weights += weight
     return total / weights if weights else 0.0
 

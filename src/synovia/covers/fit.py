@@ -12,7 +12,7 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.covers.skin import Beside, Skin
+from synovia.covers.skin import Outside, Skin
 from synovia.covers.smallest import Pill, smallest_pill
 from synovia.model.geometry import Array
 from synovia.model.shapes.solids import Capsule
@@ -40,7 +40,7 @@ def fit_capsules(skin: Skin, overhang: float, most: int = MOST) -> dict[int, lis
         overhang: How far a capsule may stand out from the surface before it is divided, length units.
         most: Capsules of a joint.
     """
-    beside = Beside(skin, _SAMPLES, np.random.default_rng(0))
+    outside = Outside(skin, _SAMPLES, np.random.default_rng(0))
     found: dict[int, list[_Piece]] = {}
     for row in np.unique(skin.rows).tolist():
         found[row] = [_around(skin, np.flatnonzero(skin.rows == row))]
@@ -48,9 +48,9 @@ def fit_capsules(skin: Skin, overhang: float, most: int = MOST) -> dict[int, lis
     def others(row: int) -> list[Pill]:
         return [piece.pill for other, pieces in found.items() if other != row for piece in pieces]
 
-    outs = {row: _overhang(pieces[0].pill, others(row), beside) for row, pieces in found.items()}
+    outs = {row: _overhang(pieces[0].pill, others(row), outside) for row, pieces in found.items()}
     for row in sorted(outs, key=lambda row: -outs[row]):
-        found[row] = _divided(skin, found[row][0], beside, others(row), overhang, most)
+        found[row] = _divided(skin, found[row][0], outside, others(row), overhang, most)
     inverse = np.linalg.inv(skin.frames).astype(np.float64)
     shapes: dict[int, list[Capsule]] = {}
     for row, pieces in found.items():
@@ -64,24 +64,26 @@ def _around(skin: Skin, faces: NDArray[np.int64], *, fine: bool = True) -> _Piec
     return _Piece(faces, smallest_pill(skin.corners[faces].reshape(-1, 3), fine=fine))
 
 
-def _divided(skin: Skin, piece: _Piece, beside: Beside, others: list[Pill], overhang: float, most: int) -> list[_Piece]:
+def _divided(
+    skin: Skin, piece: _Piece, outside: Outside, others: list[Pill], overhang: float, most: int
+) -> list[_Piece]:
     """Return the pieces of a joint: divided until none stands out too far, or as often as it helps."""
     pieces, best, least = [piece], [piece], np.inf
     while True:
-        outs = _overhangs(pieces, others, beside)
+        outs = _overhangs(pieces, others, outside)
         if max(outs) < _BETTER * least:
             best, least = pieces, max(outs)
         if least <= overhang or len(pieces) == most:
             return best
         worst = int(np.argmax(outs))
         rest = [pieces[k] for k in range(len(pieces)) if k != worst]
-        halves = _halves(skin, pieces[worst], beside, [*others, *(other.pill for other in rest)])
+        halves = _halves(skin, pieces[worst], outside, [*others, *(other.pill for other in rest)])
         if not halves:
             return best
         pieces = [*rest, *halves]
 
 
-def _halves(skin: Skin, piece: _Piece, beside: Beside, others: list[Pill]) -> list[_Piece]:
+def _halves(skin: Skin, piece: _Piece, outside: Outside, others: list[Pill]) -> list[_Piece]:
     """Return the two halves of a piece whose capsules stand out least; none if it cannot be divided."""
     middles = skin.corners[piece.faces].mean(axis=1)
     rel = middles - middles.mean(axis=0)
@@ -95,26 +97,26 @@ def _halves(skin: Skin, piece: _Piece, beside: Beside, others: list[Pill]) -> li
             if first.all() or not first.any():
                 continue
             halves = [_around(skin, piece.faces[side], fine=False) for side in (first, ~first)]
-            outs = _overhangs(halves, others, beside)
+            outs = _overhangs(halves, others, outside)
             found = max(outs) + sum(outs)
             if found < least:
                 best, least = [half.faces for half in halves], found
     return [_around(skin, half) for half in best]
 
 
-def _overhangs(pieces: list[_Piece], others: list[Pill], beside: Beside) -> list[float]:
+def _overhangs(pieces: list[_Piece], others: list[Pill], outside: Outside) -> list[float]:
     """Return how far each of several pieces stands out from the surface, from the others and from further capsules."""
     pills = [piece.pill for piece in pieces]
-    return [_overhang(pill, [*others, *pills[:k], *pills[k + 1 :]], beside) for k, pill in enumerate(pills)]
+    return [_overhang(pill, [*others, *pills[:k], *pills[k + 1 :]], outside) for k, pill in enumerate(pills)]
 
 
-def _overhang(pill: Pill, others: list[Pill], beside: Beside) -> float:
+def _overhang(pill: Pill, others: list[Pill], outside: Outside) -> float:
     """Return how far a capsule stands out from the surface and from other capsules."""
     probes = on_pill(pill)
     for other in others:
         if other.touches(pill):
             probes = probes[other.distances(probes) > 0.0]
-    return beside.farthest(probes)
+    return outside.farthest(probes)
 
 
 def on_pill(pill: Pill) -> Array:

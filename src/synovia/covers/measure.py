@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
 from synovia.covers.points import area_of, distances_to, in_triangles, points_on
-from synovia.covers.skin import Beside, Skin, skin_of
+from synovia.covers.skin import Outside, Skin, skin_of
 from synovia.errors import InputError
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
@@ -182,12 +182,12 @@ def _overhangs(skin: Skin, shapes: list[Solid], count: int, rng: np.random.Gener
     areas = np.array([area_of(shape) for shape in shapes])
     shares = areas / areas.sum() if areas.sum() > 0.0 else np.full(len(areas), 1.0 / len(areas))
     balls = [(shape.place()[:3, 3], shape.extent()) for shape in shapes]
-    beside = Beside(skin, count, rng)
+    outside = Outside(skin, count, rng)
     found: list[float] = []
     for k, shape in enumerate(shapes):
         probes = points_on(shape, max(1, round(count * float(shares[k]))), rng)
         for other, (middle, radius) in zip(shapes, balls, strict=True):
             if other is not shape and np.linalg.norm(middle - balls[k][0]) < radius + balls[k][1]:
                 probes = probes[distances_to(other, probes) > 0.0]
-        found.append(beside.farthest(probes))
+        found.append(outside.farthest(probes))
     return found

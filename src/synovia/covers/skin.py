@@ -41,7 +41,7 @@ class Skin:
         return float(np.linalg.norm(points.max(0) - points.min(0)))
 
 
-class Beside:
+class Outside:
     """How far points are outside of a surface, by samples of the surface.
 
     Args:

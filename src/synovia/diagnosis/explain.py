@@ -112,7 +112,7 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
         solution: The solution.
         causes: Causes that more attempts cannot remove.
         at_limits: Joints that stop the missed goals at a limit.
-        locked: Joints whose limits leave them one value, beside the missed goals.
+        locked: Joints whose limits leave them one value, in addition to the missed goals.
     """
     status, closed = solution.status, solution.ik.method.closed
     if status is Status.UNREACHABLE:

@@ -49,7 +49,7 @@ def value_of(pose: Pose, row: int) -> float:
 
 
 def range_lines(
-    skeleton: Skeleton, row: int, bounds: tuple[float, float], value: float, radius: float, beside: float = 0.0
+    skeleton: Skeleton, row: int, bounds: tuple[float, float], value: float, radius: float, offset: float = 0.0
 ) -> list[Array]:
     """Return the range of a joint's value as lines through points (n, 3), relative to the joint, in its parent's frame.
 
@@ -62,7 +62,7 @@ def range_lines(
         bounds: Smallest and largest value, radians or length units.
         value: The present value.
         radius: Size of the lines, length units.
-        beside: Distance of a hinge's arc from the bone, on both sides, length units; 0 for one arc through the bone.
+        offset: Distance of a hinge's arc from the bone, on both sides, length units; 0 for one arc through the bone.
     """
     joint = skeleton.joints[row]
     rest, axis = joint.rest[:3, :3], joint.axis
@@ -85,7 +85,7 @@ def range_lines(
             lower, upper = -math.pi, math.pi
         spoke = _turned(axis, across, value)
         arc, mark = _sector(axis, across, lower, upper) * radius, np.outer(_POINTER, spoke) * radius
-        sides = (-beside * axis, beside * axis) if beside > 0.0 else (np.zeros(3),)
+        sides = (-offset * axis, offset * axis) if offset > 0.0 else (np.zeros(3),)
         lines = [line + side for side in sides for line in (arc, mark)]
     return [line @ rest.T for line in lines]
 

@@ -14,7 +14,9 @@ from synovia.model.geometry import Array, is_number
 from synovia.model.shapes.distances import Contact
 from synovia.model.shapes.world import Obstacle, World
 
-_AWAY: Final = 0.1  # sizes of the body: pairs that are farther apart than this, beside their distance, are not drawn
+_AWAY: Final = (
+    0.1  # sizes of the body: pairs that are farther apart than this, in addition to their distance, are not drawn
+)
 _MOST: Final = 4  # pairs that are drawn, in addition to those that are too near
 _NAMED: Final = 3  # pairs that are too near and have a label
 
@@ -28,7 +30,7 @@ class Gap:
         distance: Their distance, below 0 for an overlap, length units.
         is_near: Whether they are nearer than they should be.
         names: Names of the two.
-        labelled: Whether the names and the distance are written beside the line.
+        labelled: Whether the names and the distance are written next to the line.
     """
 
     points: Array

@@ -269,7 +269,7 @@ class Placer:
             gap: Distance from the point to leave free.
             needed: Whether to return the best box even if it is not free; otherwise the result is then None.
         """
-        boxes = self._inside(_beside(anchor, size, gap))
+        boxes = self._inside(_around(anchor, size, gap))
         taken = np.reshape(self._taken, (-1, 1, 4))
         common = np.minimum(boxes[:, 2:], taken[..., 2:]) - np.maximum(boxes[:, :2], taken[..., :2])
         overlap = np.maximum(common, 0.0).prod(axis=-1).sum(axis=0)
@@ -299,7 +299,7 @@ class Placer:
         return (s[y1, x1] - s[y0, x1] - s[y1, x0] + s[y0, x0]) / np.maximum((x1 - x0) * (y1 - y0), 1)
 
 
-def _beside(anchor: Point, size: tuple[float, float], gap: float) -> Array:
+def _around(anchor: Point, size: tuple[float, float], gap: float) -> Array:
     """Return the boxes of a text in all directions and at all distances from a point, (n, 4); near ones come first.
 
     The nearest side of a box is ``gap`` and a multiple of the height away from the point.

@@ -154,7 +154,7 @@ def _joined(meshes: list[Mesh]) -> Mesh | None:
     """Return meshes as one; None without any."""
     out: Mesh | None = None
     for mesh in meshes:
-        out = mesh if out is None else out.beside(mesh)
+        out = mesh if out is None else out.joined(mesh)
     return out
 
 

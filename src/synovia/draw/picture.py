@@ -94,7 +94,7 @@ def picture(
             of the clearance goals of a solution.
         clearance: Least distance of the links from each other and from obstacles, length units: lines join the nearest
             pairs, and those that are nearer are red. None for the clearance goals of a solution.
-        angles: Joints whose values are written beside the body, in degrees.
+        angles: Joints whose values are written next to the body, in degrees.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -214,8 +214,8 @@ def content_window(size: tuple[int, int], scene: Scene, title: str | None) -> tu
     """Return the part of the image for bodies (left, top, right, bottom, pixels); texts need the rest."""
     width, height = size
     edge = min(size)
-    beside = (0.12 if scene.marks or scene.names else 0.07) * edge
-    return beside, (0.14 if title else 0.08) * edge, width - beside, height - 0.11 * edge
+    margin = (0.12 if scene.marks or scene.names else 0.07) * edge
+    return margin, (0.14 if title else 0.08) * edge, width - margin, height - 0.11 * edge
 
 
 class Paper(NamedTuple):
@@ -247,9 +247,9 @@ def draw(scene: Scene, camera: Camera, paper: Paper, texts: Texts, *, floor: boo
     light = Light(key, scene.up, haze=theme.below, extent=math.inf if scene.around is None else 1.5 * scene.extent)
     ground = background(size, theme)
     body, glass, obstacles = _meshes(scene)
-    whole = body if obstacles is None or body is None else body.beside(obstacles)
+    whole = body if obstacles is None or body is None else body.joined(obstacles)
     casting = None if scene.around is None else scene.around.cast
-    caster = body if casting is None or body is None else body.beside(casting)
+    caster = body if casting is None or body is None else body.joined(casting)
     if floor:
         shadow = None if caster is None else Shadow(caster, above, scene.up, size)
         draw_floor(ground, camera, scene, theme, above, shadow)
@@ -303,7 +303,7 @@ def _meshes(scene: Scene) -> tuple[Mesh | None, list[tuple[Mesh, float]], Mesh |
             glass.append((cover, _COVER))
     else:
         if not worn[0].whole:
-            body = skin.beside(Mesh.of_bodies(scene.solid))  # the bones show where the surface is missing
+            body = skin.joined(Mesh.of_bodies(scene.solid))  # the bones show where the surface is missing
         if cover is not None:
             body, glass = cover, [(body, _GLASS)] if body is not None else []
     if scene.around is not None and scene.around.walls is not None:

@@ -1,4 +1,4 @@
-"""``render``: a clip as a film, alone or beside another, with its targets and their errors."""
+"""``render``: a clip as a film, alone or next to another, with its targets and their errors."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ class _Content:
         skeleton: The body.
         scenes: A scene for each frame of the film.
         path: How far the camera goes along with the body, (T, 3).
-        points: Centres of all balls beside this path, (n, 3).
+        points: Centres of all other balls, (n, 3).
         radii: Their radii, (n,).
     """
 
@@ -248,16 +248,16 @@ class _Content:
         return cls(motion.skeleton, scenes, path, points, np.concatenate([sizes for _, sizes in content]))
 
     def shots(
-        self, paper: Paper, view: str | tuple[float, float], title: str | None, beside: Sequence[_Content]
+        self, paper: Paper, view: str | tuple[float, float], title: str | None, others: Sequence[_Content]
     ) -> list[tuple[Scene, Camera]]:
-        """Return the scene and the camera of each frame; the clips beside it have the same scale and floor."""
-        first = [one.scenes[0] for one in beside]
+        """Return the scene and the camera of each frame; the other clips have the same scale and floor."""
+        first = [one.scenes[0] for one in others]
         extent, ground = max(scene.extent for scene in first), min(scene.ground for scene in first)
         spread = max(scene.spread for scene in first)
         scenes = [replace(scene, ground=ground, extent=extent, spread=spread) for scene in self.scenes]
         axes = axes_of(view, find_up(self.skeleton).name, self.skeleton.forward)
         points, radii = (
-            np.concatenate(parts) for parts in zip(*((one.points, one.radii) for one in beside), strict=True)
+            np.concatenate(parts) for parts in zip(*((one.points, one.radii) for one in others), strict=True)
         )
         camera = fit(axes, points, radii, content_window(paper.size, scenes[0], title))
         cameras = [replace(camera, position=camera.position + shift) for shift in self.path]

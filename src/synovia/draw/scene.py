@@ -44,7 +44,7 @@ class Mark:
     Args:
         position: Position of the joint, (3,), length units of the skeleton.
         target: Target position, (3,); None for a goal without one, such as a rotation.
-        label: Text beside the mark; none if empty.
+        label: Text next to the mark; none if empty.
         reached: Whether the goal holds.
         rotation: World rotation of the joint (matrix or ``Rotation``), drawn as three axes.
         target_rotation: Target rotation, drawn as three thicker axes at the target.
@@ -258,7 +258,7 @@ def bones_of(skeleton: Skeleton) -> list[int]:
     of a free joint (such as points of a recording), or most joints are free, as in files that store a position for
     every joint. A character has bones only below its hips, if the file names them, else below the joint that carries
     all parts of the body: those above, such as an armature at the origin, place it in the world. What hangs on another
-    root, such as an object beside it, has all its bones.
+    root, such as another object, has all its bones.
     """
     joints = skeleton.joints
     hips = next((row for row, joint in enumerate(joints) if joint.role == "hips"), None)

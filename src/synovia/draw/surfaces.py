@@ -92,7 +92,7 @@ class Mesh:
             colours=np.repeat(_linear(bodies.colours), count, axis=0),
         )
 
-    def beside(self, other: Mesh) -> Mesh:
+    def joined(self, other: Mesh) -> Mesh:
         """Return the mesh and another one, without textures, as one."""
         plain = np.zeros((len(other.faces), 3, 2), np.float32)
         none = np.full(len(other.faces), -1, np.intp)

@@ -22,9 +22,9 @@
     values = { left_lower_arm = 0.4 }
 
 Frames count from 0, and both ends are included. A target has ``position`` or ``rotation`` for all frames of its layer,
-or ``positions`` or ``rotations`` with one for each. Goals are those of goal files; clearance goals get their obstacles
-beside the file. A key without a frame holds its values in all frames of the layer. The live page writes the keys of its
-layer in this form.
+or ``positions`` or ``rotations`` with one for each. Goals are those of goal files; obstacles of clearance
+goals are next to the file. A key without a frame holds its values in all frames of the layer. The live page writes the
+keys of its layer in this form.
 """
 
 from __future__ import annotations

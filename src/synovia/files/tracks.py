@@ -53,7 +53,7 @@ class TrackEntry(Struct, forbid_unknown_fields=True, omit_defaults=True, frozen=
 
     joint: Annotated[str | int, Meta(description="Name of a joint, link or site, else a role, or a row.")]
     keys: Annotated[list[Key], Meta(description="In the order of their times; none to stay at the start.")] = []
-    weight: Annotated[float, Meta(gt=0, description="Weight beside the other goals.")] = 1.0
+    weight: Annotated[float, Meta(gt=0, description="Weight relative to the other goals.")] = 1.0
     offset: Annotated[_Three, Meta(description="Point on the joint, in its frame.")] | None = None
     name: Annotated[str, Meta(min_length=1, description="What to call the goal.")] | None = None
 

@@ -128,7 +128,7 @@ class ClearanceGoal(Goal):
             form="pairs",
             text='What stays apart: "self" for pairs of links that can collide, "world" for all links and obstacles,'
             " pairs of names of links and obstacles, which may be self and world, too. If left out, self and world. The"
-            " world is given beside the file.",
+            " world is given in addition to the file.",
             take=_pairs_in_file,
             held=lambda goal: goal.pairs,
         ),

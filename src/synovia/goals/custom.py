@@ -25,7 +25,7 @@ class CustomGoal(Goal):
             joints in order: 1 for a hinge or slide, 3 for a ball (angular velocity in the joint's frame), 6 for a free
             joint (translation first). With ``root="free"``, six more come first if the skeleton's own root is fixed.
             None for central differences.
-        weight: Weight of its squared length beside other goals, whose lengths are divided by the reach.
+        weight: Weight of its squared length relative to other goals, whose lengths are divided by the reach.
         tolerance: Length of the residual, in its own unit, up to which the goal is met.
         name: What to call the goal.
 

@@ -124,7 +124,7 @@ def rotation_in(frame: Array) -> Array | None:
 
 ANCESTORS = attribute("ancestors", "count", "How many joints above this one may move for it; all if left out.")
 JOINT = attribute("joint", "joint", "Name of a joint, link or site, else a role, or a row.", required=True)
-WEIGHT = attribute("weight", "weight", "Weight beside goals of the same priority.", default=1.0)
+WEIGHT = attribute("weight", "weight", "Weight relative to goals of the same priority.", default=1.0)
 PRIORITY = attribute("priority", "count", "0 is the highest.", default=0)
 CONSTRAINT_PRIORITY = attribute(
     "priority", "count", "0 is the highest; if left out, the goal is a constraint above all priorities.", default=None
@@ -177,7 +177,7 @@ class View:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Sketch:
-    """Marks of a goal in a picture, beside its point.
+    """Marks of a goal in a picture, next to its point.
 
     Args:
         target: Target point in the world, (3,).
@@ -185,7 +185,7 @@ class Sketch:
         target_rotation: Target rotation in the world, (3, 3).
         paths: Lines in the world, each as points (n, 3).
         arc: Bounds of the joint value, drawn as an arc or a rail.
-        note: Error printed beside a missed goal: ``"length"`` or ``"angle"``; empty for the distance.
+        note: Error printed next to a missed goal: ``"length"`` or ``"angle"``; empty for the distance.
         on_joint: Whether a missed goal gets a ring around its joint.
     """
 

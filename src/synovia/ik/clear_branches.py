@@ -1,4 +1,4 @@
-"""Closed forms beside clearance goals: the nearest branch that keeps every distance.
+"""Closed forms with clearance goals: the nearest branch that keeps every distance.
 
 The closed form lists the branches of the other goals; forward kinematics then measures the distances of each. If none
 keeps them, steps by levels go on from the branch that lacks least, with the same joints.
@@ -65,7 +65,7 @@ class _One(NamedTuple):
 
 
 class ClearBranches:
-    """Kernels of a closed form beside clearance goals; called as those of ``kernels.search.multistart``.
+    """Kernels of a closed form with clearance goals; called as those of ``kernels.search.multistart``.
 
     Args:
         listed: The problem of the other goals.

@@ -122,7 +122,7 @@ class CompiledProblem(ChecksArguments):
         begun: The packed problem with these starts, integers and numbers, for solves without a start; None without.
         moves: How far each variable of the skeleton may move in one solve, radians or length units; None for any way.
         kernel: The entry point that solves.
-        clear_branches: Kernels of a closed form beside clearance goals; None without.
+        clear_branches: Kernels of a closed form with clearance goals; None without.
         call: The same entry point for exactly these array types; a call does not search for a compilation.
         scratch_size: Scratch memory of one call, in float64.
         writer: Writes targets into the table that a kernel reads.
@@ -531,7 +531,7 @@ class CompiledProblem(ChecksArguments):
         """
         code = run()
         if code < 0:
-            self.writer.settle_or_refuse(table, targets, many=many)
+            self.writer.orthonormalize_or_refuse(table, targets, many=many)
             code = run()
         if code < 0:
             self.writer.refuse(code - len(self.goals) * first, targets, many=many)

@@ -67,7 +67,7 @@ class Part:
         return out
 
     def curvature(self, q: Array, residual: Array) -> Array:
-        """Return Σ r ∂²r by columns, the part of the Hessian of r·r / 2 beside JᵀJ, by differences; else 0."""
+        """Return Σ r ∂²r by columns, the part of the Hessian of r·r / 2 in addition to JᵀJ, by differences; else 0."""
         n = self._reduced.columns
         out = np.zeros((n, n))
         if n > _CURVED:

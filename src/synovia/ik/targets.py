@@ -192,7 +192,7 @@ class TargetWriter:
             odd |= _write_many(table[:, i], self.goals[i], same)
         return table, odd
 
-    def settle(self, table: Array) -> Bools:
+    def orthonormalize(self, table: Array) -> Bools:
         """Replace rounded rotations in a table of targets by the nearest ones, in place, and check all targets.
 
         Kernels refuse both rounded rotations and targets that cannot be used; only tables that they refused come here.
@@ -215,13 +215,13 @@ class TargetWriter:
             table[turns & usable, i, :TRANSFORM_WIDTH] = exact[turns & usable].reshape(-1, TRANSFORM_WIDTH)
         return wrong
 
-    def settle_or_refuse(self, table: Array, targets: Targets | None, *, many: bool = False) -> None:
-        """Replace rounded rotations as ``settle`` does.
+    def orthonormalize_or_refuse(self, table: Array, targets: Targets | None, *, many: bool = False) -> None:
+        """Replace rounded rotations as ``orthonormalize`` does.
 
         Raises:
             InputError: If a target cannot be used.
         """
-        wrong = self.settle(table)
+        wrong = self.orthonormalize(table)
         if wrong.any():
             row, i = divmod(int(np.argmax(wrong)), len(self.goals))
             raise self.error_of(row, i, targets, many=many)
@@ -509,7 +509,7 @@ def _write(row: Array, goal: Goal, value: Any) -> None:
         raise InputError(
             where, value=value, expected=f"{forms[goal.takes]}, not {forms[parts]}", hint=f"the goal is {goal!r}"
         )
-    # Only checked here: kernels and ``settle`` remove rounding, so that single solves and batches give the same bits.
+    # Only checked here: kernels and ``orthonormalize`` remove rounding, so single solves and batches give equal bits.
     frame = row[:TRANSFORM_WIDTH].reshape(4, 4)
     if parts == _BOTH and not _is_pair(value):
         as_transform(value, where)

@@ -23,7 +23,7 @@ from synovia.problem import table_of
 from synovia.solver import FullBody
 
 _SEEN: Final = 0.1  # reaches beyond their distance: pairs that are farther apart count as so far apart
-_LONG: Final = 4.0  # reaches: longer levers are those of slides that go far, so they are found anew on each way
+_LONG: Final = 4.0  # reaches: longer levers are those of slides that go far, so they are found again on each path
 _LENGTHS: Final = {Kind.SLIDE: 1, Kind.FREE: 3}  # numbers of a joint that are lengths
 _SHORTEST: Final = 0.005  # reaches: a shorter way is not divided, so what is thinner may be passed where it is grazed
 

@@ -12,12 +12,13 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple, NoReturn
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import FileError, FormatError, InputError, MissingExtraError, install_command
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
-from synovia.model.rates import RATES, Rate, is_rate, usual_rate
+from synovia.model.rates import RATES, Rate, is_rate, rate_of_times, usual_rate
 from synovia.text import DOUBT, first_few, listed
 
 NO_SHAPES: Final = "Shapes were not kept"  # begins notes about shapes
@@ -32,6 +33,7 @@ OF_POINTS: Final = (
 )
 LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
 FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB
+_UNEVEN: Final = 0.2  # of a step: times may be rounded
 _PER_FRAME: Final = 0.1  # frames per second below which a rate may be the time of a frame
 NUMBERS_A_BYTE: Final = 4  # further numbers that a file may describe, for each of its bytes
 
@@ -93,11 +95,11 @@ class Format:
         holds_motions: Whether a file can hold motions.
         holds_loops: Whether a file of motions holds the loops of their skeleton.
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
-        anew: Whether a motion can be written without such a file too. ``into`` is then None, and ``skin=`` is the skin
+        makes_new: Whether a motion can be written to a new file too. ``into`` is then None, and ``skin=`` is the skin
             of the body, or None.
         check: Checks, before any work, whether a file of a name can be made as a copy: ``check(path, into)``, with None
             for a new file. None if every name can.
-        read_skin: Reads the skin of a character, for formats that write it ``anew``.
+        read_skin: Reads the skin of a character, for formats that write it ``makes_new``.
         read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
             the files hold their skeletons.
         read_with: Reads a file with another one that says which links may touch: ``read_with(path, pairs)``. None if
@@ -107,7 +109,7 @@ class Format:
         stands: Whether the rest pose of a body has to stand.
         lacks: Returns sentences about what of a motion a file cannot hold.
         shown: Returns where a file shows the joints of the motion that was written to it: ``shown(path, motion)``. None
-            if its reader tells it, by the names of joints.
+            if its reader knows, by the names of joints.
         write_pose: Writes a pose: ``write_pose(pose, path, into=..., skin=..., force=...)``; like ``write``, it may
             return sentences. None if the format has no poses.
         read_pose: Reads a pose of a skeleton: ``read_pose(path, skeleton)``.
@@ -125,7 +127,7 @@ class Format:
     holds_motions: bool = False
     holds_loops: bool = False
     copies: bool = False
-    anew: bool = False
+    makes_new: bool = False
     check: Callable[[Path, Path | None], None] | None = None
     read_skin: Callable[[Path], Any] | None = None
     read_onto: Callable[[Path, Skeleton], Motion] | None = None
@@ -165,7 +167,7 @@ class Format:
             write: Writes a motion.
             what: Such a file, with its article, for the message that refuses to read one without a skeleton.
             hint: How to give the skeleton, for that message.
-            lacks: Returns sentences about what of a motion a file cannot hold, beside its animated scale.
+            lacks: Returns sentences about what of a motion a file cannot hold, in addition to its animated scale.
             check: Refuses a file that is none of the format, with a skeleton or without.
             keeps: What a file keeps, for the table of formats.
         """
@@ -200,7 +202,7 @@ class Format:
             return "skeleton"
         if self.read_onto is not None:
             return "motion"
-        into = "into a copy or anew" if self.anew else "into a copy"
+        into = "into a copy or a new file" if self.makes_new else "into a copy"
         return f"skeleton, motion ({into})" if self.copies else "skeleton, motion"
 
     def names(self, path: Path) -> bool:
@@ -375,6 +377,33 @@ def file_rate(fps: float, where: Path) -> Rate:
     return usual_rate(fps)
 
 
+def frame_rate(times: Array, path: Path, frames: NDArray[np.intp] | None = None) -> tuple[float | None, list[str]]:
+    """Return the frames per second of times, and notes about times that are rounded or not evenly spaced.
+
+    Args:
+        times: Times of the rows, (T,), seconds.
+        path: The file, for messages.
+        frames: Number of the frame of each row, (T,); None for 0, 1, 2, ...
+
+    Returns:
+        The rate, None for a single time, and the notes.
+
+    Raises:
+        FormatError: If the times do not increase, or one is not finite.
+    """
+    length = float(times[-1]) - float(times[0]) if len(times) else 0.0
+    if not (np.isfinite(length) and (times[1:] > times[:-1]).all()):
+        raise FormatError("times do not increase", where=str(path), expected="seconds, one frame after the other")
+    if len(times) < 2:
+        return None, []
+    found = rate_of_times(times, frames)
+    steps = np.diff(times) if frames is None else np.diff(times) / np.diff(frames)
+    if found.notes or np.abs(steps - steps.mean()).max() <= _UNEVEN * steps.mean():
+        return found.fps, list(found.notes)
+    uneven = f"Times are not evenly spaced ({steps.min():.3g} to {steps.max():.3g} s); frames have the mean rate."
+    return found.fps, [uneven]
+
+
 def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
     """Write a file atomically: at any moment it has either the old or the whole new content.
 
@@ -442,7 +471,7 @@ def _os_errors(path: Path, done: str) -> Generator[None]:
 
 
 def similar_names(path: Path) -> str | None:
-    """Return a hint with the files and folders beside a path that have a similar name, None without any."""
+    """Return a hint with the files and folders next to a path that have a similar name, None without any."""
     import difflib
 
     with suppress(OSError):

@@ -3,7 +3,10 @@
 The first row names the columns: ``time`` in seconds, then one column for each number of q. A hinge or slide has the
 name of its joint; a ball has ``NAME.qx .qy .qz .qw``; a free joint has ``NAME.x .y .z`` before these. Files that are
 read may have other names of the joints, such as ``link:NAME``. Numbers have enough digits to be read back exactly. A
-file does not hold its skeleton, but it does tell how the root moves.
+file does not hold its skeleton, but it does say how the root moves.
+
+A file whose name ends with ``.rates.csv`` also has ``NAME.velocity`` and ``NAME.acceleration`` of each degree of
+freedom (``NAME.rx.velocity`` of a ball), by differences of the frames. Readers skip these columns.
 """
 
 from __future__ import annotations
@@ -19,21 +22,22 @@ from pathlib import Path
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
 from synovia.errors import FormatError, InputError, UnknownNameError, did_you_mean, restated
-from synovia.io.base import OF_POINTS, Format, as_path, read_text, resting_notes, write_text
+from synovia.io.base import OF_POINTS, Format, as_path, frame_rate, read_text, resting_notes, write_text
 from synovia.model import Kind, Skeleton
+from synovia.model.derivatives import accelerations, velocities
 from synovia.model.geometry import Array
+from synovia.model.joint import DOF_NAMES
 from synovia.model.motion import Motion
-from synovia.model.rates import rate_of_times
 from synovia.model.root import root_of
 from synovia.text import counted
 
 _TURN: Final = ("qx", "qy", "qz", "qw")
 _PARTS: Final = {Kind.BALL: _TURN, Kind.FREE: ("x", "y", "z", *_TURN)}
-_UNEVEN: Final = 0.2  # of a step: times may be rounded
+_WITH_RATES: Final = ".rates.csv"
+_RATES: Final = ("velocity", "acceleration")
 _ENDS: Final = tuple(f".{part}" for part in _PARTS[Kind.FREE])
 
 
@@ -100,18 +104,36 @@ class JointColumns:
 
 
 def write_csv(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write the joint values of a motion as comma-separated text.
+    """Write the joint values of a motion as comma-separated text, with velocities and accelerations in ``.rates.csv``.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
         InputError: If a name cannot be written as UTF-8.
     """
-    out = io.StringIO()
+    out, where = io.StringIO(), as_path(path)
     writer = csv.writer(out, lineterminator="\n")
-    writer.writerow(["time", *columns(motion.skeleton)])
-    for time, row in zip(motion.times.tolist(), motion.q.tolist(), strict=True):
-        writer.writerow([repr(time), *map(repr, row)])
-    write_text(as_path(path), out.getvalue(), force=force)
+    names, numbers = ["time", *columns(motion.skeleton)], [motion.times[:, None], motion.q]
+    if where.name.lower().endswith(_WITH_RATES):
+        names += [f"{name}.{rate}" for rate in _RATES for name in _degrees(motion.skeleton)]
+        numbers += [velocities(motion), accelerations(motion)]
+    writer.writerow(names)
+    for row in np.concatenate(numbers, axis=1).tolist():
+        writer.writerow(map(repr, row))
+    write_text(where, out.getvalue(), force=force)
+
+
+def _degrees(skeleton: Skeleton) -> list[str]:
+    """Return the name of each degree of freedom, with the row of a joint whose name is shared."""
+    parts = zip(skeleton.joint_keys, skeleton.joints, strict=True)
+    return [f"{key}{part}" for key, joint in parts for part in DOF_NAMES[joint.kind]]
+
+
+def _is_rate(column: str, skeleton: Skeleton) -> bool:
+    """Return whether a column has velocities or accelerations of a degree of freedom."""
+    name, _, rate = column.rpartition(".")
+    if rate not in _RATES:
+        return False
+    return any(skeleton.knows_value(joint) for joint in (name, name.rpartition(".")[0]) if joint)
 
 
 def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
@@ -129,7 +151,7 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
             the line.
 
     Returns:
-        The motion. Its rate comes from the column of times; a single frame has 30 frames per second. Its notes tell of
+        The motion. Its rate comes from the column of times; a single frame has 30 frames per second. Its notes name
         joints without a column, and of times that are not evenly spaced or do not begin at 0.
 
     Example:
@@ -145,9 +167,15 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
             raise FormatError(f"column {name!r} is repeated", where=place, expected="each column once")
     given = JointColumns(skeleton)
     try:
-        unknown = [name for name in names[1:] if given.place(name) is None]
+        unknown = [name for name in names[1:] if given.place(name) is None and name.rpartition(".")[2] not in _RATES]
         skeleton = _with_root_of(skeleton, unknown)
-        at = JointColumns(skeleton).places(names[1:])
+        known = JointColumns(skeleton)
+        read = [
+            column
+            for column, name in enumerate(names[1:], start=1)
+            if known.place(name) is not None or not _is_rate(name, skeleton)
+        ]
+        at = known.places([names[column] for column in read])
     except (InputError, UnknownNameError) as error:
         raise restated(error, FormatError, place) from error
     numbers = array("d")
@@ -161,7 +189,7 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     if not len(values):
         raise FormatError("file has no frames", where=str(where))
     q = np.repeat(skeleton.rest_q[None], len(values), axis=0)
-    q[:, at] = values[:, 1:]
+    q[:, at] = values[:, read]
     rate, said = frame_rate(values[:, 0], where)
     notes = [*resting_notes(skeleton, at, q), *said, *_start_notes(values[:, 0])]
     try:
@@ -261,36 +289,9 @@ def number_of(cell: str, place: str, gap: float | None = None) -> float:
         ) from None
 
 
-def frame_rate(times: Array, path: Path, frames: NDArray[np.intp] | None = None) -> tuple[float | None, list[str]]:
-    """Return the frames per second of times, and notes about times that are rounded or not evenly spaced.
-
-    Args:
-        times: Times of the rows, (T,), seconds.
-        path: The file, for messages.
-        frames: Number of the frame of each row, (T,); None for 0, 1, 2, ...
-
-    Returns:
-        The rate, None for a single time, and the notes.
-
-    Raises:
-        FormatError: If the times do not increase, or one is not finite.
-    """
-    length = float(times[-1]) - float(times[0]) if len(times) else 0.0
-    if not (np.isfinite(length) and (times[1:] > times[:-1]).all()):
-        raise FormatError("times do not increase", where=str(path), expected="seconds, one frame after the other")
-    if len(times) < 2:
-        return None, []
-    found = rate_of_times(times, frames)
-    steps = np.diff(times) if frames is None else np.diff(times) / np.diff(frames)
-    if found.notes or np.abs(steps - steps.mean()).max() <= _UNEVEN * steps.mean():
-        return found.fps, list(found.notes)
-    uneven = f"Times are not evenly spaced ({steps.min():.3g} to {steps.max():.3g} s); frames have the mean rate."
-    return found.fps, [uneven]
-
-
 FORMAT: Final = Format.without_skeleton(
     "CSV", (".csv",), lambda head: False, read_csv, write_csv,
     what="a table", hint="name its model: --model FILE, or synovia.read_csv(path, skeleton) in Python",
     check=_check_head,
-    keeps="joint values by name, one row a frame",
+    keeps="joint values by name, one row a frame; as `.rates.csv` also velocities and accelerations",
 )  # fmt: skip

@@ -42,6 +42,7 @@ _MODULES: Final = (
     "smpl.model",
     "npz",
     "unitree",
+    "trajectory",
     "csvfile",
 )
 _SNIFF: Final = 4096  # bytes at the start of a file that show its format
@@ -115,7 +116,7 @@ def companions_of(path: Path) -> tuple[Path, ...]:
     found: dict[Path, None] = {path: None}
     waiting = [path]
     with suppress(SynoviaError, OSError):
-        found.update(dict.fromkeys(_loops_beside(path)))
+        found.update(dict.fromkeys(_loops_next_to(path)))
     while waiting:
         file = waiting.pop()
         with suppress(SynoviaError, OSError, MemoryError, RecursionError):
@@ -149,7 +150,7 @@ def load_skeleton(
         root: How the root may move, as ``Skeleton.with_root`` takes it; None for the root of the file.
         srdf: SRDF file of a URDF with the pairs of links that may touch (``Skeleton.excluded_pairs``). None for the
             file of the same name that ends in ``.srdf``, if there is one.
-        loops: File of loops that the model has beside those of its own file (``Skeleton.loops``), TOML. None for the
+        loops: File of loops of the model in addition to those of its own file (``Skeleton.loops``), TOML. None for the
             file of the same name that ends in ``.loops.toml``, if there is one.
 
     Raises:
@@ -180,10 +181,10 @@ def first_notes(notes: Sequence[str], source: str) -> str:
 def _contents(
     where: Path, srdf: str | os.PathLike[str] | None = None, loops: str | os.PathLike[str] | None = None
 ) -> Contents:
-    """Read a file, with the SRDF file of a URDF if one is given, and with the given loops or those beside it."""
+    """Read a file, with the SRDF file of a URDF if one is given, and with the given loops or those next to it."""
     found = _without_loops(where, srdf)
     if loops is None:
-        given = next((path for path in _loops_beside(where) if path.is_file()), None)
+        given = next((path for path in _loops_next_to(where) if path.is_file()), None)
     else:
         given = as_path(loops)
     if given is None:
@@ -194,7 +195,7 @@ def _contents(
     return found._replace(skeleton=guarded(file, lambda: with_loops_of(found.skeleton, file)))
 
 
-def _loops_beside(path: Path) -> list[Path]:
+def _loops_next_to(path: Path) -> list[Path]:
     """Return the file of loops that is read with a model if it exists; none for a file that may hold motions."""
     return [] if format_of(path).holds_motions else [path.with_suffix(OF_LOOPS)]
 

@@ -15,7 +15,7 @@
 
 The first line is the name of the scene. An object has its name, its pose (position, then quaternion xyzw), the number
 of its shapes, each with sizes, pose in the object and colour, and the number of its subframes. Files of older versions
-have neither the pose of the object nor subframes; as in MoveIt, the line after the first name tells which it is.
+have neither the pose of the object nor subframes; as in MoveIt, the line after the first name says which it is.
 Lengths are in metres, and z points up.
 
 References:

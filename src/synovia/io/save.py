@@ -83,9 +83,9 @@ def write_motion(
     fmt, write = writer_of(where)
     notes = [*fmt.lacks(motion), *lost_loops(motion.skeleton, fmt)]
     source = source_of(motion.skeleton, into, fmt, where) if fmt.copies else None
-    if source is not None and (not fmt.anew or is_of(fmt, as_path(source))):
+    if source is not None and (not fmt.makes_new or is_of(fmt, as_path(source))):
         said = write(motion, where, into=source, force=force)
-    elif fmt.anew:
+    elif fmt.makes_new:
         if into is not None and not as_path(into).is_file():
             read_bytes(as_path(into))  # it says what is wrong with the file
         skin, why = skin_of(motion.skeleton, None if source is None else as_path(source))
@@ -109,7 +109,7 @@ def is_of(fmt: Format, path: Path) -> bool:
     """Return whether a file is of a format, so that it can be copied.
 
     Raises:
-        FileError: If it does not exist, and its name does not tell.
+        FileError: If it does not exist, and its name does not show it.
         FormatError: If it is of no known format.
     """
     return fmt.names(path) or format_of(path) is fmt
@@ -118,7 +118,7 @@ def is_of(fmt: Format, path: Path) -> bool:
 def skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
     """Return the skin in the file of a body, and a sentence if the file has one that cannot be written.
 
-    The bundled models, and others in Synovia TOML, have it in a GLB of the same name beside them.
+    The bundled models, and others in Synovia TOML, have it in a GLB of the same name next to them.
     """
     path = skeleton.source if source is None else source
     if path is not None and path.suffix.lower() == ".toml":
@@ -157,25 +157,25 @@ def source_of(
 ) -> str | os.PathLike[str] | None:
     """Return the file to copy: ``into``, or the one that holds the body of a skeleton.
 
-    None if there is none, and the format can be written anew.
+    None if there is none, and the format can write new files.
 
     Raises:
         InputError: If there is none, and the format needs one.
     """
     source = _body_of(skeleton, fmt) if into is None else into
-    if source is None and not fmt.anew:
+    if source is None and not fmt.makes_new:
         what = f"a {fmt.name} needs the file that the skeleton came from"
         raise InputError(what, where=str(where), hint="pass into=that file")
     return source
 
 
 def _body_of(skeleton: Skeleton, fmt: Format) -> Path | None:
-    """Return the file of a format that holds the body of a skeleton: its own, or one of the same name beside it."""
+    """Return the file of a format that holds the body of a skeleton: its own, or one of the same name next to it."""
     source = skeleton.source
     if source is None or source.suffix.lower() in fmt.extensions:
         return source
-    beside = [source.with_suffix(ending) for ending in fmt.extensions]
-    return next((path for path in beside if source.suffix.lower() == ".toml" and path.is_file()), None)
+    siblings = [source.with_suffix(ending) for ending in fmt.extensions]
+    return next((path for path in siblings if source.suffix.lower() == ".toml" and path.is_file()), None)
 
 
 def writer_of(path: Path) -> tuple[Format, Callable[..., Iterable[str] | None]]:

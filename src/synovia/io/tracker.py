@@ -1,6 +1,6 @@
 """Motions of robots as the trackers of robot learning read them: NumPy archives with the poses of all bodies.
 
-Written are the arrays of BeyondMimic (whole_body_tracking) and mjlab, with the names of joints and bodies beside them.
+Written are the arrays of BeyondMimic (whole_body_tracking) and mjlab, with the names of joints and bodies in addition.
 T frames, J joints, B bodies; world frame, quaternions wxyz:
 
 fps                              (1,) frames per second
@@ -48,8 +48,8 @@ _NOTED: Final = 1e-3  # of the size of the robot: bodies farther from where the 
 _EXPECTED: Final = "a motion for trackers as .npz"
 # Arrays that follow from those that are read.
 _DERIVED: Final = {"body_lin_vel_w", "body_ang_vel_w", "body_linear_velocities", "body_angular_velocities"}
-_ALIKE: Final = 0.8  # cosine of the velocities of a file and of its values above which they tell its rate
-_SAME_RATE: Final = 1.2  # ratio of rates that velocities do not tell apart
+_ALIKE: Final = 0.8  # cosine of the velocities of a file and of its values above which they confirm its rate
+_SAME_RATE: Final = 1.2  # ratio of rates that velocities do not distinguish
 _CHECKED: Final = 50  # frames whose bodies are compared
 
 

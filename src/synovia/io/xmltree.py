@@ -65,7 +65,7 @@ class Element:
         return FormatError(what, where=self.place, **details)
 
     def only(self, tag: str, *, alike: bool = False) -> Element | None:
-        """Return the first child of that name, or None; a note tells of further ones, which ROS ignores as well.
+        """Return the first child of that name, or None; a note names further ones, which ROS ignores as well.
 
         Args:
             tag: The name.

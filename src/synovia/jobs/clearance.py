@@ -41,7 +41,7 @@ def check_shapes(skeleton: Skeleton) -> None:
 
 
 def fitted(skeleton: Skeleton, host: Host) -> Skeleton:
-    """Return a body with capsules in place of missing shapes, and tell that they are used."""
+    """Return a body with capsules in place of missing shapes, and report that they are used."""
     from synovia.covers import fitted_text, with_shapes
 
     found = with_shapes(skeleton)
@@ -111,7 +111,7 @@ class Clear:
         return self._fit_for(skeleton, goals, host), wanted
 
     def _fit_for(self, skeleton: Skeleton, goals: Iterable[Goal], host: Host) -> Skeleton:
-        """Return a body with shapes if some of its goals need them, and tell the notes of the world."""
+        """Return a body with shapes if some of its goals need them, and report the notes of the world."""
         if self.obstacles is not None:
             host.note_model(self.obstacles.notes)
         return self.covered(skeleton, host) if any(goal.takes_world for goal in goals) else skeleton

@@ -25,7 +25,7 @@ INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a 
 NO_FILE: Final = "no file was written; -o OUT.bvh (.glb, .fbx, .npz, .csv) saves the motion"
 _PICTURE: Final = (144, 190)  # pixels of a body in a still on the summary page
 _STILLS: Final = 4
-_SEEN: Final = 1e-6  # radians or length units by which closing changes joint values of a clip that a note tells
+_SEEN: Final = 1e-6  # radians or length units by which closing changes joint values of a clip that a note reports
 _WARM_FRAMES: Final = 8  # of the clip that loads the kernels
 
 
@@ -73,7 +73,7 @@ class ClipReader(Looped):
         return int(self.clip) if isinstance(self.clip, str) and NUMBER.fullmatch(self.clip) else self.clip
 
     def open_model(self, host: Host) -> None:
-        """Load the model, and tell its notes."""
+        """Load the model, and report its notes."""
         from synovia.model import Skeleton
 
         if isinstance(self._own_body, Skeleton):
@@ -95,26 +95,26 @@ class ClipReader(Looped):
         motion = self._read(path, host, instead)
         ends = find_ends(motion)
         for note in ends.notes:
-            tell_end(host, motion, note, cut=self.trim)
+            report_end(host, motion, note, cut=self.trim)
         return (ends.of(motion) if self.trim else motion), ends
 
-    def read_pair(self, path: str | Path, beside: str | Path, host: Host) -> tuple[Motion, Motion]:
-        """Return the clip of a file and the one shown beside it, both from the same frame on; see ``read``.
+    def read_pair(self, path: str | Path, other_path: str | Path, host: Host) -> tuple[Motion, Motion]:
+        """Return the clip of a file and the one shown next to it, both from the same frame on; see ``read``.
 
-        Of several clips beside it, it is the one of the same name, if there is one.
+        Of several clips in the other file, it is the one of the same name, if there is one.
         """
         from synovia.clips import find_shared_ends
 
         own = self._read(path, host, INSTEAD)
-        other = ClipReader(model=self.model if needs_model(beside) else None)
-        pair = own, other._read(beside, host, INSTEAD, like=own.name)
+        other = ClipReader(model=self.model if needs_model(other_path) else None)
+        pair = own, other._read(other_path, host, INSTEAD, like=own.name)
         first, second = find_shared_ends(*pair, trim=self.trim)
         for motion, own in zip(pair, (first, second), strict=True):
             cut = own.end - own.first < len(motion)
             for note in own.notes:
-                tell_end(host, motion, note, cut=cut)
+                report_end(host, motion, note, cut=cut)
             if cut and not own.notes:
-                host.say(f"frames {own.first} to {own.end - 1} are taken, as of the clip beside it", motion.name)
+                host.say(f"frames {own.first} to {own.end - 1} are taken, as of the other clip", motion.name)
         return first.of(pair[0]), second.of(pair[1])
 
     def _read(self, path: str | Path, host: Host, instead: str, like: str | None = None) -> Motion:
@@ -154,7 +154,7 @@ class ClipJob(ClipReader, Job):
     """A job that reads clips."""
 
     def open(self, host: Host) -> None:
-        """Load the models, and tell their notes."""
+        """Load the models, and report their notes."""
         self.open_model(host)
 
     def endings(self) -> Sequence[str]:
@@ -181,7 +181,7 @@ class Roles(Looped):
         return {}
 
     def load_body(self, name: str, host: Host) -> Skeleton:
-        """Return the skeleton of a file or of a bundled model with these roles and loops, and tell its notes.
+        """Return the skeleton of a file or of a bundled model with these roles and loops, and report its notes.
 
         Raises:
             SynoviaError: If a file cannot be read.
@@ -204,7 +204,7 @@ class Verified:
     def compare(
         self, check: Callable[[Any, Path], FileCheck], content: Any, path: Path, host: Host
     ) -> FileCheck | None:
-        """Return how a written file compares with what is in memory, and tell it; None without ``verify``."""
+        """Return how a written file compares with what is in memory, and report it; None without ``verify``."""
         found = check(content, path) if self.verify else None
         if found is not None:
             host.compared(found)
@@ -232,7 +232,7 @@ class Saved(Verified):
     )  # fmt: skip
 
     def save(self, motion: Motion, path: Path, into: str | Path | None, host: Host) -> FileCheck | None:
-        """Write a clip, tell what the file does not show, and return how it compares; None without ``verify``."""
+        """Write a clip, report what the file does not show, and return how it compares; None without ``verify``."""
         from synovia.io.save import verify_motion, write_motion, writer_of
 
         try:
@@ -249,19 +249,19 @@ class Saved(Verified):
         return self.compare(verify_motion, motion, path, host)
 
 
-def tell_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:
+def report_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:
     """Say a sentence about calibration frames."""
     host.say(f"{note} ({'cut off' if cut else '--trim-tpose cuts this off'})", motion.name)
 
 
 def body_of(name: str, host: Host, roles: Path | None = None, loops: Path | None = None) -> Skeleton:
-    """Return the skeleton of a file or of a bundled model, and tell its notes.
+    """Return the skeleton of a file or of a bundled model, and report its notes.
 
     Args:
         name: The file or the bundled model.
         host: Gets the notes on ignored parts of the file.
         roles: File of roles that the joints get; None for those of the file.
-        loops: File of loops that the model has too; None for the one beside it, if there is one.
+        loops: File of loops that the model has too; None for the one next to it, if there is one.
 
     Raises:
         SynoviaError: If a file cannot be read.
@@ -375,7 +375,7 @@ def output_motion(skeleton: Skeleton, path: Path) -> Motion:
     return Motion(upright, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
 
 
-def drawn(motion: Motion, beside: Motion | None = None) -> Picture:
+def drawn(motion: Motion, source: Motion | None = None) -> Picture:
     """Return a few stills of a motion, each at the right of the original's if there is one.
 
     Raises:
@@ -387,7 +387,7 @@ def drawn(motion: Motion, beside: Motion | None = None) -> Picture:
     from synovia.draw import render
     from synovia.model.motion import Motion
 
-    clips = [motion] if beside is None else [motion, beside]
+    clips = [motion] if source is None else [motion, source]
     few = [Motion(each.skeleton, each.q[_stills(len(each))], 1.0, name=each.name) for each in clips]
     try:
         with tempfile.TemporaryDirectory() as folder:
@@ -396,7 +396,7 @@ def drawn(motion: Motion, beside: Motion | None = None) -> Picture:
             size = (width * len(few), height)
             titles = [""] * len(few)  # too small to read
             render(few[0], path, beside=few[1] if few[1:] else None, titles=titles, size=size, captions=False)
-            return Picture(path.read_bytes(), beside is not None)
+            return Picture(path.read_bytes(), source is not None)
     except FileError:
         raise
     except OSError as error:

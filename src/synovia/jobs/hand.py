@@ -130,7 +130,7 @@ class RetargetHand(Saved, Roles, Job):
         return with_shapes(body) if self.shapes else body
 
     def open(self, host: Host) -> None:
-        """Load the model, and tell its notes."""
+        """Load the model, and report its notes."""
         host.note_model(self._skeleton.notes)
 
     def endings(self) -> Sequence[str]:

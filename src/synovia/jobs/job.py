@@ -28,7 +28,7 @@ from synovia.jobs.options import (
 )
 from synovia.jobs.shared import FORCE, FORMAT
 
-CLIP_FORMATS: Final = "bvh|glb|vrm|vrma|fbx|npz|isaac.npz|mujoco.npz|csv|unitree.csv"
+CLIP_FORMATS: Final = "bvh|glb|vrm|vrma|fbx|npz|isaac.npz|mujoco.npz|csv|unitree.csv|trajectory.json|trajectory.yaml"
 _CLIPS: Final = "The clip: a BVH, glTF/GLB, FBX, npz or CSV file. Or many: files, folders, patterns."
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Job(ABC):
         """
 
     def open(self, host: Host) -> None:
-        """Load the models, and tell their notes."""
+        """Load the models, and report their notes."""
         del host
 
     def prepare(self) -> None:
@@ -73,7 +73,7 @@ class Job(ABC):
         self.open(Host())
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides about an output beside the input, as JSON can hold it."""
+        """Return the settings that, with the input, determine the output, as JSON can hold them."""
         return settings_of(self)
 
     def is_brief(self) -> bool:
@@ -111,7 +111,7 @@ class Job(ABC):
         return collect(sources, output, self.endings(), ending or self.usual_ending())
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a picture of an output, beside its input if that is there; None if there is none."""
+        """Return a picture of an output, next to its input if that is there; None if there is none."""
         del output, source
         return None
 

@@ -88,8 +88,8 @@ MODEL: Final = Option(
     Model(), metavar="FILE", completes="models",
 )  # fmt: skip
 LOOPS: Final = Option(
-    "Loops of the model beside those of its own file, TOML.", File(), metavar="FILE",
-    shown="the file beside it that ends in .loops.toml",
+    "Loops of the model in addition to those of its own file, TOML.", File(), metavar="FILE",
+    shown="the file next to it that ends in .loops.toml",
 )  # fmt: skip
 JOINT: Final = Option("A joint; repeat for more.", metavar="JOINT", repeats=True, completes="joints")
 MOVING: Final = replace(

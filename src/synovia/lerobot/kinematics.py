@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
@@ -22,6 +22,8 @@ from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers
 from synovia.servo import Command, Servo
 from synovia.solver import FullBody
+
+_USUAL: Final = True, True, 1  # the position before the orientation, see ``Kinematics._problem``
 
 
 class Kinematics:
@@ -48,8 +50,8 @@ class Kinematics:
             begins anew from the current joints, at rest: as in a new episode, or after the arm was moved by hand.
 
     Attributes:
-        solution: The last solution, with its status and errors; None before the first. With ``fps``, it is where the
-            joints go.
+        solution: The last solution, with its status and errors; None before the first. With ``fps``, it is that of the
+            last tick; with a limit of the jerk, where the joints go.
         command: The last command of the servo: how far the joints are on their way; None without ``fps``.
 
     Raises:
@@ -85,16 +87,18 @@ class Kinematics:
         self._motors = motors = Motors(self.skeleton, joint_names)
         self.joint_names = motors.names
         self._problems: dict[tuple[bool, bool, int], IK] = {}
+        self._servos: dict[tuple[bool, bool, int], Servo] = {}
         self.solution: Solution | None = None
         self.command: Command | None = None
         self._window = float(as_numbers(window, (), "window"))
-        self._servo: Servo | None = None
+        self._limits: dict[str, Any] | None = None
         limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
         if fps is not None:
             if acceleration is None:
                 raise InputError("acceleration", expected="a limit, degrees per s²", hint="fps takes one with it")
             limits = {name: in_radians(self.skeleton, name, given) for name, given in limits.items()}
-            self._servo = Servo(self.skeleton, PoseGoal(target_frame_name), rate=fps, **limits)
+            self._limits = {"rate": fps, **limits}
+            self._servo = self._servo_of(_USUAL)
         elif any(given is not None for given in limits.values()):
             raise InputError("velocity, acceleration, jerk", expected="fps beside them", hint="limits need a rate")
 
@@ -154,26 +158,43 @@ class Kinematics:
         if key[1]:
             targets["orientation"] = target[:3, :3]
         out = given.copy()
-        if self._servo is None:
+        if self._limits is None:
             self.solution = self._problem(key).solve(targets, pose, follow=True)
             out[: len(self.joint_names)] = self._motors.values(self.solution.q)
             return out
-        return self._tick(self._servo, self._problem(key), targets, pose, out)
+        return self._tick(key, targets, pose, out)
 
-    def _tick(self, servo: Servo, problem: IK, targets: dict[str, Any], pose: Pose, out: Array) -> Array:
-        """Take a tick towards the answer of a problem, and write its joint values into ``out``.
-
-        The servo gets the pose that the tool has in the answer: one that the arm reaches, whatever was asked for.
-        """
+    def _tick(self, key: tuple[bool, bool, int], targets: dict[str, Any], pose: Pose, out: Array) -> Array:
+        """Take a tick towards the targets of a problem, see ``_problem``, and write its joint values into ``out``."""
+        servo, command, start = self._servo_of(key), self.command, self.solution
         moving = np.isin(self._motors.rows, list(servo.ik.moving))
-        command, start = self.command, self.solution
         if command is None or np.abs(self._motors.values(pose.q - command.q)[moving]).max(initial=0.0) > self._window:
             servo.reset(pose)
             start = None
-        self.solution = problem.solve(targets, pose if start is None else start.pose, follow=True)
-        self.command = servo.step(self.solution.pose.transform(self.target_frame_name))
+        elif servo is not self._servo:  # other weights: the motion goes on
+            servo.reset(command.pose, command.velocity, command.acceleration)
+        self._servo = servo
+        if self._smooth:
+            self.solution = self._problem(key).solve(targets, pose if start is None else start.pose, follow=True)
+            self.command = servo.step(self.solution.pose.transform(self.target_frame_name))
+        else:
+            self.command = servo.step(targets)
+            self.solution = self.command.solution
         out[: len(moving)][moving] = self._motors.values(self.command.q)[moving]
         return out
+
+    @property
+    def _smooth(self) -> bool:
+        """Whether the jerk is limited. Then the servo has a single goal, the pose of an answer of its own."""
+        return self._limits is not None and self._limits["jerk"] is not None
+
+    def _servo_of(self, key: tuple[bool, bool, int]) -> Servo:
+        """Return the servo for a position, an orientation, or both, see ``_problem``."""
+        key = _USUAL if self._smooth else key
+        if key not in self._servos:
+            goals = IK(self.skeleton, PoseGoal(self.target_frame_name)) if self._smooth else self._problem(key)
+            self._servos[key] = Servo(goals, **(self._limits or {}))
+        return self._servos[key]
 
     def _problem(self, key: tuple[bool, bool, int]) -> IK:
         """Return the problem for a position, an orientation, or both; last the sign of which has priority."""

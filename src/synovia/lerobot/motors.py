@@ -10,6 +10,7 @@ import numpy as np
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, as_numbers, is_number
+from synovia.model.orders import JointOrder
 from synovia.text import counted
 
 AWAY: Final = 15.0  # degrees or length units: how far a robot may be from the last answer until motion begins anew
@@ -45,8 +46,7 @@ class Motors:
             if joint.kind not in _MOVING or joint.mimic is not None:
                 found = "a mimic joint" if joint.mimic is not None else joint.kind.name
                 raise InputError(f"joint {name!r}", value=found, expected="a hinge or slide of its own")
-        self._places = [skeleton.q_slice(row).start for row in self.rows]
-        self._scale = np.array([_per(joints[row].kind) for row in self.rows])
+        self._order = JointOrder(skeleton, self.names, degrees=True)
 
     def pose(self, values: Any) -> tuple[Pose, Array]:
         """Return the pose of the values of motors, other joints at rest, and all values as numbers.
@@ -58,15 +58,13 @@ class Motors:
             InputError: If there are too few values, or one is not finite.
         """
         given = as_numbers(values, (-1,), "joint values")
-        if len(given) < len(self._places):
-            raise InputError("joint values", value=len(given), expected=counted(len(self._places), "number"))
-        q = self.skeleton.rest_q.copy()
-        q[self._places] = given[: len(self._places)] / self._scale
-        return Pose(self.skeleton, self.skeleton.follow(q)), given
+        if len(given) < len(self.rows):
+            raise InputError("joint values", value=len(given), expected=counted(len(self.rows), "number"))
+        return self._order.pose(given[: len(self.rows)]), given
 
     def values(self, q: Array) -> Array:
         """Return the values of the motors for joint values (nq,), or for their difference."""
-        return q[self._places] * self._scale
+        return self._order.values(q)
 
 
 def in_radians(skeleton: Skeleton, name: str, given: Any) -> Any:

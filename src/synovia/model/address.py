@@ -33,6 +33,15 @@ def kind_and_name(name: str) -> tuple[str | None, str]:
     return (_KINDS[word], rest) if colon and word in _KINDS else (None, name)
 
 
+BETWEEN: Final = "/"  # a body of a combined skeleton, and the name of its joint there, as in dm_control
+
+
+def body_of(name: str) -> str | None:
+    """Return the body before the slash in the name of a joint of a combined skeleton; None without one."""
+    body, between, _ = name.partition(BETWEEN)
+    return body if between else None
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Meaning:
     """One meaning of a name.

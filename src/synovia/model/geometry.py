@@ -407,6 +407,17 @@ def axis_vector(name: str) -> Array:
     return out
 
 
+def axis_turn(a: str, b: str) -> Array:
+    """Return the rotation (3, 3) that turns one axis of ``AXES`` into another, by a quarter or half a turn."""
+    start, end = axis_vector(a), axis_vector(b)
+    if a == b:
+        return np.eye(3)
+    if a[-1] == b[-1]:  # opposite: about the next axis
+        return np.diag(np.where(np.roll(np.abs(start), 1) > 0.0, 1.0, -1.0))
+    about = cross(start, end)
+    return np.outer(end, start) - np.outer(start, end) + np.outer(about, about)
+
+
 def axis_name(direction: Array) -> str:
     """Return the axis nearest to a direction (3,), for example ``"-z"``."""
     axis = int(np.argmax(np.abs(direction)))

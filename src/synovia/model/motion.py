@@ -474,8 +474,8 @@ class Motion:
         """
         if len(self) < 4:
             raise InputError("number of frames", where=self.name, value=len(self), expected="at least 4 for a loop")
-        count, told = cut_for_loop(self.skeleton, self._q, self.fps) if cut else (len(self), ())
-        clip = self[:count].noted(told)
+        count, notes = cut_for_loop(self.skeleton, self._q, self.fps) if cut else (len(self), ())
+        clip = self[:count].noted(notes)
         size = max(1, round(self.fps / 3.0)) if blend is None else frames_of(blend, "blend", least=1)
         if blend is not None and size > count // 2:
             expected = f"1 to {count // 2} frames, half of the loop"
@@ -491,7 +491,9 @@ class Motion:
         around = [ground.carried(out.q, inverse(once)), out.q, ground.carried(out.q, once)]
         three = None if out.stretch is None else np.concatenate([out.stretch] * 3)
         long = with_planted_feet(self._with(np.concatenate(around), three), progress)
-        again = looped(self.skeleton, long.q[count : 2 * count], self.fps, size)  # the two rounds beside it may differ
+        again = looped(
+            self.skeleton, long.q[count : 2 * count], self.fps, size
+        )  # the rounds before and after it may differ
         return Motion._held(out, again, out.stretch).noted(long.notes)
 
     def moved(self, *, origin: ArrayLike | None = None, heading: float | ArrayLike | None = None) -> Motion:
@@ -625,10 +627,10 @@ class Motion:
         kept: Bools | None = None,
         *,
         fps: float | None = None,
-        beside: Array | None = None,
+        anchors: Array | None = None,
     ) -> Motion:
         """Return a motion of other values, within the limits that this one keeps, and say where they were changed."""
-        q, notes = held(self.skeleton, q, kept_limits(self.skeleton, self._q) if kept is None else kept, beside)
+        q, notes = held(self.skeleton, q, kept_limits(self.skeleton, self._q) if kept is None else kept, anchors)
         return self._with(q, stretch, fps=fps).noted(notes)
 
     def _carried(self, ground: Ground, transforms: Array) -> Motion:
@@ -654,7 +656,7 @@ class Motion:
         self._check_times(times, "times")
         q = interpolated(self.skeleton, self._q, self.times, times)
         stretch = None if self.stretch is None else positive(self.stretch, self.times, times)
-        return self._held(q, stretch, fps=fps, beside=self._frame_before(times))
+        return self._held(q, stretch, fps=fps, anchors=self._frame_before(times))
 
     def _frame_before(self, times: Array) -> Array | None:
         """Return the joint values of the frame at or before each time, (n, nq), if the skeleton has loops."""

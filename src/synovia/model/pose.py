@@ -30,7 +30,7 @@ class Closes(Protocol):
         """Return the nearest closed poses."""
         ...
 
-    def shut_clip(self, q: Array, rows: Iterable[int] | None = None, beside: Array | None = None) -> Array:
+    def shut_clip(self, q: Array, rows: Iterable[int] | None = None, anchors: Array | None = None) -> Array:
         """Return closed poses near those of a clip."""
         ...
 

@@ -143,7 +143,7 @@ def from_qpos(
 
     Returns:
         A pose without ``fps``, else a motion. If mimic joints were elsewhere than their leaders say, by more than 1e-6,
-        a ``UserWarning`` for a pose and the notes of a motion tell how far.
+        a ``UserWarning`` for a pose and the notes of a motion say how far.
 
     Raises:
         InputError: If a joint of the model is not in the skeleton, or the values have the wrong shape or no unit

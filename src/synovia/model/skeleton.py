@@ -147,7 +147,7 @@ class Skeleton(Pictured):
             nv=sum(joint.kind.v_size for joint in joints),
         )
         self.__dict__["tables"] = pack(joints, parents, self._leaders())
-        self.__dict__["loops"] = ()  # names may be roles, which the rest pose tells
+        self.__dict__["loops"] = ()  # names may be roles, which need the rest pose
         pairs = tuple(excluded_pairs)
         self.__dict__["excluded_pairs"] = self._checked_pairs(pairs) if pairs else ()
         ties = tuple(loops)
@@ -212,7 +212,7 @@ class Skeleton(Pictured):
     def with_joints(self, joints: Iterable[Joint], notes: Iterable[str] = ()) -> Skeleton:
         """Return a skeleton of other joints with the name, unit, axes, notes and source of this one.
 
-        Excluded pairs and loops are kept as far as the other joints have their names; a note tells which loops are not.
+        Excluded pairs and loops are kept if the other joints have their names; a note names the loops that are not.
 
         Args:
             joints: The joints.
@@ -325,7 +325,7 @@ class Skeleton(Pictured):
         return self.with_joints(joints)
 
     def with_roles(self, roles: Mapping[str, str | int]) -> Skeleton:
-        """Return the skeleton with other roles of some joints; the remaining roles are found again beside them.
+        """Return the skeleton with other roles of some joints; the remaining roles are found again.
 
         Args:
             roles: Joint by role, such as ``{"left_hand": "Wrist.L"}``. Roles have the names of VRM in snake case; see
@@ -615,8 +615,8 @@ class Skeleton(Pictured):
             listed = ", ".join(f"{self.path(meaning.row)} (joint {meaning.row})" for meaning in found[:4])
             what, hint = "joints", "use the row of one of them"
         else:
-            told = {meaning.address: f" (of joint {self.joint_names[meaning.row]!r})" for meaning in found}
-            listed = ", ".join(at + ("" if at == f"{JOINT}:{name}" else of) for at, of in told.items())
+            meanings = {meaning.address: f" (of joint {self.joint_names[meaning.row]!r})" for meaning in found}
+            listed = ", ".join(at + ("" if at == f"{JOINT}:{name}" else of) for at, of in meanings.items())
             what, hint = (
                 "frames",
                 f"say which, for example {(found[-1] if found[-1].kind == LINK else found[0]).address!r}",

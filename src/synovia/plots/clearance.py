@@ -82,7 +82,7 @@ def plot_clearance(
     axes.set_ylabel(f"distance ({named})", fontsize=9)
     axes.set_xlabel("seconds", fontsize=9)
     if axes.get_legend_handles_labels()[0]:
-        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)  # beside the title
+        axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=8, frameon=False)  # next to the title
     axes.set_title(f"{motion.name}: distance of the nearest pairs", loc="left", fontsize=11)
     save(figure, where, force=force)
 

@@ -263,8 +263,8 @@ def plot_judgement(judgement: Judgement, path: str | os.PathLike[str], *, force:
                                       linewidth=0)  # fmt: skip
             panel.set_ylabel("height (legs)", fontsize=9)
             add_legend(panel, 8)
-            beside = "" if figures.origin is None else "; contacts at the bottom, those of the source at the top"
-            panel.set_title(f"feet over the ground{beside}", loc="left", fontsize=9)
+            rows = "" if figures.origin is None else "; contacts at the bottom, those of the source at the top"
+            panel.set_title(f"feet over the ground{rows}", loc="left", fontsize=9)
         else:
             _draw_steps(panel, judgement)
     panels[-1].set_xlabel("seconds", fontsize=9)
@@ -297,7 +297,7 @@ def _draw_limbs(figure: Any, panel: Any, judgement: Judgement) -> None:
 
 
 def _draw_steps(panel: Any, judgement: Judgement) -> None:
-    """Draw the largest step of any joint in each frame, beside that of the source, and mark jumps."""
+    """Draw the largest step of any joint in each frame, with that of the source, and mark jumps."""
     figures = judgement.figures
     times = figures.motion.times[1:]
     if figures.steps and len(times):

@@ -76,7 +76,7 @@ def _draw_solver(axes: Any, row: Row, number: int, bottom: float) -> tuple[float
 
 
 def _name_lines(axes: Any, ends: list[tuple[float, float, str, str]]) -> None:
-    """Write each solver's name beside the end of its line; names of lines that end together are moved apart."""
+    """Write each solver's name next to the end of its line; names of lines that end together are moved apart."""
     for place in sorted({round(np.log10(x + 1.0), 1) for x, *_ in ends}):
         group = sorted((end for end in ends if round(np.log10(end[0] + 1.0), 1) == place), key=lambda end: end[1])
         heights = spread(np.log10([y for _, y, _, _ in group]), _APART)

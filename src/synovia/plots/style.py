@@ -55,14 +55,14 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **o
 
 
 def add_colour_bar(figure: Any, image: Any, axes: Any, ticks: Sequence[float], labels: Sequence[str]) -> None:
-    """Add the colours of an image and their meaning beside its axes."""
+    """Add the colours of an image and their meaning next to its axes."""
     bar = figure.colorbar(image, ax=axes, pad=0.01, ticks=ticks)
     bar.ax.set_yticklabels(labels, fontsize=8)
     bar.outline.set_visible(False)
 
 
 def add_legend(axes: Any, size: float) -> None:
-    """Add a legend above the right end of axes, beside their title."""
+    """Add a legend above the right end of axes, next to their title."""
     axes.legend(loc="lower right", bbox_to_anchor=(1.0, 1.0), fontsize=size, frameon=False, ncols=3)
 
 

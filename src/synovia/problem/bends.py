@@ -67,7 +67,7 @@ class Bends:
         shapes: (k, 17) numbers.
         names: Their middle joints.
         undefined: Limbs that are in line at rest, without a role and a pole: their middle joints.
-        unknown: Their tables, to tell whether they have bent.
+        unknown: Their tables, to see whether they have bent.
     """
 
     skeleton: Skeleton
@@ -227,7 +227,7 @@ def _bones(skeleton: Skeleton, limb: _Limb) -> tuple[Array, Array]:
 
 
 def _bends(skeleton: Skeleton, limb: _Limb) -> bool:
-    """Return whether a limb has two bones, and its middle joint can turn one beside the other."""
+    """Return whether a limb has two bones, and its middle joint can fold one onto the other."""
     joint, (upper, lower) = skeleton.joints[limb.middle], _bones(skeleton, limb)
     if min(float(np.linalg.norm(bone)) for bone in (upper, lower)) <= _SHORT * skeleton.size or joint.mimic is not None:
         return False

@@ -311,7 +311,7 @@ def _variables(
 ) -> tuple[Ints, Array, Array, Ints]:
     """Choose the variables, assign their columns, and write columns and couplings into the rows.
 
-    ``translate`` tells which free joints move freely, wherever they are.
+    ``translate`` says which free joints move freely, wherever they are.
     """
     t = skeleton.tables
     leader_of = {int(f): (int(a), *t.coupling[k]) for k, (f, a) in enumerate(t.followers)}

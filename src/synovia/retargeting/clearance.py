@@ -49,7 +49,8 @@ EARLY: Final = 0.1  # seconds over which a change is spread to both sides, twice
 TOLERANCE: Final = 1e-5  # of the leg: how exactly the distance is kept
 _SHORT: Final = 1e-3  # of the leg: what is nearer than the distance by less is not reported
 _FEET: Final = tuple(f"{side}_foot" for side in SIDES)
-_TURNED: Final = 1e-3  # radians; no goal is a rotation
+_TURNED: Final = 1e-3  # radians, of the rotation of a foot
+_FOOT: Final = 0.25  # of the leg: length of a foot, whose rotation in the air counts as much as the way of its tip
 _LEAST: Final = 50  # poses that are measured in one thread
 _LEVEL: Final = 0.2  # horizontal part of a normal below which feet are one above the other
 _ROUNDS: Final = 6  # in which feet move apart until they do not overlap
@@ -348,8 +349,9 @@ def _shifted(path: FootPath, ways: Array, fps: float) -> FootPath:
 class _Problem:
     """The packed problem of a frame in which some limbs move out of others.
 
-    Feet that stand come first, then the clearance, then the rotation of these feet and the places of others; finally
-    joints stay near the pose of the frame. Without feet, the clearance is a constraint.
+    Feet that stand come first, then the clearance, then the rotation of all feet, which would turn suddenly without it,
+    and the places of others; finally joints stay near the pose of the frame. Without feet, the clearance is a
+    constraint.
 
     Args:
         apart: The body and the distance.
@@ -363,8 +365,9 @@ class _Problem:
         self._apart, self._pairs = apart, pairs
         skeleton = apart.target.skeleton
         ends: list[Goal] = [PositionGoal(row, priority=0 if stands else 2) for row, stands in ankles]
-        ends += [RotationGoal(row, priority=2) for row, stands in ankles if stands]
-        self._ankles = [*range(len(ankles)), *(k for k, (_, stands) in enumerate(ankles) if stands)]
+        swings = _FOOT * apart.target.leg
+        ends += [RotationGoal(row, weight=1.0 if stands else swings, priority=2) for row, stands in ankles]
+        self._ankles = 2 * [*range(len(ankles))]
         clear = ClearanceGoal(
             apart.distance, pairs=[tuple(pair) for pair in pairs.tolist()], priority=1 if ankles else None
         )

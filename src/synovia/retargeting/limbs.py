@@ -344,15 +344,15 @@ def best_follow(chain: Chain, follower: Follower, q: Array, terms: Sequence[Term
         most: Largest steps, (T - 1, hinges) radians.
     """
     base = base_values(follower.body.skeleton, q, chain.base)
-    calm = CALM * (follower.fps / 30.0) ** 2
-    best, least = chain.follow(base, q[:, chain.at], terms, bounds=most, calm=calm)
+    smoothness = CALM * (follower.fps / 30.0) ** 2
+    best, least = chain.follow(base, q[:, chain.at], terms, bounds=most, smoothness=smoothness)
     bones = [n for n, term in enumerate(terms) if term.weight == 1.0]
     e, _ = chain.residuals(base, best, terms, derivative=False)
     off = np.linalg.norm(e.reshape(len(e), -1, 3)[:, bones], axis=2)
     free = ~_around_fast(best, most)
     if (off.max(axis=1) > _MISSED)[free].any():
         for start in _starts(chain, follower.body):
-            x, cost = chain.follow(base, np.tile(start, (len(q), 1)), terms, bounds=most, calm=calm)
+            x, cost = chain.follow(base, np.tile(start, (len(q), 1)), terms, bounds=most, smoothness=smoothness)
             if cost < least:
                 best, least = x, cost
     return best

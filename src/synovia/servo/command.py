@@ -16,7 +16,8 @@ from synovia.ik.obstacles import Places
 from synovia.ik.solution import length_text, unseen_by_clearance
 from synovia.kernels.layout import STATUS
 from synovia.model import Pose, Skeleton
-from synovia.model.geometry import Array
+from synovia.model.geometry import Array, Bools
+from synovia.servo.behind import Behind
 from synovia.servo.limits import REASONS, Axes
 from synovia.servo.probe import Probe
 
@@ -104,8 +105,9 @@ class Command:
     """
 
     __slots__ = (
-        "_beside", "_blocked", "_errors", "_offset", "_places", "_pose", "_reasons", "_row", "_servo", "_table",
-        "_tools", "_wanted", "acceleration", "holding", "q", "skeleton", "stamps", "time", "velocity",
+        "_aimed", "_beside", "_blocked", "_errors", "_lost", "_offset", "_places", "_pose", "_reasons", "_row",
+        "_servo", "_table", "_tools", "_waiting", "_wanted", "acceleration", "holding", "q", "skeleton", "stamps",
+        "time", "velocity",
     )  # fmt: skip
 
     def __init__(
@@ -122,6 +124,9 @@ class Command:
         offset: Array | None = None,
         beside: str = "",
         holding: str,
+        lost: Bools,
+        aimed: Bools,
+        waiting: tuple[int, ...] = (),
         stamps: dict[str, str],
         tools: dict[str, str],
         time: float,
@@ -131,12 +136,15 @@ class Command:
         """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds.
 
         ``offset`` is how far the robot is beside its commands, by axis, and ``beside`` a sentence about it.
-        ``blocked`` says whether clearance has changed the tick, and ``places`` where obstacles stood in it.
+        ``lost`` has the goals whose targets have stopped coming, ``aimed`` those that have got one since the reset, and
+        ``waiting`` those whose target waits for the body. ``blocked`` says whether clearance has changed the tick, and
+        ``places`` where obstacles stood in it.
         """
         self._servo, self._table, self._row, self._wanted, self._reasons = servo, table, row, wanted, reasons
         self.skeleton: Skeleton = servo.skeleton
         self.q, self.velocity, self.acceleration = q, velocity, acceleration
         self.holding, self.stamps = holding, stamps
+        self._lost, self._aimed, self._waiting = lost, aimed, waiting
         self._tools, self._blocked, self._places = tools, blocked, places
         self.time, self._offset, self._beside = time, offset, beside
         self._pose: Pose | None = None
@@ -195,11 +203,37 @@ class Command:
 
     @property
     def missed(self) -> tuple[int, ...]:
-        """Indices of the goals that are not met at these joint values."""
+        """Indices of the goals that are not met at these joint values, or whose twist is faster than the body."""
+        return tuple(i for i, error in enumerate(self.errors) if i in self._waiting or not self._allows(i, *error))
+
+    def _allows(self, i: int, position: float, angle: float) -> bool:
+        """Return whether goal i is met with these errors."""
         ik = self._servo.problem
         most, most_angle = ik.tolerance
-        own = [goal.own_tolerance or most for goal in ik.goals]
-        return tuple(i for i, error in enumerate(self.errors) if error.position > own[i] or error.angle > most_angle)
+        return position <= (ik.goals[i].own_tolerance or most) and angle <= most_angle
+
+    @property
+    def states(self) -> dict[str, str]:
+        """The state of each goal, by its name.
+
+        - "reached": it is met.
+        - "late": it is not met, and the body is on its way, or a twist is faster than the body.
+        - "missed": it is not met, and the body does not come nearer; ``explain()`` says why.
+        - "waiting": it has got no target since the reset, and keeps its place.
+        - "lost": its targets have stopped coming, or its clutch is released: it keeps the place where it stopped.
+        - "holding": the body holds.
+        """
+        goals, missed = self._servo.problem.goals, self.missed
+        ends = bool(missed) and self.status not in (Status.LATE, Status.HOLDING)
+        out: dict[str, str] = {}
+        for i, goal in enumerate(goals):
+            if self._lost[i] or self.holding:
+                out[goal.label] = "lost" if self._lost[i] else "holding"
+            elif i in missed:
+                out[goal.label] = "missed" if ends and i not in self._waiting else "late"
+            else:
+                out[goal.label] = "reached" if self._aimed[i] or not goal.takes else "waiting"
+        return out
 
     @property
     def status(self) -> Status:
@@ -208,7 +242,7 @@ class Command:
             return Status.HOLDING
         if not self.missed:
             return Status.REACHED
-        if self._row is None or not self._arrived or self._row[STATUS] == Status.REACHED:
+        if self._row is None or self._waiting or not self._arrived or self._row[STATUS] == Status.REACHED:
             return Status.LATE
         status = Status(int(self._servo.classified(self._row, self._places)[STATUS]))
         return Status.LATE if status is Status.REACHED else status  # another pose reaches, to which it does not come
@@ -250,6 +284,8 @@ class Command:
             joints = [joint for joint, reason in self.limited.items() if reason == limit]
             if joints:
                 lines.append(_sentence(limit, joints))
+        if status is Status.LATE:
+            lines += self._behind()
         lines += [_STAMPS[told].format(goal) for goal, told in self.stamps.items() if told in _STAMPS]
         lines += [self._beside] if self._beside else []
         lines += contact_sentences(self.solution) if self._blocked else []
@@ -257,6 +293,17 @@ class Command:
         if status is Status.LATE:
             away = length_text(lag.position, self.skeleton.meters_per_unit)
             lines.append(f"The body is {away} and {math.degrees(lag.angle):.3g} deg behind its targets.")
+        return lines
+
+    def _behind(self) -> list[str]:
+        """Return sentences about what keeps late goals from their targets besides limits that are named."""
+        goals = self._servo.problem.goals
+        lines = [f"The target of {goals[i].label!r} waits for the body, which is slower than its twist."
+                 for i in self._waiting]  # fmt: skip
+        lines += Behind(self._servo.problem, self._probe, self._body, self._table).sentences(self.missed)
+        if not self.limited:
+            joint, limit, share = self._servo.axes.nearest(self.velocity, self.acceleration)
+            lines += [f"Nearest to a limit: {joint}, at {100.0 * share:.2g} % of its {limit}."] if joint else []
         return lines
 
     def __repr__(self) -> str:

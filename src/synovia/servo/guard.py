@@ -43,21 +43,18 @@ class Guard:
     Attributes:
         left: How much more than its distance each pair is apart at the last pose, at least, length units.
         blocked: Whether clearance has changed the last tick.
-        replan: Plans the stops of all axes anew, after a change of limits.
     """
 
     def __init__(self, ik: CompiledProblem, axes: Axes, stops: Stops) -> None:
         """Build the problems that measure distances and solve a tick."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.clear import tick_is_clear
-        from synovia.kernels.servo.tick import servo_replan
 
         self._slack = _SLACK * ik.tolerance[0]
         self._ways = ways = ClearWays(ik, self._slack)
         self._axes, self._stops = axes, stops
         self._box = Box(ik, (_PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]), axes)
         self.left, self.blocked, self._slide = ways.tables["left"], False, 0.0
-        self.replan = partial(ready(servo_replan, axes.table[:0]), axes.table)
         self._is_clear = partial(ready(tick_is_clear, *ways.packed, axes.table[:0]), *ways.packed)
 
     def reset(self, q: Array) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Literal, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 import numpy as np
 
@@ -42,7 +42,10 @@ class News:
 class Moving(Protocol):
     """The part of a servo that its inputs need."""
 
-    late: Literal["deviate", "slow"]
+    @property
+    def stops_twists(self) -> bool:
+        """Whether the target of a twist that stops is put where the body can stop."""
+        ...
 
     def check_targets(self, table: Array) -> None:
         """Refuse targets (1, goals, 17) that cannot be used."""
@@ -269,6 +272,16 @@ class Inputs:
             self._live.seen[g] = max(end, now)
         self._scheduled.clear()
 
+    def twisted(self) -> Bools:
+        """Return which goals have targets that twists move, (goals,)."""
+        out = self._none.copy()
+        out[list(self._drifts)] = True
+        return out
+
+    def waiting(self) -> tuple[int, ...]:
+        """Return the goals whose targets wait for the body."""
+        return tuple(g for g, drift in self._drifts.items() if drift.waits)
+
     def spins(self) -> Array:
         """Return the unit vectors about which twists turn the targets of goals, (goals, 3), 0 for none."""
         out = np.zeros((len(self._keys), 3))
@@ -312,7 +325,7 @@ class Inputs:
         """Let the target of goal g follow a twist."""
         self._curves.pop(g, None)
         if g not in self._drifts:
-            self._drifts[g] = Drift(self._ik.reach, self._body.axes_of, brakes=self._body.late == "deviate")
+            self._drifts[g] = Drift(self._ik.reach, self._body.axes_of, brakes=self._body.stops_twists)
         goal, frame = self._ik.goals[g], twist.frame
         if frame == "local" and not goal.takes & ROTATION and goal.joint is not None:
             frame = goal.joint  # the target has no axes

@@ -10,19 +10,12 @@ from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
 from synovia.kernels.layout import (
-    ANGLES,
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
-    FIRST,
-    FIRST_RESIDUAL,
-    GOAL,
     GOAL_STATE_WIDTH,
     HELD_STILL,
-    LENGTHS,
     MODE,
-    PARTS,
-    RESIDUALS,
     SCALAR,
     TARGET_WIDTH,
     TICK,
@@ -34,6 +27,7 @@ from synovia.model.geometry import Array
 from synovia.model.tables import Ints, writable
 from synovia.problem import table_of
 from synovia.servo.limits import Axes
+from synovia.servo.probe import goals_of_rows
 from synovia.solver import FullBody
 
 
@@ -77,7 +71,7 @@ class TickLevels:
         self.memory = self._last, self._stops
         arguments = (
             problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,
-            np.zeros(len(columns), np.int32), _goals_of_rows(problem), self.states, axes.table,
+            np.zeros(len(columns), np.int32), _aimed_rows(problem), self.states, axes.table,
             *writable(t.variables, t.limits, t.followers, t.coupling),
         )  # fmt: skip
         table, q = np.zeros((goals, TARGET_WIDTH)), np.zeros(nq)
@@ -134,14 +128,8 @@ def _columns(problem: CompiledProblem, axes: Axes) -> Ints:
     return columns
 
 
-def _goals_of_rows(problem: CompiledProblem) -> Ints:
+def _aimed_rows(problem: CompiledProblem) -> Ints:
     """Return the goal of each residual row, -1 for those without a target."""
-    goals, terms = (table_of(problem.ints, problem.floats, name) for name in ("goals", "general.ints"))
-    out = np.full(problem.reduced.residuals, -1, np.int32)
-    for g, row in enumerate(goals):
-        if row[PARTS]:
-            out[row[FIRST_RESIDUAL] : row[FIRST_RESIDUAL] + row[RESIDUALS]] = g
-    for row in terms:
-        out[row[FIRST] : row[FIRST] + row[LENGTHS] + row[ANGLES]] = row[GOAL]
+    out = goals_of_rows(problem)
     takes = np.array([goal.takes > 0 for goal in problem.goals])
     return np.where((out >= 0) & takes[out], out, -1).astype(np.int32)

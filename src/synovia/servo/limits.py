@@ -268,26 +268,41 @@ class Axes:
         top, velocity = self.table[:, TOP_SPEED], np.abs(self.table[:, AXIS_VELOCITY])
         return np.where(top > _NO_LIMIT, 1.0, np.minimum(velocity / np.where(top > 0.0, top, 1.0), 1.0))
 
+    def nearest(self, velocity: Array, acceleration: Array) -> tuple[str, str, float]:
+        """Return the joint that is nearest to a limit of its motion, the limit, and which part of it is used.
+
+        Both are (nv,), in the order of ``skeleton.dof_names``. The part is 0 for a body that stands still.
+        """
+        found = "", "", 0.0
+        keys, widen = self.skeleton.joint_keys, np.where(self._norm, _INSCRIBED, 1.0)
+        for name, values in (("velocity", velocity), ("acceleration", acceleration)):
+            for k, value in enumerate((np.abs(values) * widen[self.axis]).tolist()):
+                axis = int(self.axis[k])
+                share = value / max(abs(self.factor[k]) * self.table[axis, _COLUMNS[name]], 1e-300)
+                if self._moves[axis] and share > found[2]:
+                    found = keys[int(self.joints[axis])], name, float(share)
+        return found
+
     def by_column(self, column: int) -> Array:
         """Return a column of the table as velocities of the skeleton, (nv,)."""
         return self.table[self.axis, column] * self.factor
 
-    def of_velocity(self, velocity: Any) -> Array:
-        """Return the velocity of each axis from velocities (nv,) of the skeleton, or by joint.
+    def of_motion(self, motion: Any, name: str) -> Array:
+        """Return the velocity or acceleration of each axis from those of the skeleton, (nv,), or by joint.
 
         Raises:
             InputError: If they cannot be used.
         """
         skeleton = self.skeleton
         size = len(self.axis)
-        if isinstance(velocity, Mapping):
+        if isinstance(motion, Mapping):
             full = np.zeros(size)
-            for row, value in skeleton.by_row(cast("Mapping[Any, Any]", velocity), "velocity").items():
+            for row, value in skeleton.by_row(cast("Mapping[Any, Any]", motion), name).items():
                 first, _ = skeleton.dof_columns[row]
                 count = skeleton.joints[row].kind.v_size
-                full[first : first + count] = as_numbers(value, () if count == 1 else (count,), "velocity")
+                full[first : first + count] = as_numbers(value, () if count == 1 else (count,), name)
         else:
-            full = as_numbers(velocity, (size,), "velocity")
+            full = as_numbers(motion, (size,), name)
         out = np.zeros(len(self.joints))
         own = self.factor == 1.0
         out[self.axis[own]] = full[own]

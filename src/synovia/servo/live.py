@@ -97,7 +97,7 @@ class LiveTargets:
         Raises:
             InputError: If a target cannot be used.
         """
-        self._ik.writer.settle_or_refuse(self._workspace.table, self._given)
+        self._ik.writer.orthonormalize_or_refuse(self._workspace.table, self._given)
 
     def read_many(self, targets: Any) -> tuple[Array, Bools]:
         """Return the tables (K, goals, 17) with some targets one after the other, and which goals have them.
@@ -108,7 +108,7 @@ class LiveTargets:
         """
         writer = self._ik.writer
         many = writer.table_of_many(targets)
-        writer.settle_or_refuse(many, targets, many=True)
+        writer.orthonormalize_or_refuse(many, targets, many=True)
         given = ((many != self._own).any(2)).any(0)
         out = np.repeat(self.table, len(many), axis=0)
         for table, new in zip(out, many, strict=True):

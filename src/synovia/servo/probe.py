@@ -4,12 +4,30 @@ from __future__ import annotations
 
 from functools import partial
 
+import numpy as np
+
 from synovia.ik import GoalError, Solution, Status
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
-from synovia.kernels.layout import ATTEMPTS, COLD, MAX_STEPS, PATIENCE, STATUS
+from synovia.ik.residuals import Residuals
+from synovia.kernels.layout import (
+    ANGLES,
+    ATTEMPTS,
+    COLD,
+    FIRST,
+    FIRST_RESIDUAL,
+    GOAL,
+    LENGTHS,
+    MAX_STEPS,
+    PARTS,
+    PATIENCE,
+    RESIDUALS,
+    STATUS,
+)
 from synovia.model.geometry import Array
+from synovia.model.tables import Ints
+from synovia.problem import table_of
 
 
 class Probe:
@@ -25,6 +43,7 @@ class Probe:
         self._floats = self._ik.floats if ik.obstacles is None else self._ik.floats.copy()
         self._moved = False  # whether obstacles stand elsewhere than the goals say
         self._scratch = new_scratch(self._ik.scratch_size)
+        self._rows: tuple[Residuals, Ints] | None = None
         self._no_steps = self._ik.ints.copy()
         self._no_steps[[MAX_STEPS, ATTEMPTS, PATIENCE]] = 0, 1, 1
 
@@ -62,8 +81,33 @@ class Probe:
         values = self.row(q, table)[first : first + 2 * len(self._ik.goals)].tolist()
         return tuple(GoalError(*pair) for pair in zip(values[::2], values[1::2], strict=True))
 
+    def rows(self, q: Array, table: Array) -> tuple[Array, Array, Ints]:
+        """Return the residuals of goals at joint values q, their negative derivative (m, columns), and their goals.
+
+        Residuals (m,) are weighted, with lengths in reaches.
+        """
+        ik = self._ik
+        if self._rows is None:
+            self._rows = Residuals(ik.skeleton, ik.reduced, ik.tolerance), goals_of_rows(ik)
+        residuals, goals = self._rows
+        out = residuals.memory(1)
+        residuals.write(q[None], ik.targets_in(self.row(q, table)[None]), out, slice(None))
+        return out[0][0], out[1][0], goals
+
     def solution(self, q: Array, table: Array, status: Status) -> Solution:
         """Return joint values q as a solution for these targets, (1, goals, 17), with a status."""
         row = self.row(q, table)
         row[STATUS] = status
         return Solution(self._ik, row[None])
+
+
+def goals_of_rows(problem: CompiledProblem) -> Ints:
+    """Return the goal of each residual row, -1 for none."""
+    goals, terms = (table_of(problem.ints, problem.floats, name) for name in ("goals", "general.ints"))
+    out = np.full(problem.reduced.residuals, -1, np.int32)
+    for g, row in enumerate(goals):
+        if row[PARTS]:
+            out[row[FIRST_RESIDUAL] : row[FIRST_RESIDUAL] + row[RESIDUALS]] = g
+    for row in terms:
+        out[row[FIRST] : row[FIRST] + row[LENGTHS] + row[ANGLES]] = row[GOAL]
+    return out

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any, Final, Literal, TypeAlias
 
@@ -65,6 +65,7 @@ _BEHIND: Final = 1e-9  # radians, length units: a body that is farther from wher
 _NEARLY: Final = 10.0  # tolerances: goals that are met so nearly are kept
 _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
 _MARGIN: Final = 10  # ticks
+_SLOW_LEAD: Final = 0.3  # of the time that a twist may be ahead, for a body that stays on its path
 _SMALL_PART: Final = 1e-4  # of the way to a stop: so far, goals go straight
 _NO_WORSE: Final = 1.01  # factor of the error of a goal by which that of an answer may be larger
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
@@ -79,8 +80,9 @@ class Servo(ChecksArguments):
     follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
 
-    Goals keep their priorities in every tick, unless jerk, tool speeds or clearance are limited, or ``late="slow"``: goals that hold, or are followed, are not left for those below. There, a ``Twist`` is
-    late where the body cannot follow, as in singular poses, and hardly leaves its line or its turn.
+    Goals keep their priorities in every tick, unless jerk, tool speeds or clearance are limited: goals that hold, or are
+    followed, are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the body
+    cannot follow, as in singular poses, and hardly leaves its line or turn.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
     on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way. Obstacles
@@ -160,7 +162,7 @@ class Servo(ChecksArguments):
         following_error: Any = WINDOW,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
-        plain = late == "deviate" and tool_speed is None and jerk is None
+        plain = tool_speed is None and jerk is None
         kernels = (*_KERNELS, _LEVELS) if plain else _KERNELS
         if isinstance(skeleton, IK):
             if goals is not None or solver is not None or root != "fixed":
@@ -190,6 +192,7 @@ class Servo(ChecksArguments):
         self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
         self._answers = Answers(self.problem, self.axes, self.deadline)
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
+        self._replan = _replan_of(self.axes.table)
         self._tools = None if tool_speed is None else ToolSpeed(self.axes, tool_speed, tick=self._tick)
         self._clear: ClosedGuard | None = None
         self._closed = self._new_closed(late)
@@ -213,9 +216,9 @@ class Servo(ChecksArguments):
         self._obstacles = self.problem.obstacles
         self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
         self._aim = self._q, self._q
-        self._path = None
+        self._path = self._slow = None
         if late == "slow":
-            self._path = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
+            self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
         self.reset()
         self._load()
         self.reset()
@@ -223,17 +226,21 @@ class Servo(ChecksArguments):
     def _choose_tick(self) -> None:
         """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
 
-        Levels take those without a limit of the jerk, tool speeds, loops, a path and clearance.
+        Levels take those without a limit of the jerk, tool speeds, loops and clearance. If the body stays on a path, they
+        do so while twists lead it (``_twisting``): these have paths of their own.
         """
         deviates = self.late == "deviate" and self._closed is None
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
         free = self._tools is None and self._brakes_at_once and not clear
-        self._levels = self._way = self._follow = None
+        self._levels = self._way = self._follow = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
-        if deviates and free:
-            self._levels = TickLevels(self.problem, self.axes)
-            return
+        if self._closed is None and free:
+            levels = TickLevels(self.problem, self.axes)
+            if deviates:
+                self._levels = levels
+                return
+            self._twisting = levels
         if deviates and len(self.ik.goals) > 1:
             self._way = Way(self.problem, self.axes, self._stops, self._kernels)
         if deviates and self._tools is None:
@@ -273,6 +280,8 @@ class Servo(ChecksArguments):
     def _go_by_joints(self) -> None:
         """Go on without levels, from the present state."""
         self._choose_tick()
+        if self._slow is not None and self._path is None:
+            self._begin_path(self._slow, self._stopped())
         for part in (self._way, self._follow):
             if part is not None and self._places is not None:
                 part.put(self._places)
@@ -327,13 +336,16 @@ class Servo(ChecksArguments):
         """Return the kernels of a tick and of a reset for other variables without followers."""
         return _kernels_for(variables, limits, np.zeros((0, 2), np.int32), np.zeros((0, 2)), axes)
 
-    def reset(self, pose: Start | None = None, velocity: Any = None, *, time: float = 0.0) -> None:
+    def reset(
+        self, pose: Start | None = None, velocity: Any = None, acceleration: Any = None, *, time: float = 0.0
+    ) -> None:
         """Begin anew from a pose, without targets. Obstacles stand as in the worlds of the goals again.
 
         Args:
             pose: A pose, ``"rest"``, or joint values as in ``IK.solve``; None for the rest pose.
             velocity: The velocity of the body, (nv,) or by joint; None for a body at rest. If it breaks the limits, the
                 first ticks are a recovery.
+            acceleration: Its acceleration, likewise; it counts with a limit of the jerk. None for none.
             time: What the clock of the servo shows now, seconds. Pass the time of your own clock to use its stamps.
 
         Raises:
@@ -341,11 +353,17 @@ class Servo(ChecksArguments):
         """
         start = self.problem.default_start if pose is None else self.problem.as_start(pose)
         clock = seconds("time", time)
-        speeds = np.zeros(len(self.axes.joints)) if velocity is None else self.axes.of_velocity(velocity)
+        speeds, gains = (
+            np.zeros(len(self.axes.joints)) if given is None else self.axes.of_motion(given, name)
+            for given, name in ((velocity, "velocity"), (acceleration, "acceleration"))
+        )
         self._q = start.values.copy()
         if self._places is not None:
             self._put(self._places.home)
         self._begin(speeds, 1.0 / self.rate)
+        if gains.any():
+            self.axes.table[:, AXIS_ACCELERATION] = gains
+            self._replan()
         if self._closed is not None:
             self._q = self._closed.reset(self._q, 1.0 / self.rate)
         if self._way is not None:
@@ -364,9 +382,8 @@ class Servo(ChecksArguments):
             self._branch.reset(self._answers.q)
         if self._way is not None:
             self._way.holds = self._met()
-        if self._path is not None:
-            places = self.probe.places(self._q, self._live.unanchored(self._live.takes))
-            self._path.reset(self._live.placed(self._live.takes, places), self._q, 1.0 / self.rate)
+        if self._slow is not None:
+            self._begin_path(self._slow, self._q)
         if self._levels is not None:
             self._levels.reset(self._live.table[0], self._q, rests=not speeds.any())
             self._led, self._led_row = None, None
@@ -391,8 +408,9 @@ class Servo(ChecksArguments):
         kept = self.axes.table[:, _LIMITS]
         self.axes.change_limits(**new)
         self._given_limits |= {name: value for name, value in new.items() if value is not None}
-        if self._levels is not None:
-            self._levels.forget()
+        levels = self._levels or self._twisting
+        if levels is not None:
+            levels.forget()
             if jerk is not None:
                 self._go_by_joints()
         if self._guard is not None:
@@ -437,6 +455,8 @@ class Servo(ChecksArguments):
             elif news is not None:
                 self.check_targets(news.table)
             if table is not None and fresh is not None:
+                if self._slow is not None and self._twisting is not None:
+                    self._choose_path(self._slow, self._twisting, fresh)
                 self._answer(table)
                 if self._way is not None:
                     self._way.holds &= (table == self._live.table)[0].all(1)
@@ -543,13 +563,32 @@ class Servo(ChecksArguments):
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
-        for part in (self._levels, self._way, self._follow, self._path, self._branch):
+        for part in (self._levels, self._twisting, self._way, self._follow, self._slow, self._branch):
             if part is not None:
                 part.put(places)
         if self._guard is not None:
             self._guard.put(places, self._feedback.body(self._q))
         if self._clear is not None:
             self._clear.put(places, self._q)
+
+    def _begin_path(self, path: Path, q: Array) -> None:
+        """Lead the body along the path of its targets, which begins where it stops, at joint values q (nq,)."""
+        places = self.probe.places(self._feedback.body(q), self._live.unanchored(self._live.takes))
+        path.reset(self._live.placed(self._live.takes, places), self._feedback.body(q), 1.0 / self.rate)
+        self._path, self._levels = path, None
+
+    def _choose_path(self, path: Path, levels: TickLevels, fresh: Bools) -> None:
+        """Let twists lead a body that stays on a path, or its path, by the goals that have got new targets."""
+        twists = self._inputs.twisted()
+        others = (fresh & ~twists).any()
+        if self._path is None and others:
+            self._begin_path(path, self._stopped())
+        elif self._path is not None and fresh.any() and not others:
+            live = self._live.seen > -np.inf
+            if path.arrived or not (live & ~twists).any():
+                levels.reset(self._live.table[0], self._q, rests=not self.axes.table[:, AXIS_VELOCITY].any())
+                self._path, self._levels = None, levels
+                self._led, self._led_row = None, None
 
     def _hold(self, why: str) -> None:
         """Begin to brake, if the body does not hold already."""
@@ -618,15 +657,21 @@ class Servo(ChecksArguments):
             place[:3, :3] = exp_turn(log_turn(other[:3, :3] @ place[:3, :3].T) / _SMALL_PART) @ place[:3, :3]
         return places
 
+    @property
+    def stops_twists(self) -> bool:
+        """Whether the target of a twist that stops is put where the body can stop."""
+        return self._slow is None or self._twisting is not None
+
     def axes_of(self, frame: str | int) -> Array:
         """Return the rotation (3, 3) of a joint, link or site now."""
         return Pose.trusted(self.skeleton, self._q.copy()).matrix(frame)
 
     def lead_time(self) -> float:
-        """Return the seconds that a twist may be ahead of the body: those in which every joint can stop."""
+        """Return the seconds that a twist may be ahead of the body: those in which every joint can stop, or a part."""
         t = self.axes.table[np.isin(self.axes.joints, list(self.ik.moving))]
         times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
-        return min(float(times.max(initial=0.0)), self.timeout)
+        share = 1.0 if self._twisting is None else _SLOW_LEAD
+        return share * min(float(times.max(initial=0.0)), self.timeout)
 
     def _stopped(self) -> Array:
         """Return where the body stops if it brakes now, (nq,)."""
@@ -692,7 +737,7 @@ class Servo(ChecksArguments):
         table, q = self.axes.table, self._q
         kept, state = table.copy(), guard.state
         table[:, _LIMITS] = limits
-        guard.replan()
+        self._replan()
         planned = table.copy()
         self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
         able = guard.allows(q, out, h, self._feedback)
@@ -891,12 +936,23 @@ class Servo(ChecksArguments):
             offset=self._feedback.found,
             beside=self._feedback.beside,
             holding=self._held,
+            lost=self._lost.copy(),
+            aimed=self._live.seen > -np.inf,
+            waiting=self._inputs.waiting(),
             stamps=self._inputs.told,
             tools={} if self._tools is None else self._tools.told,
             time=self._time,
             blocked=self._blocked,
             places=self._places,
         )
+
+
+def _replan_of(axes: Array) -> Callable[[], None]:
+    """Return what plans the stops of all axes of a table anew, as their motion or their limits have changed."""
+    from synovia.kernels.compiler.jit import ready
+    from synovia.kernels.servo.tick import servo_replan
+
+    return partial(ready(servo_replan, axes[:0]), axes)
 
 
 def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Array, axes: Array) -> tuple[Any, Any]:
@@ -913,7 +969,7 @@ def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Arra
 _LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
 _ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})
 _KERNELS: Final = (  # entry points that every servo needs besides the one of its solver
-    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "choose", "stops")),
+    *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "replan", "choose", "stops")),
     "hierarchy.full_body.full_body",
 )
 _LEVELS: Final = "servo.step.servo_step"

@@ -17,6 +17,7 @@ from synovia.servo.curve import exp_turn, log_turn
 _MOST: Final = 1e6  # largest component of a twist
 _FAR_BACK: Final = 0.6  # of that lead: a target that moves is not so far behind the place where the body stops
 _MOST_BESIDE: Final = 2.0  # times that lead, which a body may be beside the line of a target that moves
+_WHOLE: Final = 1.0 - 1e-6  # part of its step by which a target moves that does not wait
 _FLOOR: Final = 1e-3  # reaches, radians: the lead of a slow twist
 
 
@@ -83,6 +84,9 @@ class Drift:
         reach: Length scale of the problem, length units.
         axes: Returns the rotation (3, 3) of a named frame now.
         brakes: Whether a target that stops moving is put where the body can stop.
+
+    Attributes:
+        waits: Whether the target has moved otherwise in the last tick than the twist asks for, as the body is late.
     """
 
     def __init__(self, reach: float, axes: Callable[[Any], Array], *, brakes: bool) -> None:
@@ -91,6 +95,7 @@ class Drift:
         self._axes, self._brakes = axes, brakes
         self._twist, self._frame = Twist(), "world"
         self._moved = [False, False]
+        self.waits = False
         self._line: list[Array | None] = [None, None]  # of the place and of the rotation, along which they moved last
 
     def follow(self, twist: Twist, frame: str | int) -> None:
@@ -123,6 +128,7 @@ class Drift:
             lead: Seconds that the target may be ahead of the body.
             stop: Where the body stops if it brakes now, (4, 4).
         """
+        self.waits = False
         v, w = self._twist.linear, self._twist.angular
         if self._frame != "world":
             R = frame[:3, :3] if self._frame == "local" else self._axes(self._frame)
@@ -148,6 +154,7 @@ class Drift:
             way = min(size, max(most - along, 0.0))
         beside = ahead - along * line
         near = min(1.0, _MOST_BESIDE * most / max(_size(beside), 1e-300)) if size else 1.0
+        self.waits |= size > 0.0 and (way < _WHOLE * size or near < 1.0)
         shift = way * line + (near - 1.0) * beside
         if part == 0:
             frame[:3, 3] += shift

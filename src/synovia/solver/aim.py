@@ -24,7 +24,7 @@ _TOP = (0.0, 1.0, 0.0)
 class Aim(ClosedForm):
     """Aim goals in closed form: the goal's joint turns so that its axis points at the target, exactly.
 
-    The axis may pass beside the joint's centre, as that of an eye or of the barrel of a turret. A ball takes the
+    The axis may miss the joint's centre, as that of an eye or of the barrel of a turret. A ball takes the
     smallest turn from the start pose and, with ``up``, rolls about the line of sight. A hinge, or a ball whose limits
     allow no aim, points as near to the target as it can.
 

@@ -42,7 +42,7 @@ class FullBody(IteratingSolver):
     Args:
         max_steps: Steps of one attempt.
         attempts: Number of attempts: the first starts from the start pose. If it ends close to the goals and to its
-            start, up to four start beside it, so that a near target gets a near answer. The others start from random
+            start, up to four start near it, so that a near target gets a near answer. The others start from random
             poses; with a clearance goal, each of them starts from the clearest of up to 24 poses that meet the other
             goals without clearance. They do not help a goal that conflicts with a goal of a higher priority.
         seed: Seed of the random poses.

@@ -21,7 +21,7 @@ class Hinges(ClosedForm):
 
     It takes one goal: a position for one or two joints, or a rotation for one hinge. The answer is exact if the target
     can be met, and otherwise the global best; so a miss is always ``UNREACHABLE``. ``IK.branches`` lists every way to
-    meet the goal. Beside a ``ClearanceGoal`` only those count that are clear.
+    meet the goal. With a ``ClearanceGoal`` only those count that are clear.
 
     Args:
         joints: Number of joints that move, 1 or 2: those nearest to the goal; the others stay as they are. 0: all,

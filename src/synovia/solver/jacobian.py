@@ -36,7 +36,7 @@ _NO_CLAMP = 1e100
 _LEAST_DAMPING = 1e-12  # keeps the equations of a step solvable
 _MARGIN = 0.1
 _FORMS = ("geometric", "partial")
-_UNCLEAR = frozenset({"largest_error", "jacobian", "null_space"})  # settings that have no effect beside clearance goals
+_UNCLEAR = frozenset({"largest_error", "jacobian", "null_space"})  # settings that have no effect with clearance goals
 _CLEAR_GOALS = ALL_GOALS | {"clearance"}
 _LONG_CHAIN = 8  # bones; with fewer, the nearest pose often makes the turn of one bone vanish
 _MOST_JOINTS = 16  # of an arm in a SIMD batch; see kernels.simd.arm
@@ -136,7 +136,7 @@ class JacobianMethod(IteratingSolver):
     each joint that stands at a limit and would leave it, and is solved for the other joints. The next step may move the
     joint again.
 
-    Beside a ``ClearanceGoal``, ``lm``, ``dls`` and ``pinv`` take the steps of ``FullBody``, with their own damping and
+    With a ``ClearanceGoal``, ``lm``, ``dls`` and ``pinv`` take the steps of ``FullBody``, with their own damping and
     search: the clearance first, then all other goals together. A ``CustomGoal``, ``null_space``, another ``jacobian``
     and a ``largest_error`` of your own are refused then, and ``largest_turn`` alone bounds a step.
 
@@ -191,11 +191,11 @@ class JacobianMethod(IteratingSolver):
         """Check that this algorithm supports the goals.
 
         Raises:
-            UnsupportedError: If it does not, or not beside a clearance goal, or with these settings.
+            UnsupportedError: If it does not, or not with a clearance goal, or with these settings.
         """
         Solver.check(self, goals)
         if keeps_clear(goals):
-            self.check_plain(goals, "beside a clearance goal")
+            self.check_plain(goals, "with a clearance goal")
 
     def check_plain(self, goals: Sequence[Goal], where: str) -> None:
         """Check that full-body can solve goals in place of this algorithm.
@@ -298,7 +298,7 @@ class PseudoInverse(JacobianMethod):
 
     The shortest step that removes the whole error to first order. It is damped only near poses in which JJᵀ is
     singular, such as that of a straight arm. Far from the target the full step is too long, so error and step are
-    clamped. Beside a ``ClearanceGoal`` it is damped where a step makes the pose worse.
+    clamped. With a ``ClearanceGoal`` it is damped where a step makes the pose worse.
 
     The settings are those of ``synovia.solver.JacobianMethod``.
 
@@ -395,8 +395,8 @@ class LevenbergMarquardt(_Damped):
 
     Example:
         >>> import synovia as sy
-        >>> calm = sy.LevenbergMarquardt(null_space=sy.NullSpace(center=0.1))  # near the middle of the ranges
-        >>> sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)), calm).reached
+        >>> centered = sy.LevenbergMarquardt(null_space=sy.NullSpace(center=0.1))  # near the middle of the ranges
+        >>> sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0.1, 0.5)), centered).reached
         True
 
     References:

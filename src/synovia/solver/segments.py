@@ -52,7 +52,7 @@ class Segments(ClosedForm):
 
     ``IK`` rejects other joints. The answer is the branch within the limits that is nearest to the start;
     ``IK.branches`` lists them all. If none meets the target, descent improves the best candidate to the least-squares
-    answer. Beside a ``ClearanceGoal`` only branches count that are clear; without any, the steps of ``FullBody`` go on.
+    answer. With a ``ClearanceGoal`` only branches count that are clear; without any, the steps of ``FullBody`` go on.
 
     Args:
         seed: Seed of the random starts that arms of seven hinges, and misses on a saddle, may need.

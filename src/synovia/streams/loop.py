@@ -14,7 +14,7 @@ from synovia.streams.base import Sink, Source
 
 _WAIT: Final = 0.005  # seconds between two looks for a source
 _SWITCH: Final = 5e-4  # seconds after which other threads, such as those of a page, let the loop in
-_BEHIND: Final = 0.25  # seconds: a loop that is later begins anew instead of hurrying
+_BEHIND: Final = 0.25  # seconds: a loop that is later restarts instead of hurrying
 
 
 @dataclass(frozen=True)

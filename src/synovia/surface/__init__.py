@@ -106,14 +106,14 @@ def _read(path: Path, stamp: int) -> tuple[Skeleton, Surface] | None:
     """Return the joints and the surface of a file, None for formats that hold only joints.
 
     Args:
-        path: The file. A skeleton in TOML has its surface in a GLB file of the same name beside it.
+        path: The file. A skeleton in TOML has its surface in a GLB file of the same name next to it.
         stamp: Time of its last change.
     """
     del stamp
     form = format_of(path)
-    beside = path.with_suffix(".glb")
-    if form.name == _TEXT and beside.is_file():
-        path, form = beside, format_of(beside)
+    glb = path.with_suffix(".glb")
+    if form.name == _TEXT and glb.is_file():
+        path, form = glb, format_of(glb)
     if form.name not in _READERS:
         return None
     skeleton = form.read(path).skeleton

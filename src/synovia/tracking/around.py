@@ -94,7 +94,7 @@ class Around:
         if self._bends is not None:
             bent = self._bends.bent(starts, SIZES[0], np.ones((1, len(self._bends.places))))
             starts = starts if bent is None else bent
-        return starts if self._mechanism is None else self._mechanism.shut_clip(starts, beside=answers)
+        return starts if self._mechanism is None else self._mechanism.shut_clip(starts, anchors=answers)
 
     def missed(self, rows: Array) -> Array:
         """Return which rows of results miss a goal, (n,)."""

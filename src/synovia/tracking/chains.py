@@ -2,7 +2,7 @@
 
 With residuals e of directions, rotations and positions, and the step Δ of each angle from frame to frame, the cost is
 
-    Σ w² |e|² + Σ calm Δ² + Σ BEYOND (|Δ| - bound)₊²
+    Σ w² |e|² + Σ smoothness Δ² + Σ BEYOND (|Δ| - bound)₊²
 
 The Gauss-Newton matrix is banded, because Δ connects only neighbouring frames, angle by angle. Finally the angles are
 moved to the nearest ones whose steps keep their bounds.
@@ -177,7 +177,7 @@ class Chain:
         return e, J
 
     def follow(
-        self, base: Array, x: Array, terms: Sequence[Term], *, bounds: Array, calm: float
+        self, base: Array, x: Array, terms: Sequence[Term], *, bounds: Array, smoothness: float
     ) -> tuple[Array, float]:
         """Return the angles (T, hinges) that follow the terms with bounded steps, and their cost.
 
@@ -186,16 +186,16 @@ class Chain:
             x: (T, hinges) start.
             terms: What the chain should do.
             bounds: (T - 1, hinges) largest step of each angle, radians.
-            calm: Weight of the squared steps.
+            smoothness: Weight of the squared steps.
         """
         x = np.clip(x, self.lower, self.upper)
         e, slopes = self.residuals(base, x, terms)
-        cost = _cost(e, x, bounds, calm)
+        cost = _cost(e, x, bounds, smoothness)
 
         def step(blocks: Array, gradient: Array, box: _Box, damping: float) -> tuple[tuple[Array, Array, Array], float]:
-            trial = _nearby(blocks, gradient, damping, box, bounds, calm)
+            trial = _nearby(blocks, gradient, damping, box, bounds, smoothness)
             e, slopes = self.residuals(base, trial, terms)
-            return (trial, e, slopes), _cost(e, trial, bounds, calm)
+            return (trial, e, slopes), _cost(e, trial, bounds, smoothness)
 
         damping = Damping(least=_DAMPING, most=_MOST_DAMPING, after_failure=1e-2)
         for _ in range(_STEPS):
@@ -212,11 +212,11 @@ class Chain:
         return within_steps(x, bounds), cost
 
 
-def _cost(e: Array, x: Array, bounds: Array, calm: float) -> float:
+def _cost(e: Array, x: Array, bounds: Array, smoothness: float) -> float:
     """Return the cost of all frames."""
     way = np.diff(x, axis=0)
     beyond = np.maximum(np.abs(way) - bounds, 0.0)
-    return float(np.sum(e * e) + calm * np.sum(way * way) + BEYOND * np.sum(beyond * beyond))
+    return float(np.sum(e * e) + smoothness * np.sum(way * way) + BEYOND * np.sum(beyond * beyond))
 
 
 class _Box(NamedTuple):
@@ -227,7 +227,7 @@ class _Box(NamedTuple):
     high: Array
 
 
-def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: Array, calm: float) -> Array:
+def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: Array, smoothness: float) -> Array:
     """Minimize the quadratic model of the cost in a box, (T, n).
 
     The angles in the box's sides and the steps beyond their bounds are found by repeated solves (a semismooth Newton
@@ -239,19 +239,19 @@ def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: A
         damping: Relative to the curvature of each angle.
         box: The angles and their box.
         bounds: (T - 1, n) largest steps.
-        calm: Weight of squared steps.
+        smoothness: Weight of squared steps.
     """
     x, low, high = box
     count, n = x.shape
     diagonal = np.einsum("tii->ti", blocks)
-    damped = diagonal + damping * np.maximum(diagonal + 2.0 * calm, _LEAST)
+    damped = diagonal + damping * np.maximum(diagonal + 2.0 * smoothness, _LEAST)
     band = np.zeros((n + 1, count, n))
     for k in range(1, n):
         band[k, :, : n - k] = np.einsum("tii->ti", blocks[:, k:, : n - k])
     right = gradient + np.einsum("tij,tj->ti", blocks, x) + (damped - diagonal) * x  # for angles, not for steps
     y, side, far = x, np.zeros(x.shape), np.zeros(bounds.shape)
     for _ in range(_SETS):
-        tie = np.where(far != 0.0, calm + BEYOND, calm)
+        tie = np.where(far != 0.0, smoothness + BEYOND, smoothness)
         band[0], goal = damped, right.copy()
         band[0, :-1] += tie
         band[0, 1:] += tie

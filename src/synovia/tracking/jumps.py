@@ -14,9 +14,9 @@ limb has flipped as well if it swings about the line between its ends while its 
 it. There a small motion of the pole would explain any swing. Iterative solvers may swing a frame later.
 
 **Switches.** A closed form takes the branch nearest to the previous frame. Where that branch ends, at a limit or a
-singular pose, the next branch may be far away. To tell a switch from fast motion, a frame with a large step is solved
-again with targets that move there in small steps. In fast motion, the joints then move in small steps too; a switch
-remains one large step.
+singular pose, the next branch may be far away. To distinguish a switch from fast motion, a frame with a large step is
+solved again with targets that move there in small steps. In fast motion, the joints then move in small steps too; a
+switch remains one large step.
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ def _leaps(ik: CompiledProblem, rows: Array) -> Bools:
     if not turned.size or turned.max() <= _FLIP:
         return out
     still = np.zeros((1, turned.shape[1]))
-    beside = np.maximum(np.concatenate([still, turned[:-1]]), np.concatenate([turned[1:], still]))
-    out[1:] = ((turned > _FLIP) & (turned > _ALONE * beside)).any(axis=1)
+    around = np.maximum(np.concatenate([still, turned[:-1]]), np.concatenate([turned[1:], still]))
+    out[1:] = ((turned > _FLIP) & (turned > _ALONE * around)).any(axis=1)
     return out
 
 

@@ -69,8 +69,8 @@ def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads
         pull=np.full(model.columns, _PULL),
         smooth=np.full(model.columns, (seconds * fps) ** 4),
     )
-    calm = solve_in_windows(model, terms, q, Effort(_STEPS, _ENOUGH), progress=progress)
-    return _replace(ik, model, rows, calm, Status.CONFLICT)
+    smoothed = solve_in_windows(model, terms, q, Effort(_STEPS, _ENOUGH), progress=progress)
+    return _replace(ik, model, rows, smoothed, Status.CONFLICT)
 
 
 def check_smoothness(ik: CompiledProblem) -> None:

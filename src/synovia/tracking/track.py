@@ -105,7 +105,7 @@ class Tracked(Solutions):
 
         They were solved from another start, a closed form switched to a distant branch, a joint rotated by far more
         than the motion of its targets explains, such as an elbow whose pole crosses the limb, or a joint rotated by
-        more than 0.7 rad and far more than in the frames beside it, whatever the cause. A frame is listed as well if
+        more than 0.7 rad and far more than in the adjacent frames, whatever the cause. A frame is listed as well if
         the point of a missed goal moved more than three times as far as any target.
         """
         return tuple(np.flatnonzero(self._jumped).tolist())
@@ -144,7 +144,7 @@ def track(
 
     A frame may take the steps of ten attempts from there. If it misses, it is restarted from other poses; a restart
     that reaches the goals is used, and the frame is listed in ``jumps``. Frames in which a closed form switches to a
-    distant branch, a joint rotates by far more than the motion of its targets explains or than in the frames beside it,
+    distant branch, a joint rotates by far more than the motion of its targets explains or than in the adjacent frames,
     or the point of a missed goal moves more than three times as far as any target, are listed too.
 
     Args:

@@ -238,7 +238,7 @@ class _Navigation:
         animated(self._host, self._body, _clip_of(clip, self._body))
 
     def map(self, clip: str | Path) -> None:
-        """Show a clip beside its transfer to the body, to edit the map."""
+        """Show a clip next to its transfer to the body, to edit the map."""
         self._host.show(retarget_opening(clip, self._body, None, None, animated))
 
 

@@ -129,7 +129,7 @@ def live(given: Live) -> int:
         run = play(source, make, sinks, seconds=given.seconds, paced=not given.fast)
         if given.save_calibration is not None and made and made[0].calibration is not None:
             made[0].calibration.save(given.save_calibration, force=given.force)
-        _tell(given, run)
+        _report(given, run)
         if run.interrupted is not None:
             raise run.interrupted
         if page is not None and given.seconds is None:
@@ -152,7 +152,7 @@ def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRet
     )  # fmt: skip
 
 
-def _tell(given: Live, run: Run) -> None:
+def _report(given: Live, run: Run) -> None:
     """Print what has passed: to stderr if poses go to stdout."""
     report = run.report
     if given.as_json:

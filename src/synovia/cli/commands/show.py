@@ -25,7 +25,7 @@ class Inspect(Roles):
     model: str | None = option(default=None, like=said_of(ClipReader, "model"), rank=-1)
     srdf: Path | None = option(
         default=None, kind=File(), metavar="FILE",
-        help="SRDF file of a URDF with the pairs of links that may touch; by default the one beside it.",
+        help="SRDF file of a URDF with the pairs of links that may touch; by default the one next to it.",
     )  # fmt: skip
     shapes: bool = option(
         default=False,
@@ -102,7 +102,7 @@ def schema(name: str) -> None:
 
 @described
 class Doctor:
-    """What to do beside showing versions."""
+    """What to do in addition to showing versions."""
 
     warm: bool = option(default=False, help="Compile the solvers now, so that first solves are fast.")
     as_json: bool = option(default=False, like=JSON)

@@ -34,7 +34,7 @@ class View(Roles):
     model: str | None = option(default=None, like=said_of(ClipReader, "model"), rank=-1)
     trim: bool = option(default=False, like=said_of(ClipReader, "trim"), rank=-1)
     onto: str | None = option(
-        default=None, help="Show the clip, or a recording of a hand, beside its transfer to this model.",
+        default=None, help="Show the clip, or a recording of a hand, next to its transfer to this model.",
         metavar="MODEL", completes="models",
     )  # fmt: skip
     joint_map: Path | None = option(
@@ -73,7 +73,7 @@ def view(given: View) -> None:
     """Open a live page: drag a hand, and the body follows.
 
     With --onto, the page shows the clip and its transfer to another body side by side; there you edit the joint map and
-    the rest pose. A recording of a hand, 21 points over time, plays beside the hand that follows it. The command needs
+    the rest pose. A recording of a hand, 21 points over time, plays next to the hand that follows it. The command needs
     the extra [view].
 
     For example: synovia view character.glb
@@ -90,7 +90,7 @@ def view(given: View) -> None:
             refuse(
                 "expected a clip of a body with this option, not a recording of a hand.", "joint_map", "model", "trim"
             )
-            page = viewer.view(_hand_beside(Path(file), given.onto, given.loops), **page_options)
+            page = viewer.view(_hand_with_points(Path(file), given.onto, given.loops), **page_options)
             _serve(page, "Open this address in a browser and play the clip. Ctrl+C ends it.", as_json=given.as_json)
             return
         if clip is not None and Path(clip).exists():  # FILE is the model of the clip
@@ -139,8 +139,8 @@ def view(given: View) -> None:
     )
 
 
-def _hand_beside(path: Path, onto: str, loops: Path | None) -> Motion:
-    """Return a recording of a hand on a model, with its points beside it, and tell what is wrong."""
+def _hand_with_points(path: Path, onto: str, loops: Path | None) -> Motion:
+    """Return a recording of a hand on a model, with its points, and report what is wrong."""
     from synovia.clips.handfile import FPS, read_hand
     from synovia.retargeting.hands import retarget_hand
 

@@ -27,8 +27,8 @@ Bools = NDArray[np.bool_]
 _FORK: Final = 0.25  # of the body's size: a branch that is longer is a limb, and where two of them meet is the trunk
 _STILL: Final = 1e-6  # radians or length units in a whole clip
 _OUTSIDE: Final = 1e-9  # radians or length units beyond a limit
-LIMB: Final = 0.02  # weight of a joint of a limb that has a goal, beside 1 for the trunk and other limbs
-_SHOULDER: Final = 10.0  # factor of a shoulder's weight beside the other joints of the arm, which move first
+LIMB: Final = 0.02  # weight of a joint of a limb that has a goal, relative to 1 for the trunk and other limbs
+_SHOULDER: Final = 10.0  # factor of a shoulder's weight relative to the other joints of the arm, which move first
 
 
 @dataclass(frozen=True, slots=True, eq=False)

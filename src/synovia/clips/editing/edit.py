@@ -36,12 +36,12 @@ DOUBTFUL: Final = ("jerk", "limits", "feet", "stretch", "room", "unit")  # cause
 _MOVED: Final = 1e-3  # of the body's size: a foot that moves farther has left its place
 _ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
-_SHOWN: Final = 3  # joints of a layer whose changes are told one by one
+_SHOWN: Final = 3  # joints of a layer whose changes are reported one by one
 _FADES: Final = 4  # frames: a shorter fade is as sudden as it is short
 _SUDDEN: Final = 2.0  # times the acceleration of a smooth fade, and of the clip
-_TOLD: Final = 2  # parts of the body that are told to help a limb
+_HELPERS: Final = 2  # parts of the body that are reported to help a limb
 _NOTHING: Final = 1e-9  # radians, and of the body's size: less than a joint moves
-_TURNED: Final = float(np.radians(1.0))  # radians: a joint that is moved and turns less is told to be moved
+_TURNED: Final = float(np.radians(1.0))  # radians: below this rotation only the displacement is reported
 _TINY: Final = 1e-3  # of the body's size: a shorter offset is probably in another unit
 
 
@@ -231,7 +231,7 @@ def edit(
         return Edited(motion, np.ones(count, bool), np.zeros(count, bool), ())
     body = Body(motion, feet, up)
     q, results, changes = motion.q.copy(), list[tuple[Layer, LayerResult]](), list[EditChange]()
-    told = list[list[EditFinding]]()  # of each layer, beside the layer below it
+    found_in = list[list[EditFinding]]()  # of each layer, compared with the layer below it
     for i, layer in acting:
         meter.begin_layer()
         try:
@@ -241,12 +241,12 @@ def edit(
             raise restated(error, type(error), ": ".join(filter(None, (_place(i, layer), error.where)))) from error
         before, after = (world_frames(body.skeleton, values[result.frames]) for values in (q, result.q))
         changes += _changes(body, before, after, layer, result)
-        told.append([*_helping(body, before, after, layer, result), *_jerking(body, q, layer, result)])
+        found_in.append([*_helping(body, before, after, layer, result), *_jerking(body, q, layer, result)])
         q = result.q
         results.append((layer, result))
     acts, reached = np.zeros(count, bool), np.ones(count, bool)
     findings, kept = list[EditFinding](), list[EditClearance]()
-    for (layer, result), found in zip(results, told, strict=True):
+    for (layer, result), found in zip(results, found_in, strict=True):
         acts[result.frames[result.acts]] = True
         later = (result.q[result.frames] != q[result.frames]).any()
         if later or result.missed.any():
@@ -331,7 +331,7 @@ def _helping(body: Body, before: Array, after: Array, layer: Layer, result: Laye
     parts = set(skeleton.role_rows.values()) & far.keys() or far.keys()
     names = [
         f"{skeleton.joint_names[row]} by up to {length_text(far[row], skeleton.meters_per_unit)}"
-        for row in sorted(parts, key=lambda row: -far[row])[:_TOLD]
+        for row in sorted(parts, key=lambda row: -far[row])[:_HELPERS]
     ]
     text = f"the rest of the body moves too, as the limb alone does not reach: {' and '.join(names)}"
     return [EditFinding(layer.label, "body", tuple(result.frames[moved].tolist()), text)]
@@ -364,7 +364,7 @@ def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> lis
 
 
 def _change_text(change: EditChange, skeleton: Skeleton) -> str:
-    """Return how far a joint is moved, in the unit of the file, and in metres or beside the size of the body."""
+    """Return how far a joint is moved, in the unit of the file, and in metres or relative to the size of the body."""
     angle = f"turned by at most {_degrees_text(change.angle)}"
     if change.length <= _NOTHING * skeleton.size:
         return f"{change.joint} {angle}" if change.angle > _NOTHING else f"{change.joint} stays as it is"
@@ -391,7 +391,7 @@ def _in_file_units(length: float, skeleton: Skeleton) -> str:
 
 
 def _in_another_unit(skeleton: Skeleton, layer: Layer) -> list[str]:
-    """Return a sentence about each offset of a relative layer that is tiny beside the body."""
+    """Return a sentence about each offset of a relative layer that is tiny relative to the body."""
     size, unit = size_of(skeleton), skeleton.meters_per_unit
     out: list[str] = []
     for joint, target in layer.targets.items() if layer.relative else ():

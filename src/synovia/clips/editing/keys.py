@@ -17,7 +17,7 @@ from synovia.model.pose import clamped
 
 Bools = NDArray[np.bool_]
 _ROUNDING = 1e-15  # error of a normalized length
-_CUT = 1e-6  # radians or length units by which a key must exceed a limit to be told
+_CUT = 1e-6  # radians or length units by which a key must exceed a limit to be reported
 
 
 @dataclass(frozen=True, slots=True, eq=False)

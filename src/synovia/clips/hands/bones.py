@@ -120,7 +120,7 @@ def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, Han
     for side, bones in hands_of_body(body).items():
         kept = {name: one for name, one in bones.fingers.items() if fingers & set(one.rows)}
         if len(bones.fingers) == 2 and "thumb" in kept:
-            kept = dict(bones.fingers)  # no name tells the four fingers of a mitten
+            kept = dict(bones.fingers)  # no name means the four fingers of a mitten
         if kept:
             out[side] = HandBones(bones.hand, side, bones.palm, bones.axes, bones.rest, kept)
     return out
@@ -129,7 +129,7 @@ def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, Han
 def _are_fingers(skeleton: Skeleton, hand: Hand) -> bool:
     """Return whether fingers of a hand are surely fingers: three or more, or known by their roles.
 
-    Beside a thumb that is known, two joints or more are the four fingers of a mitten.
+    Next to a thumb that is known, two joints or more are the four fingers of a mitten.
     """
     known = [f"{hand.side}_{finger.name}_1" in skeleton.role_rows for finger in hand.fingers]
     return len(known) > 2 or all(known) or (known[0] and len(hand.fingers[1].joints) > 1)
@@ -209,7 +209,7 @@ def _segments(
         if len(rows) >= _MARKED:
             end, offset = rows.pop(), np.zeros(3)
         elif len(rows) == 1:
-            return (), end, offset  # nothing tells where it points
+            return (), end, offset  # where it points is unknown
         else:
             offset = _ahead(turns, places, rows, offset)
     groups: list[tuple[int, ...]] = [()]
@@ -236,7 +236,7 @@ def _ahead(turns: Array, places: Array, rows: list[int], offset: Array) -> Array
 
 
 def _across(ways: Array) -> Array:
-    """Return the axes about which segments bend towards the palm, as x of the palm tells, (n, 3).
+    """Return the axes about which segments bend towards the palm, by x of the palm, (n, 3).
 
     A finger that points aside bends about an axis that is turned with it.
     """
@@ -251,7 +251,7 @@ def _meant(usual: list[Array], ways: list[Array], inner: list[Array]) -> Array |
     Joints of characters are made so that they bend about the same axis of their frames.
 
     Args:
-        usual: Axes of flexion as the palm tells, (n, 3) in its frame, of each finger.
+        usual: Axes of flexion by the palm, (n, 3) in its frame, of each finger.
         ways: Directions of the bones, likewise.
         inner: Rotations from the palm to the joints' frames, (n, 3, 3), of each finger.
     """

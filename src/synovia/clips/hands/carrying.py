@@ -33,7 +33,7 @@ def partner(name: str, fingers: Mapping[str, object]) -> str | None:
 
 
 def partners(name: str, own: Mapping[str, object], fingers: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the fingers that a finger follows: ``partner``, but the one finger of a mitten follows all beside a thumb.
+    """Return the fingers that a finger follows: ``partner``; the one finger of a mitten follows all except the thumb.
 
     Args:
         name: The finger.

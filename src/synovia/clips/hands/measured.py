@@ -166,7 +166,7 @@ def _hand_to_measure(points: Array, palms: Palms, side: str, *, limits: bool) ->
         thumb = name == "thumb"
         way = unit(np.array(_THUMB_REST) * (1.0 if side == "right" else -1.0, 1.0, 1.0)) if thumb else _rest_way(place)
         aside, plane, bends = (_THUMB_ASIDE, _THUMB_PLANE, _THUMB) if thumb else (_ABDUCTION, _PLANE, _FLEXION)
-        turn = _across(way, side) if thumb else _beside(way)
+        turn = _across(way, side) if thumb else _perpendicular(way)
         parent = "palm"
         for kind, axis, span in (("bend", _X, bends[0]), ("aside", _Z, aside), ("plane", _Y, plane)):
             rest = rigid(place, turn) if kind == "bend" else np.eye(4)
@@ -184,7 +184,7 @@ def _hand_to_measure(points: Array, palms: Palms, side: str, *, limits: bool) ->
 def _lengths(points: Array) -> dict[str, Array]:
     """Return the median lengths of the bones of each finger whose points were all seen, (3,), by name.
 
-    A bone whose ends were never seen together is as long beside the others as in a usual hand.
+    A bone whose ends were never seen together is as long relative to the others as in a usual hand.
     """
     found = {
         name: _median(np.linalg.norm(np.diff(points[:, numbers], axis=1), axis=2))
@@ -228,7 +228,7 @@ def _rest_way(knuckle: Array) -> Array:
     return np.array([np.sin(angle), np.cos(angle), 0.0])
 
 
-def _beside(way: Array) -> Array:
+def _perpendicular(way: Array) -> Array:
     """Return the frame of a finger in the plane of the palm, (3, 3)."""
     return np.stack([np.cross(way, _Z), way, _Z], axis=1)
 

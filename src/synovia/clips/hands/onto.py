@@ -68,9 +68,9 @@ def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, 
     """
     own = hands_of_body(skeleton)
     if fit.side not in own:
-        told = [f"{side} at {hand.hand.palm!r}" for side, hand in own.items()] or "no hand with fingers"
+        hands = [f"{side} at {hand.hand.palm!r}" for side, hand in own.items()] or "no hand with fingers"
         raise UnsupportedError(
-            f"the points are those of a {fit.side} hand, which the body does not have", where=skeleton.name, value=told,
+            f"the points are of a {fit.side} hand, which the body does not have", where=skeleton.name, value=hands,
             expected=f"a {fit.side} hand with fingers", hint="side='left' or 'right' sets the side of the points",
         )  # fmt: skip
     palm = own[fit.side].palm
@@ -82,7 +82,7 @@ def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, 
     notes: list[str] = []
     root = free_root(body.joints, body.parents) if alone else None
     if root is None:
-        notes.append("only the fingers move: the points of one hand do not tell how the body stands")
+        notes.append("only the fingers move: the points of one hand do not show how the body stands")
     else:
         rest = np.array(body.rest_pose().frames)
         size = float(np.linalg.norm(hand.hand.frame[:3, 3]))
@@ -103,7 +103,7 @@ def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, 
 def _below_root(hand: HandBones, added: int) -> HandBones:
     """Return a hand after joints were added above its skeleton.
 
-    It is not sought anew: what moves through the world is more likely a body, whose feet are no hands.
+    It is not sought again: what moves through the world is more likely a body, whose feet are no hands.
     """
     fingers = {
         name: replace(
@@ -115,7 +115,7 @@ def _below_root(hand: HandBones, added: int) -> HandBones:
 
 
 def _as_bones(fit: HandFit, name: str) -> FingerBones:
-    """Return a fitted finger as bones, whose lengths tell which part of it a segment of another finger follows."""
+    """Return a fitted finger as bones, whose lengths determine which part of it a segment of another finger follows."""
     ways = fit.ways[name][0]
     return FingerBones(name, (0,) * len(ways), ((),) * len(ways), 0, np.zeros(3), ways, ways, fit.lengths[name])
 

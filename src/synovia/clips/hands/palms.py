@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from synovia.model.anatomy.hands.landmarks import WRIST, palm_axes
 from synovia.model.geometry import Array
 
-_FEWEST: Final = 3  # points that tell where a palm is
+_FEWEST: Final = 3  # points that show where a palm is
 _ROUNDS: Final = 4  # of laying frames on the shape and averaging
 _FLAT: Final = 0.05  # points whose spread across their line is a smaller part of that along it are in line
 
@@ -26,7 +26,7 @@ class Palms:
 
     Args:
         places: Its points in its own axes from the wrist, by landmark.
-        known: The frames in which enough of them are seen to tell where it is.
+        known: The frames in which enough of them are seen to show where it is.
         turns: Its axes in those of the landmarks in these frames, (N, 3, 3).
         origins: Places of the wrist, seen or not, (N, 3).
     """
@@ -113,6 +113,6 @@ def _laid(shape: Array, own: Array, seen: NDArray[np.bool_]) -> tuple[NDArray[np
 
 
 def _in_line(places: Array) -> bool:
-    """Return whether points (K, 3) are in line, so that they do not tell how a palm is turned."""
+    """Return whether points (K, 3) are in line, so that they do not show how a palm is turned."""
     spread = np.linalg.svd(places - places.mean(0), compute_uv=False)
     return bool(spread[1] <= _FLAT * spread[0])

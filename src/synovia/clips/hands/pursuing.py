@@ -68,7 +68,7 @@ class FingerPursuit:
         Args:
             wanted: Directions (T, n, 3) in the frame of the palm of each hand, by the name of the finger.
             q: Joint values of the body.
-            start: Joint values (nq,) of the frame before; None to begin anew.
+            start: Joint values (nq,) of the frame before; None to start again.
         """
         table, weights = self._pursuit.table(len(q))
         ways = [wanted[k][name] @ hand.rest.T for k, (hand, names) in enumerate(self._fingers) for name in names]

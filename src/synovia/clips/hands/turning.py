@@ -20,7 +20,7 @@ from synovia.model.limits import SwingTwist
 from synovia.model.pose import clamped
 from synovia.tracking.chains import Chain, Direction, is_hinge
 
-CALM: Final = 1e-3  # weight of squared steps of hinges at 30 frames a second, relative to directions
+SMOOTHNESS: Final = 1e-3  # weight of squared steps of hinges at 30 frames a second, relative to directions
 _NO_BOUND: Final = 100.0  # radians in one step, which no hinge takes
 # Of the base of a thumb and of a knuckle: sines of a bend of the next segment below which it does not show its plane,
 # and above which it shows it; radians by which the base turns about its bone into this plane, and does not turn
@@ -107,7 +107,7 @@ def _turn_hinges(
     turned, rest = above
     base = np.concatenate([np.zeros((len(q), 3)), matrix_to_quat(turned @ rest[chain.base])], axis=1)
     bounds = np.full((len(q) - 1, len(chain)), _NO_BOUND)
-    x, _ = chain.follow(base, q[:, chain.at], terms, bounds=bounds, calm=CALM * (fps / 30.0) ** 2)
+    x, _ = chain.follow(base, q[:, chain.at], terms, bounds=bounds, smoothness=SMOOTHNESS * (fps / 30.0) ** 2)
     q[:, chain.at] = x
 
 

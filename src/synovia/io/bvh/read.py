@@ -183,7 +183,7 @@ def _relative(source: Source, row: _Row, values: Array, offset: Array) -> Array:
     lost = float(np.abs(moved + offset - values).max())
     if lost > _LOST * max(1.0, float(np.abs(values).max())):
         source.fail(
-            f"positions of joint {row.joint.body or row.joint.name!r} lose their digits beside its OFFSET",
+            f"positions of joint {row.joint.body or row.joint.name!r} lose their digits when added to its OFFSET",
             at=row.at,
             value=offset.tolist(),
             expected="an OFFSET of the size of the motion",

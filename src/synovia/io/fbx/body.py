@@ -14,7 +14,7 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 
 _SIZE: Final = 0.3  # size of a drawn joint, as a part of the body's size; programs take it as hundredths
-_LOCKED: Final = 1e-9  # cosine of the middle angle below which the outer angles are not told apart
+_LOCKED: Final = 1e-9  # cosine of the middle angle below which the outer angles cannot be distinguished
 
 
 class Body(NamedTuple):

@@ -23,7 +23,7 @@ from synovia.model.geometry import Array
 
 _MOST: Final = 8  # bones of a vertex
 _SEEN: Final = 1e-3  # less opacity counts as full opacity, because some programs write it so
-_FOLDERS: Final = ("", "textures", "Textures", "{stem}.fbm")  # places of images beside a file
+_FOLDERS: Final = ("", "textures", "Textures", "{stem}.fbm")  # places of images next to a file
 
 
 def read_skin(path: Path) -> Skin:
@@ -205,20 +205,20 @@ class _Reader:
         return out
 
     def image(self, number: int) -> tuple[str, bytes | None]:
-        """Return the name of an image, and its bytes: those in the file, or those of a file beside it."""
+        """Return the name of an image, and its bytes: those in the file, or those of a file next to it."""
         if number not in self.images:
             names, place = next(image for key, image in self.found.content["images"] if key == number)
             start, length = place
             data: bytes | None = bytes(self.found.body[start : start + length])
             plain = [PurePosixPath(name.replace("\\", "/")) for name in names]
             if not data:
-                data = self.beside(plain)
+                data = self.sibling(plain)
             self.images[number] = plain[0].name if plain else f"image{number}", data
             if data is None:
                 self.changed[f"without the image {self.images[number][0]!r}, which is not there"] += 1
         return self.images[number]
 
-    def beside(self, names: list[PurePosixPath]) -> bytes | None:
+    def sibling(self, names: list[PurePosixPath]) -> bytes | None:
         """Return an image in the folder of the file, or in one below it; None if there is none."""
         folder = self.found.path.parent
         for name in names:

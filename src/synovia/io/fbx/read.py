@@ -39,7 +39,7 @@ _OTHERS: Final = {
     "Texture": "materials",
     "Node": "visibility and other properties of nodes",
 }
-_NAMED: Final = 3  # faults, and nodes that are no joints whose animation is noted, that are told one by one
+_NAMED: Final = 3  # faults, and nodes that are no joints whose animation is noted, that are named one by one
 
 
 def looks_like(head: bytes) -> bool:
@@ -250,7 +250,7 @@ class _Take:
 
     @property
     def written(self) -> int:
-        """0: files do not tell who wrote a take."""
+        """0: files do not say who wrote a take."""
         return 0
 
 

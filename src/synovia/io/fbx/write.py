@@ -266,7 +266,7 @@ def _solved(
 ) -> dict[tuple[int, str], NDArray[np.float32]]:
     """Return the properties that bring nodes to where they have to be, (T, 3), by node and property.
 
-    The first pass is exact: it tells which nodes turn and travel, and their angles without jumps. The second one takes
+    The first pass is exact: it shows which nodes turn and travel, and their angles without jumps. The second one takes
     values as they are rounded in the file.
 
     Args:
@@ -331,7 +331,7 @@ def _add_surface(
 ) -> None:
     """Add a skin and the bind pose.
 
-    Bones without skin keep their places beside their parents. Blender joins a bone to the end of its parent where both
+    Bones without skin keep their places next to their parents. Blender joins a bone to the end of its parent where both
     are equal to the sixth digit, and then ignores its translations. So bones that travel are off by a rounding there.
     """
     meshes = [] if skin is None else bound(skin, skeleton, scale)

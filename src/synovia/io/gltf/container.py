@@ -80,7 +80,7 @@ class Document:
         return self._buffers[number]
 
     def _bytes_of(self, element: Element, number: int) -> memoryview:
-        """Return the bytes that the URI of a buffer refers to: the chunk, a data URI or a file beside this one."""
+        """Return the bytes that the URI of a buffer refers to: the chunk, a data URI or a file next to this one."""
         if not element.has("uri"):
             if number == 0 and self.chunk is not None:
                 return self.chunk
@@ -94,20 +94,20 @@ class Document:
         return memoryview(self.linked(element))
 
     def linked(self, element: Element) -> bytes:
-        """Return the bytes that the URI of a buffer or an image refers to: a data URI or a file beside this one."""
+        """Return the bytes that the URI of a buffer or an image refers to: a data URI or a file next to this one."""
         uri = element.text("uri", "")
-        data = _decode_data(element, uri) if uri[:5].lower() == "data:" else self._beside(element, uri)
+        data = _decode_data(element, uri) if uri[:5].lower() == "data:" else self._sibling(element, uri)
         self._loaded += len(data)
         if self._loaded > LARGEST_FILE:
             raise element.error("buffers are too large", value=self._loaded, expected=f"at most {LARGEST_FILE} bytes")
         return data
 
-    def _beside(self, element: Element, uri: str) -> bytes:
+    def _sibling(self, element: Element, uri: str) -> bytes:
         """Read a file in this file's folder or below it; any other place is refused."""
         try:
             target = _place(self.path, uri)
             if target is None:
-                hint = "put the buffer beside the file"
+                hint = "put the buffer next to the file"
                 raise element.error("buffer is outside the file's folder", "uri", value=uri, hint=hint)
             return read_bytes(target)
         except FileError as error:

@@ -35,7 +35,7 @@ from synovia.text import listed
 
 _FRAME: Final = "frame"
 _UP: Final = "y"
-_AHEAD: Final = {"x": "z", "y": "z", "z": "-y"}  # taken to be ahead, by the axis that is up, where nothing tells it
+_AHEAD: Final = {"x": "z", "y": "z", "z": "-y"}  # assumed to be ahead, by the axis that is up, if unknown
 _COLOUR: Final = (0.43, 0.49, 0.58, 1.0)  # linear
 _FLOAT, _BYTE, _SHORT, _INT = 5126, 5121, 5123, 5125
 _CORNERS, _INDICES = 34962, 34963  # targets of buffer views

@@ -512,7 +512,7 @@ def _data_uri(data: bytes | bytearray) -> str:
 
 
 def _check_references(content: dict[str, Any], source: Path, target: Path) -> None:
-    """Refuse a copy in another folder if the source refers to buffers or images beside it: they would be missing.
+    """Refuse a copy in another folder if the source refers to buffers or images next to it: they would be missing.
 
     Raises:
         InputError: If there are such files.
@@ -525,7 +525,7 @@ def _check_references(content: dict[str, Any], source: Path, target: Path) -> No
     ]
     if named and source.resolve().parent != target.resolve().parent:
         raise InputError(
-            f"{source.name} refers to files beside it, such as {named[0]!r}",
+            f"{source.name} refers to files next to it, such as {named[0]!r}",
             where=str(target),
             expected=f"a file in {source.parent}",
         )

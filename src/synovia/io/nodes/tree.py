@@ -29,7 +29,7 @@ class Scene:
         rotation: (n, 4), unit quaternions xyzw.
         scale: (n, 3).
         bind: Orientations relative to the parent in the pose in which the skins were bound, (n, 3, 3); NaN for nodes
-            that are no joint of a skin, and where the file does not tell it.
+            that are no joint of a skin, and where the file does not say it.
         notes: Sentences about what the file says of its nodes and was not kept, such as constraints.
         roles: Part of the body of each node that the file declares, by row.
         forward: Axis that the body faces, if the file declares it.

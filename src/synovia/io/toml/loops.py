@@ -1,4 +1,4 @@
-"""Loops and couplings in TOML: tables of a skeleton file, or a file beside a model, ``synovia.loops/1``.
+"""Loops and couplings in TOML: tables of a skeleton file, or a file next to a model, ``synovia.loops/1``.
 
     schema = "synovia.loops/1"
 
@@ -17,7 +17,7 @@
     equals = 0                                  # the sum of the terms, by default 0
 
 The keys are the arguments of ``Loop`` and ``Coupling``; values are in radians and length units. A file
-``robot.loops.toml`` beside ``robot.urdf`` is read with it.
+``robot.loops.toml`` next to ``robot.urdf`` is read with it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _COUPLING: Final = ("name", "terms", "equals")
 
 
 def with_loops_of(skeleton: Skeleton, path: Path) -> Skeleton:
-    """Return a skeleton with the loops of a file beside its own.
+    """Return a skeleton with the loops of a file in addition to its own.
 
     Raises:
         FileError: If the file cannot be read.
@@ -63,7 +63,7 @@ def with_loops_of(skeleton: Skeleton, path: Path) -> Skeleton:
 
 
 def tied(skeleton: Skeleton, content: Mapping[str, Any], path: Path, text: str) -> Skeleton:
-    """Return a skeleton with the loops of the tables of a file beside its own.
+    """Return a skeleton with the loops of the tables of a file in addition to its own.
 
     Raises:
         FormatError: If a table is malformed, names what the skeleton does not have, or has a loop that cannot be

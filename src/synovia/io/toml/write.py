@@ -44,7 +44,7 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     where = as_path(path)
     if where.name.lower().endswith(OF_LOOPS):
-        what = f"a file that ends in {OF_LOOPS} has the loops of a model beside it, and a skeleton is none"
+        what = f"a file that ends in {OF_LOOPS} has the loops of a model next to it, and a skeleton is none"
         raise FormatError(what, where=str(where), expected="the ending .toml alone")
     write_text(where, skeleton_text(skeleton), force=force)
 

@@ -31,7 +31,7 @@ from synovia.errors import FormatError, SynoviaError, did_you_mean
 from synovia.io.base import NO_SHAPES, immovable_note, read_bytes
 from synovia.io.urdf import xacro
 from synovia.io.urdf.shapes import Collisions, mesh_places, origin_of
-from synovia.io.urdf.srdf import beside, read_pairs
+from synovia.io.urdf.srdf import default_srdf, read_pairs
 from synovia.io.xmltree import Element, UnexpandedError, parse
 from synovia.model import LONGEST_COUPLING, MAX_JOINTS, Joint, Kind, Mimic, Skeleton
 from synovia.model.address import LINK
@@ -76,7 +76,7 @@ def read_skeleton(path: Path, srdf: Path | None = None) -> Skeleton:
 
     Args:
         path: The file.
-        srdf: SRDF file with the pairs of links that may touch; None for the one beside the file, if there is one.
+        srdf: SRDF file with the pairs of links that may touch; None for the one next to the file, if there is one.
 
     Raises:
         FileError: If it cannot be read.
@@ -186,7 +186,7 @@ def read_world(path: Path) -> World:
 
 
 def _macros(robot: Element) -> list[Element]:
-    """Return the unexpanded macros beside the links and joints, and inside links.
+    """Return the unexpanded macros next to the links and joints, and inside links.
 
     Raises:
         FormatError: If one is inside a joint, whose place or limits it may hold.
@@ -209,7 +209,7 @@ def _unexpanded(macro: Element) -> UnexpandedError:
 
 
 def _macro_notes(macros: list[Element]) -> list[str]:
-    """Return a note about macros beside a complete robot."""
+    """Return a note about macros in the file of a complete robot."""
     if not macros:
         return []
     names = ", ".join(f"<{name}>" for name in [*dict.fromkeys(macro.tag for macro in macros)][:4])
@@ -456,7 +456,7 @@ def _velocity(edge: _Edge) -> float | None:
 
 
 def _mimics(edges: list[_Edge], notes: list[str]) -> dict[str, Mimic]:
-    """Return the coupling of each joint to its leader, by its name; a note tells of each one that cannot be kept.
+    """Return the coupling of each joint to its leader, by its name; a note names each one that cannot be kept.
 
     Such a joint moves freely inside its limits, as in Pinocchio and MuJoCo.
     """
@@ -505,12 +505,12 @@ def _inertia(link: Element) -> tuple[float, Array]:
 
 
 def companions(path: Path) -> Iterator[Path]:
-    """Yield the SRDF file beside a robot, the files of its meshes, and sources beside it that it includes.
+    """Yield the SRDF file next to a robot, the files of its meshes, and sources in its folder that it includes.
 
     Raises:
         SynoviaError: If the robot cannot be read.
     """
-    yield beside(path)
+    yield default_srdf(path)
     most = {"link": MAX_JOINTS, "joint": 4 * MAX_JOINTS}
     waiting = [parse(read_bytes(path, most=LARGEST_FILE), str(path), root="robot", most=most)]
     while waiting:

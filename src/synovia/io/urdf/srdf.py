@@ -36,7 +36,7 @@ _UNUSED: Final = {  # elements that are not used, and what they are called
 }
 
 
-def beside(robot: Path) -> Path:
+def default_srdf(robot: Path) -> Path:
     """Return the SRDF file that is read with a robot if it exists: that of the same name in the same folder."""
     return robot.with_suffix(".srdf")
 
@@ -46,8 +46,8 @@ def read_pairs(robot: Path, given: Path | None, links: Iterable[str]) -> tuple[l
 
     Args:
         robot: The URDF file.
-        given: The SRDF file; None for the one beside the robot, if there is one. That one only gets a note if it cannot
-            be read.
+        given: The SRDF file; None for the one next to the robot, if there is one. That one only gets a note if it
+            cannot be read.
         links: The links of the robot.
 
     Raises:
@@ -55,7 +55,7 @@ def read_pairs(robot: Path, given: Path | None, links: Iterable[str]) -> tuple[l
     """
     if given is not None:
         return _read(given, [*links])
-    path = beside(robot)
+    path = default_srdf(robot)
     if not path.is_file():
         return [], []
     try:

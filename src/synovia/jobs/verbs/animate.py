@@ -185,7 +185,7 @@ class _Animate(Saved, Roles, ClipJob):
 
     @abstractmethod
     def figures(self, made: Made) -> dict[str, Any]:
-        """Return the figures of a clip beside those of the judge."""
+        """Return the figures of a clip in addition to those of the judge."""
 
     def _check(self, output: Path | None, into: str | Path | None, host: Host) -> None:
         """Check, before any work, that the file can be written; ``into`` as in ``_written``."""
@@ -209,7 +209,7 @@ class HoldFeet(_Animate):
     doing: ClassVar[str] = "holding feet"
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides about an output beside the input, as JSON can hold it."""
+        """Return the settings that, with the input, determine the output, as JSON can hold them."""
         return {"foot_lock": True, **super().settings()}
 
     def prepare(self) -> None:
@@ -242,7 +242,7 @@ class HoldFeet(_Animate):
         return {"worst": found["slide"], **missed, **found}
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a picture of an output that holds its skeleton, beside its input."""
+        """Return a picture of an output that holds its skeleton, next to its input."""
         return None if output.suffix.lower() == ".csv" else drawn(written_clip(output), self.original(source))
 
 
@@ -309,7 +309,7 @@ class Follow(Clear, _Animate):
         return self.root or ("fixed" if self.tracks else "free")
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides about an output beside the input, as JSON can hold it."""
+        """Return the settings that, with the input, determine the output, as JSON can hold them."""
         from synovia.solver import as_solver
 
         own = super().settings()
@@ -334,7 +334,7 @@ class Follow(Clear, _Animate):
         """The loops are those of the body."""
 
     def open(self, host: Host) -> None:
-        """Load the models; the kernels come with the first file, because its targets tell the goals."""
+        """Load the models; the kernels come with the first file, because its targets determine the goals."""
         super().open(host)
         _ = self.load_body(self.body, host)
 
@@ -395,11 +395,11 @@ class Follow(Clear, _Animate):
         return {"missed": len(tracked.missed_frames), "jumps": len(tracked.jumps), "worst": worst}
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a picture of an output, beside the clip that it follows."""
-        beside = None
+        """Return a picture of an output, next to the clip that it follows."""
+        source_clip = None
         if source is not None and source.is_file() and not self.tracks:
-            beside = self._reader_of(source).read(source, Host())[0]
-        return drawn(output_motion(self.load_body(self.body, Host()), output), beside)
+            source_clip = self._reader_of(source).read(source, Host())[0]
+        return drawn(output_motion(self.load_body(self.body, Host()), output), source_clip)
 
 
 def keyframes(path: Path) -> Targets:
@@ -458,7 +458,7 @@ class Fit(_Animate):
         return None if self.body == AUTO else self.body
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides about an output beside the input, as JSON can hold it."""
+        """Return the settings that, with the input, determine the output, as JSON can hold them."""
         from synovia.batch.content import model_settings
 
         own = super().settings()
@@ -591,7 +591,7 @@ _JOBS: Final[Mapping[str, type[Job]]] = {"goals": Follow, "follow": Follow, "poi
 
 @dataclass(frozen=True)
 class _Verb(Verb):
-    """The command: its inputs tell which job it is."""
+    """The command: its inputs determine the job."""
 
     def made(self, values: Mapping[str, Any], sources: Sequence[str], typed: Iterable[str]) -> tuple[Job, list[str]]:
         """Return the job of a command line, and its inputs."""

@@ -93,7 +93,7 @@ class Convert(Saved, Roles, ClipJob):
             what = f"{format_of(source).name} files hold no motion, which a file of {fmt.name} is made of"
             raise FormatError(what, where=str(source), expected=_still(writers), hint=INSTEAD)
         copied = self.into or self.copied(source)
-        if fmt.copies and not fmt.anew and not fmt.names(Path(copied)):
+        if fmt.copies and not fmt.makes_new and not fmt.names(Path(copied)):
             raise FormatError(
                 f"a clip in {fmt.name} needs a file of this format to copy", where=str(output), value=str(copied),
                 expected="--into with a .glb or .gltf file; 'synovia retarget' carries a clip over to another body",
@@ -142,7 +142,8 @@ VERB: Final = Verb(
     clips_argument(
         "IN... [OUT]",
         "A model or a clip, or many clips: files, folders, patterns. OUT for clips: .bvh, .glb, .vrma, .fbx, .npz,"
-        " .csv, .isaac.npz, .mujoco.npz, .unitree.csv; for a skeleton: .toml, .glb.",
+        " .csv, .rates.csv, .isaac.npz, .mujoco.npz, .unitree.csv, .trajectory.yaml, .trajectory.json; for a skeleton:"
+        " .toml, .glb.",
     ),
     takes_output=True,
 )

@@ -377,7 +377,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
             return motion.looped(self.seam, lock_feet=self.foot_lock, progress=progress)
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a picture of an output that holds its skeleton, beside its input."""
+        """Return a picture of an output that holds its skeleton, next to its input."""
         return None if output.suffix.lower() == ".csv" else drawn(written_clip(output), self.original(source))
 
 

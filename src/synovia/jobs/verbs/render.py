@@ -126,7 +126,7 @@ class Render(ClipJob):
         super().prepare()
 
     def open(self, host: Host) -> None:
-        """Load the models and the world, and tell their notes."""
+        """Load the models and the world, and report their notes."""
         super().open(host)
         if self._obstacles is not None:
             host.note_model(self._obstacles.notes)

@@ -173,12 +173,12 @@ class Retarget(Saved, Roles, ClipJob):
         return velocity_limits(self.velocity, self._skeleton)
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides about an output beside the input, as JSON can hold it."""
+        """Return the settings that, with the input, determine the output, as JSON can hold them."""
         joints = None if self._given is None else {role: list(pair) for role, pair in self._given.items()}
         return {**super().settings(), "joint_map": joints, "velocity": self._velocity()}
 
     def open(self, host: Host) -> None:
-        """Load the models, and tell their notes."""
+        """Load the models, and report their notes."""
         super().open(host)
         host.note_model(self._skeleton.notes)
         if self._ground is not None:
@@ -269,7 +269,7 @@ class Retarget(Saved, Roles, ClipJob):
         return super().falls_short(figures) or figures.get("verdict") == "failed"
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a picture of an output beside its input."""
+        """Return a picture of an output next to its input."""
         return drawn(output_motion(self._skeleton, output), self.original(source))
 
 

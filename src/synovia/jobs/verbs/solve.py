@@ -209,7 +209,7 @@ class Solve(_Solves):
     counts: ClassVar[str] = "rows"
 
     def settings(self) -> dict[str, Any]:
-        """Return what decides about an output beside the input, as JSON can hold it."""
+        """Return the settings that, with the input, determine the output, as JSON can hold them."""
         from synovia.io.base import read_text
 
         goals = None if self.goals is None else read_text(self.goals)
@@ -217,7 +217,7 @@ class Solve(_Solves):
 
     @cached_property
     def _problem(self) -> tuple[Skeleton, list[Goal] | None]:
-        """The body, and the goals beside those that columns tell; None for the latter alone."""
+        """The body, and the goals in addition to those of the columns; None for the latter alone."""
         from synovia.io.load import load_model
 
         given = self._of_file
@@ -240,7 +240,7 @@ class Solve(_Solves):
         return self.function()
 
     def prepare(self) -> None:
-        """Load the model; the kernels come with the first block, because its columns tell the goals."""
+        """Load the model; the kernels come with the first block, because its columns determine the goals."""
         _ = self._on_one_thread
 
     def are_many(self, sources: Sequence[str], output: str | None) -> bool:

@@ -15,7 +15,7 @@ _NO_WIDTH: Final = 1e-6  # a smaller distance counts as 0; as a part of the skel
 _NEARLY: Final = float(np.cos(np.radians(30.0)))  # an axis of the file is up if the body is upright along it so nearly
 _FOLDED: Final = 0.5  # cosine between a leg and the trunk above which the leg points up along the trunk
 _PARALLEL: Final = 0.95  # cosine above which two hinges turn about the same direction
-_BESIDE: Final = 0.02  # and are beside each other: distance of their axes, as a part of the skeleton's size
+_ASIDE: Final = 0.02  # and are next to each other: distance of their axes, as a part of the skeleton's size
 _PAIRS: Final = ("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")
 
 
@@ -32,7 +32,7 @@ def body_axes(
         ahead: Direction that a body faces that has no pair of limbs, such as a single arm; None if it must have one.
 
     Raises:
-        InputError: If left and right cannot be told apart.
+        InputError: If left and right cannot be distinguished.
     """
     above = _above(places)
     axis = int(np.argmax(np.abs(above)))
@@ -59,7 +59,7 @@ def body_axes(
 def is_folded(places: Mapping[str, Array]) -> bool:
     """Return whether a leg of a body points up along its trunk, as in zero poses in which all bones are in line.
 
-    Nothing tells then what is forward.
+    Then forward is unknown.
 
     Args:
         places: Rest positions (3,) by role.
@@ -131,7 +131,7 @@ def faced_axis(places: Mapping[str, Array], up: Array | None) -> str | None:
 def of_joint(frames: Array, axes: Array, size: float) -> int:
     """Return the number of the first hinge of a group that belongs to its joint; those before it move the joint itself.
 
-    Such a hinge, in the place of a collar bone, turns about the same direction as a later one, but beside it.
+    Such a hinge, in the place of a collar bone, turns about the same direction as a later one, but at another place.
 
     Args:
         frames: World frames of the hinges at rest, (n, 12), outwards.
@@ -143,6 +143,6 @@ def of_joint(frames: Array, axes: Array, size: float) -> int:
         along = turns[k + 1 :] @ turns[k]
         ways = frames[k + 1 :, 9:] - frames[k, 9:]
         apart = np.linalg.norm(ways - (ways @ turns[k])[:, None] * turns[k], axis=1)
-        if not bool(((np.abs(along) > _PARALLEL) & (apart > _BESIDE * size)).any()):
+        if not bool(((np.abs(along) > _PARALLEL) & (apart > _ASIDE * size)).any()):
             return k
     return max(len(frames) - 2, 0)

@@ -142,7 +142,7 @@ def contacts(places: Array, up: Array, fps: float, fastest: float = np.inf, leg:
 
 
 def _still(places: Array, height: Array, fps: float, leg: float) -> Bools:
-    """Return when points (T, n, 3) are still on the ground, (T, n), beside the length of a leg."""
+    """Return when points (T, n, 3) are still on the ground, (T, n), relative to the length of a leg."""
     span, frames = max(1, round(_SPAN * fps)), np.arange(len(places))
     after, before = np.minimum(frames + span, len(places) - 1), np.maximum(frames - span, 0)
     speed = np.linalg.norm(places[after] - places[before], axis=-1) * (fps / (after - before))[:, None]

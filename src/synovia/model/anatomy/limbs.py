@@ -1,6 +1,6 @@
 """Recognise limbs by the shape of a skeleton: pairs of mirror images, long legs and shorter arms.
 
-Parts that a file or names tell are evidence: the shape completes their limbs and those of the other side, and it names
+Parts that a file or names mean are evidence: the shape completes their limbs and those of the other side, and it names
 the limbs that are left.
 """
 
@@ -35,7 +35,7 @@ _POINT: Final = 0.01  # joints that are nearer are at one point, as a part of th
 _APART: Final = 0.2  # arms begin at least so far from the legs, as a part of a leg
 _ASKEW: Final = 0.5  # cosine above which the way from legs to arms leads to one side: fingers lie in a row
 _DOWN: Final = 0.7  # cosine of the angle from vertical within which a limb is a leg that stands
-_BESIDE: Final = -0.85  # cosine from the way to the shoulders below which arms hang, or all bones lie along one axis
+_HANGING: Final = -0.85  # cosine from the way to the shoulders below which arms hang, or all bones lie along one axis
 _GROUND: Final = 0.3  # of a leg: ends of limbs at one height, on the ground
 _MOST: Final = 60  # branches at one joint: more are the bodies of a scene
 _MOVES: Final = (Kind.HINGE, Kind.BALL, Kind.FREE)
@@ -71,8 +71,8 @@ class Shape:
     Args:
         tree: The joints.
         frames: World frames of the rest pose, (n, 12).
-        forward: Axis that the body faces according to its file; None if the file does not tell.
-        up: Axis that points up according to its file; None if the file does not tell.
+        forward: Axis that the body faces according to its file; None if the file does not say.
+        up: Axis that points up according to its file; None if the file does not say.
     """
 
     def __init__(self, tree: BodyTree, frames: Array, forward: str | None, up: str | None = None) -> None:
@@ -87,7 +87,7 @@ class Shape:
         """Return the rows of limbs and head by role, as far as the shape shows them, with those that are known.
 
         Of the pairs of equal branches that no known part names, the two with the longest bones are legs and arms. Legs
-        point down, or else away from the arms, which point sideways or hang beside the trunk; where the rest pose does
+        point down, or else away from the arms, which point sideways or hang along the trunk; where the rest pose does
         not show it, legs meet above the arms in the tree, or are longer. Up is the direction from the feet to the joint
         where the legs meet. Forward is the direction of the toes, else that in which a knee points when it bends, else
         the forward axis of the file, else that of its kind: +z if y is up; if z is up, +x for robots and -y for
@@ -95,13 +95,13 @@ class Shape:
 
         Args:
             known: Rows of the parts that are known.
-            begins: First joint of limbs of which names tell no more, by side and ``"leg"`` or ``"arm"``.
+            begins: First joint of limbs of which names say no more, by side and ``"leg"`` or ``"arm"``.
         """
         out = dict(known)
         for side in SIDES:
             for limb in PARTS:
                 self._complete(out, side, limb, begins.get((side, limb)))
-        told = any(f"{side}_{parts[0]}" in out for side in SIDES for parts in PARTS.values())
+        named = any(f"{side}_{parts[0]}" in out for side in SIDES for parts in PARTS.values())
         pairs = self._pairs
         votes = [[_vote(limb, out) for limb in pair.limbs] for pair in pairs]
         chosen: dict[str, Pair] = {}
@@ -110,7 +110,7 @@ class Shape:
             if len(kinds) == 1:
                 chosen.setdefault(kinds.pop(), pair)
         left: list[Pair] = [pair for pair, vote in zip(pairs, votes, strict=True) if vote == [None, None]]
-        left = [pair for pair in left if not self._is_beside(pair, out) and not _has_other_parts(pair, out)]
+        left = [pair for pair in left if not self._is_next_to(pair, out) and not _has_other_parts(pair, out)]
         guessed: list[str] = []
         for limb in PARTS:
             whole = all(f"{side}_{PARTS[limb][0]}" in out for side in SIDES)
@@ -123,9 +123,9 @@ class Shape:
                     guessed.append(limb)
         if len(guessed) == len(PARTS) and self._are_exchanged(*(chosen[limb] for limb in PARTS)):
             chosen = dict(zip(PARTS, (chosen["arm"], chosen["leg"]), strict=True))
-        if not told and not self._is_body(chosen):
+        if not named and not self._is_body(chosen):
             return out
-        four = None if told else self._up_on_four(chosen)
+        four = None if named else self._up_on_four(chosen)
         if four is not None:  # the legs are behind
             ahead = self._usual_forward(four)
             behind = sorted(chosen.values(), key=lambda pair: float(self._begin(pair) @ ahead))
@@ -135,7 +135,7 @@ class Shape:
             for side, one in self._sided(pair, out, across).items():
                 parts = self._without_collar(one) if limb == "arm" else one.parts
                 for k, (name, row) in enumerate(zip(PARTS[limb], parts, strict=False)):
-                    ends = told and k > 1 and self._tree.joints[row].kind not in _MOVES
+                    ends = named and k > 1 and self._tree.joints[row].kind not in _MOVES
                     if row not in out.values() and not ends:
                         out.setdefault(f"{side}_{name}", row)
         arms = chosen.get("arm")
@@ -186,7 +186,7 @@ class Shape:
         ends = self._rest[line[0]], self._rest[line[-1]]
         return max(line, key=lambda row: min(float(np.linalg.norm(self._rest[row] - end)) for end in ends))
 
-    def _is_beside(self, pair: Pair, known: Mapping[str, int]) -> bool:
+    def _is_next_to(self, pair: Pair, known: Mapping[str, int]) -> bool:
         """Return whether a pair lies in a limb that is known: fingers, or bones that move cloth."""
         firsts = {known[f"{side}_{parts[0]}"] for side in SIDES for parts in PARTS.values()
                   if f"{side}_{parts[0]}" in known}  # fmt: skip
@@ -216,7 +216,7 @@ class Shape:
                 return height < 0.0
         away = -float(leg @ trunk), float(arm @ trunk)  # from the other pair
         for k, (one, other) in enumerate((away, away[::-1])):
-            if one > _DOWN and _BESIDE < other < _DOWN:
+            if one > _DOWN and _HANGING < other < _DOWN:
                 return k == 1
         if away[0] > _DOWN and away[1] < _DOWN:
             return False
@@ -324,7 +324,7 @@ class Shape:
         return float(np.sum(np.linalg.norm(ways, axis=1))) / 2.0
 
     def _knees_ahead(self, legs: list[list[int]]) -> Array:
-        """Return the mean direction in which knees point when they bend, (3,); 0 if no limit tells how they bend."""
+        """Return the mean direction in which knees point when they bend, (3,); 0 if no limit shows how they bend."""
         out = np.zeros(3)
         for _, knee, foot, *_ in (leg for leg in legs if len(leg) > 2):
             joint = self._tree.joints[knee]
@@ -336,7 +336,7 @@ class Shape:
         return out
 
     def _usual_forward(self, up: Array) -> Array:
-        """Return the forward direction (3,) of a body whose feet do not tell."""
+        """Return the forward direction (3,) of a body whose feet do not show it."""
         if self._forward:
             return axis_vector(self._forward)
         if int(np.argmax(np.abs(up))) != 2:
@@ -485,9 +485,9 @@ class Shape:
             ways = places - places[k]
             apart = np.flatnonzero(np.linalg.norm(ways, axis=1) > _POINT * size)
             bones = ways[hinges[0]], ways[last if last > k else beyond]
-            beside = *ways[apart[apart < k][-1:]], *ways[apart[apart > k][:1]]  # a hinge along these twists its bone
+            around = *ways[apart[apart < k][-1:]], *ways[apart[apart > k][:1]]  # a hinge along these twists its bone
             axis = frames[k, :9].reshape(3, 3) @ joints[k].axis
-            if all(abs(axis @ way) < _ACROSS * np.linalg.norm(way) for way in (*bones, *beside)):
+            if all(abs(axis @ way) < _ACROSS * np.linalg.norm(way) for way in (*bones, *around)):
                 sizes[k] = float(min(np.linalg.norm(bone) for bone in bones))
         longest = max(sizes.values(), default=0.0)
         if longest <= _SHORT * size:

@@ -15,7 +15,7 @@ from typing import Final, NamedTuple
 SIDES: Final = ("left", "right")
 _DIGITS: Final = 9  # of a number in a name that count; one in a damaged file may have thousands
 # Words by role, the most specific first: "shoulder" is an upper arm only without a better match. "leg" is an upper leg
-# only beside a better word for the lower leg.
+# only together with a better word for the lower leg.
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
 HIPS: Final = ("hips", "pelvis")  # for a body without known legs; else the hips are where the legs meet
 LIMBS: Final[dict[str, tuple[str, ...]]] = {
@@ -70,7 +70,7 @@ _MOTION: Final = frozenset(
 _LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}  # LLEG_HIP_R: left, roll
 _REMEMBERED: Final = 4096  # names: those of a few skeletons, which are read again and again
 _FIRST: Final = re.compile(r"^[A-Za-z]+\d*[ _.\-]")  # the first word of a name, with what separates it from the next
-_COMMON: Final = 0.8  # share of the joints whose first word is the same, and tells nothing
+_COMMON: Final = 0.8  # share of the joints whose first word is the same, and says nothing
 _FINGER_BONE: Final = re.compile(r"(finger|metacarpal|proximal|intermediate|distal|phalanx)+$")
 _METACARPAL: Final = re.compile(r"^inhand|metacarpal$")
 _NO_JOINT: Final = frozenset(

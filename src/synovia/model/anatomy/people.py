@@ -20,7 +20,7 @@ _UPPER: Final = ("head", "neck", "left_upper_arm", "right_upper_arm", "left_hand
 def of_one_rig(tree: BodyTree, found: Found) -> Mapping[str, int]:
     """Return one row for each role.
 
-    Where a person has several rigs, such as bones of control beside bones of the skin, the parts are those of the rig
+    Where a person has several rigs, such as bones of control next to bones of the skin, the parts are those of the rig
     with most bones of the skin.
     """
     hips = _hips_of_rigs(tree, found)

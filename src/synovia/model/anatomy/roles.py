@@ -59,7 +59,7 @@ class Roles(Mapping[str, str]):
 def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
     """Return the rows of the parts of the body, by role, from the root outwards.
 
-    Roles of the file have precedence over names. What both do not tell of the limbs follows from the shape of the body.
+    Roles of the file have precedence over names. What both do not say of the limbs follows from the shape of the body.
     In a group of hinges, as in robots, the last one has the role, because it carries the bone. Legs meet at the hips,
     and arms at the chest.
 
@@ -84,7 +84,7 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
             for alias in aliases:
                 rows = _named(tree, words, side, alias)
                 if part == "upper_arm" and alias in LIMBS["shoulder"] and not _has_lower_arm(words, side):
-                    doubtful[f"{side}_{part}"] = rows  # upper arm or collar bone: the shape tells
+                    doubtful[f"{side}_{part}"] = rows  # upper arm or collar bone: the shape decides
                 elif rows and alias not in used and not (part == "upper_leg" and _is_lower_leg(words, side, alias)):
                     found[f"{side}_{part}"] = rows
                     used.add(alias)
@@ -162,7 +162,7 @@ def _begins(
 ) -> set[str]:
     """Add the first joints of limbs whose joints differ only in their numbers, as leg_L_1, leg_L_2; return their words.
 
-    Such names tell the limb, but not its parts.
+    Such names mean the limb, but not its parts.
     """
     used: set[str] = set()
     for limb, parts in PARTS.items():
@@ -185,7 +185,7 @@ def _is_lower_leg(words: list[Word | None], side: str, alias: str) -> bool:
 
 
 def _has_lower_arm(words: list[Word | None], side: str) -> bool:
-    """Return whether a name tells the lower arm of a side."""
+    """Return whether a name means the lower arm of a side."""
     return any(word and word.side == side and word.word in LIMBS["lower_arm"] for word in words)
 
 
@@ -288,7 +288,7 @@ def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None
     held = [] if hips is None else ancestors(tree.parents, hips)
     if held and set(held).isdisjoint(line):
         return
-    line = [row for row in line if row not in held]  # a pelvis may be beside the spine
+    line = [row for row in line if row not in held]  # a pelvis may be next to the spine
     line = [row for row in line if tree.joints[row].kind is not Kind.FIXED]
     neck = ancestors(tree.parents, found["head"][0])[1:] if "head" in found and "neck" not in found else []
     neck = neck[: neck.index(top)] if top in neck else []

@@ -22,7 +22,7 @@ def kept_limits(skeleton: Skeleton, q: Array) -> Bools:
     return _beyond(skeleton, q, clamped(skeleton, q)).max(0, initial=0.0) == 0.0
 
 
-def held(skeleton: Skeleton, q: Array, kept: Bools, beside: Array | None = None) -> tuple[Array, list[str]]:
+def held(skeleton: Skeleton, q: Array, kept: Bools, anchors: Array | None = None) -> tuple[Array, list[str]]:
     """Return joint values (T, nq) clamped to the limits that a clip kept, and notes about joints that it changed.
 
     Loops are closed, frame by frame, in the assembly branch of the clip.
@@ -31,11 +31,11 @@ def held(skeleton: Skeleton, q: Array, kept: Bools, beside: Array | None = None)
         skeleton: The skeleton.
         q: Joint values after an edit; mimic joints follow their leaders in the result.
         kept: Which variables the clip kept within limits; see ``kept_limits``.
-        beside: Closed poses near each frame, (T, nq); see ``Mechanism.shut_clip``.
+        anchors: Closed poses near each frame, (T, nq); see ``Mechanism.shut_clip``.
     """
     out, notes = _clamped(skeleton, skeleton.follow(q.copy()), kept)
     if skeleton.mechanism is not None:
-        out = skeleton.mechanism.shut_clip(out, beside=beside)
+        out = skeleton.mechanism.shut_clip(out, anchors=anchors)
     return out, notes
 
 

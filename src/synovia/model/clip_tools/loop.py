@@ -32,7 +32,7 @@ _SHORTEST: Final = 0.5  # part of a clip, and seconds, that are kept at least
 
 
 def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[str, ...]]:
-    """Return after how many frames a clip is best cut so that a loop goes on with its first frame, and what to tell.
+    """Return after how many frames a clip is best cut so that a loop goes on with its first frame, and notes.
 
     The feet are in the same phase there: those that have contact with the ground in the first frame have it, and no
     others. Of these frames, it is one whose pose and velocity, regardless of place and heading, are near to those of
@@ -211,7 +211,7 @@ def _shares(gap: Array, faster: Array, blend: int) -> tuple[Array, Array]:
         faster: How much faster the beginning is than the end, (n,), per frame.
         blend: Frames on each side.
     """
-    s = (np.arange(blend) / blend)[:, None]  # 0 at the frames beside the seam
+    s = (np.arange(blend) / blend)[:, None]  # 0 at the frames next to the seam
     value, slope = 0.5 * (1.0 + 2.0 * s) * (1.0 - s) ** 2, 0.5 * blend * s * (1.0 - s) ** 2
     return (value * gap - slope * faster)[::-1], -value * gap - slope * faster
 

@@ -90,9 +90,9 @@ def low_pass_of(count: int, fps: float, cutoff: float) -> Filter:
 def _smoothed_turns(quats: Array, low_pass: Filter) -> Array:
     """Return rotations over time (T, 4), smoothed by the same filter.
 
-    The curve is rolled off into a flat space, where its points and the rotations beside it are vectors; the filter
-    smooths these, and the curve moves by the difference. At the end the curve is the smoothed picture of the rotations
-    beside itself. The result does not depend on the axes of the world or of the joint, nor on signs of quaternions.
+    The curve is rolled off into a flat space, where its points and the rotations relative to it are vectors; the filter
+    smooths these, and the curve moves by the difference, until nothing changes. The result does not depend on the axes
+    of the world or of the joint, nor on signs of quaternions.
 
     References:
         Jupp & Kent (1987), *Fitting smooth paths to spherical data*.
@@ -103,8 +103,8 @@ def _smoothed_turns(quats: Array, low_pass: Filter) -> Array:
         rolled = _rolling(steps)
         flat = np.zeros((len(x), 3))
         flat[1:] = np.cumsum(np.einsum("tij,tj->ti", rolled[:-1], steps), axis=0)
-        beside = np.einsum("tij,tj->ti", rolled, rotation_between(x, quats))
-        change = np.einsum("tji,tj->ti", rolled, low_pass(flat + beside) - flat)
+        offset = np.einsum("tij,tj->ti", rolled, rotation_between(x, quats))
+        change = np.einsum("tji,tj->ti", rolled, low_pass(flat + offset) - flat)
         size = np.linalg.norm(change, axis=1, keepdims=True)
         x = times_exp(x, change * np.minimum(1.0, _LARGEST / np.maximum(size, _LARGEST)))
         if float(size.max()) < _ENOUGH:

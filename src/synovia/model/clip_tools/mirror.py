@@ -57,7 +57,7 @@ class Mirror:
             skeleton: The skeleton.
             up: Unit vector that points up in a clip, (3,), in whose zero pose the body may lie, so that the plane is
                 upright; None for the plane that divides the body at rest.
-            q: Joint values of a clip, (T, nq), that shows what a rest pose does not tell.
+            q: Joint values of a clip, (T, nq), that shows what a rest pose does not show.
 
         Raises:
             UnsupportedError: If no part of the body is recognised on both sides.

@@ -17,7 +17,7 @@ from synovia.model.pose import world_frames
 
 _SAME: Final = 1e-3  # radians between bones that count as each other's mirror image: the rounding of files
 _BENT: Final = 0.2  # radians between bones of the trunk above which its rest pose is bent to a side
-_GUIDE: Final = 1e-6  # weight of the rest pose beside that of bones, for turns that bones do not show
+_GUIDE: Final = 1e-6  # weight of the rest pose relative to that of bones, for turns that bones do not show
 _NO_LENGTH: Final = 1e-6  # a shorter bone has no direction; share of the skeleton's size
 _ALONG: Final = 0.5  # cosine between a thigh and the trunk at rest above which no body can rest so
 _APART: Final = 0.2  # sine of an angle between two bones of a joint, which then show how it is turned
@@ -224,7 +224,7 @@ def _middle_map(skeleton: Skeleton, pairs: tuple[int, ...], row: int, resting: A
     """Return the map D of a joint in the middle of the body: the reflection that fits its bones best.
 
     It maximises the trace of DᵀH, where H has the products of the bones; H is symmetric, and so is D. A joint with
-    hinges keeps that of the rest pose, which maps their axes: robots have motors beside the middle of their bodies.
+    hinges keeps that of the rest pose, which maps their axes: robots have motors off the middle of their bodies.
 
     Args:
         skeleton: The skeleton.

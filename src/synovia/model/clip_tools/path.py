@@ -30,14 +30,14 @@ _LEVEL: Final = 0.3  # sine to the vertical of the line between the hips, above 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """How a body whose root is free moves over the ground; tools beside it in the file, or other people, go with it.
+    """How a body whose root is free moves over the ground; tools in the same file, or other people, go with it.
 
     Its place is that of the hips, else of the root; its heading is the turn of that joint about the upward axis. A
     step over the ground is a transform (4, 4) that turns about the upward axis and does not change heights.
 
     Args:
         skeleton: The skeleton.
-        roots: Rows of the free joints below which everything moves: the root, and what stands beside it.
+        roots: Rows of the free joints below which everything moves: the root, and the roots of other objects.
         hips: Row of the joint whose place and heading are taken.
         up: Unit vector that points up, (3,).
         zero: Rotation of that joint at heading 0, (3, 3).

@@ -50,7 +50,7 @@ def interpolated(skeleton: Skeleton, q: Array, knots: Array, times: Array) -> Ar
 
 
 def positive(values: Array, knots: Array, times: Array) -> Array:
-    """Return numbers (n, ...) between frames, such as scales, that stay between those of the frames beside them.
+    """Return numbers (n, ...) between frames, such as scales, that stay between those of the adjacent frames.
 
     Args:
         values: Numbers of the frames, (T, ...).
@@ -77,7 +77,7 @@ def _numbers(knots: Array, values: Array, times: Array, lower: Array, upper: Arr
 def _kept_within(knots: Array, y: Array, slopes: Array, lower: float, upper: float) -> Array:
     """Return slopes (T,) with which the cubics between numbers y (T,) do not leave the limits.
 
-    Frames beside a cubic that leaves them get the slopes of the monotone cubic (Fritsch and Carlson 1980). Then the
+    Frames next to a cubic that leaves them get the slopes of the monotone cubic (Fritsch and Carlson 1980). Then the
     cubic on the other side of the frame is another one too, so this repeats until none leaves the limits.
     """
     low, high = np.minimum(np.minimum(y[1:], y[:-1]), lower), np.maximum(np.maximum(y[1:], y[:-1]), upper)
@@ -92,12 +92,12 @@ def _kept_within(knots: Array, y: Array, slopes: Array, lower: float, upper: flo
             from scipy.interpolate import PchipInterpolator
 
             flat = np.asarray(PchipInterpolator(knots, y)(knots, 1), np.float64)
-        beside = np.zeros(len(y), bool)
-        beside[1:] |= over
-        beside[:-1] |= over
-        if np.array_equal(slopes[beside], flat[beside]):
+        adjacent = np.zeros(len(y), bool)
+        adjacent[1:] |= over
+        adjacent[:-1] |= over
+        if np.array_equal(slopes[adjacent], flat[adjacent]):
             return slopes  # monotone: what is left is rounding
-        slopes[beside] = flat[beside]
+        slopes[adjacent] = flat[adjacent]
 
 
 def _extremes(knots: Array, y: Array, slopes: Array) -> tuple[Array, Array]:

@@ -28,13 +28,13 @@ _STEPS: Final = 300  # to close any pose
 INDEPENDENT: Final = 1e-6  # singular value of the conditions (per radian or reach) below which one depends on others
 _SHARES: Final = (0.01, 0.1, 0.5)  # of the way to random poses, where the steps to a closed one begin again
 _TRIES: Final = 8  # random poses for each
-_FEW_STEPS: Final = 20  # to close a pose beside a closed one
+_FEW_STEPS: Final = 20  # to close a pose near a closed one
 _WALK: Final = 0.1  # radians or length units: longest step of an independent joint on a way
 _LONGEST: Final = 6.3  # a longer way has no more steps
 _DRAWS: Final = 20  # of a random pose, at most
 _LEAPS: Final = 3.0  # times its own step by which a frame of a clip may move when it is closed; else in small steps
 _NEXT_SEED: Final = 0x9E3779B1
-_PROBES: Final = 3  # poses beside the rest pose
+_PROBES: Final = 3  # poses near the rest pose
 _ASIDE: Final = 0.05  # how far they are from it, on the way to random ones
 _WELL: Final = 0.1  # share of a column that is independent of others, from which it may follow from them
 
@@ -208,7 +208,7 @@ class Mechanism:
             )
         return out
 
-    def shut_clip(self, q: Array, rows: Iterable[int] | None = None, beside: Array | None = None) -> Array:
+    def shut_clip(self, q: Array, rows: Iterable[int] | None = None, anchors: Array | None = None) -> Array:
         """Return closed poses near those of a clip, (T, nq), in the assembly branch of the frames before them.
 
         A pose that cannot be closed near its own goes towards it from the frame before, as far as the loops allow.
@@ -217,8 +217,8 @@ class Mechanism:
             q: Joint values of consecutive frames, (T, nq). Frames that are closed keep every bit.
             rows: Joints whose values are kept; the others follow them, as rods do, from where they are in the frame
                 before. Where they cannot, these joints give way too. None: all joints move by the smallest steps.
-            beside: Closed poses from which each frame is reached if its own does not close, (T, nq); None for the frame
-                before, and for the first frame the rest pose.
+            anchors: Closed poses from which each frame is reached if its own does not close, (T, nq); None for the
+                frame before, and for the first frame the rest pose.
         """
         gaps: NDArray[np.bool_] = np.asarray(self.lacks(q) > TIGHT)
         opened: NDArray[np.bool_] = np.asarray(gaps.any(axis=1))
@@ -233,10 +233,10 @@ class Mechanism:
         out = np.where(opened[:, None], direct, q)
         for k in np.flatnonzero(opened).tolist():
             before = out[k - 1] if k else self.skeleton.rest_q
-            start = before if beside is None else beside[k]
+            start = before if anchors is None else anchors[k]
             if lacks is not None and lacks[k].max() <= CLOSED:
                 near = self._far(out[k], start), self._far(inside[k], start)
-                if near[0] <= _LEAPS * near[1] + _WALK or (k == 0 and beside is None):
+                if near[0] <= _LEAPS * near[1] + _WALK or (k == 0 and anchors is None):
                     continue
             out[k] = self._towards(start, inside[k], held, moves[k])
         return out
@@ -320,16 +320,16 @@ class Mechanism:
 
     @cached_property
     def mobility(self) -> Mobility:
-        """How it can move. The rank of the conditions is that of poses beside the rest pose, in general position."""
+        """How it can move. The rank of the conditions is that of poses near the rest pose, in general position."""
         rest = self.skeleton.rest_q[None]
-        beside = np.repeat(rest, _PROBES, axis=0)
+        probes = np.repeat(rest, _PROBES, axis=0)
         drawn = drawn_values(self.skeleton, _PROBES, 0)
         scalar = self.variables[:, layout.BLOCK] == layout.SCALAR
         at = self.variables[scalar, layout.BLOCK_Q]
-        beside[:, at] += _ASIDE * (drawn[:, at] - beside[:, at])
-        beside, lacks = self.closed(beside)
-        beside = np.concatenate([rest, beside[lacks.max(axis=1) <= CLOSED]])
-        _, J = self.rows(beside)
+        probes[:, at] += _ASIDE * (drawn[:, at] - probes[:, at])
+        probes, lacks = self.closed(probes)
+        probes = np.concatenate([rest, probes[lacks.max(axis=1) <= CLOSED]])
+        _, J = self.rows(probes)
         _, values, ways = np.linalg.svd(J)
         ranks = (values > INDEPENDENT).sum(axis=1)
         rank, best = int(ranks.max()), int(np.argmax(ranks))
@@ -401,7 +401,7 @@ class Mechanism:
         Args:
             begin: Closed poses, (T, nq).
             end: Where the variables go, (T, nq).
-            held: The variables that go there, (k,); None for all, which then end beside it.
+            held: The variables that go there, (k,); None for all, which then end near it.
 
         Returns:
             The last closed poses on the way, and which of them are its end.

@@ -71,7 +71,9 @@ def ground_under(shapes: Sequence[Shape], points: Array, up: Array) -> tuple[Arr
     if not spans:
         return best, normals, owner
     low, high = (np.array([span[k] for span in spans]) for k in (0, 1))
-    low = np.where(np.isfinite(high) | (high == np.inf), low, np.inf)  # beside the solid: begins above every point
+    low = np.where(
+        np.isfinite(high) | (high == np.inf), low, np.inf
+    )  # the line misses the solid: begins above every point
     high = np.where(np.isnan(high), -np.inf, high)
     low = np.where(np.isnan(low), np.inf, low)
     order = np.argsort(low, axis=0, kind="stable")

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from synovia.arguments import check_kind
 from synovia.errors import InputError
+from synovia.model.address import body_of
 from synovia.model.geometry import Array
 from synovia.model.joint import Kind
 from synovia.model.pose import random_values, world_frames
@@ -104,8 +105,8 @@ class SelfPairs:
         for key, own in most.items():
             often = max(own, key=lambda pair: self.touching[pair])
             other = often[0] if often[1] == key else often[1]
-            told = f"{other}, {_percent(self.touching[often])}" if self.touching[often] else "none"
-            lines.append(f"{key!s:{width}}  {len(own):5d}  {told}")
+            nearest = f"{other}, {_percent(self.touching[often])}" if self.touching[often] else "none"
+            lines.append(f"{key!s:{width}}  {len(own):5d}  {nearest}")
         for reason in REASONS:
             pairs = [pair for pair, why in self.left_out.items() if why == reason]
             lines += [f"left out, {reason}: {len(pairs)}"] if pairs else []
@@ -148,7 +149,7 @@ def self_pairs(skeleton: Skeleton) -> SelfPairs:
     - there is no joint between the links that can move, so nothing moves them apart;
     - they are neighbours: a joint connects them, or several joints that are close together, as in a hip or a wrist;
     - the file excludes the pair (``Skeleton.excluded_pairs``);
-    - they touch in the rest pose;
+    - they touch in the rest pose, unless they belong to two bodies of ``sy.combine``;
     - they touch in at least 95 % of 2,000 random poses, which are uniform within the limits.
 
     Shapes that contain a body are a little larger than it, so close links such as thighs may touch at rest. So do the
@@ -285,7 +286,7 @@ def _key(skeleton: Skeleton, links: list[int], base: int) -> Hashable:
         for row, joint in ((row, skeleton.joints[row]) for row in inside)
     )
     limits = t.limits[np.isin(t.owner, inside)].tobytes()
-    shapes = tuple((place[row], skeleton.joints[row].shapes) for row in links)
+    shapes = tuple((place[row], body_of(skeleton.joint_names[row]), skeleton.joints[row].shapes) for row in links)
     excluded = tuple((place.get(a), place.get(b)) for a, b in sorted(_excluded(skeleton)))
     return joints, limits, shapes, excluded
 
@@ -320,7 +321,7 @@ def _find(skeleton: Skeleton, links: list[int], pairs: Ints, base: int) -> _Foun
     rest[moving] = _touches(skeleton, body, pairs[moving], skeleton.rest_q[None]) > 0
     q = random_values(skeleton, samples, 0, rows=_below(skeleton, base))
     counts[moving] = _touches(skeleton, body, pairs[moving], q)
-    rest &= reasons < 0
+    rest &= (reasons < 0) & ~np.array([_of_two_bodies(skeleton, first, second) for first, second in ends])
     always = (reasons < 0) & ~rest & (counts >= NEARLY * samples)
     rare = np.flatnonzero(rest & (counts < RARE * samples))
     odd = [int(k) for k in rare if tree.distance(*ends[int(k)]) > FAR_APART * tree.size]
@@ -331,6 +332,12 @@ def _find(skeleton: Skeleton, links: list[int], pairs: Ints, base: int) -> _Foun
     reasons[rest] = REASONS.index(AT_REST)
     reasons[always] = REASONS.index(ALWAYS)
     return _Found(reasons, counts, samples, len(odd))
+
+
+def _of_two_bodies(skeleton: Skeleton, first: int, second: int) -> bool:
+    """Return whether two joints belong to different bodies of a combined skeleton."""
+    bodies = {body_of(skeleton.joint_names[row]) for row in (first, second)}
+    return len(bodies) > 1 and None not in bodies
 
 
 class _Tree:

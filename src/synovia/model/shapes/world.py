@@ -24,8 +24,8 @@ from synovia.model.geometry import (
     as_matrix,
     as_numbers,
     as_transform,
+    axis_turn,
     axis_vector,
-    cross,
     dimensions,
     frames_to_transforms,
     is_number,
@@ -428,7 +428,7 @@ class World(ChecksArguments):
         if None not in (unit, self.meters_per_unit) and unit != self.meters_per_unit:
             new = replace(new.scaled(cast("float", self.meters_per_unit) / cast("float", unit)), meters_per_unit=unit)
         if None not in (up, self.up) and up != self.up:
-            turn = rigid(rotation=_turn_between(cast("str", self.up), cast("str", up)))
+            turn = rigid(rotation=axis_turn(cast("str", self.up), cast("str", up)))
             new = replace(new, obstacles=tuple(each.placed(turn @ each.transform) for each in new.obstacles), up=up)
         return new
 
@@ -614,15 +614,6 @@ def _kept(transform: Array, what: str) -> Array:
         raise InputError(what, value=transform[:3, 3], expected=f"numbers of at most {LONGEST:g}")
     transform.setflags(write=False)
     return transform
-
-
-def _turn_between(a: str, b: str) -> Array:
-    """Return the rotation (3, 3) that turns one axis of ``AXES`` into another, by a quarter or half a turn."""
-    start, end = axis_vector(a), axis_vector(b)
-    if a[-1] == b[-1]:  # opposite: about the next axis
-        return np.diag(np.where(np.roll(np.abs(start), 1) > 0.0, 1.0, -1.0))
-    about = cross(start, end)
-    return np.outer(end, start) - np.outer(start, end) + np.outer(about, about)
 
 
 def _checked_name(name: Any) -> str:

@@ -162,7 +162,7 @@ class HandFollower:
         if before is None:
             out = np.array(mechanism.shut_clip(q))
         else:
-            out = np.concatenate([before[None], mechanism.shut_clip(q, beside=before[None])])
+            out = np.concatenate([before[None], mechanism.shut_clip(q, anchors=before[None])])
         tied: NDArray[np.bool_] = np.asarray(mechanism.groups.any(axis=0), np.bool_)
         for t in range(1, len(out)):
             last: Array = out[t - 1]
@@ -171,7 +171,7 @@ class HandFollower:
             while share > _LEAST_SHARE and (far := self._excess(last, out[t])) > _ROUNDED:
                 share /= far
                 way: Array = np.where(tied, share * (wanted - last), wanted - last)
-                out[t] = mechanism.shut_clip((last + way)[None], beside=last[None])[0]
+                out[t] = mechanism.shut_clip((last + way)[None], anchors=last[None])[0]
             if share <= _LEAST_SHARE:
                 out[t] = np.where(tied, last, wanted)
         return out if before is None else out[1:]

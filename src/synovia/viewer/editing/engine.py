@@ -320,7 +320,7 @@ class Engine:
         return replace(frame, following=following(command, self._limits, self.ik))
 
 
-_NEGLIGIBLE: Final = (1e-6, 1e-4)  # metres or units, and radians: a smaller error is left out beside the other
+_NEGLIGIBLE: Final = (1e-6, 1e-4)  # metres or units, and radians: a smaller error is left out next to the other
 
 
 def miss_text(error: GoalError, meters_per_unit: float | None) -> str:

@@ -166,7 +166,7 @@ class Goals:
     def pin(self, key: int | None) -> bool:
         """Hold the joint of a goal where it is, or let it go if it is held; return whether it is held now.
 
-        A goal without a target of its own (a range) gets a position goal beside it.
+        A goal without a target of its own (a range) gets a position goal in addition.
         """
         with self._state.lock:
             editor = self.editor(key)

@@ -15,7 +15,7 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.servo import Command, Servo
 
-_RATE: Final = 60.0  # ticks per second; each tick is told its time
+_RATE: Final = 60.0  # ticks per second; each tick gets its time
 _COMPONENTS: Final = math.sqrt(3.0)  # a limit of a norm of three holds for each of them by itself, divided by this
 
 

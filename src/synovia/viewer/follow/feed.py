@@ -150,7 +150,7 @@ class Feed:
             self._recording = on
 
     def _record(self, pose: Pose) -> None:
-        """Add a pose to the recording, which begins anew if the body is another one."""
+        """Add a pose to the recording, which starts again if the body is another one."""
         if self._recorded is not None and pose.skeleton is not self._recorded.skeleton:
             self._rows = []
         self._recorded = pose

@@ -70,7 +70,7 @@ def connect(
         message: Message that shows the errors of the action.
         on: The event: ``"update"`` of a value, ``"click"`` of a button or a group of buttons, ``"upload"`` of a file by
             a button, or ``"trigger"`` of a command with a key, which has no value.
-        slow: Whether the action is slow. It then runs beside other messages, once at a time.
+        slow: Whether the action is slow. It then runs in parallel with other messages, once at a time.
     """
     running = threading.Lock()
 

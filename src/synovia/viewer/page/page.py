@@ -40,7 +40,7 @@ class Model:
         surface: Surface of the body.
         navigation: How its page leads to other pages.
         world: Obstacles around the body; None without any.
-        loops: The model's file of loops, if it is not the one beside it.
+        loops: The model's file of loops, if it is not the one next to it.
     """
 
     command: str
@@ -65,7 +65,7 @@ class Page:
         session: The session of this page alone.
         model: The model.
         host: What serves the page.
-        tabs: Function that returns the titles and the tabs beside the scene.
+        tabs: Function that returns the titles and the tabs next to the scene.
         keys: Function that adds the commands with keys.
     """
 

@@ -44,7 +44,7 @@ class Files:
     Args:
         state: The state of the page.
         model: File or name of the model, for code and command.
-        loops: The model's file of loops, if it is not the one beside it.
+        loops: The model's file of loops, if it is not the one next to it.
     """
 
     def __init__(self, state: State, model: str = "", loops: str | Path | None = None) -> None:
@@ -108,8 +108,8 @@ class Files:
             return "# no goal is enabled\n"
         opened = f"sy.bundled({self._model!r})"
         if not is_bundled(self._model):
-            beside = "" if self._loops is None else f", loops={self._loops!r}"
-            opened = f"sy.load_skeleton({self._model!r}{beside})"
+            option = "" if self._loops is None else f", loops={self._loops!r}"
+            opened = f"sy.load_skeleton({self._model!r}{option})"
         lines = ["import synovia as sy", "", f"body = {opened}"]
         if self._loops is not None and is_bundled(self._model):
             lines.append(f"# the page has the loops of {self._loops!r} too; body.with_loops([...]) adds them here")

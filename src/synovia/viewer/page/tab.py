@@ -27,7 +27,7 @@ class Navigation(Protocol):
         """Carry a clip over to the body and play it there."""
 
     def map(self, clip: str | Path) -> None:
-        """Show a clip beside its transfer to the body, to edit the map."""
+        """Show a clip next to its transfer to the body, to edit the map."""
 
 
 class Desk(Protocol):

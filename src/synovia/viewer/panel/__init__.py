@@ -1,4 +1,4 @@
-"""The tabs of controls beside the scene."""
+"""The tabs of controls next to the scene."""
 
 from __future__ import annotations
 

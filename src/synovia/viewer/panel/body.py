@@ -231,7 +231,7 @@ def joint_is_simple(kind: Kind) -> bool:
 
 
 def short_label(name: str) -> str:
-    """Return a joint's name, shortened to fit beside a slider."""
+    """Return a joint's name, shortened to fit next to a slider."""
     return name if len(name) <= 18 else name[:8] + "…" + name[-9:]
 
 

@@ -43,7 +43,7 @@ class ClipTab(Tab):
         """Store what is edited."""
         super().__init__(page)
         self._actions, self._animation, self._layers, self._goals = actions, animation, layers, goals
-        layers.progress = self._tell_progress
+        layers.progress = self._show_progress
 
     def build(self) -> None:
         """Add the controls."""
@@ -52,7 +52,7 @@ class ClipTab(Tab):
         self._keyed: tuple[Any, ...] = ()  # what the sheet shows
         self._frames: tuple[int, ...] = ()  # those of the list
         self._length = _SECONDS
-        self._told: tuple[str, ...] = ()  # the notes that are shown
+        self._shown_notes: tuple[str, ...] = ()  # the notes that are shown
         self._solving_since = time.monotonic()
         self._empty = gui.add_html(note(_EMPTY), visible=not self._animation.clips)
         self._names = self._labels()
@@ -154,7 +154,7 @@ class ClipTab(Tab):
         self.page.scene.original.shown = bool(on)
         self.page.redraw()
 
-    def _tell_progress(self, done: int, of: int) -> None:
+    def _show_progress(self, done: int, of: int) -> None:
         """Say how far layers are solved, once that takes over a second."""
         now = time.monotonic()
         if done == 0 or done >= of:
@@ -248,10 +248,10 @@ class ClipTab(Tab):
             name = "" if joint is None else self._animation.given.joint_names[joint]
             self._view.show(name, curves, max(len(play.motion) - 1, 1))
 
-    def _tell(self, notes: tuple[str, ...]) -> None:
+    def _show_notes(self, notes: tuple[str, ...]) -> None:
         """Show what of the clip was not kept."""
-        if notes != self._told:
-            self._told = notes
+        if notes != self._shown_notes:
+            self._shown_notes = notes
             self._notes.content = note("<br>".join(safe(one) for one in notes), WARN)
             self._notes.visible = bool(notes)
 
@@ -265,12 +265,12 @@ class ClipTab(Tab):
         number = 0
         if play.motion is not None:
             number = 1 + next(i for i, motion in enumerate(self._animation.clips) if motion is play.motion)
-            self._tell(play.motion.notes)
+            self._show_notes(play.motion.notes)
             length = max(round(play.motion.duration, 3), 0.001)
             if self._time.max != length:
                 self._time.max = length
         else:
-            self._tell(())
+            self._show_notes(())
         self._pick.value = self._names[number]
         self._playing.value = play.playing
         chosen = number > 0

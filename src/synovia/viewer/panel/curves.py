@@ -88,8 +88,8 @@ def _words(curve: Curve, unit: str) -> str:
     digits = 0 if unit else 3
     ends = f"{written((curve.values.min(),), digits)} to {written((curve.values.max(),), digits)}{unit}"
     limits = [written((limit,), digits) if limit is not None else "none" for limit in (curve.low, curve.high)]
-    told = "" if curve.low is None and curve.high is None else f" (limits {limits[0]}, {limits[1]})"
-    return f"{curve.name} {ends}{told}".strip()
+    limited = "" if curve.low is None and curve.high is None else f" (limits {limits[0]}, {limits[1]})"
+    return f"{curve.name} {ends}{limited}".strip()
 
 
 def _range(curves: Curves) -> tuple[float, float]:

@@ -18,7 +18,7 @@ _HELP: Final = (
     "A layer changes some frames of the clip and keeps the others. <b>Layer of this key</b> holds the pose at this"
     " frame; <b>Layer of this target</b> solves the selected goal. Then drag the bar, its ends, or its fades."
 )
-_TOLD: Final = 3  # findings that are shown
+_SHOWN: Final = 3  # findings that are shown
 
 
 class Layers:
@@ -66,7 +66,7 @@ class Layers:
             tab.connect(self._muted, lambda on: layers.change(self._chosen, muted=bool(on)), slow=True)
             self._remove: Any = gui.add_button("Remove the layer")
             tab.connect(self._remove, lambda _: layers.remove(self._chosen), click=True, slow=True)
-            self._told: Any = gui.add_html("")
+            self._shown_findings: Any = gui.add_html("")
             self._of_key: Any = gui.add_button(
                 "Layer of this key", hint="The pose at this frame becomes a layer, which can hold for many frames."
             )
@@ -150,7 +150,7 @@ class Layers:
         for control in (self._line, self._frames, self._fade, self._muted, self._remove):
             control.visible = bool(layers)
         self._relative.visible = bool(layers) and is_movable(layers[self._chosen])
-        self._told.content = self._text()
+        self._shown_findings.content = self._text()
 
     def _text(self) -> str:
         """Return what a person should know of the selected layer, as HTML."""
@@ -159,6 +159,6 @@ class Layers:
         label = self._layers.all[self._chosen].label
         edited = self._layers.edited
         lines = [] if edited is None else edited.moved(label)
-        found = [finding.text for finding in self._layers.findings(self._chosen)][:_TOLD]
+        found = [finding.text for finding in self._layers.findings(self._chosen)][:_SHOWN]
         out = note("<br>".join(map(safe, lines)), DIM) if lines else ""
         return out + (note("<br>".join(map(safe, found)), WARN) if found else "")

@@ -1,4 +1,4 @@
-"""A body in the scene of the retarget page: placed beside another one, in the axes of the body, with coloured bones."""
+"""A body on the retarget page: placed next to another one, in its own axes, with coloured bones."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _RATE: Final = 30.0  # frames per second
 _TEXT: Final = 0.15  # seconds between two updates of the text
-_SETTLE: Final = 0.15  # seconds without a change after which the clip is retargeted again
+_QUIET: Final = 0.15  # seconds without a change after which the clip is retargeted again
 _TALL: Final = 1.7  # height of the target, scene units
 _APART: Final = 1.5  # distance of the two bodies, scene units
 _VIEW: Final = 0.8  # vertical field of view, radians
@@ -140,13 +140,13 @@ class RetargetPage:
     def _work(self) -> None:
         """Carry the clip over after each change, and show the present frame."""
         last = time.perf_counter()
-        settled = 0.0
+        quiet_after = 0.0
         while not self._stopped.is_set():
             now = time.perf_counter()
             if self.transfer.changed.is_set():
                 self.transfer.changed.clear()
-                settled = now + _SETTLE
-            if self.transfer.outcome.version != self.transfer.version and now >= settled:
+                quiet_after = now + _QUIET
+            if self.transfer.outcome.version != self.transfer.version and now >= quiet_after:
                 self._compute()
                 last = now = time.perf_counter()
             self.play.advance(min(now - last, 0.1))

@@ -103,7 +103,7 @@ class Original:
         self._seen = False
 
     def show(self, joints: Array) -> None:
-        """Show the ghost beside the joints of the body, (n, 3), scene units."""
+        """Show the ghost next to the joints of the body, (n, 3), scene units."""
         pose = self._animation.original() if self.shown else None
         places = None if pose is None else pose.positions * self._scale
         if places is None or float(np.abs(places - joints).max(initial=0.0)) < _APART:

@@ -396,7 +396,7 @@ def _seen_from(
     right = np.cross(up, way)
     if np.linalg.norm(right) > _TILT:
         right /= np.linalg.norm(right)
-        beside, above = np.abs(ends @ right) / aspect, np.abs(ends @ np.cross(way, right)) * (2.0 if phone else 1.0)
-        away = max(away, float((ends @ way + np.maximum(beside, above) / (_FILLED * half)).max()))
+        sideways, above = np.abs(ends @ right) / aspect, np.abs(ends @ np.cross(way, right)) * (2.0 if phone else 1.0)
+        away = max(away, float((ends @ way + np.maximum(sideways, above) / (_FILLED * half)).max()))
     at = middle - (0.5 * away * half if phone else 0.0) * up
     return at + away * way, at

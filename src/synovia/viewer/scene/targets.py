@@ -26,7 +26,9 @@ from synovia.viewer.scene.lines import STATES, StateLines, add_lines
 
 _BALL: Final = 0.024  # radius of a target, share of the body's size
 _RADIUS: Final = 0.1  # radius of a range's arc, share of the body's size: outside the arcs of limits
-_BESIDE: Final = 1.1  # distance of the arc from the bone's axis, in radii of the joint: inside the bone it is hidden
+_ARC_OFFSET: Final = (
+    1.1  # distance of the arc from the bone's axis, in radii of the joint: inside the bone it is hidden
+)
 SNAPS: Final = "cmd/ctrl"  # the key that snaps a free drag while it is held
 Gizmo = Literal["", "both", "move", "turn"]  # mode of the gizmo of the selected target; "" hides it
 
@@ -253,7 +255,7 @@ class Ranges:
     def __init__(self, canvas: Canvas, skeleton: Skeleton) -> None:
         """Make the nodes that are never removed."""
         self._skeleton, self._scale, self._radius = skeleton, canvas.scale, _RADIUS * canvas.size / canvas.scale
-        self._beside = _BESIDE * radii_of(skeleton, bones_of(skeleton))
+        self._arc_offset = _ARC_OFFSET * radii_of(skeleton, bones_of(skeleton))
         self._lines = StateLines(canvas.client, "/ranges", canvas.theme, 4.0)
 
     def set_theme(self, theme: Theme) -> None:
@@ -274,5 +276,5 @@ class Ranges:
         above = skeleton.parents[row]
         turn = world[above, :9].reshape(3, 3) if above >= 0 else np.eye(3)
         value = value_of(frame.pose, row + frame.added)
-        lines = range_lines(skeleton, row, bounds, value, self._radius, self._beside[row])
+        lines = range_lines(skeleton, row, bounds, value, self._radius, self._arc_offset[row])
         return [(line @ turn.T + world[row, 9:]) * self._scale for line in lines]

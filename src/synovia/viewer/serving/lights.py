@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SKY: Final = (245, 248, 255)
 _GROUND: Final = (140, 132, 132)
 _BRIGHTNESS: Final = 2.6
-_PAUSE: Final = 2.0  # seconds after a browser has told its camera; it draws for the first time in about one
+_PAUSE: Final = 2.0  # seconds after a browser has sent its camera; it draws for the first time in about one
 
 
 def add_lights(scene: SceneApi, up: Array) -> None:

@@ -114,10 +114,10 @@ class Chains:
         return all(self.axis(row) is not None for chain in self.below(palm) for row in chain.rows)
 
     def whole(self, rows: Sequence[int], palm: int, all_rows: Iterable[Sequence[int]]) -> list[int]:
-        """Return all joints of a finger of which names tell some: hinges between these and the palm, and beyond.
+        """Return all joints of a finger of which names mean some: hinges between these and the palm, and beyond.
 
         Args:
-            rows: The joints that names tell, base to tip.
+            rows: The joints that names mean, base to tip.
             palm: The palm.
             all_rows: Those of all fingers; what is above each of them is no part of a finger.
         """
@@ -195,7 +195,7 @@ class Chains:
     def without_linkages(self, chains: list[Chain]) -> tuple[list[Chain], list[Chain]]:
         """Return the chains without bars of linkages and drives of fingers, and those.
 
-        A gripper has a bar beside each finger: a chain that begins near a longer one, with parallel axes, or that a
+        A gripper has a bar next to each finger: a chain that begins near a longer one, with parallel axes, or that a
         loop ties to a longer one. Some hands have a joint that stands for a motor and moves no finger by itself.
         """
         others = [k for k, chain in enumerate(chains) if not self._is_drive(chain, chains)]
@@ -246,7 +246,7 @@ class Chains:
         return next((row for row in line if self.moves[row]), line[-1])
 
     def _is_bar(self, chain: Chain, other: Chain, chains: Sequence[Chain]) -> bool:
-        """Return whether a chain is a bar beside another one."""
+        """Return whether a chain is a bar next to another one."""
         if len(chain.rows) >= len(other.rows):
             return False
         spread = max(magnitude(a.base - other.base) for a in chains)

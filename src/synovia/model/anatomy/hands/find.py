@@ -30,16 +30,16 @@ _SHORT_NAME: Final = re.compile(  # THJ4, ffproximal, rh_LFtip: not thigh
 )
 _OTHER_WORDS: Final = {"pinky": "little", "pinkie": "little", "medium": "middle"}
 _LEGS: Final = frozenset({"thigh", "femur", "shin", "shank", "calf", "tibia", "foot"})
-_CURLED: Final = 1.0  # radians by which fingers are bent at rest from which their directions tell no palm
+_CURLED: Final = 1.0  # radians by which fingers are bent at rest above which their directions show no palm
 _ALONG: Final = 0.7  # cosine from which an axis is along another one
-_LOPSIDED: Final = 0.2  # share of its range by which a joint must turn farther to one side to tell how a finger bends
+_LOPSIDED: Final = 0.2  # share of its range by which a joint must turn farther to one side to show how a finger bends
 _CLEAR: Final = (
     0.75  # a thumb is clear if the other fingers are so much more alike without it than without the next one
 )
 _LONGER: Final = 1.5  # length of one finger of a gripper relative to the other, at most
-_PALM: Final = 0.4  # a wrist that is nearer to the knuckles, in lengths of fingers, does not tell where the palm points
+_PALM: Final = 0.4  # a wrist that is nearer to the knuckles, in lengths of fingers, does not show where the palm points
 _NEAR: Final = 0.8  # cosine between axes of a palm that agree
-_FLAT: Final = 0.1  # part of a direction below which it tells no side
+_FLAT: Final = 0.1  # part of a direction below which it shows no side
 
 
 def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
@@ -47,14 +47,14 @@ def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
 
     A palm is a link that two or more chains of joints begin at. The thumb is the finger without which the others are
     most alike in place and direction; the others are numbered from its side. Names of fingers, where a file has them,
-    decide, and a note tells where the shape says something else. Fingers bend to the side to which their joints turn
+    decide, and a note says where the shape says something else. Fingers bend to the side to which their joints turn
     farther. The side of the hand follows from the palm, the thumb and the fingers; of a character, from its roles.
     Where something is wrong, ``Skeleton.with_roles`` sets the joints of a finger, as ``{"right_thumb_1": "joint_12"}``.
 
     Args:
         skeleton: A hand, an arm with one, or a body with two.
         side: ``"left"`` or ``"right"``, which a body with two hands needs. It is also the side of a hand of three
-            fingers or more if neither names nor shape tell one.
+            fingers or more if neither names nor shape show one.
 
     Raises:
         UnsupportedError: If no hand is found, or several and ``side`` does not choose; the message lists them.
@@ -75,19 +75,19 @@ def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
     chosen = exact or chosen
     if len(chosen) == 1:
         return chosen[0]
-    told = [f"{hand.side or 'a hand'} at {hand.palm!r} ({len(hand.fingers)} fingers)" for hand in found]
+    hands = [f"{hand.side or 'a hand'} at {hand.palm!r} ({len(hand.fingers)} fingers)" for hand in found]
     if not chosen:
         raise UnsupportedError(
             f"no {side + ' ' if side else ''}hand is found",
             where=skeleton.name,
-            value=told or "no link that two or more chains of joints begin at",
+            value=hands or "no link that two or more chains of joints begin at",
             expected="a hand with fingers of joints",
             hint="skeleton.with_roles({'right_hand': ..., 'right_thumb_1': ...}) says where it is",
         )
     raise UnsupportedError(
         f"{len(chosen)} hands are found",
         where=skeleton.name,
-        value=told,
+        value=hands,
         expected="one",
         hint="pass side='left' or 'right'",
     )
@@ -98,7 +98,7 @@ def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
 
     Args:
         skeleton: The skeleton.
-        otherwise: The side of hands whose side nothing else tells.
+        otherwise: The side of hands whose side is unknown otherwise.
     """
     chains = Chains(skeleton)
     roles = skeleton.role_rows
@@ -108,7 +108,7 @@ def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
         fingers = _of_roles(chains, side)
         inner = chains.palms(row)[:1] if row is not None else []
         if inner and chains.are_hinges(inner[0]) and len(chains.fingers(inner[0])) > len(fingers):
-            hands.append(_found(chains, inner[0], side))  # names tell only some of the fingers
+            hands.append(_found(chains, inner[0], side))  # names show only some of the fingers
         elif len(fingers) > 1:
             palm = row if row is not None else _meeting(skeleton, [rows[0] for rows in fingers.values()])
             whole = {name: chains.whole(rows, palm, fingers.values()) for name, rows in fingers.items()}
@@ -130,14 +130,14 @@ def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
 
 
 def _of_palm(chains: Chains, palm: int, side: str | None) -> Hand:
-    """Return the hand of a palm; its side is a given one, or None, if neither names nor shape tell it."""
+    """Return the hand of a palm; its side is a given one, or None, if neither names nor shape show it."""
     found = _found(chains, palm, None)
     known = found.side is not None or side is None or len(found.fingers) < 3
     return found if known else _found(chains, palm, None, side)
 
 
 def _is_body(skeleton: Skeleton) -> bool:
-    """Return whether a skeleton moves through the world, or names of joints tell parts of a body."""
+    """Return whether a skeleton moves through the world, or names of joints mean parts of a body."""
     if any(joint.kind is Kind.FREE for joint in skeleton.joints):
         return True
     if any(_LEGS & words_of(name) for joint in skeleton.joints for name in (joint.name, joint.body or "")):
@@ -148,7 +148,7 @@ def _is_body(skeleton: Skeleton) -> bool:
 
 
 def _has_named_fingers(chains: Chains, palm: int) -> bool:
-    """Return whether names tell a thumb and two other fingers of a palm."""
+    """Return whether names mean a thumb and two other fingers of a palm."""
     names = {_name_of(chains, chain) for chain in chains.below(palm)} - {None}
     return "thumb" in names and len(names) > 2
 
@@ -224,7 +224,7 @@ def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = 
 
 
 def _name_of(chains: Chains, chain: Chain) -> str | None:
-    """Return the finger that the names of a chain's joints and links mean, by most of them; None if they tell none."""
+    """Return the finger that the names of a chain's joints and links mean, by most of them; None if they mean none."""
     joints = [chains.skeleton.joints[row] for row in dict.fromkeys([chain.tip, *chain.rows])]
     meant = (_finger_in(name) for joint in joints for name in (joint.name, joint.body or ""))
     votes = [finger for finger in meant if finger is not None]
@@ -233,7 +233,7 @@ def _name_of(chains: Chains, chain: Chain) -> str | None:
 
 @lru_cache(1024)
 def _finger_in(name: str) -> str | None:
-    """Return the finger that the name of a joint or link means; None if it tells none."""
+    """Return the finger that the name of a joint or link means; None if it means none."""
     read = read_name(name)
     finger = finger_of(read.word) if read is not None else None
     for word in map(str.lower, split_name(name)):
@@ -304,7 +304,7 @@ def _hand(
     fingers = [chain for _, chain in named]
     gripper = len(fingers) == 2 and _name_of(chains, fingers[0]) != "thumb"  # else a mitten
     if len(fingers) == 2 and not gripper:
-        notes.append(f"a mitten: beside the thumb is one finger, at {_key(chains, fingers[1].rows[0])!r}")
+        notes.append(f"a mitten: next to the thumb is one finger, at {_key(chains, fingers[1].rows[0])!r}")
     knuckles = fingers if gripper else fingers[1:]
     along = unit(np.mean([chain.along for chain in knuckles], axis=0))
     origin = np.mean([chain.base for chain in knuckles], axis=0)
@@ -314,14 +314,14 @@ def _hand(
     thumb_side = towards - along * (towards @ along)
     out = sum((_bends_to(chains, chain) for chain in knuckles), np.zeros(3))
     out -= along * (out @ along)
-    told = side or otherwise or _named_side(skeleton, palm)
+    known_side = side or otherwise or _named_side(skeleton, palm)
     bends = magnitude(out) > _FLAT * len(knuckles)
-    if not bends and told is not None:
-        out = cross(thumb_side, along) * (1.0 if told == "right" else -1.0)
+    if not bends and known_side is not None:
+        out = cross(thumb_side, along) * (1.0 if known_side == "right" else -1.0)
     elif not bends:
         out = _normal(fingers, along, thumb_side)
         if len(fingers) > 2:
-            notes.append("how the fingers bend is doubtful: their joints turn as far to both sides; side= tells it")
+            notes.append("how the fingers bend is doubtful: their joints turn as far to both sides; side= sets it")
     out = unit(out) if magnitude(out) > 0.0 else _any_across(along)
     if side is not None:
         along, out = _of_wrist(chains, palm, side, knuckles, (along, out))
@@ -329,7 +329,7 @@ def _hand(
     sure = bends and len(fingers) > 2 and abs(across) > _FLAT * max(magnitude(thumb_side), 1e-12)
     curled = float(np.mean([_curl(chains, chain) for chain in knuckles])) > _CURLED
     by_shape = ("right" if across > 0.0 else "left") if sure else None
-    if told is not None and by_shape is not None and told != by_shape and not curled:
+    if known_side is not None and by_shape is not None and known_side != by_shape and not curled:
         notes.append(f"by its shape, this would be a {by_shape} hand; names decide")
     frame = np.eye(4)
     frame[:3, 0], frame[:3, 1], frame[:3, 2], frame[:3, 3] = cross(along, out), along, out, origin
@@ -341,7 +341,7 @@ def _hand(
         f"the tip of the {finger.name} is an estimate: no frame marks it" for finger in out_fingers if finger.estimated
     ]
     return Hand(
-        told or by_shape,
+        known_side or by_shape,
         _key(chains, palm),
         np.linalg.inv(world) @ frame,
         out_fingers,
@@ -355,8 +355,8 @@ def _of_wrist(
 ) -> tuple[Array, Array]:
     """Return the axes along and out of the palm of a body's hand, whose joint is the wrist, from wrist and knuckles.
 
-    Fingers of characters may be bent in the pose of the file, and their thumbs tell the plane of the palm poorly.
-    Hinges tell how fingers bend, so axes that contradict them are not taken.
+    Fingers of characters may be bent in the pose of the file, and their thumbs show the plane of the palm poorly.
+    Hinges show how fingers bend, so axes that contradict them are not taken.
 
     Args:
         chains: The chains.
@@ -438,7 +438,7 @@ def _coupled(chains: Chains, fingers: Sequence[Chain]) -> dict[Key, Key]:
 
 
 def _named_side(skeleton: Skeleton, palm: int) -> str | None:
-    """Return the side that the names of the palm, what carries it, and the model tell; None if they tell none."""
+    """Return the side that the names of the palm, what carries it, and the model mean; None if they mean none."""
     for row in ancestors(skeleton.parents, palm):
         joint = skeleton.joints[row]
         for name in (joint.name, joint.body or ""):

@@ -47,7 +47,7 @@ class Hand:
     """A hand of a skeleton; see ``hand_of``.
 
     Attributes:
-        side: ``"left"``, ``"right"``, or None where neither names nor shape tell.
+        side: ``"left"``, ``"right"``, or None where neither names nor shape show it.
         palm: The joint or link that carries the fingers, as ``Skeleton.joint_keys``.
         frame: The palm in its frame, (4, 4). The origin is between the knuckles, y points along the fingers, z out of
             the palm to where the fingers bend, and x = y × z, which is on the thumb's side of a right hand. In the hand

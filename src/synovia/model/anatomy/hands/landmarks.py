@@ -26,8 +26,8 @@ FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
 )
 _FINGERS: Final = tuple(points for finger, points in FINGER_POINTS.items() if finger != "thumb")
 KNUCKLES: Final = tuple(points[0] for points in _FINGERS)
-_CLEARLY: Final = 1.0  # sum of the sines beyond the knuckles, which alone can bend far back, that tells a side for sure
-_STRAIGHT: Final = 0.1  # fingers bend less than this, summed over four of them, radians: they tell no side
+_CLEARLY: Final = 1.0  # sum of the sines beyond the knuckles, which alone can bend far back, that shows a side for sure
+_STRAIGHT: Final = 0.1  # fingers bend less than this, summed over four of them, radians: they show no side
 
 
 def palm_of(points: Any, side: str | None = None) -> Array:
@@ -83,7 +83,7 @@ def side_of(points: Any) -> str:
     """Return whether 21 landmarks are those of a left or a right hand: fingers bend to the side of the palm.
 
     All frames count together: the sum of the sines of the angles by which segments of the four fingers bend.
-    Straight fingers tell nothing; then the tip of the thumb, which is on the side of the palm too, decides.
+    Straight fingers show nothing; then the tip of the thumb, which is on the side of the palm too, decides.
 
     Args:
         points: The landmarks, (T, 21, 3), in any unit; NaN where one was not seen.
