@@ -77,10 +77,8 @@ from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
-MOST_STEPS, NEWTON_STEPS = 12, 2  # steps of a tick, and the last one of Newton's that changes the time of the stop, too
+MOST_STEPS, NEWTON_STEPS = 10, 2  # steps of a tick, and the last one of Newton's that changes the time of the stop, too
 LAST_STEP = F(2e-5)  # radians, reaches: a step of this length ends the others
-MOST_BACK = 3  # times in a row that a step is halved after which errors of the levels are larger
-MORE, NOTHING = F(1.01), F(1e-12)  # factor, and squared radians and reaches, by which they differ
 SHARE = F(0.1)  # least part of a bracket that a step of regula falsi takes off it
 ENOUGH = F(3e-4)  # radians, reaches: after a step of this length, its square is what is left
 DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
@@ -677,36 +675,6 @@ def may_rest(held, axes, h):
     return small or there
 
 
-@inline
-def squared_error(h, edges, k):
-    """Return the squared error of level k."""
-    total = F(0)
-    for i in range(edges[k], edges[k + 1]):
-        total += h.e[i] * h.e[i]
-    return total
-
-
-@device
-def are_larger(h, edges, levels, best):
-    """Return whether the errors of levels, by their priorities, are larger than the best; each at its first row."""
-    for k in range(min(levels, edges.shape[0] - 1)):
-        if edges[k + 1] > edges[k]:
-            now, before = squared_error(h, edges, k), best[edges[k]]
-            if now > MORE * before + NOTHING:
-                return True
-            if now < before / MORE - NOTHING:
-                return False
-    return False
-
-
-@device
-def note_errors(h, edges, levels, best):
-    """Note the errors of levels as the best."""
-    for k in range(min(levels, edges.shape[0] - 1)):
-        if edges[k + 1] > edges[k]:
-            best[edges[k]] = squared_error(h, edges, k)
-
-
 @device
 def solve_tick(held, axes, together, q, time, levels, stays):
     """Choose the velocities of a tick, after ``begin_tick``, so that goals are met by their priorities.
@@ -733,8 +701,6 @@ def solve_tick(held, axes, together, q, time, levels, stays):
         w = tick.reference[j] if far else row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time  # a motion that goes on
         tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
     solved, bracket = F(0), (F(0), F(0), F(0), F(0))
-    best, converges, backs = tick.gains[0], False, 0  # scratch memory of the stop
-    size = before = F(math.inf)
     for step in range(MOST_STEPS):
         fixed = F(-1)
         if step > NEWTON_STEPS:  # two axes may be the slowest one in turn; then Newton's step does not end
@@ -744,23 +710,11 @@ def solve_tick(held, axes, together, q, time, levels, stays):
             keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
         assemble(held, together, time, levels, stays)
-        jumps = size > F(0.5) * before and step != NEWTON_STEPS + 1  # from there on, errors are those of another time
-        if jumps and backs < MOST_BACK and are_larger(h, problem.levels, levels, tick.first):
-            backs += 1  # steps get no shorter, as near singular poses
-            for j in range(n):
-                tick.choice[j] = F(0.5) * (tick.choice[j] + best[j])
-            continue
-        backs = 0
-        copy(tick.choice, best)
-        note_errors(h, problem.levels, levels, tick.first)
         solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
-        before, size = size, take_velocities(h, tick)
+        size = take_velocities(h, tick)
         if not keep_turns(problem, tick, q, time) and size <= (ENOUGH if step <= NEWTON_STEPS else LAST_STEP):
-            converges = True
             break
-    if not converges:
-        copy(best, tick.choice)
     if may_rest(held, axes, time):
         for j in range(n):
             tick.choice[j] = F(0)
