@@ -232,11 +232,6 @@ class Axes:
             out[..., self._turn_q] = times_exp(out[..., self._turn_q], offset[..., self._turns])
         return self.skeleton.follow(out)
 
-    @property
-    def single(self) -> bool:
-        """Whether each axis moves for itself, as hinges and slides do, and not as those of a rotation."""
-        return not len(self._turns)
-
     def stop_together(self, *, follows: bool) -> Array:
         """Return how far each axis goes until all rest at the same time; see ``kernels.servo.levels``.
 
