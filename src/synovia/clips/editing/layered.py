@@ -390,8 +390,8 @@ class LayerOnClip:
         Args:
             asked: The goals of the layer.
             every: These and goals that are kept.
-            preferred: Number of goals after these, see ``_preferred``. Each stage comes with them first, and they are in
-                the last one of all, which has an answer where the hips would tip over without them.
+            preferred: Number of goals after these, see ``_preferred``. Each stage comes with them first, and they end
+                in the last one of all, which has an answer where the hips would tip over without them.
             near: Links that are too near in the clip; their limbs move like those with goals.
         """
         parents = self._skeleton.parents
