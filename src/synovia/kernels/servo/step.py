@@ -106,6 +106,6 @@ def servo_step(
     move(variables, axes, q, out, time)
     if parts & ADVANCE:
         proven = known.clock[KNOWN] != F(0) and is_same(place, q)
-        advance(variables, limits, axes, q, wanted, out, time, parts & STOP != 0, proven)
+        advance((variables, limits), axes, q, wanted, out, time, parts & STOP != 0, proven)
     follow_leaders(followers, coupling, out)
     return int(solved)

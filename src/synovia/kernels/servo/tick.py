@@ -183,11 +183,12 @@ def take(variables, axes, q, out, h):
 
 
 @device
-def advance(variables, limits, axes, q, wanted, out, h, stopping, proven):
+def advance(body, axes, q, wanted, out, h, stopping, proven):
     """Take the tick with the chosen velocities, and write the new samples to ``out``.
 
     If they are ``proven``, a stop of the whole body inside the limits of its balls follows them.
     """
+    variables, limits = body
     i = 0
     for k in range(variables.shape[0]):
         at = variables[k, BLOCK_Q]
@@ -251,7 +252,7 @@ def take_tick(body, axes, q, wanted, before, out, h, parts):
     else:
         take(variables, axes, q, out, h)
     if parts & ADVANCE:
-        advance(variables, limits, axes, q, wanted, out, h, parts & STOP != 0, False)
+        advance((variables, limits), axes, q, wanted, out, h, parts & STOP != 0, False)
     for k in range(followers.shape[0]):
         out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
 
