@@ -446,8 +446,8 @@ def retarget(
         off = distances_off(target, q, paths)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     fast = _hurried(own, q, bounds) if own.loops else {}
-    if pair.moves and (bone := root_bone(target)) is not None:
-        own, q = moving_root(target, bone, q, root_motion, pair.root_frames(frames, world_frames(own, q)))
+    if pair.moves and (bone := root_bone(target, len(own) - len(body))) is not None:
+        own, q = moving_root(target, bone, q, root_motion, pair.root_frames(bone, frames, world_frames(own, q)))
         target = replace(target, skeleton=own)
     return Retargeted(
         Motion(
