@@ -270,8 +270,10 @@ def test_the_distance_of_an_ellipsoid_is_the_largest_gap_along_all_directions(wo
         nearby /= np.linalg.norm(nearby, axis=1)[:, None]
         tried = np.concatenate([contact.normal[None], nearby, n])
         gaps = -support(egg, -tried) - support(other, tried)
-        assert gaps[0] == pytest.approx(contact.distance, abs=1e-9)
-        assert gaps.max() <= contact.distance + 1e-9
+        ends = np.concatenate([egg.bounds, other.bounds])
+        rounding = 2e-9 * float(np.linalg.norm(ends.max(axis=0) - ends.min(axis=0)))  # of the size of both
+        assert gaps[0] == pytest.approx(contact.distance, abs=rounding)
+        assert gaps.max() <= contact.distance + rounding
         for point, shape in zip(contact.points, (egg, other), strict=True):
             assert abs(sy.distance(sy.Sphere(center=point, radius=0.0), shape).distance) <= 1e-7
 

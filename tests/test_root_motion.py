@@ -160,3 +160,14 @@ def test_the_heading_is_kept_while_the_body_rolls():
     answer = sy.retarget(sy.Motion(body, q, 30.0), with_root_bone(sy.bundled("humanoid")), feet=False)
     _, turn = places(answer, "root")
     np.testing.assert_allclose(turn, np.broadcast_to(np.eye(3), turn.shape), atol=1e-6)
+
+
+def test_a_free_root_that_is_added_is_no_bone_of_the_body():
+    """Hips that only turn in the file get a free root for their path; they are not moved relative to it."""
+    human = sy.bundled("humanoid")
+    hips = human.index("hips")
+    joints = [replace(joint, kind=sy.Kind.BALL) if row == hips else joint for row, joint in enumerate(human.joints)]
+    body = human.with_joints(joints)
+    answer = sy.retarget(sy.Motion(human, [human.random_pose(k).q for k in range(3)], 30.0), body)
+    assert answer.motion.skeleton.joint_names == body.with_root("free").joint_names
+    assert answer.motion.skeleton.joint("hips").kind is sy.Kind.BALL

@@ -138,6 +138,39 @@ def test_held_feet_stay_while_the_body_is_led_and_brakes(seed):
     assert slip < 1e-4
 
 
+PLANTED = {
+    "humanoid": (("left_foot", "right_foot"), sy.PoseGoal("right_hand", name="led", priority=1)),
+    "quadruped": (
+        tuple(f"{side}_{part}_paw" for side in ("left", "right") for part in ("fore", "hind")),
+        sy.PositionGoal("head", name="led", priority=1),
+    ),
+}
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", PLANTED)
+@pytest.mark.parametrize("seed", range(2))
+def test_planted_feet_stay_while_a_goal_goes_out_of_reach_and_back(name, seed):
+    """Balls come to their limits on the way, where they slide along."""
+    feet, led = PLANTED[name]
+    goals = [*(sy.PoseGoal(foot) for foot in feet), led]
+    servo = sy.Servo(sy.bundled(name), goals, rate=60, velocity=4.0, acceleration=20.0, root="free")
+    rest = servo.skeleton.rest_pose()
+    servo.reset(rest)
+    home = rest.transform(led.joint) if isinstance(led, sy.PoseGoal) else rest.position(led.joint)
+    way = np.random.default_rng(seed).normal(size=3)
+    way *= 1.5 * servo.ik.reach / np.linalg.norm(way)
+    slip = 0.0
+    for k in range(300):
+        target = home.copy()
+        place = target[:3, 3] if target.ndim == 2 else target
+        place += way * (np.clip(k / 60, 0.0, 1.0) - np.clip((k - 90) / 60, 0.0, 1.0))
+        command = servo.step({"led": target})
+        slip = max(slip, *(np.linalg.norm(command.pose.position(foot) - rest.position(foot)) for foot in feet))
+    assert slip < 1e-4
+    assert command.reached
+
+
 TWISTED = {
     "direction": sy.DirectionGoal("tool", (0.0, 0.6, 0.8), (0.9, 0.3, -0.3), name="other", priority=1),
     "elbow": sy.PositionGoal("joint4", name="other", priority=1),

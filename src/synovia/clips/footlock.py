@@ -221,12 +221,12 @@ def _put_on(
     points: list[FootPoint] = []
     for (foot, stand), moves in zip(feet, way.moves, strict=True):
         ankle, toe = foot.points[0], _toe(skeleton, foot)
-        local = skeleton.rest_pose().matrix(ankle).T @ np.roll(up, 1)  # a point beside the ankle shows how it lies
+        local = skeleton.rest_pose().matrix(ankle).T @ np.roll(up, 1)  # a point next to the ankle shows how it lies
         local *= 0.1 * steps[0].leg
-        beside = point_of(frames[:, ankle], local)
+        aside = point_of(frames[:, ankle], local)
         share = 1.0 if toe == ankle else HEEL_SHARE
         points.append(FootPoint(ankle, np.zeros(3), moved_by(moves, frames[:, ankle, 9:]), stand, True, share))
-        points.append(FootPoint(ankle, local, moved_by(moves, beside), stand, share=share))
+        points.append(FootPoint(ankle, local, moved_by(moves, aside), stand, share=share))
         if toe != ankle:
             points.append(FootPoint(toe, np.zeros(3), moved_by(moves, frames[:, toe, 9:]), stand))
     q = on_feet(skeleton, raised(skeleton, motion.q, free, way.rise, up), motion.fps, points, threads)

@@ -27,7 +27,7 @@ CLOSER: Final = 0.6  # part of these errors that a fit without limits may leave,
 AT: Final = 1e-4  # radians, or part of a half-angle: a value that is nearer to a limit is at it
 MARGIN: Final = np.radians(1.0)  # between the motion and the widened limits
 UNLIKELY: Final = np.radians(75.0)  # a limit that is widened by more: points or names are wrong, not the limit
-TOLD: Final = np.radians(1.0)  # a limit that is widened by less is not told
+REPORTED: Final = np.radians(1.0)  # a limit that is widened by less is not reported
 NAMED: Final = 6  # joints that are named
 
 
@@ -56,7 +56,7 @@ def loosened(fitted: Fitted, body: Skeleton, fit: Callable[[Skeleton], Fitted]) 
     joints = [replace(joint, limit=limits[row][0]) for row, joint in enumerate(fitted.skeleton.joints)]
     motion = Motion(fitted.skeleton.with_joints(joints), free.q, free.fps, name=free.name)
     grown = {joint.name.replace("_", " "): limits[row][1] for row, joint in enumerate(joints)}
-    named = sorted((name for name in grown if grown[name] > TOLD), key=lambda name: -grown[name])
+    named = sorted((name for name in grown if grown[name] > REPORTED), key=lambda name: -grown[name])
     text = ", ".join(f"{name} by {np.degrees(grown[name]):.0f}°" for name in named[:NAMED])
     text += f" and {len(named) - NAMED} more" if len(named) > NAMED else ""
     notes = [f"the points contradict limits of the body, which were widened: {text}"] if named else []

@@ -18,6 +18,7 @@ import os
 from array import array
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -168,7 +169,7 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
     given = JointColumns(skeleton)
     try:
         unknown = [name for name in names[1:] if given.place(name) is None and name.rpartition(".")[2] not in _RATES]
-        skeleton = _with_root_of(skeleton, unknown)
+        skeleton = _moved_as_in(skeleton, unknown)
         known = JointColumns(skeleton)
         read = [
             column
@@ -206,15 +207,27 @@ def _start_notes(times: Array) -> list[str]:
     return []
 
 
-def _with_root_of(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
-    """Return the skeleton with the moving root that unknown columns name; itself if they name none."""
+def _moved_as_in(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
+    """Return the skeleton with the free joints and the moving root that unknown columns name; else itself.
+
+    A ball or fixed joint becomes free where columns have its place, as the hips above a root bone on the floor.
+    """
     names = dict.fromkeys(name.rpartition(".")[0] if name.endswith(_ENDS) else name for name in unknown)
-    root = root_of(list(names))
-    if root is None:
-        return skeleton
-    rooted = skeleton.with_root(root)
-    known = JointColumns(rooted)
-    return rooted if all(known.place(name) is not None for name in unknown) else skeleton
+    rows = [skeleton.value_index(name) for name in names if skeleton.knows_value(name)]
+    moved = skeleton
+    if rows:
+        joints = list(skeleton.joints)
+        for row in rows:
+            if joints[row].kind not in (Kind.BALL, Kind.FIXED):
+                return skeleton
+            joints[row] = replace(joints[row], kind=Kind.FREE)
+        moved = skeleton.with_joints(joints)
+    others = [name for name in names if not skeleton.knows_value(name)]
+    root = root_of(others) if others else None
+    if root is not None:
+        moved = moved.with_root(root)
+    known = JointColumns(moved)
+    return moved if all(known.place(name) is not None for name in unknown) else skeleton
 
 
 def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str, list[str]]]:

@@ -596,10 +596,12 @@ TICK: Final = (
     Table("lead", ("columns",)),  # how much longer that takes if its velocity grows; 0 unless it is the slowest one
     Table("unit", ("columns",)),  # 1 for angles, the reach for lengths
     Table("shift", ("columns",)),  # of a step onto the rows that are held
-    Table("first", ("residuals",)),  # of each residual row: its value where a stop begins
+    Table("least", ("columns",)),  # bounds of that step
+    Table("most", ("columns",)),
+    Table("first", ("residuals",)),  # of each residual row: its value where a stop begins; errors of levels before that
     Table("line", ("residuals",)),  # and how far it goes down until the end, if its goal goes straight on
-    Table("gains", ("residuals", "columns")),  # its derivatives where a stop begins
-    Table("wish", ("axes",)),  # velocity of each axis that the levels choose
+    Table("gains", ("residuals", "columns")),  # its derivatives where a stop begins; the best velocities before that
+    Table("chosen", ("axes",)),  # velocity of each axis that the levels choose
     Table("base", ("axes",)),  # the same without levels that only the stop that is known allows
     Table("plan", ("axes",)),  # and that of the stop that is known
     Table("pose", ("nq",)),
@@ -614,8 +616,8 @@ WHOLE: Final = (
     Table("start", ("nq",)),
     Table("way", ("axes",)),
     Table("push", ("axes",)),
-    Table("bend", ("axes",)),
-    Table("clock", (3,)),
+    Table("bends", (3, "axes")),  # of three powers
+    Table("clock", (3,)),  # see ``servo.whole``
 )
 # A row of the answer
 ANSWER: Final = (

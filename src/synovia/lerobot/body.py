@@ -43,7 +43,7 @@ class BodyToJoints:
         learn: Seconds for which the source is learned; 0 for its first pose alone.
         timeout: Seconds without a sample after which the robot holds.
         window: How far the current joints may be from the last answer, degrees or length units. Beyond that, motion
-            begins anew from the current joints, at rest.
+            starts again from the current joints, at rest.
 
     Attributes:
         live: The body that follows; ``live.report()`` judges it, ``live.calibration`` can be saved.
@@ -99,7 +99,7 @@ class BodyToJoints:
         self.pose: LivePose | None = None
 
     def reset(self) -> None:
-        """Begin anew: the next call starts from its current joints, at rest."""
+        """Start again: the next call starts from its current joints, at rest."""
         self.pose = None
 
     def receive(self, pose: Pose | Array | None, time: float | None = None) -> None:

@@ -149,7 +149,7 @@ def add_poses(
     replace: bool = False,
     force: bool = False,
 ) -> Converted:
-    """Write a copy of a data set of LeRobot with the poses of an end effector beside its joint values.
+    """Write a copy of a data set of LeRobot with the poses of an end effector in addition to its joint values.
 
     Rotation vectors are continuous within an episode, also beyond half a turn.
 
@@ -268,7 +268,7 @@ def add_joints(
 
 
 def _along(arm: Arm, name: str) -> str:
-    """Return the name beside an end effector's pose of a number that is no joint of the arm."""
+    """Return the name, next to an end effector's pose, of a number that is no joint of the arm."""
     plain = name.removesuffix(_ENDING) + _PLAIN if name.endswith(_ENDING) else name
     return f"{arm.prefix}.{plain}"
 

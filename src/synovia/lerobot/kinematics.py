@@ -47,7 +47,7 @@ class Kinematics:
         acceleration: Highest acceleration with ``fps``, likewise, per s².
         jerk: Highest jerk with ``fps``, likewise, per s³; None for no limit.
         window: How far the current joints may be from the last answer, degrees or length units. Beyond that, motion
-            begins anew from the current joints, at rest: as in a new episode, or after the arm was moved by hand.
+            starts again from the current joints, at rest: as in a new episode, or after the arm was moved by hand.
 
     Attributes:
         solution: The last solution, with its status and errors; None before the first. With ``fps``, it is that of the
@@ -100,10 +100,10 @@ class Kinematics:
             self._limits = {"rate": fps, **limits}
             self._servo = self._servo_of(_USUAL)
         elif any(given is not None for given in limits.values()):
-            raise InputError("velocity, acceleration, jerk", expected="fps beside them", hint="limits need a rate")
+            raise InputError("velocity, acceleration, jerk", expected="fps in addition", hint="limits need a rate")
 
     def reset(self) -> None:
-        """Begin anew: the next call with ``fps`` starts from its current joints, at rest."""
+        """Start again: the next call with ``fps`` starts from its current joints, at rest."""
         self.solution = self.command = None
 
     def forward_kinematics(self, joint_pos_deg: Any) -> Array:
@@ -127,7 +127,7 @@ class Kinematics:
         """Return joint values that bring the end effector to a pose, near the current ones.
 
         The part with the larger weight comes first: an arm of five joints reaches the position and turns the tool as
-        near to the orientation as it then can. With equal weights, the two share what is left. ``solution`` tells
+        near to the orientation as it then can. With equal weights, the two share what is left. ``solution`` says
         whether the pose is reached.
 
         With ``fps`` the answer is one tick from the answer before, and the current values matter only at the start and

@@ -1,4 +1,4 @@
-"""The files of a LeRobot data set, layout v3.0: read one after the other, and written anew with more columns.
+"""The files of a LeRobot data set, layout v3.0: read one after the other, and rewritten with more columns.
 
 data/chunk-*/file-*.parquet           frames, each episode whole in one file
 meta/info.json                        name, type and shape of each column, and counts
@@ -179,7 +179,7 @@ class DataSet:
             raise FileError("folder is that of the data set itself, or inside it", where=str(place))
         building = place.parent / f".{place.name}.{secrets.token_hex(4)}"
         try:
-            shutil.copytree(self.root, building, ignore=self._written_anew)
+            shutil.copytree(self.root, building, ignore=self._rewritten)
             summaries: dict[int, dict[str, Summary]] = {}
             for file in self.files():
                 self._write_frames(parquet, file, building, new, summaries)
@@ -192,7 +192,7 @@ class DataSet:
         finally:
             shutil.rmtree(building, ignore_errors=True)
 
-    def _written_anew(self, folder: str, names: list[str]) -> set[str]:
+    def _rewritten(self, folder: str, names: list[str]) -> set[str]:
         """Return the files of a folder that ``write_with`` writes itself."""
         own = {self.root / _INFO, self.root / _STATS, *self.files(), *self._episodes()}
         return {name for name in names if Path(folder) / name in own}

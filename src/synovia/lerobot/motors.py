@@ -13,7 +13,7 @@ from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.model.orders import JointOrder
 from synovia.text import counted
 
-AWAY: Final = 15.0  # degrees or length units: how far a robot may be from the last answer until motion begins anew
+AWAY: Final = 15.0  # degrees or length units: how far a robot may be from the last answer until motion starts again
 _MOVING: Final = (Kind.HINGE, Kind.SLIDE)
 
 

@@ -53,7 +53,7 @@ class RetargetBodyToJoints(_processor.RobotActionProcessorStep):
         return action
 
     def reset(self) -> None:
-        """Begin anew, as before a new episode."""
+        """Start again, as before a new episode."""
         self.joints.reset()
 
     def transform_features(self, features: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:

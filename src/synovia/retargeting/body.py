@@ -228,7 +228,7 @@ class Body:
         """Rotation from the body's axes (x left, y up, z forward) to the world of its file, at rest.
 
         Raises:
-            InputError: If left and right cannot be told apart.
+            InputError: If left and right cannot be distinguished.
         """
         if self.axes is not None:
             return self.axes

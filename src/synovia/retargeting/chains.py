@@ -1,4 +1,4 @@
-"""Limbs as chains: the joints between and beside the parts of two bodies, and what each turns.
+"""Limbs as chains: the joints between and next to the parts of two bodies, and what each turns.
 
 Spines, necks and collar bones are chains with any number of joints. Those of two bodies with equally many joints follow
 one another joint by joint. Otherwise each joint of the target turns what the source turns along the same stretch of its
@@ -28,14 +28,14 @@ _NECK: Final = ("neck", "head")
 _BONES: Final = (("upper_arm", "lower_arm"), ("lower_arm", "hand"), ("upper_leg", "lower_leg"), ("lower_leg", "foot"))
 _TWISTING: Final = ("lower_arm", "lower_leg")  # their bones twist with what is at their end
 _BALLS: Final = (Kind.BALL, Kind.FREE)
-_BESIDE: Final = 0.15  # distance from a bone within which a joint is on it; lengths of the bone
+_ON_BONE: Final = 0.15  # distance from a bone within which a joint is on it; lengths of the bone
 _NEAR: Final = 0.01  # distance between joints of two bodies that are at the same place; lengths of a leg
 _POINT: Final = 1e-6  # shorter chains have no length; a fraction of the skeleton's size
 _WHOLE: Final = 1e-9  # a share that is nearer to 1 is 1
 
 
 def with_chains(source: Body, target: Body, parts: Sequence[Part]) -> list[Part]:
-    """Return the parts and, with an empty role, the joints between and beside them that follow the source.
+    """Return the parts and, with an empty role, the joints between and next to them that follow the source.
 
     Where chains of the two bodies have different numbers of joints, parts in them take a share of the source's turns.
     Parts of a joint map that are not where their body has them by itself, or of which some are left out, do not.
@@ -49,7 +49,7 @@ def with_chains(source: Body, target: Body, parts: Sequence[Part]) -> list[Part]
     chains.add_lines()
     chains.add_bones()
     chains.add_between()
-    chains.add_beside()
+    chains.add_neighbours()
     own = {part.target for part in parts}
     return [chains.found[part.target] for part in parts] + [
         part for row, part in sorted(chains.found.items()) if row not in own
@@ -168,7 +168,7 @@ class _Chains:
                 for row, own in zip(rows, mine, strict=True):
                     self._add(Part("", row, own, self._turn_above(own)))
 
-    def add_beside(self) -> None:
+    def add_neighbours(self) -> None:
         """Add the joints below others that are at the same place as one of the source, or have the same name."""
         for row, own in self._pairs.items():
             queue = [(row, own)]
@@ -280,7 +280,7 @@ def _shares(ends: Array, own: Array) -> list[tuple[int, float]]:
 
 
 def _along(body: Body, upper: str, end: str) -> dict[int, float]:
-    """Return joints between a part and the one at its end, or beside the bone without any below, by place along it."""
+    """Return joints between a part and the one at its end, or next to the bone without any below, by place along it."""
     skeleton, parents = body.skeleton, body.skeleton.parents
     start, line = body.roles[upper], ancestors(parents, body.first_row(end))[1:]
     if start not in line:
@@ -296,7 +296,7 @@ def _along(body: Body, upper: str, end: str) -> dict[int, float]:
         place = body.rest[row, 9:] - begin
         at = float(place @ way)
         is_leaf = row not in line and all(skeleton.joints[k].kind is Kind.FIXED for k in skeleton.children[row])
-        near = float(np.linalg.norm(place - at * way)) < _BESIDE * length and 0.0 <= at <= (1.0 + _BESIDE) * length
+        near = float(np.linalg.norm(place - at * way)) < _ON_BONE * length and 0.0 <= at <= (1.0 + _ON_BONE) * length
         if row in inside or (is_leaf and near):
             out[row] = min(max(at / length, 0.0), 1.0)
     return dict(sorted(out.items(), key=lambda item: item[1]))

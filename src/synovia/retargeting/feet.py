@@ -23,7 +23,7 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
 from synovia.retargeting.body import LEGS, Body, point_at
-from synovia.retargeting.limbs import ARMS, TRUNK, Follower, calm, keep_velocity
+from synovia.retargeting.limbs import ARMS, TRUNK, Follower, keep_velocity, smooth_steps
 from synovia.solver import FullBody
 
 Spans = list[tuple[int, int]]
@@ -52,7 +52,7 @@ class FootPath:
         toe_row: Row of the target's toe; None if it has none.
         toe: Positions of the toe, (T, 3).
         toe_spans: Contacts of the toe.
-        turned: On a world, points of the foot beside its ankle and ahead, which show how it lies: the place of each in
+        turned: On a world, points of the foot next to its ankle and ahead, which show how it lies: the place of each in
             the frame of the ankle, (3,), and its path, (T, 3).
     """
 
@@ -331,7 +331,7 @@ def solve_feet(
     out = answer.q
     frames = world_frames(skeleton, out)
     turns = np.stack([frames[:, part.target, :9].reshape(-1, 3, 3) for part in follower.parts], axis=1)
-    calm((*TRUNK, *ARMS, *LEGS), follower, turns, out, {role: path.ankle for role, path in paths.items()})
+    smooth_steps((*TRUNK, *ARMS, *LEGS), follower, turns, out, {role: path.ankle for role, path in paths.items()})
     out = keep_velocity(target, out, follower.bounds)
     return out, distances_off(target, out, paths)
 

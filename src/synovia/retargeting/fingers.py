@@ -116,7 +116,7 @@ class LiveFingers:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew."""
+        """Start again."""
         self._before: Array | None = None
 
     def turn(self, frames: Array, q: Array) -> None:

@@ -40,7 +40,7 @@ ARMS: Final = tuple((f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand") f
 Bools = NDArray[np.bool_]
 TRUNK: Final = (("spine", "chest", "upper_chest"), ("neck", "head"))
 # Weight of squared steps at 30 frames a second; it carries a straight limb through its singular pose
-CALM: Final = 1e-3
+SMOOTHNESS: Final = 1e-3
 STEP: Final = (1.4, np.radians(4.0))  # largest step of a hinge: factor of its part's step in the source, angle more
 SLOW: Final = 30.0  # frames a second above which the angle more is smaller in proportion
 # A cut of a clip: a step larger than this, radians, and so many times as large as those before and after
@@ -154,7 +154,7 @@ class Plane:
             return None
         rests = np.array([target.rest[target.roles[role], :9].reshape(3, 3) for role in limb.roles[:2]])
         bones, clear, foot = limb.bones, _ELBOW, None
-        if limb.ways is None:  # a hip may lie beside the knee, so only the part normal to the hinge counts
+        if limb.ways is None:  # a hip may lie sideways of the knee, so only the part normal to the hinge counts
             bones, clear = unit(bones - (bones @ axis)[:, None] * axis), _KNEE
             end = target.roles.get(limb.roles[2])
             if limb.roles[2] in roles and end is not None and is_hinge(target.skeleton.joints[end]):
@@ -344,7 +344,7 @@ def best_follow(chain: Chain, follower: Follower, q: Array, terms: Sequence[Term
         most: Largest steps, (T - 1, hinges) radians.
     """
     base = base_values(follower.body.skeleton, q, chain.base)
-    smoothness = CALM * (follower.fps / 30.0) ** 2
+    smoothness = SMOOTHNESS * (follower.fps / 30.0) ** 2
     best, least = chain.follow(base, q[:, chain.at], terms, bounds=most, smoothness=smoothness)
     bones = [n for n, term in enumerate(terms) if term.weight == 1.0]
     e, _ = chain.residuals(base, best, terms, derivative=False)
@@ -386,7 +386,7 @@ def _velocity(chain: Chain, bounds: Bounds) -> Array:
     return bounds.rows[:, [chain.rows[k] for k in chain.hinges]]
 
 
-def calm(
+def smooth_steps(
     groups: Iterable[Sequence[str]],
     follower: Follower,
     wanted: Array,

@@ -67,18 +67,18 @@ class Pairing:
 
     @cached_property
     def turns(self) -> list[Part]:
-        """The parts and the joints between and beside them, and what each turns; see ``with_chains``."""
+        """The parts and the joints between and next to them, and what each turns; see ``with_chains``."""
         return with_chains(self.source, self.target, self.parts)
 
-    def root_frames(self, frames: Array, own: Array) -> Array | None:
+    def root_frames(self, mine: int, frames: Array, own: Array) -> Array | None:
         """Return world frames (T, 12) of the target's bone on the floor if it is that of the source, else None.
 
         Args:
+            mine: The bone of the target.
             frames: World frames (T, n, 12) of the source.
             own: World frames (T, m, 12) of the target.
         """
-        mine = root_bone(self.target)
-        if self.alike is None or mine is None or (bone := root_bone(self.source)) is None:
+        if self.alike is None or (bone := root_bone(self.source)) is None:
             return None
         turn, hips = across(self.source, self.target), (self.source.roles["hips"], self.target.roles["hips"])
         before, after = self.source.rest[bone, :9].reshape(3, 3), self.target.rest[mine, :9].reshape(3, 3)

@@ -128,11 +128,14 @@ def keep_props(target: Body, q: Array, fps: float, spans: Spans) -> tuple[Array,
 
 
 def _hands(body: Body) -> tuple[int, int] | None:
-    """Return the rows of both hands; None without both arms."""
+    """Return the rows of both hands; None without both arms, each with its own hand."""
     needed = [f"{side}_{part}" for side in SIDES for part in ("upper_arm", "lower_arm", "hand")]
     if any(role not in body.roles for role in needed):
         return None
-    return body.roles["left_hand"], body.roles["right_hand"]
+    hands = body.roles["left_hand"], body.roles["right_hand"]
+    lines = [ancestors(body.skeleton.parents, hand) for hand in hands]
+    arms = [body.first_row(f"{side}_upper_arm") for side in SIDES]
+    return hands if all(arm in line for arm, line in zip(arms, lines, strict=True)) else None
 
 
 def _distance(frames: Array, hands: tuple[int, int]) -> Array:

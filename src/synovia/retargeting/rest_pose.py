@@ -1,7 +1,7 @@
 """Find the rest pose of the body in a clip: the pose that means "standing, arms at the sides or stretched out".
 
 The pose that a file stores is not always that: in some files every bone lies along one axis if all rotations are zero,
-in others the nodes hold a moment of a clip. So several poses are candidates. Each is examined, alone and beside the
+in others the nodes hold a moment of a clip. So several poses are candidates. Each is examined, alone and with the
 clip, and gets a certainty.
 """
 

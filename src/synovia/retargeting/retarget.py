@@ -121,7 +121,7 @@ class Retargeted:
     props: tuple[Prop, ...] = ()
 
     def __getitem__(self, frames: slice) -> Retargeted:
-        """Return a part of the motion with its contacts and misses, beside the same part of the original.
+        """Return a part of the motion with its contacts and misses, and the same part of the original.
 
         Args:
             frames: A slice, as of ``motion``. ``worst`` stays that of the whole motion.
@@ -164,7 +164,7 @@ class Retargeted:
 
     @cached_property
     def judgement(self) -> Judgement:
-        """The judgement of the motion beside the original; computed at its first use."""
+        """The judgement of the motion and its original; computed at its first use."""
         shared = {
             role: (row, self.target.roles[role]) for role, row in self.source.roles.items() if role in self.carried
         }
@@ -250,10 +250,10 @@ class Retargeted:
             lines.append(f"{role}: {counted(len(spans), 'contact')}, {counted(sum(b - a for a, b in spans), 'frame')}")
         if slow := [(name, share) for name, share in self.held_back.items() if share >= _OFTEN][:_NAMED]:
             names = self.target.skeleton.joint_names
-            told = [f"{name} ({self.velocity[names.index(name)]:.3g} rad/s) in {100.0 * share:.0f} %"
+            named = [f"{name} ({self.velocity[names.index(name)]:.3g} rad/s) in {100.0 * share:.0f} %"
                     for name, share in slow]  # fmt: skip
             lines.append(
-                f"at their velocity limits, so that limbs lag: {', '.join(told)} of the frames; velocity= sets others"
+                f"at their velocity limits, so that limbs lag: {', '.join(named)} of the frames; velocity= sets others"
             )
         unit = " m" if self.target.skeleton.meters_per_unit == 1.0 else ""
         far = f"feet within {self.worst:.2g}{unit} of their targets"
@@ -269,12 +269,12 @@ class Retargeted:
 
     def _nearness(self) -> list[str]:
         """Return a line about links that could not be kept apart, if there are some."""
-        unit, told = self.target.skeleton.meters_per_unit, list[str]()
+        unit, listed_pairs = self.target.skeleton.meters_per_unit, list[str]()
         for one in self.too_near[:_NAMED]:
             size = f"{length_text(abs(one.distance), unit)} {'inside' if one.distance < 0.0 else 'apart'}"
-            told.append(f"{one.pair[0]} and {one.pair[1]} ({size}, {frames_text(one.frames)})")
+            listed_pairs.append(f"{one.pair[0]} and {one.pair[1]} ({size}, {frames_text(one.frames)})")
         more = f" and {len(self.too_near) - _NAMED} more pairs" if len(self.too_near) > _NAMED else ""
-        return [f"not kept apart: {', '.join(told)}{more}"] if told else []
+        return [f"not kept apart: {', '.join(listed_pairs)}{more}"] if listed_pairs else []
 
 
 def retarget(
@@ -297,7 +297,7 @@ def retarget(
 
     Joints are matched by roles, names and shape. Each matched part of the target rotates as that of the source,
     relative to aligned rest poses. Spines and necks with another number of joints share the bend; joints along and
-    beside the limbs follow, too. Arms of hinges follow the directions of upper arm and forearm, in all frames at once;
+    next to the limbs follow, too. Arms of hinges follow the directions of upper arm and forearm, in all frames at once;
     no hinge turns much farther in a frame than the source's joint, or faster than its velocity limit. The path of the
     hips is scaled by the length of the legs. Finally the feet are corrected: they do not move during a contact, and
     they stand on the floor of the target (height 0). This changes the pose as little as possible and keeps the hands in
@@ -446,8 +446,8 @@ def retarget(
         off = distances_off(target, q, paths)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     fast = _hurried(own, q, bounds) if own.loops else {}
-    if pair.moves and (bone := root_bone(target)) is not None:
-        own, q = moving_root(target, bone, q, root_motion, pair.root_frames(frames, world_frames(own, q)))
+    if pair.moves and (bone := root_bone(target, len(own) - len(body))) is not None:
+        own, q = moving_root(target, bone, q, root_motion, pair.root_frames(bone, frames, world_frames(own, q)))
         target = replace(target, skeleton=own)
     return Retargeted(
         Motion(

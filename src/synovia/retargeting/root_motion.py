@@ -32,23 +32,22 @@ def checked_root_motion(value: str) -> str:
     return value
 
 
-def root_bone(body: Body) -> int | None:
-    """Return the bone on the floor that carries the hips of a body, None without one."""
+def root_bone(body: Body, added: int = 0) -> int | None:
+    """Return the bone on the floor that carries the hips of a body, None without one.
+
+    Args:
+        body: The body.
+        added: How many of its first joints were added to the skeleton of the file, such as a free root.
+    """
     if not body.whole:
         return None
     hips, joints = body.roles["hips"], body.skeleton.joints
     height, floor = body.rest[:, 9:] @ body.basis[:, 1], body.lowest(body.rest)
     for row in ancestors(body.skeleton.parents, hips)[1:]:
         near = abs(height[row] - floor) < _FLOOR * body.leg and height[hips] - height[row] > _BELOW * body.leg
-        if near and joints[row].kind in (Kind.BALL, Kind.FREE) and not _is_added(body.skeleton, row):
+        if near and row >= added and joints[row].kind in (Kind.BALL, Kind.FREE):
             return row
     return None
-
-
-def _is_added(skeleton: Skeleton, row: int) -> bool:
-    """Return whether a joint is the free one that was added above a root: it begins where that does."""
-    below = skeleton.children[row]
-    return row == 0 and len(below) == 1 and skeleton.joints[row].kind is Kind.FREE and skeleton.lengths[below[0]] == 0.0
 
 
 def moving_root(body: Body, bone: int, q: Array, mode: str, given: Array | None = None) -> tuple[Skeleton, Array]:

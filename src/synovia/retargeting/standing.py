@@ -127,13 +127,13 @@ class Standing:
         row = self.body.roles["hips"]
         turn = (axes.T @ R[row]).T @ self.mean[row]
         off = float(np.degrees(np.arccos(np.clip((np.trace(turn) - 1.0) / 2.0, -1.0, 1.0))))
-        out["clip"] = off / (1.0 + (float(self.posture.min()) / 20.0) ** 2)  # a clip that never stands tells little
+        out["clip"] = off / (1.0 + (float(self.posture.min()) / 20.0) ** 2)  # a clip that never stands shows little
         return out
 
     def own_checks(self) -> Mapping[str, float]:
         """Return how far the clip is from what the T-pose assumes, angles in degrees by check.
 
-        The body stands in some frames. Knees bend backwards and toes point ahead, as left and right limbs tell it.
+        The body stands in some frames. Knees bend backwards and toes point ahead, as left and right limbs show.
         """
         out = {"posture": float(self.posture.min())}
         for side in SIDES:

@@ -1,7 +1,7 @@
 """The T-pose of a body without a clip: every bone is turned to where it belongs, as little as possible.
 
-The bones tell where trunk, arms and legs point, and the pairs of hips and shoulders tell left from right. How a limb is
-turned about its own bone is a guess: as in the zero pose of the file, bent at the hips and shoulders alone.
+The bones show where trunk, arms and legs point, and the pairs of hips and shoulders distinguish left from right. How a
+limb is turned about its own bone is a guess: as in the zero pose of the file, bent at the hips and shoulders alone.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from synovia.model.tree import ancestors
 from synovia.retargeting.alignment import Part
 from synovia.retargeting.body import LEGS, Body
 from synovia.retargeting.fingers import Hands
-from synovia.retargeting.limbs import TRUNK, Follower, Limb, calm, follow_arms, limbs_of, set_planes
+from synovia.retargeting.limbs import TRUNK, Follower, Limb, follow_arms, limbs_of, set_planes, smooth_steps
 
 _REPORT = 2000  # frames between two reports of progress
 
@@ -160,9 +160,9 @@ def follow(
     limbs = limbs_of(source, target, [part.role for part in parts], frames)
     wanted = orientations(source, target, parts, limbs, frames)
     q = joint_values(target, parts, wanted, progress, still)
-    calm(TRUNK, follower, wanted, q)
+    smooth_steps(TRUNK, follower, wanted, q)
     follow_arms(limbs, follower, wanted, q)
-    calm(LEGS, follower, wanted, q)
+    smooth_steps(LEGS, follower, wanted, q)
     hands = Hands.of(source, target, parts)
     hands.turn(target, frames, q, follower.fps)
     return q

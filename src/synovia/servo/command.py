@@ -302,8 +302,9 @@ class Command:
                  for i in self._waiting]  # fmt: skip
         lines += Behind(self._servo.problem, self._probe, self._body, self._table).sentences(self.missed)
         if not self.limited:
-            joint, limit, share = self._servo.axes.nearest(self.velocity, self.acceleration)
-            lines += [f"Nearest to a limit: {joint}, at {100.0 * share:.2g} % of its {limit}."] if joint else []
+            nearest = self._servo.axes.nearest(self.velocity, self.acceleration)
+            shares = [f"{joint} ({100.0 * share:.2g} % of its {limit})" for joint, limit, share in nearest]
+            lines += [f"Nearest to their limits: {', '.join(shares)}."] if shares else []
         return lines
 
     def __repr__(self) -> str:

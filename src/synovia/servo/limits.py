@@ -43,6 +43,8 @@ _NO_LIMIT: Final = 1e9  # a velocity that no axis has
 _INSCRIBED: Final = 3.0**-0.5  # half an edge of the cube in the unit ball: then the norm of three components keeps 1
 _MOST: Final = 1e12  # largest limit
 _SHOWN: Final = 6  # most joints that a message names
+_NEAREST: Final = 3  # joints that are nearest to a limit
+_RESTS: Final = 1e-9  # part of a limit: a joint that uses less stands still
 _UNUSED: Final = 1.0  # of a joint that the solver does not move
 _COLUMNS: Final = {"velocity": TOP_SPEED, "acceleration": TOP_ACCELERATION, "jerk": TOP_JERK}
 _REASONS: Final = {
@@ -230,11 +232,6 @@ class Axes:
             out[..., self._turn_q] = times_exp(out[..., self._turn_q], offset[..., self._turns])
         return self.skeleton.follow(out)
 
-    @property
-    def single(self) -> bool:
-        """Whether each axis moves for itself, as hinges and slides do, and not as those of a rotation."""
-        return not len(self._turns)
-
     def stop_together(self, *, follows: bool) -> Array:
         """Return how far each axis goes until all rest at the same time; see ``kernels.servo.levels``.
 
@@ -273,20 +270,21 @@ class Axes:
         top, velocity = self.table[:, TOP_SPEED], np.abs(self.table[:, AXIS_VELOCITY])
         return np.where(top > _NO_LIMIT, 1.0, np.minimum(velocity / np.where(top > 0.0, top, 1.0), 1.0))
 
-    def nearest(self, velocity: Array, acceleration: Array) -> tuple[str, str, float]:
-        """Return the joint that is nearest to a limit of its motion, the limit, and which part of it is used.
+    def nearest(self, velocity: Array, acceleration: Array) -> list[tuple[str, str, float]]:
+        """Return the joints that are nearest to a limit of their motion, the limit, and which part of it is used.
 
-        Both are (nv,), in the order of ``skeleton.dof_names``. The part is 0 for a body that stands still.
+        Both are (nv,), in the order of ``skeleton.dof_names``. Joints that stand still are left out.
         """
-        found = "", "", 0.0
+        found: dict[str, tuple[str, str, float]] = {}
         keys, widen = self.skeleton.joint_keys, np.where(self._norm, _INSCRIBED, 1.0)
         for name, values in (("velocity", velocity), ("acceleration", acceleration)):
             for k, value in enumerate((np.abs(values) * widen[self.axis]).tolist()):
                 axis = int(self.axis[k])
                 share = value / max(abs(self.factor[k]) * self.table[axis, _COLUMNS[name]], 1e-300)
-                if self._moves[axis] and share > found[2]:
-                    found = keys[int(self.joints[axis])], name, float(share)
-        return found
+                key = keys[int(self.joints[axis])]
+                if self._moves[axis] and share > (found[key][2] if key in found else _RESTS):
+                    found[key] = key, name, float(share)
+        return sorted(found.values(), key=lambda one: -one[2])[:_NEAREST]
 
     def by_column(self, column: int) -> Array:
         """Return a column of the table as velocities of the skeleton, (nv,)."""

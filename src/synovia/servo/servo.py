@@ -80,9 +80,9 @@ class Servo(ChecksArguments):
     follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
 
-    Goals of a body of hinges and slides keep their priorities in every tick, unless jerk, tool speeds or clearance are
-    limited: goals that hold, or are followed, are not left for those below. With ``late="slow"``, twists do so.
-    There, a ``Twist`` is late where the body cannot follow, as in singular poses, and hardly leaves its line or turn.
+    Goals keep their priorities in every tick, unless jerk, tool speeds or clearance are limited: goals that hold, or
+    are followed, are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
+    body cannot follow, as in singular poses, and hardly leaves its line or turn.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
     on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way. Obstacles
@@ -226,8 +226,8 @@ class Servo(ChecksArguments):
     def _choose_tick(self) -> None:
         """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
 
-        Levels take those of hinges and slides, without a limit of the jerk, tool speeds, loops and clearance. If the
-        body stays on a path, they do so while twists lead it (``_twisting``): these have paths of their own.
+        Levels take those without a limit of the jerk, tool speeds, loops and clearance. If the body stays on a path,
+        they do so while twists lead it (``_twisting``): these have paths of their own.
         """
         deviates = self.late == "deviate" and self._closed is None
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
@@ -235,7 +235,7 @@ class Servo(ChecksArguments):
         self._levels = self._way = self._follow = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
-        if self._closed is None and free and self.axes.single:
+        if self._closed is None and free:
             levels = TickLevels(self.problem, self.axes)
             if deviates:
                 self._levels = levels

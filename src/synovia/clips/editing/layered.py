@@ -126,21 +126,21 @@ class LayerOnClip:
             q[self._frames] = self._keyed
             none = np.zeros(len(self._frames), bool)
             return LayerResult(q, self._frames, (), none, none, (), self._cut, (), ~none)
-        every, wishes = [*asked, *self._kept(asked)], self._wished(asked)
+        every, preferred = [*asked, *self._kept(asked)], self._preferred(asked)
         near = near_in(self._body, self._keyed, every)
         if not near and all(one.clears for one in asked):
             none = np.zeros(len(self._frames), bool)
             return self._result(q, asked, (self._keyed, none, ~none), (), ())
         links = links_of(self._body, near)
-        for stage in map(self._within, self._stages(asked, every, len(wishes), links)):
+        for stage in map(self._within, self._stages(asked, every, len(preferred), links)):
             if stage is None:
                 continue
-            goals = [[*every, *wishes][k] for k in stage.goals]
+            goals = [[*every, *preferred][k] for k in stage.goals]
             problems = Problems(self._body, self._below, self._frames, goals, stage, self._options)
             solved = self._solved(problems, goals)
             if solved is None or (not stage.last and near_in(self._body, solved[0], every)):
                 continue
-            if len(goals) > len(every) or not self._tips(solved[0], wishes):
+            if len(goals) > len(every) or not self._tips(solved[0], preferred):
                 self._restore(asked, solved[0], near)
                 return self._result(q, asked, solved, stage.feet, links)
         raise AssertionError  # the last stage always has an answer
@@ -194,10 +194,10 @@ class LayerOnClip:
         mechanism, changes = self._skeleton.mechanism, (poses != self._below).any(axis=1)
         if mechanism is None or not changes.any():
             return poses
-        beside = np.concatenate([self._below[:1], poses])  # the first pose is reached from that of the clip
-        return np.where(changes[:, None], mechanism.shut_clip(beside)[1:], poses)
+        closed_from = np.concatenate([self._below[:1], poses])  # the first pose is reached from that of the clip
+        return np.where(changes[:, None], mechanism.shut_clip(closed_from)[1:], poses)
 
-    def _wished(self, asked: Sequence[Asked]) -> list[Asked]:
+    def _preferred(self, asked: Sequence[Asked]) -> list[Asked]:
         """Return goals that keep the other part of a pose: hips that are moved stay upright, hands that turn in place.
 
         The hips turn only if the legs do not reach otherwise, and a hand or foot leaves its place only if it has to.
@@ -221,9 +221,9 @@ class LayerOnClip:
             out.append(Asked(goal, rows, places, places[:1].repeat(len(asked[0].lead), axis=0), True, True))
         return out
 
-    def _tips(self, poses: Array, wishes: Sequence[Asked]) -> bool:
+    def _tips(self, poses: Array, preferred: Sequence[Asked]) -> bool:
         """Return whether poses (n, nq) turn the hips far, to bring them to a place that legs do not reach."""
-        upright = [one for one in wishes if one.goal.constrained_parts == ROTATION]
+        upright = [one for one in preferred if one.goal.constrained_parts == ROTATION]
         if not upright:
             return False
         frames = world_frames(self._skeleton, poses)
@@ -387,7 +387,7 @@ class LayerOnClip:
         own[here[still]] = wanted[still]
 
     def _stages(
-        self, asked: Sequence[Asked], every: Sequence[Asked], wishes: int, near: Sequence[int]
+        self, asked: Sequence[Asked], every: Sequence[Asked], preferred: int, near: Sequence[int]
     ) -> Iterator[Stage]:
         """Yield the stages of a solve, of which the first that reaches all goals is the answer.
 
@@ -398,14 +398,14 @@ class LayerOnClip:
         Args:
             asked: The goals of the layer.
             every: These and goals that are kept.
-            wishes: Number of goals after these, see ``_wished``. Each stage comes with them first, and they are in the
-                last one of all, which has an answer where the hips would tip over without them.
+            preferred: Number of goals after these, see ``_preferred``. Each stage comes with them first, and they end
+                in the last one of all, which has an answer where the hips would tip over without them.
             near: Links that are too near in the clip; their limbs move like those with goals.
         """
         parents = self._skeleton.parents
         turned = {one.end for one in asked if one.goal.terms or one.goal.constrained_parts & ROTATION}
         still = self._body.still - turned
-        more = tuple(range(len(every) + wishes))
+        more = tuple(range(len(every) + preferred))
         limbs = [self._body.limb(one.end)[one.idle :] if one.end >= 0 else () for one in asked if not one.clears]
         feet = self._feet_kept(every)
         away, stand = limbs_of(self._body, near, feet)
@@ -415,7 +415,7 @@ class LayerOnClip:
                 k for k, one in enumerate(every) if one.clears or not parts.isdisjoint(ancestors(parents, one.end))
             )
             alone = Stage(moved, tuple(stand), limbs=parts, only=parts - still)
-            if wishes:
+            if preferred:
                 yield replace(alone, goals=(*moved, *more[len(every) :]))
             yield alone
         parts |= {row for one in every if one.end >= 0 for row in self._body.limb(one.end)}
@@ -425,7 +425,7 @@ class LayerOnClip:
         if still:
             most = frozenset(range(len(parents))) - still
             body = [*(replace(stage, only=most) for stage in body), body[-1]]
-        if not wishes:
+        if not preferred:
             yield from body[:-1]
             if away - still and any(not one.clears for one in every) and all(one.clears for one in asked):
                 yield body[-1]
@@ -473,7 +473,7 @@ class LayerOnClip:
             )
             kept = [k for k, one in enumerate(asked) if one.stays or (one.between and not between)]
             strict = np.ones(len(side), bool)
-            full = (out[edge], out[edge])  # the displaced clip beside the first frame of the side, and its answer
+            full = (out[edge], out[edge])  # the displaced clip next to the first frame of the side, and its answer
             done = problems.follow(side, displaced, full, kept=kept, must=problems.needed(strict))
             if done is None:
                 return None
@@ -546,11 +546,11 @@ class LayerOnClip:
         return found.max(axis=1, initial=0.0), np.arange(1, len(places) - 1)
 
     def _jerk(self, out: Array, side: Ints) -> float:
-        """Return the largest jerk in some frames of the clip with the layer (n, nq), and in those beside them."""
+        """Return the largest jerk in some frames of the clip with the layer (n, nq), and in the adjacent ones."""
         return float(self._jerks(out, side)[0].max(initial=0.0))
 
     def _jerks(self, out: Array, side: Ints) -> tuple[Array, Ints]:
-        """Return the jerks of some frames of the clip with the layer (n, nq), and of those beside them.
+        """Return the jerks of some frames of the clip with the layer (n, nq), and of the adjacent ones.
 
         Args:
             out: The clip with the layer.

@@ -17,6 +17,7 @@ from synovia.kernels.compiler.jit import F, apart, apart_dot, device, entry
 from synovia.kernels.hierarchy.basis import (
     add_row,
     extend_basis,
+    fix_column,
     fix_pinned,
     open_levels,
     pin_column,
@@ -48,6 +49,7 @@ from synovia.kernels.math.linear import solve_part
 MAX_CHANGES = 200  # changes of the active set in one level, in addition to one a column
 MAX_RELEASES = 2.0  # releases of the same bound in one level; more could cycle
 MULTIPLIER_NOISE = F(1e-10)  # multiplier relative to the largest gradient that is rounding
+TOUCHING = F(1e-9)  # radians or reaches from a bound
 MOVE_NOISE = F(1e-14)  # move towards a bound (radians, reaches) that is rounding
 
 
@@ -243,6 +245,20 @@ def solve_posture(h, damping, max_move, releases):
             if releases and release_bounds(h, scale, change == 0) > 0:
                 continue
         return
+
+
+@apart
+def fix_at_bounds(h):
+    """Fix the columns whose step begins at a bound, if the gradient of all rows or the reference points outwards."""
+    m, n = h.G.shape
+    level_residual(h, 0, m)
+    residual_gradient(h, 0, m)
+    for k in range(n - 1, -1, -1):
+        x = h.v[STEP, k]
+        if h.v[STEP_UPPER, k] - x <= TOUCHING and (h.v[GRADIENT, k] > F(0) or h.v[REFERENCE, k] > x):
+            fix_column(h, k, F(1))
+        elif h.v[STEP_LOWER, k] - x >= -TOUCHING and (h.v[GRADIENT, k] < F(0) or h.v[REFERENCE, k] < x):
+            fix_column(h, k, F(-1))
 
 
 @device

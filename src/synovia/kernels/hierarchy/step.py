@@ -4,7 +4,7 @@ import math
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.goals.residuals import jacobian, residual
-from synovia.kernels.hierarchy.basis import fix_column, reset_column, reset_columns
+from synovia.kernels.hierarchy.basis import reset_column, reset_columns
 from synovia.kernels.hierarchy.inequalities import (
     choose_edges,
     general_slacks,
@@ -13,7 +13,7 @@ from synovia.kernels.hierarchy.inequalities import (
     write_slacks,
 )
 from synovia.kernels.hierarchy.largest_move import enforce_largest_move, restrict_step
-from synovia.kernels.hierarchy.levels import level_residual, residual_gradient, solve_levels
+from synovia.kernels.hierarchy.levels import fix_at_bounds, solve_levels
 from synovia.kernels.hierarchy.soft_edge import soften
 from synovia.kernels.layout import (
     BLOCK,
@@ -23,7 +23,6 @@ from synovia.kernels.layout import (
     BOX_UPPER,
     DAMPING,
     ERROR_DAMPING,
-    GRADIENT,
     LARGEST_MOVE,
     LARGEST_STEP,
     NO_POSTURE,
@@ -34,9 +33,7 @@ from synovia.kernels.layout import (
     SCALAR,
     SOFT,
     STEP,
-    STEP_LOWER,
     STEP_STIFFNESS,
-    STEP_UPPER,
 )
 from synovia.kernels.loops.closing import close_again, keep_pose
 from synovia.kernels.math.rotations import load_quat, quat_conj, quat_log, quat_mul
@@ -50,7 +47,6 @@ POSTURE_DAMPING = F(10)  # factor of the posture's damping relative to that of t
 EQUAL_ERRORS = F(1e-9)  # errors (reaches, radians) that differ by less are equal
 LEVEL_WEIGHT = F(1e-2)  # weight of the squared error of a level relative to the level above
 STAY_WEIGHT = F(0.01)  # weight of staying in place, relative to the largest weight of the posture
-TOUCHING = F(1e-9)  # radians or reaches from a bound
 
 
 @apart
@@ -128,7 +124,6 @@ def assemble_levels(problem, work, targets, q, h):
     Fix the columns at a bound if the gradient or the reference points outwards.
     """
     m, n = work.J.shape
-    columns = h.v.shape[1]
     choose_edges(problem.general, problem, work.frames, h.edges)
     update_jacobian(problem, q, work.frames, targets, work.J, h)
     write_bounds(problem, q, work.box)
@@ -147,14 +142,7 @@ def assemble_levels(problem, work, targets, q, h):
         h.constrains[i] = F(1)
     write_slacks(problem.general, problem, q, work.frames, targets, h, n)
     write_contact_slacks(problem.clear, problem, h, n + general_slacks(problem.general))
-    level_residual(h, 0, m)
-    residual_gradient(h, 0, m)
-    for k in range(columns - 1, -1, -1):
-        x = h.v[STEP, k]
-        if h.v[STEP_UPPER, k] - x <= TOUCHING and (h.v[GRADIENT, k] > F(0) or h.v[REFERENCE, k] > x):
-            fix_column(h, k, F(1))
-        elif h.v[STEP_LOWER, k] - x >= -TOUCHING and (h.v[GRADIENT, k] < F(0) or h.v[REFERENCE, k] < x):
-            fix_column(h, k, F(-1))
+    fix_at_bounds(h)
 
 
 @apart

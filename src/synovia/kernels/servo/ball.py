@@ -55,6 +55,8 @@ INSET = F(0.45)  # part of the way left by which a ball goes to a place farther 
 CLOSER = F(0.5)  # largest part of it by which the swing of that place differs, so that the ball comes to its end
 DEEPEST = F(0.2)  # largest part of a limit for that
 OUTSIDE = F(1e-3)  # radians beyond the limits of a ball by which a turn leaves them
+BULGE = F(2)  # how far inside its limits a ball stops, relative to the square of its way there
+SLANT = F(0.25)  # the most, relative to that way
 
 
 @device
@@ -151,6 +153,42 @@ def inset(limits, k, end, left):
         return end
     share = most / f if f > most else F(1)
     return from_limit_frame(limits, k, join(share * x, share * y, turn))
+
+
+@device
+def bound_turn(limits, k, q, w, per, bounds):
+    """Bound the velocities w of ball k, so that it stops inside its limits; return whether they have changed.
+
+    Each bound is that of one axis, so a ball at its limit goes on along it: where the velocities lead out, they are
+    turned to a place farther inside, as a straight way along a curved limit leaves it.
+
+    Args:
+        limits: Limits of all variables.
+        k: The variable.
+        q: Its rotation.
+        w: The velocities, (3,); changed.
+        per: The way to the stop, per velocity.
+        bounds: The lowest and the highest velocities, (3,) each; changed.
+    """
+    way = (per * w[0], per * w[1], per * w[2])
+    length = norm(way)
+    margin = min(BULGE * length, SLANT) * length
+    end = quat_normalize(quat_mul(q, quat_exp(way)))
+    if signed_excess(limits, k, end) <= -F(0.5) * margin:
+        return False
+    end = inset(limits, k, project(limits, k, end), margin / INSET)
+    way = quat_log(quat_mul(quat_conj(q), end))
+    low, high = bounds
+    changed = False
+    for c in range(3):
+        most = min(max(way[c] / per, low[c]), high[c])
+        changed = changed or most != w[c]
+        if most < w[c]:
+            high[c] = most
+        else:
+            low[c] = most
+        w[c] = most
+    return changed
 
 
 @device

@@ -18,7 +18,7 @@ import math
 from synovia.kernels.compiler.jit import F, apart, device, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.goals.residuals import complete_targets, measure, residual
-from synovia.kernels.hierarchy.basis import fix_column, open_levels, reset_column, reset_columns
+from synovia.kernels.hierarchy.basis import open_levels, reset_column, reset_columns
 from synovia.kernels.hierarchy.inequalities import (
     choose_edges,
     general_slacks,
@@ -26,8 +26,8 @@ from synovia.kernels.hierarchy.inequalities import (
     write_contact_slacks,
     write_slacks,
 )
-from synovia.kernels.hierarchy.levels import level_residual, residual_gradient, solve_levels
-from synovia.kernels.hierarchy.step import TOUCHING, update_frames, update_jacobian
+from synovia.kernels.hierarchy.levels import fix_at_bounds, solve_levels
+from synovia.kernels.hierarchy.step import update_frames, update_jacobian
 from synovia.kernels.layout import (
     ACTIVE_SIDE,
     AWAY,
@@ -46,7 +46,6 @@ from synovia.kernels.layout import (
     FIRST_RESIDUAL,
     FOLLOWED,
     GAP,
-    GRADIENT,
     HELD_STILL,
     MODE,
     NEXT,
@@ -63,9 +62,7 @@ from synovia.kernels.layout import (
     SOLVES,
     SPIN,
     STEP,
-    STEP_LOWER,
     STEP_STIFFNESS,
-    STEP_UPPER,
     TARGET_WIDTH,
     TICK,
     TOP_ACCELERATION,
@@ -75,12 +72,13 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_normalize, store_quat
 from synovia.kernels.servo.axis import acceleration_of, reason_of
+from synovia.kernels.servo.ball import bound_turn
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.tree.problem import copy
-from synovia.kernels.tree.variables import clamp_block, step_unit
+from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
-MOST_STEPS, SETTLES = 10, 2  # steps of a tick, and the last one of Newton's that changes the time of the stop, too
-SETTLED = F(2e-5)  # radians, reaches: a step of this length ends the others
+MOST_STEPS, NEWTON_STEPS = 10, 2  # steps of a tick, and the last one of Newton's that changes the time of the stop, too
+LAST_STEP = F(2e-5)  # radians, reaches: a step of this length ends the others
 SHARE = F(0.1)  # least part of a bracket that a step of regula falsi takes off it
 ENOUGH = F(3e-4)  # radians, reaches: after a step of this length, its square is what is left
 DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
@@ -131,7 +129,7 @@ def time_after(row, h, w):
 
 
 @device
-def settled_time(tick, axes, columns, h, bracket):
+def bracketed_time(tick, axes, columns, h, bracket):
     """Return a time for the stop of the body that is nearer to what the chosen velocities need: regula falsi.
 
     The longer a stop may take, the slower are the velocities that are chosen for it. So the time is between the largest
@@ -154,17 +152,17 @@ def settled_time(tick, axes, columns, h, bracket):
 
 
 @device
-def write_stops(tick, axes, columns, together, h, settled):
+def write_stops(tick, axes, columns, together, h, fixed):
     """Write where each column stops after its next velocity: ``slope`` times that, plus ``rest``.
 
     The slowest column of a part sets the time of its stop (``times``): ``lead`` is how fast that grows with its
-    velocity, and ``turn`` how far each column then goes farther. A time that is ``settled``, 0 or more, is that of all
+    velocity, and ``turn`` how far each column then goes farther. A time that is ``fixed``, 0 or more, is that of all
     stops.
     """
     n = columns.shape[0]
-    settles = settled >= F(0)
+    is_fixed = fixed >= F(0)
     for j in range(n):
-        tick.times[j] = settled if settles else time_after(axes[columns[j]], h, tick.choice[j])
+        tick.times[j] = fixed if is_fixed else time_after(axes[columns[j]], h, tick.choice[j])
         tick.lead[j] = F(0)
     for j in range(n):
         slowest = j
@@ -185,7 +183,7 @@ def write_stops(tick, axes, columns, together, h, settled):
             tick.slope[j] = h + F(0.5) * T + arc * per
             tick.rest[j] = arc * still - F(0.5) * T * row[FEED]
             tick.turn[j] = F(0.5) * u + a * T / F(6)
-        if slowest == j and T > F(0) and not settles:
+        if slowest == j and T > F(0) and not is_fixed:
             d = SMALL * row[TOP_SPEED]
             tick.lead[j] = (time_after(row, h, tick.choice[j] + d) - T) / d
     copy(tick.shift, tick.times)
@@ -296,7 +294,7 @@ def weigh_spins(problem, h, goal_of_row, states):
 
 
 @apart
-def assemble(held, together, time, levels, calm):
+def assemble(held, together, time, levels, stays):
     """Write rows, bounds and references of the first levels, relative to the velocities that are chosen.
 
     The unknowns are changes of the stop place. Frames and residuals at the next sample are in ``work``.
@@ -312,7 +310,7 @@ def assemble(held, together, time, levels, calm):
         per = tick.slope[j] / tick.unit[j]
         w = tick.choice[j]
         reset_column(h, j, per * (tick.low[j] - w), per * (tick.high[j] - w))
-        h.v[REFERENCE, j] = per * ((tick.plan[axis_of[j]] if calm else tick.reference[j]) - w)
+        h.v[REFERENCE, j] = per * ((tick.plan[axis_of[j]] if stays else tick.reference[j]) - w)
         h.v[STEP_STIFFNESS, j] = F(1)
     write_slacks(problem.general, problem, tick.pose, work.frames, tick.aimed, h, n)
     write_contact_slacks(problem.clear, problem, h, n + general_slacks(problem.general))
@@ -336,14 +334,7 @@ def assemble(held, together, time, levels, calm):
         for k in range(columns):
             h.G[i, k] = F(0)
     weigh_spins(problem, h, goal_of_row, states)
-    level_residual(h, 0, m)
-    residual_gradient(h, 0, m)
-    for k in range(columns - 1, -1, -1):
-        x = h.v[STEP, k]
-        if h.v[STEP_UPPER, k] - x <= TOUCHING and (h.v[GRADIENT, k] > F(0) or h.v[REFERENCE, k] > x):
-            fix_column(h, k, F(1))
-        elif h.v[STEP_LOWER, k] - x >= -TOUCHING and (h.v[GRADIENT, k] < F(0) or h.v[REFERENCE, k] < x):
-            fix_column(h, k, F(-1))
+    fix_at_bounds(h)
 
 
 @device
@@ -407,7 +398,8 @@ def promised_residual(held, pose, share):
 def promised_step(held, follows):
     """Write to ``tick.shift`` the least step (radians, length units) onto the rows that are a promise.
 
-    They keep their levels. The pose is ``tick.pose``; goals that are followed count if it ``follows`` them.
+    They keep their levels. The pose is ``tick.pose``, and ``tick.least`` and ``tick.most`` are bounds, per unit; goals
+    that are followed count if it ``follows`` them.
     """
     problem, work, h, tick, _, goal_of_row, states, (still, led) = held
     m, n = work.J.shape
@@ -415,7 +407,7 @@ def promised_step(held, follows):
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
     reset_columns(h)
     for k in range(h.v.shape[1]):
-        reset_column(h, k, -FARTHEST if k < n else F(0), FARTHEST if k < n else F(0))
+        reset_column(h, k, tick.least[k] if k < n else F(0), tick.most[k] if k < n else F(0))
         h.v[REFERENCE, k], h.v[STEP_STIFFNESS, k] = F(0), F(1)
     for i in range(m):
         counts = i < still and is_held(states, goal_of_row, i)
@@ -613,10 +605,10 @@ def any_far(states):
 
 
 @device
-def go_to_sample(held, axes, together, q, time, settled):
+def go_to_sample(held, axes, together, q, time, fixed):
     """Write the pose after the velocities that are chosen, its frames, and where the body stops from there."""
     problem, work, _, tick, columns, _, _, _ = held
-    write_stops(tick, axes, columns, together, time, settled)
+    write_stops(tick, axes, columns, together, time, fixed)
     write_sample(problem, tick, q, time)
     update_frames(problem, tick.pose, work.frames)
 
@@ -626,11 +618,27 @@ def keep_room(tick, axes, columns, h):
     """Leave each axis the room in which it stops together with the others."""
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
+        if row[AXIS_LOWER] == F(-math.inf) and row[AXIS_UPPER] == F(math.inf):
+            continue
         per = h + ROOM * (tick.slope[j] - h)
         most, least = max(row[AXIS_UPPER], F(0)) / per, min(row[AXIS_LOWER], F(0)) / per
         tick.high[j] = max(min(row[NEXT_UPPER], most), row[NEXT_LOWER])
         tick.low[j] = min(max(row[NEXT_LOWER], least), row[NEXT_UPPER])
         tick.choice[j] = min(max(tick.choice[j], tick.low[j]), tick.high[j])
+
+
+@device
+def keep_turns(problem, tick, q, h):
+    """Bound the chosen velocities of limited rotations, so that they stop inside; return whether some have changed."""
+    changed = False
+    for k in range(problem.variables.shape[0]):
+        if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
+            v = int(problem.variables[k, BLOCK_COLUMN])
+            per = h + ROOM * (tick.slope[v] - h)
+            bounds = tick.low[v : v + 3], tick.high[v : v + 3]
+            here = load_quat(q, problem.variables[k, BLOCK_Q])
+            changed = bound_turn(problem.limits, k, here, tick.choice[v : v + 3], per, bounds) or changed
+    return changed
 
 
 @device
@@ -642,7 +650,6 @@ def begin_tick(held, axes, q):
         row = axes[columns[j]]
         if elsewhere:  # the answer is elsewhere: its motion does not move the goals here as it does there
             row[FEED] = row[FEED_ACCELERATION] = F(0)
-        tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
         tick.reference[j] = row[NEXT]
     copy(q, tick.pose)
 
@@ -669,7 +676,7 @@ def may_rest(held, axes, h):
 
 
 @device
-def solve_tick(held, axes, together, q, time, levels, calm):
+def solve_tick(held, axes, together, q, time, levels, stays):
     """Choose the velocities of a tick, after ``begin_tick``, so that goals are met by their priorities.
 
     Args:
@@ -679,7 +686,7 @@ def solve_tick(held, axes, together, q, time, levels, calm):
         q: Joint values now, (nq,).
         time: Of the tick, seconds.
         levels: How many levels count.
-        calm: Whether what they leave free follows the stop that is known (``tick.plan``), and not what was proposed.
+        stays: Whether what they leave free follows the stop that is known (``tick.plan``), and not what was proposed.
 
     Returns:
         The number of linear systems that were solved.
@@ -690,21 +697,23 @@ def solve_tick(held, axes, together, q, time, levels, calm):
     far = any_far(states)
     for j in range(n):
         row = axes[columns[j]]
+        tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
         w = tick.reference[j] if far else row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time  # a motion that goes on
         tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
     solved, bracket = F(0), (F(0), F(0), F(0), F(0))
     for step in range(MOST_STEPS):
-        settled = F(-1)
-        if step > SETTLES:  # two axes may be the slowest one in turn; then Newton's step does not end
-            settled, bracket = settled_time(tick, axes, columns, time, bracket)
-        go_to_sample(held, axes, together, q, time, settled)
+        fixed = F(-1)
+        if step > NEWTON_STEPS:  # two axes may be the slowest one in turn; then Newton's step does not end
+            fixed, bracket = bracketed_time(tick, axes, columns, time, bracket)
+        go_to_sample(held, axes, together, q, time, fixed)
         if promises:
             keep_room(tick, axes, columns, time)
         residual(problem, tick.pose, work.frames, tick.aimed, work.e)
-        assemble(held, together, time, levels, calm)
+        assemble(held, together, time, levels, stays)
         solve_levels(h, problem.levels, problem.levels.shape[0], DAMPING, ERROR_DAMPING, F(0), FARTHEST, True)
         solved += h.state[SOLVES]
-        if take_velocities(h, tick) <= (ENOUGH if step <= SETTLES else SETTLED):
+        size = take_velocities(h, tick)
+        if not keep_turns(problem, tick, q, time) and size <= (ENOUGH if step <= NEWTON_STEPS else LAST_STEP):
             break
     if may_rest(held, axes, time):
         for j in range(n):

@@ -1,6 +1,6 @@
 """One tick of a body with goals, in one call."""
 
-from synovia.kernels.compiler.jit import F, entry, inline
+from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, WHOLE
 from synovia.kernels.servo.levels import (
@@ -35,6 +35,15 @@ def follow_leaders(followers, coupling, out):
     """Write the values of mimic joints."""
     for k in range(followers.shape[0]):
         out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
+
+
+@device
+def is_same(a, b):
+    """Return whether two vectors are the same."""
+    for i in range(a.shape[0]):
+        if a[i] != b[i]:
+            return False
+    return True
 
 
 @entry
@@ -96,6 +105,7 @@ def servo_step(
         known.clock[KNOWN] = F(0)
     move(variables, axes, q, out, time)
     if parts & ADVANCE:
-        advance(variables, limits, axes, q, wanted, out, time, parts & STOP != 0)
+        proven = known.clock[KNOWN] != F(0) and is_same(place, q)
+        advance((variables, limits), axes, q, wanted, out, time, parts & STOP != 0, proven)
     follow_leaders(followers, coupling, out)
     return int(solved)

@@ -183,8 +183,12 @@ def take(variables, axes, q, out, h):
 
 
 @device
-def advance(variables, limits, axes, q, wanted, out, h, stopping):
-    """Take the tick with the chosen velocities, and write the new samples to ``out``."""
+def advance(body, axes, q, wanted, out, h, stopping, proven):
+    """Take the tick with the chosen velocities, and write the new samples to ``out``.
+
+    If they are ``proven``, a stop of the whole body inside the limits of its balls follows them.
+    """
+    variables, limits = body
     i = 0
     for k in range(variables.shape[0]):
         at = variables[k, BLOCK_Q]
@@ -198,10 +202,11 @@ def advance(variables, limits, axes, q, wanted, out, h, stopping):
             continue
         here = load_quat(q, at)
         end = here if stopping else load_quat(wanted, at)
-        proof = restrict_ball(limits, k, axes, i, here, end, h) if is_limited(limits, k) else FASTEST
+        limited = is_limited(limits, k) and not proven
+        proof = restrict_ball(limits, k, axes, i, here, end, h) if limited else FASTEST
         w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
         there = quat_normalize(quat_mul(here, quat_exp(w)))
-        if is_limited(limits, k) and signed_excess(limits, k, there) > max(signed_excess(limits, k, here), F(1e-10)):
+        if limited and signed_excess(limits, k, there) > max(signed_excess(limits, k, here), F(1e-10)):
             there = here if signed_excess(limits, k, here) <= EDGE else project(limits, k, there)
             for c in range(3):
                 axes[i + c, REASON] = F(EMERGENCY)
@@ -247,7 +252,7 @@ def take_tick(body, axes, q, wanted, before, out, h, parts):
     else:
         take(variables, axes, q, out, h)
     if parts & ADVANCE:
-        advance(variables, limits, axes, q, wanted, out, h, parts & STOP != 0)
+        advance((variables, limits), axes, q, wanted, out, h, parts & STOP != 0, False)
     for k in range(followers.shape[0]):
         out[followers[k, FOLLOWER]] = follower_value(coupling, k, out[followers[k, LEADER]])
 

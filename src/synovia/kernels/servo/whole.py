@@ -1,12 +1,13 @@
 """The stop of a whole body: all axes come to rest in the same time, and goals that are held stay held.
 
-With τ = t / T the body is at q ⊕ (d f + a g + c k), from its last sample q at τ = 0 to rest at τ = 1. Without a limit
-of the jerk, f = τ (2 - τ), k = f² and there is no g: velocities fall evenly. With one, d = u T and a T² begin with the
-velocity u and the acceleration a, f = τ (1 + τ² (τ / 2 - 1)), g = τ² (1 / 2 + τ (τ / 4 - 2 / 3)), k = (2 f)², and the
-stop ends without acceleration. d and a continue the last samples.
+With τ = t / T the body is at q ⊕ (d r + r² (b₀ + b₁ r + b₂ r²)), r = τ (2 - τ), from its last sample q at τ = 0 to rest
+at τ = 1: without bends b, velocities fall evenly. d continues the last samples. With a limit of the jerk it is at
+q ⊕ (d r + a g + r³ (b₀ + b₁ r + b₂ r²)), r = 2 τ (1 + τ² (τ / 2 - 1)), g = τ² (1 / 2 + τ (τ / 4 - 2 / 3)): it begins
+with the velocity 2 d / T and the acceleration a / T² of the last samples, and ends without either.
 
-The bend c puts the end onto the rows that are held, by Newton steps of least norm. If d is tangent to these rows, c has
-the order of d², and what is left between begin and end the order of d³. That is measured in the middle.
+Bends put nodes of the stop onto the rows that are held, by Newton steps of least norm within the limits of positions.
+One node, the end, suffices for a short way: what rows lack in between has the order of d³. Otherwise there are three
+nodes, at thirds of the way, and it has the order of d⁵. It is measured where it is largest.
 
 A stop that is known is a promise: its next sample is always allowed. Divided differences of samples of a smooth motion
 are means of its derivatives, so it suffices that these keep the limits. A tick is taken only if a stop after it is
@@ -42,6 +43,7 @@ from synovia.kernels.math.rotations import (
     store_quat,
 )
 from synovia.kernels.math.swing_twist import signed_excess
+from synovia.kernels.math.vectors import norm
 from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of
 from synovia.kernels.servo.levels import (
     holds_promised,
@@ -56,81 +58,159 @@ from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
-NODES = 12  # instants of a stop with a limit of the jerk at which its derivatives are judged
+INSTANTS = 12  # parts of a stop in which extremes of its places and velocities are sought, and of derivatives with jerk
+HALVINGS = 30  # of such a part around an extreme
+NODES = 3  # most nodes of a stop
+MOST_OFF = (F(0.667), F(0.885))  # parts of the way at which rows are off most, with one node and with three
+# How the bends change if one node moves, and the others stay: without a limit of the jerk, and with one
+BENDS = (
+    ((F(27), F(-67.5), F(40.5)), (F(-6.75), F(27), F(-20.25)), (F(1), F(-4.5), F(4.5))),
+    ((F(81), F(-202.5), F(121.5)), (F(-10.125), F(40.5), F(-30.375)), (F(1), F(-4.5), F(4.5))),
+)
 SPARE = F(1.1)  # a stop takes longer by this factor than limits ask for, as the bend adds to its accelerations
 LONGER = F(1.02)  # the same, if it turns out to exceed them
-ROUNDS = 6  # of a stop that is made longer, and bent
+ROUNDS = 16  # of a stop that is made longer, and bent
 CLOSED = F(0.02)  # tolerances: rows that are held to this are closed
 OPEN = F(0.5)  # tolerances: what they may lack on the stop
 SHARES = 4  # parts of the way from the known stop to a tick that are tried: 1, 1/2, 1/4, 1/8
+MORE_SHARES = 8  # the same, if the body would rest else
 ENDS_IN, PASSED, KNOWN = 0, 1, 2  # numbers of a stop: its time, the time since its start, 1 if it is a promise
 
 
 @inline
-def shape(tau, jerk):
-    """Return (f, g, k) of a stop at an instant, 0 to 1; before 0 it goes on backwards."""
+def progress(tau, jerk):
+    """Return (r, g) of a stop at an instant, 0 to 1."""
     if jerk:
-        f = tau * (F(1) + tau * tau * (F(0.5) * tau - F(1)))
-        return f, tau * tau * (F(0.5) + tau * (F(0.25) * tau - F(2) / F(3))), F(4) * f * f
-    f = tau * (F(2) - tau)
-    return f, F(0), f * f
+        return F(2) * tau * (F(1) + tau * tau * (F(0.5) * tau - F(1))), tau * tau * (
+            F(0.5) + tau * (F(0.25) * tau - F(2) / F(3))
+        )
+    return tau * (F(2) - tau), F(0)
+
+
+@device
+def instant_of(r, jerk):
+    """Return the instant, 0 to 1, at which a stop has gone the part r of its way."""
+    if not jerk:
+        return F(1) - math.sqrt(F(1) - r)
+    low, high = F(0), F(1)
+    for _ in range(HALVINGS):
+        middle = F(0.5) * (low + high)
+        if progress(middle, True)[0] < r:
+            low = middle
+        else:
+            high = middle
+    return high
 
 
 @inline
-def derivatives(tau):
-    """Return the first three derivatives of (f, g, k) of a stop with a limit of the jerk."""
-    f = tau * (F(1) + tau * tau * (F(0.5) * tau - F(1)))
-    f1, f2, f3 = F(1) + tau * tau * (F(2) * tau - F(3)), F(6) * tau * (tau - F(1)), F(12) * tau - F(6)
-    g1, g2, g3 = tau * (F(1) - tau) * (F(1) - tau), F(1) - tau * (F(4) - F(3) * tau), F(6) * tau - F(4)
-    k1, k2, k3 = F(8) * f * f1, F(8) * (f1 * f1 + f * f2), F(8) * (F(3) * f1 * f2 + f * f3)
-    return (f1, g1, k1), (f2, g2, k2), (f3, g3, k3)
+def place_of(stop, i, r, g, jerk):
+    """Return how far axis i has gone on a stop."""
+    bent = r * (stop.bends[0, i] + r * (stop.bends[1, i] + r * stop.bends[2, i]))
+    return r * (stop.way[i] + (r * bent if jerk else bent)) + g * stop.push[i]
+
+
+@inline
+def cubic(c, r):
+    """Return the value of a cubic polynomial."""
+    return c[0] + r * (c[1] + r * (c[2] + r * c[3]))
 
 
 @device
-def even_extremes(d, c, T, h):
-    """Return the largest acceleration and velocity, and the lowest and highest place, of an even stop.
+def root_between(c, low, high):
+    """Return where a cubic polynomial changes its sign in an interval."""
+    rises = cubic(c, high) > F(0)
+    for _ in range(HALVINGS):
+        middle = F(0.5) * (low + high)
+        if (cubic(c, middle) > F(0)) == rises:
+            high = middle
+        else:
+            low = middle
+    return F(0.5) * (low + high)
 
-    Its acceleration is -(2 / T²) (d - 4 c + 6 c f), so it is largest at an end: one tick before the stop, or at rest.
+
+@device
+def even_extremes(stop, i, T):
+    """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest place, of an even stop.
+
+    With the place x as a function of r, velocities are 2 √(1 - r) x' / T, accelerations 2 (2 (1 - r) x'' - x') / T².
     """
-    before, _, _ = shape(-h / T, False)
-    push = max(abs(d - F(4) * c + F(6) * c * before), abs(d + F(2) * c)) * F(2) / (T * T)
-    low, high, speed = min(d + c, F(0)), max(d + c, F(0)), abs(d)
-    if c != F(0):
-        turn, peak = -d / (F(2) * c), (F(4) * c - d) / (F(6) * c)
-        if F(0) < turn < F(1):
-            low, high = min(low, F(0.5) * d * turn), max(high, F(0.5) * d * turn)
-        if F(0) < peak < F(1):
-            speed = max(speed, abs(d + F(2) * c * peak) * math.sqrt(F(1) - peak))
-    return push, F(0), F(2) * speed / T, low, high
+    d, p, q, s = stop.way[i], stop.bends[0, i], stop.bends[1, i], stop.bends[2, i]
+    slopes = d, F(2) * p, F(3) * q, F(4) * s
+    pushes = F(4) * p - d, F(12) * q - F(6) * p, F(24) * s - F(15) * q, F(-28) * s
+    push, speed, low, high = abs(pushes[0]), abs(d), min(d + p + q + s, F(0)), max(d + p + q + s, F(0))
+    if p == F(0) and q == F(0) and s == F(0):
+        return push * F(2) / (T * T), F(0), F(2) * speed / T, low, high
+    turns = pushes[1], F(2) * pushes[2], F(3) * pushes[3], F(0)
+    before = F(0)
+    for n in range(1, INSTANTS + 1):
+        r = F(n) / F(INSTANTS)
+        push = max(push, abs(cubic(pushes, r)))
+        if cubic(slopes, before) * cubic(slopes, r) < F(0):
+            x = root_between(slopes, before, r)
+            place = place_of(stop, i, x, F(0), False)
+            low, high = min(low, place), max(high, place)
+        if cubic(pushes, before) * cubic(pushes, r) < F(0):
+            x = root_between(pushes, before, r)
+            speed = max(speed, abs(cubic(slopes, x)) * math.sqrt(F(1) - x))
+        if cubic(turns, before) * cubic(turns, r) < F(0):
+            push = max(push, abs(cubic(pushes, root_between(turns, before, r))))
+        before = r
+    return push * F(2) / (T * T), F(0), F(2) * speed / T, low, high
 
 
 @device
-def curved_extremes(d, a, c, T):
-    """Return the largest acceleration, jerk and velocity, and the lowest and highest place, of a stop with jerk."""
+def curved_extremes(stop, i, T):
+    """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest place, with jerk."""
+    d, a, p, q, s = stop.way[i], stop.push[i], stop.bends[0, i], stop.bends[1, i], stop.bends[2, i]
     speed, push, jolt, low, high = F(0), F(0), F(0), F(0), F(0)
-    for i in range(NODES + 1):
-        tau = F(i) / F(NODES)
-        f, g, k = shape(tau, True)
-        first, second, third = derivatives(tau)
-        x = d * f + a * g + c * k
+    for n in range(INSTANTS + 1):
+        t = F(n) / F(INSTANTS)
+        r, g = progress(t, True)
+        r1, r2, r3 = F(2) + t * t * (F(4) * t - F(6)), F(12) * t * (t - F(1)), F(24) * t - F(12)
+        g1, g2, g3 = t * (F(1) - t) * (F(1) - t), F(1) - t * (F(4) - F(3) * t), F(6) * t - F(4)
+        x1 = d + r * r * (F(3) * p + r * (F(4) * q + F(5) * r * s))
+        x2, x3 = r * (F(6) * p + r * (F(12) * q + F(20) * r * s)), F(6) * p + r * (F(24) * q + F(60) * r * s)
+        x = place_of(stop, i, r, g, True)
         low, high = min(low, x), max(high, x)
-        speed = max(speed, abs(d * first[0] + a * first[1] + c * first[2]) / T)
-        push = max(push, abs(d * second[0] + a * second[1] + c * second[2]) / (T * T))
-        jolt = max(jolt, abs(d * third[0] + a * third[1] + c * third[2]) / (T * T * T))
+        speed = max(speed, abs(x1 * r1 + a * g1) / T)
+        push = max(push, abs(x2 * r1 * r1 + x1 * r2 + a * g2) / (T * T))
+        jolt = max(jolt, abs(x3 * r1 * r1 * r1 + F(3) * x2 * r1 * r2 + x1 * r3 + a * g3) / (T * T * T))
     return push, jolt, speed, low, high
 
 
 @device
 def begin_ways(stop, axes, h, T):
-    """Write the ways d and a of a stop of time T after the velocities that are chosen (``NEXT``), for its bend."""
+    """Write the ways of a stop of time T after the velocities that are chosen (``NEXT``), for its bends."""
     for i in range(axes.shape[0]):
         row = axes[i]
-        v, a = row[NEXT], acceleration_of(row, row[NEXT], h)
+        v = row[NEXT]
         if row[TOP_JERK] >= NO_LIMIT:
-            before, _, bent = shape(-h / T, False)
-            stop.way[i], stop.push[i] = -(v * h + stop.bend[i] * bent) / before, F(0)
+            stop.way[i], stop.push[i] = (v * T * T + F(4) * h * stop.bends[0, i]) / (F(2) * T + h), F(0)
         else:
-            stop.way[i], stop.push[i] = (v + F(0.5) * h * a) * T, a * T * T
+            a = acceleration_of(row, v, h)
+            stop.way[i], stop.push[i] = F(0.5) * (v + F(0.5) * h * a) * T, a * T * T
+
+
+@device
+def move_node(stop, i, k, count, shift, per, jerk):
+    """Move node k of axis i, and keep the others where they are.
+
+    ``per`` is by how much the way grows with the first bend.
+    """
+    if count == 1:
+        stop.bends[0, i] += shift / (F(1) + per)
+        return
+    shapes = BENDS[1 if jerk else 0]
+    total = F(1)
+    for j in range(NODES):
+        first, _, _ = shapes[j]
+        total += per * first * F(j + 1) / F(NODES)
+    first, _, _ = shapes[k]
+    grows = per * first * shift / total
+    for j in range(NODES):
+        moved = (shift if j == k else F(0)) - grows * F(j + 1) / F(NODES)
+        for n in range(NODES):
+            stop.bends[n, i] += moved * shapes[j][n]
 
 
 @device
@@ -149,19 +229,15 @@ def needed_time(axes, h):
 @device
 def write_place(variables, stop, tau, jerk, out):
     """Write the pose of a stop at an instant to ``out`` (nq,)."""
-    f, g, k = shape(tau, jerk)
+    r, g = progress(tau, jerk)
     i = 0
     for row in range(variables.shape[0]):
         at = variables[row, BLOCK_Q]
         if variables[row, BLOCK] == SCALAR:
-            out[at] = stop.start[at] + f * stop.way[i] + g * stop.push[i] + k * stop.bend[i]
+            out[at] = stop.start[at] + place_of(stop, i, r, g, jerk)
             i += 1
             continue
-        w = (
-            f * stop.way[i] + g * stop.push[i] + k * stop.bend[i],
-            f * stop.way[i + 1] + g * stop.push[i + 1] + k * stop.bend[i + 1],
-            f * stop.way[i + 2] + g * stop.push[i + 2] + k * stop.bend[i + 2],
-        )
+        w = place_of(stop, i, r, g, jerk), place_of(stop, i + 1, r, g, jerk), place_of(stop, i + 2, r, g, jerk)
         store_quat(out, at, quat_normalize(quat_mul(load_quat(stop.start, at), quat_exp(w))))
         i += 3
 
@@ -172,8 +248,8 @@ def first_samples(row, stop, i, h, T):
     x, v = F(0), row[NEXT]
     a, worst = acceleration_of(row, v, h), F(0)
     for n in range(1, 4):
-        f, g, k = shape(min(F(n) * h / T, F(1)), True)
-        there = f * stop.way[i] + g * stop.push[i] + k * stop.bend[i]
+        r, g = progress(min(F(n) * h / T, F(1)), True)
+        there = place_of(stop, i, r, g, True)
         speed = (there - x) / h
         push = (speed - v) / h
         worst = max(worst, abs(push - a) / (h * row[TOP_JERK]), abs(push) / max(row[TOP_ACCELERATION], abs(a)))
@@ -183,26 +259,22 @@ def first_samples(row, stop, i, h, T):
 
 @device
 def excess_of(stop, axes, h, T):
-    """Return by how much a stop exceeds accelerations and jerks, 1 at the limit; infinite beyond other limits."""
-    worst = F(0)
+    """Return by how much a stop exceeds accelerations and jerks, 1 at the limit, and whether it keeps other limits."""
+    worst, keeps = F(0), True
     for i in range(axes.shape[0]):
         row = axes[i]
         A, J, V = row[TOP_ACCELERATION], row[TOP_JERK], row[TOP_SPEED]
         if J >= NO_LIMIT:
-            push, jolt, speed, low, high = even_extremes(stop.way[i], stop.bend[i], T, h)
+            push, jolt, speed, low, high = even_extremes(stop, i, T)
             worst = max(worst, push / A)
         else:
-            push, jolt, speed, low, high = curved_extremes(stop.way[i], stop.push[i], stop.bend[i], T)
+            push, jolt, speed, low, high = curved_extremes(stop, i, T)
             begins = abs(acceleration_of(row, row[NEXT], h))
             worst = max(worst, push / max(A, begins), jolt / J, first_samples(row, stop, i, h, T))
-        x, most = row[NEXT] * h, V * (F(1) + ROUNDING)
-        if (
-            speed > max(most, abs(row[NEXT]))
-            or x + high > row[AXIS_UPPER] + WITHIN
-            or x + low < row[AXIS_LOWER] - WITHIN
-        ):
-            return F(math.inf)
-    return worst
+        x, most = row[NEXT] * h, max(V * (F(1) + ROUNDING), abs(row[NEXT]))
+        inside = x + high <= row[AXIS_UPPER] + WITHIN and x + low >= row[AXIS_LOWER] - WITHIN
+        keeps = keeps and inside and speed <= most
+    return worst, keeps
 
 
 @device
@@ -211,10 +283,14 @@ def turns_inside(variables, limits, stop, jerk, q, pose):
     for row in range(variables.shape[0]):
         if variables[row, BLOCK] != SCALAR and is_limited(limits, row):
             most = max(signed_excess(limits, row, load_quat(q, variables[row, BLOCK_Q])), F(0)) + WITHIN
-            for n in range(5):
-                write_place(variables, stop, F(n) / F(4), jerk, pose)
-                if signed_excess(limits, row, load_quat(pose, variables[row, BLOCK_Q])) > most:
+            before = load_quat(stop.start, variables[row, BLOCK_Q])
+            for n in range(INSTANTS + 1):
+                write_place(variables, stop, F(n) / F(INSTANTS), jerk, pose)
+                turn = load_quat(pose, variables[row, BLOCK_Q])
+                way = norm(quat_log(quat_mul(quat_conj(before), turn)))
+                if signed_excess(limits, row, turn) > most - way * way:
                     return False
+                before = turn
     return True
 
 
@@ -224,7 +300,65 @@ def write_lines(tick, columns, stop):
     for i in range(tick.line.shape[0]):
         tick.line[i] = F(0)
         for j in range(columns.shape[0]):
-            tick.line[i] += tick.gains[i, j] * (stop.way[columns[j]] + stop.push[columns[j]]) / tick.unit[j]
+            tick.line[i] += tick.gains[i, j] * (stop.way[columns[j]] + stop.push[columns[j]] / F(12)) / tick.unit[j]
+
+
+@device
+def begin_stop(variables, axes, q, stop, sample, h):
+    """Let a stop begin at the next sample after the velocities that are chosen, without a bend."""
+    copy(q, stop.start)
+    for i in range(axes.shape[0]):
+        stop.way[i], stop.push[i] = axes[i, NEXT] * h, F(0)
+        for n in range(NODES):
+            stop.bends[n, i] = F(0)
+    write_place(variables, stop, F(1), False, sample)
+
+
+@device
+def lengthen(stop, longer, jerk):
+    """Scale the bends of a stop that takes longer: they have the order of powers of its way."""
+    power = longer * longer * (longer if jerk else F(1))
+    for n in range(NODES):
+        for i in range(stop.way.shape[0]):
+            stop.bends[n, i] *= power
+        power *= longer
+
+
+@device
+def bound_node(tick, axes, columns, stop, r, g, jerk, h):
+    """Bound the next step of a node, so that axes are inside their limits there; return whether they are already."""
+    inside = True
+    for j in range(columns.shape[0]):
+        i = columns[j]
+        x = axes[i, NEXT] * h + place_of(stop, i, r, g, jerk)
+        low, high = axes[i, AXIS_LOWER] - x, axes[i, AXIS_UPPER] - x
+        inside = inside and low <= WITHIN and high >= -WITHIN
+        tick.least[j], tick.most[j] = low / tick.unit[j], high / tick.unit[j]
+    return inside
+
+
+@apart
+def bend_stop(held, variables, axes, stop, count, h):
+    """Move the nodes of a stop onto the rows that are held, by one Newton step; return how far they were off."""
+    tick, columns, follows = held[3], held[4], leads_promised(held)
+    jerk, T = axes[0, TOP_JERK] < NO_LIMIT, stop.clock[ENDS_IN]
+    per = F(0) if jerk else F(4) * h / (F(2) * T + h)
+    most = F(0)
+    for k in range(NODES - count, NODES):
+        part = F(k + 1) / F(NODES)
+        tau = instant_of(part, jerk)
+        write_place(variables, stop, tau, jerk, tick.pose)
+        left = promised_residual(held, tick.pose, part)
+        if not bound_node(tick, axes, columns, stop, part, progress(tau, jerk)[1], jerk, h):
+            most = F(math.inf)
+        most = max(most, left)
+        if most <= CLOSED * smallest_tolerance(held[0]):
+            continue
+        promised_step(held, follows)
+        for j in range(columns.shape[0]):
+            move_node(stop, columns[j], k, count, tick.shift[j], per, jerk)
+        begin_ways(stop, axes, h, T)
+    return most
 
 
 @apart
@@ -232,7 +366,7 @@ def find_stop(held, body, axes, q, stop, h):
     """Find a stop of the whole body after the velocities that are chosen (``NEXT``); return whether there is one.
 
     Args:
-        held: What ``held_step`` needs.
+        held: See ``open_held``.
         body: Variables and limits of the skeleton.
         axes: The state of all axes.
         q: Joint values before the tick, (nq,), of the robot.
@@ -241,10 +375,7 @@ def find_stop(held, body, axes, q, stop, h):
     """
     variables, limits = body
     tick = held[3]
-    copy(q, stop.start)
-    for i in range(axes.shape[0]):
-        stop.way[i], stop.push[i], stop.bend[i] = axes[i, NEXT] * h, F(0), F(0)
-    write_place(variables, stop, F(1), False, tick.sample)
+    begin_stop(variables, axes, q, stop, tick.sample, h)
     copy(tick.sample, stop.start)
     jerk = axes[0, TOP_JERK] < NO_LIMIT
     T = needed_time(axes, h)
@@ -253,33 +384,30 @@ def find_stop(held, body, axes, q, stop, h):
         for i in range(axes.shape[0]):
             stop.way[i] = F(0)
         return True
-    columns, smallest, follows = held[4], smallest_tolerance(held[0]), leads_promised(held)
+    smallest, follows, count = smallest_tolerance(held[0]), leads_promised(held), 1
     if follows:
         note_first_rows(held, stop.start)
     for _ in range(ROUNDS):
         begin_ways(stop, axes, h, T)
-        worst = excess_of(stop, axes, h, T)
-        if worst == F(math.inf):
-            return False
+        worst, keeps = excess_of(stop, axes, h, T)
         if worst > F(1):
             longer = LONGER * worst
             T *= longer
-            for i in range(axes.shape[0]):
-                stop.bend[i] *= longer * longer
+            stop.clock[ENDS_IN] = T
+            lengthen(stop, longer, jerk)
             continue
         if follows:
-            write_lines(tick, columns, stop)
-        write_place(variables, stop, F(1), jerk, tick.pose)
-        if promised_residual(held, tick.pose, F(1)) <= CLOSED * smallest:
-            stop.clock[ENDS_IN] = T
-            middle = F(0.5) if jerk else F(0.3)
-            write_place(variables, stop, middle, jerk, tick.pose)
-            left = promised_residual(held, tick.pose, shape(middle, jerk)[0])
-            return left <= OPEN * smallest and turns_inside(variables, limits, stop, jerk, q, tick.pose)
-        promised_step(held, follows)
-        per = F(1) if jerk else F(1) / (F(1) - shape(-h / T, False)[0])  # d grows with the bend
-        for j in range(columns.shape[0]):
-            stop.bend[columns[j]] += per * tick.shift[j]
+            write_lines(tick, held[4], stop)
+        if bend_stop(held, variables, axes, stop, count, h) > CLOSED * smallest:
+            continue
+        part = MOST_OFF[0 if count == 1 else 1]
+        tau = instant_of(part, jerk)
+        write_place(variables, stop, tau, jerk, tick.pose)
+        if promised_residual(held, tick.pose, part) <= OPEN * smallest:
+            return keeps and turns_inside(variables, limits, stop, jerk, q, tick.pose)
+        if count == NODES:
+            return False
+        count = NODES
     return False
 
 
@@ -307,13 +435,14 @@ def put_back(held, variables, axes, stop, q, h):
     """Change the velocities that are chosen so that the next sample is on the rows that are held; return whether."""
     tick, columns, smallest = held[3], held[4], smallest_tolerance(held[0])
     for n in range(3):
-        copy(q, stop.start)
-        for i in range(axes.shape[0]):
-            stop.way[i], stop.push[i], stop.bend[i] = axes[i, NEXT] * h, F(0), F(0)
-        write_place(variables, stop, F(1), False, tick.pose)
+        begin_stop(variables, axes, q, stop, tick.pose, h)
         left = promised_residual(held, tick.pose, F(-1))
         if left <= CLOSED * smallest or n == 2:
             return left <= OPEN * smallest
+        for j in range(columns.shape[0]):
+            row = axes[columns[j]]
+            tick.least[j] = min(row[NEXT_LOWER] - row[NEXT], F(0)) * h / tick.unit[j]
+            tick.most[j] = max(row[NEXT_UPPER] - row[NEXT], F(0)) * h / tick.unit[j]
         promised_step(held, False)
         for j in range(columns.shape[0]):
             row = axes[columns[j]]
@@ -329,7 +458,8 @@ def keep_tick(held, body, axes, known, found, q, h):
     copy(found.start, known.start)
     copy(found.way, known.way)
     copy(found.push, known.push)
-    copy(found.bend, known.bend)
+    for n in range(NODES):
+        copy(found.bends[n], known.bends[n])
     copy(found.clock, known.clock)
     known.clock[KNOWN] = F(1)
     return True
@@ -378,13 +508,13 @@ def accept_tick(held, body, axes, together, known, found, q, h):
     tick = held[3]
     n = axes.shape[0]
     for i in range(n):
-        tick.wish[i] = axes[i, NEXT]
+        tick.chosen[i] = axes[i, NEXT]
         axes[i, NEXT] = axes[i, PLAN_NEXT]
     if known.clock[KNOWN] != F(0):
         plan_tick(variables, axes, known, q, tick.pose, h)
     for i in range(n):
         tick.plan[i] = axes[i, NEXT]
-        axes[i, NEXT] = tick.wish[i]
+        axes[i, NEXT] = tick.chosen[i]
     if keep_tick(held, body, axes, known, found, q, h):
         return F(0)
     follows, holds = leads_promised(held), holds_promised(held)
@@ -394,7 +524,7 @@ def accept_tick(held, body, axes, together, known, found, q, h):
             tick.base[i] = axes[i, NEXT]
         share = F(0.5)
         for k in range(SHARES):
-            take_part(axes, tick.base, tick.wish, share if k < SHARES - 1 else F(0))
+            take_part(axes, tick.base, tick.chosen, share if k < SHARES - 1 else F(0))
             if keep_tick(held, body, axes, known, found, q, h):
                 return solved
             share *= F(0.5)
@@ -403,13 +533,13 @@ def accept_tick(held, body, axes, together, known, found, q, h):
             known.clock[KNOWN] = F(0)
             return solved
     for i in range(n):
-        tick.wish[i] = tick.base[i] if follows else axes[i, NEXT]
+        tick.chosen[i] = tick.base[i] if follows else axes[i, NEXT]
     share = F(1)
-    for _ in range(SHARES):
-        take_part(axes, tick.plan, tick.wish, share)
+    for _ in range(MORE_SHARES if known.clock[PASSED] >= known.clock[ENDS_IN] else SHARES):
+        take_part(axes, tick.plan, tick.chosen, share)
         if keep_tick(held, body, axes, known, found, q, h):
             return solved
         share *= F(0.5)
-    take_part(axes, tick.plan, tick.wish, F(0) if known.clock[KNOWN] != F(0) else F(1))
+    take_part(axes, tick.plan, tick.chosen, F(0) if known.clock[KNOWN] != F(0) else F(1))
     known.clock[PASSED] += h
     return solved

@@ -20,7 +20,7 @@ from synovia.retargeting.hands.recording import Recording
 from synovia.text import listed
 
 FRAMES: Final = ("palm", "given")
-_PALM_POINTS: Final = 4  # of wrist and knuckles that tell the shape of a palm
+_PALM_POINTS: Final = 4  # of wrist and knuckles that show the shape of a palm
 _SAME_SHAPE: Final = 0.03  # of its size: points of a palm that lie so near on those of a hand are its own
 _WRIST_JOINTS: Final = 2  # moving joints between the base of a hand and its palm, at most
 
@@ -99,7 +99,7 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
     mirrored = hand.side is not None and hand.side != recording.side
     notes = list[str]()
     if hand.side is None and len(hand.fingers) > 2:
-        notes.append(f"nothing tells the side of the hand: taken for a {recording.side} one; side= sets it")
+        notes.append(f"the side of the hand is unknown: taken for a {recording.side} one; side= sets it")
     known = [name for name in FINGER_POINTS if recording.known(name)]
     fingers = tuple(one for one in hand.fingers if one.name in known)
     if len(fingers) < 2 or fingers[0].name != "thumb":
@@ -157,7 +157,7 @@ def _as_itself(skeleton: Skeleton, hand: Hand, local: Array, seen: NDArray[np.bo
     """Return the frame (4, 4) in the world, and the scale, in which points (T, 21, 3) lie on the hand's own landmarks.
 
     The wrist of a model is where its file has the joint of the palm, which may be anywhere, so that wrist and knuckles
-    tell another palm than its fingers. Points of a palm of this very shape are those of the hand itself. The scale is
+    show another palm than its fingers. Points of a palm of this very shape are those of the hand itself. The scale is
     None for all others.
     """
     own = landmarks_in(skeleton, hand, np.array(skeleton.rest_pose().frames)[None])[0]

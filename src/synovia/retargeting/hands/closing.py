@@ -1,7 +1,7 @@
 """Pinches that stay open although the hand can close them: other poses are sought, and joined to the clip.
 
 A frame starts from the pose of the frame before, so that a hand may reach a pinch in a pose from which no small step
-closes it. Then the pinch is solved anew from the rest pose and from drawn poses. A pose that closes it is followed
+closes it. Then the pinch is solved again from the rest pose and from drawn poses. A pose that closes it is followed
 backwards and forwards in time until it meets the clip again, within the same largest moves.
 """
 
@@ -219,7 +219,7 @@ def _returned(follower: HandFollower, q: Array, own: Array, begin: int) -> bool:
 
 
 def _changed(before: Array, after: Array) -> slice:
-    """Return the frames in which two clips (T, nq) differ, with those beside them."""
+    """Return the frames in which two clips (T, nq) differ, with the adjacent ones."""
     changed = np.flatnonzero((before != after).any(1))
     return slice(max(int(changed[0]) - 1, 0), min(int(changed[-1]) + 2, len(before)))
 

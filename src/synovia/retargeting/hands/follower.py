@@ -29,8 +29,8 @@ _ALL: Final = 1.0 - 1e-12  # of a way, but for rounding
 _VELOCITIES: Final = (
     "radians per second above 0, one or by joint, 'file', or a share of those of the file, such as '50%'"
 )
-_TIE_SETTLED: Final = 1e-4  # radians: steps along a loop are short
-_BELOW_TIES: Final = 1e-3  # weight of a pinch beside loops, which stay closed where it cannot close
+_TIE_CONVERGED: Final = 1e-4  # radians: steps along a loop are short
+_BELOW_TIES: Final = 1e-3  # weight of a pinch relative to loops, which stay closed where it cannot close
 _ROUNDED: Final = 1.0 + 1e-9
 _LEAST_SHARE: Final = 1e-3  # of its way: a loop that can go less stays where it is
 
@@ -108,7 +108,7 @@ class HandFollower:
         self._balls = [(slice(at, at + 4), far) for at, far in balls]
         self.only_numbers = not self._balls
         self.has_ties = len(ties) > 0
-        tied = [pursuit_settings(_TIE_STEPS, _TIE_SETTLED)] * 2
+        tied = [pursuit_settings(_TIE_STEPS, _TIE_CONVERGED)] * 2
         self.settings = np.array(tied if ties else [pursuit_settings(steps), pursuit_settings(_PINCH_STEPS)])
         self._seeking = pursuit_settings(_SEEKING_STEPS, stay=1e-3 * STAY)
         self.pinch_weight = _BELOW_TIES if ties else 1.0

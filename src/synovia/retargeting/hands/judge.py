@@ -22,11 +22,11 @@ from synovia.retargeting.judging.findings import LEVELS, Finding
 OFF: Final = (0.1, 0.3)  # mean distance of the tips from their targets, in lengths of the hand: look, failed
 _FINGER_OFF: Final = 0.15  # the same of one finger: look
 TOUCH: Final = 0.002  # metres within which tips touch
-DEEP: Final = 1e-3  # metres by which surfaces may overlap before it is told
+DEEP: Final = 1e-3  # metres by which surfaces may overlap before it is reported
 _NEARLY: Final = 0.01  # metres within which tips seem to pinch
 _AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
 _NEAR_LIMIT: Final = 1e-4  # radians
-_TOLD: Final = 3  # joints that a note names
+_NAMED: Final = 3  # joints that a note names
 _FASTER: Final = 1.001  # times the velocity of the file
 
 
@@ -200,9 +200,9 @@ def _followers(figures: HandFigures) -> list[Finding]:
     if not beyond:
         return []
     beyond.sort(reverse=True)
-    told = "; ".join(one[2] for one in beyond[:_TOLD]) + (" and others" if len(beyond) > _TOLD else "")
+    names = "; ".join(one[2] for one in beyond[:_NAMED]) + (" and others" if len(beyond) > _NAMED else "")
     text = (
-        f"joints that follow others leave the limits of their own, which do not bind in a mimic joint: {told};"
+        f"joints that follow others leave the limits of their own, which do not bind in a mimic joint: {names};"
         f" skeleton.with_limits({{{beyond[0][1]!r}: (low, high)}}) makes them bind"
     )
     return [Finding("body", "limits", "note", tuple(sorted(frames)), text)]

@@ -78,7 +78,7 @@ class LiveHand(ChecksArguments):
     frames in which the hand held, it goes there from where it is. From the first pose on no joint moves faster than
     ``velocity``, also when points return. A frame without a palm (wrist and knuckles that
     are not seen, or in line) counts as none. Points that a tracker mirrors are followed as they are; only
-    ``retarget_hand`` tells them.
+    ``retarget_hand`` reports them.
 
     Args:
         skeleton: The skeleton of the hand, or a body with one.
@@ -136,7 +136,7 @@ class LiveHand(ChecksArguments):
         self.reset()
 
     def reset(self, pose: Pose | None = None) -> None:
-        """Begin anew, from a pose or the rest pose; what was learned of the tracked hand is forgotten.
+        """Start again, from a pose or the rest pose; what was learned of the tracked hand is forgotten.
 
         The pose says also where the palm is, which an arm or a wrist may have moved. Joints that are a little beyond
         their limits begin there.

@@ -20,7 +20,7 @@ _SHORT: Final = 0.3  # seconds of a gap that is filled as if the point had been 
 _FILLED: Final = 0.5  # trust in such a point
 _PALM: Final = 0.09  # metres from the wrist to the knuckle of the middle finger of an adult
 _METRES: Final = (0.04, 0.15)  # such a length in this range is in metres
-_LEAST: Final = 2  # knuckles that tell, with the wrist, where the palm is
+_LEAST: Final = 2  # knuckles that show, with the wrist, where the palm is
 _MIDDLE: Final = FINGER_POINTS["middle"][0]
 
 

@@ -33,7 +33,7 @@ from synovia.text import counted
 
 _STARTS: Final = 6  # starts of a first frame that pinches
 _CLOSED: Final = 1e-5  # of the reach: a gap of tips that touch
-_ASIDE: Final = 1.4  # lengths of the hand between it and the points that are shown beside it
+_ASIDE: Final = 1.4  # lengths of the hand between it and the points that are shown with it
 _ON: Final = 8  # frames that are solved again after a pinch before they are compared
 
 
@@ -112,7 +112,7 @@ class RetargetedHand:
     others: tuple[int, ...] = ()
 
     def beside(self) -> Motion:
-        """Return the motion with the 21 recorded points beside the hand, for films and pages.
+        """Return the motion with the 21 recorded points next to the hand, for films and pages.
 
         They are more joints of its skeleton, in the size and attitude of the hand.
 

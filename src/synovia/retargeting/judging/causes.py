@@ -25,13 +25,13 @@ Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]  # directions of each bone in the source and in the result, (T, 3)
 _HALF: Final = 0.5  # an explanation holds if at most this part of the angle is left
 _REST: Final = 0.4  # the same for limbs that are exchanged, which may be off by little
-_CALM: Final = np.radians(5.0)  # smaller angles between source and result do not show this
+_CLEAR: Final = np.radians(5.0)  # smaller angles between source and result do not show this
 _CLOSE: Final = np.radians(20.0)  # and at most this angle
 _TILT: Final = np.radians(25.0)  # smallest tilt of a body that counts as a wrong up axis
 _STEADY: Final = np.radians(12.0)  # mean spread of a direction, seen from its joint, that is one constant offset
 _FACES: Final = 0.3  # mean cosine beyond which evidence about left and right counts
 _CERTAIN: Final = 0.5  # the same, if the names of joints say otherwise
-_BESIDE: Final = 0.02  # of a leg: shoulders that are nearer to the middle of the body show no side
+_OFF_MIDDLE: Final = 0.02  # of a leg: shoulders that are nearer to the middle of the body show no side
 _AT_LIMIT: Final = 0.01  # of its range: a hinge that is nearer is at its limit
 _LOCKED: Final = 1e-5  # radians; the least distance that counts
 _BENT: Final = 0.05  # of a leg: a knee that is off the line from hip to ankle by less shows no direction
@@ -44,20 +44,20 @@ class Sides:
     Args:
         swapped: Roles whose joints lie on the other side of the body than they say, by limb: ``"arm"``, ``"leg"``.
         misnamed: Roles whose joints have names that say another side than the shape, by limb.
-        told: Whether toes and knees tell where left is.
+        shown: Whether toes and knees show where left is.
     """
 
     swapped: dict[str, list[str]]
     misnamed: dict[str, list[str]]
-    told: bool
+    shown: bool
 
 
 def sides_of(actor: Actor, *, moved: bool) -> Sides:
     """Return what the shape of a body, else the names of its joints, says about the sides of its parts.
 
-    The toes and the bent knees tell where forward is, and so where left is; the arms are compared with it. A part that
+    The toes and the bent knees show where forward is, and so where left is; the arms are compared with it. A part that
     is not below the part before it on its own side, but below that on the other, is on the other side too. Where the
-    shape does not tell, the names of the joints do; without names, arms are compared with legs.
+    shape does not show it, the names of the joints do; without names, arms are compared with legs.
 
     Args:
         actor: The body.
@@ -104,7 +104,7 @@ def _shape(actor: Actor, *, moved: bool) -> tuple[Actor, float]:
 
 
 def _arms_agree(actor: Actor, facing: float) -> float:
-    """Return how surely the arms are on the side that they say: -1 for the other side, 0 if nothing tells."""
+    """Return how surely the arms are on the side that they say: -1 for the other side, 0 if unknown."""
     legs = actor.across("upper_leg")
     if legs is None or not facing:
         return 0.0
@@ -116,8 +116,8 @@ def _arms_agree(actor: Actor, facing: float) -> float:
     if not ways:
         return 0.0
     left = np.sign(facing) * unit(legs)
-    beside = float(np.mean([cosines(way, left).mean() for way in ways])) / actor.leg
-    return float(np.sign(beside)) * abs(facing) if abs(beside) > _BESIDE else 0.0
+    off = float(np.mean([cosines(way, left).mean() for way in ways])) / actor.leg
+    return float(np.sign(off)) * abs(facing) if abs(off) > _OFF_MIDDLE else 0.0
 
 
 def turned_round(actor: Actor) -> str:
@@ -267,7 +267,7 @@ def exchanged_limbs(pairs: Pairs, lines: Sequence[tuple[Array, Array]], turn: fl
         off = _mean_angle([pairs[bone] for bone in bones if _other(bone) in bones])
         ways = [_mean_angle(crossed)]
         ways += [_mean_angle([(_mirrored(a, about_z(c, turn), d), b) for a, b in crossed]) for c, d in line]
-        if off > _CALM and min(ways) < min(_REST * off, _CLOSE):
+        if off > _CLEAR and min(ways) < min(_REST * off, _CLOSE):
             found[limb] = off, min(ways)
     return found
 

@@ -131,7 +131,7 @@ def flipped(frames: Sequence[int], count: int) -> Finding | None:
     level = _level(len(frames) / count, _FLIPPED)
     if level is None:
         return None
-    text = "the points are upside down, turned round or mirrored in some frames beside the others"
+    text = "the points are upside down, turned round or mirrored in some frames, unlike the others"
     return Finding("body", "flip", level, tuple(frames), text)
 
 
@@ -196,9 +196,9 @@ def hurried_by_loops(ratios: Mapping[str, Array]) -> list[Finding]:
     if not ratios:
         return []
     fastest = sorted(((float(ratio.max()), name) for name, ratio in ratios.items()), reverse=True)
-    told = listed([name for _, name in fastest])
+    names = listed([name for _, name in fastest])
     frames = _frames(np.max([ratio > 1.0 for ratio in ratios.values()], axis=0))
-    text = f"loops move {told} faster than their velocity limits, by up to {fastest[0][0]:.3g} times"
+    text = f"loops move {names} faster than their velocity limits, by up to {fastest[0][0]:.3g} times"
     return [Finding("body", "loops", "look", frames, text)]
 
 
@@ -251,7 +251,7 @@ def _swapped(figures: Figures) -> Iterator[Finding]:
                 text = f"left and right are swapped in {where} of the {what}: {why}"
             else:
                 where = "the map" if body else f"the {limb.removeprefix('left_')}s of the map"
-                why = f"it calls {said}" if sides.told else f"its left joints of the {what} are right ones"
+                why = f"it calls {said}" if sides.shown else f"its left joints of the {what} are right ones"
                 text = f"left and right are swapped in {where}: {why}"
             yield Finding(limb, "sides swapped", "failed", every, text)
         for role in (role for limb, roles in sides.swapped.items() if limb not in whole for role in roles):
@@ -394,8 +394,8 @@ def _fingers(figures: Figures) -> Iterator[Finding]:
                 off += [limb for limb in group if np.degrees(limb.mean) > bars[0]] or group
         if not off:
             continue
-        told = ", ".join(f"{limb.limb.split('_', 1)[1]} {degrees(limb.mean)}" for limb in off)
-        text = f"fingers are off their source in the frame of the palm: {told}"
+        angles = ", ".join(f"{limb.limb.split('_', 1)[1]} {degrees(limb.mean)}" for limb in off)
+        text = f"fingers are off their source in the frame of the palm: {angles}"
         text += f" (fingers within {_FINGERS[0]:.0f}° on average, a thumb within {_THUMB[0]:.0f}° are fine)"
         whys = [_why_off(figures, source, result, limb.limb.split("_", 1)[1]) for limb in off]
         text += "".join(f"; {why}" for why in dict.fromkeys(whys) if why)
@@ -404,7 +404,7 @@ def _fingers(figures: Figures) -> Iterator[Finding]:
 
 
 def _why_off(figures: Figures, source: HandBones, result: HandBones, name: str) -> str:
-    """Return why a finger cannot point as that of the source, "" if its joints do not tell."""
+    """Return why a finger cannot point as that of the source, "" if its joints do not show it."""
     skeleton, finger = figures.motion.skeleton, result.fingers[name]
     rows = [row for group in finger.groups for row in group]
     held = [row for row in rows if skeleton.joint_names[row] in figures.at_limits]
@@ -514,28 +514,28 @@ def _crossings(figures: Figures) -> Iterator[Finding]:
         share = float(figures.crossed.mean())
         level = _level(share, _CROSSED)
         if level is not None and int(figures.crossed.sum()) > 1:
-            beside = "" if figures.origin is None else ", those of the source are not"
+            source_too = "" if figures.origin is None else ", those of the source are not"
             level = "look" if figures.origin is None else level
-            text = f"the ankles are crossed in {100.0 * share:.0f} % of the frames{beside}"
+            text = f"the ankles are crossed in {100.0 * share:.0f} % of the frames{source_too}"
             yield Finding("legs", "crossed", level, _frames(figures.crossed), text)
     for one in figures.overlaps:
-        deep, beside = one.depth > one.source + _DEEPER, ""
+        deep, source_too = one.depth > one.source + _DEEPER, ""
         least = _OVERLAPS * len(deep)
         if "trunk" in one.limbs:
             least = min(least, _INSIDE[1] * figures.motion.fps)
             inside = np.minimum(one.depth, one.source) > _INSIDE[0]
-            beside = "" if deep.any() else ", as that of the source"
+            source_too = "" if deep.any() else ", as that of the source"
             deep = deep | inside
         if int(deep.sum()) > max(least, min(1, len(deep) - 1)):
             other = one.limbs[1].replace("_", " ")
-            text = f"goes through the {other} in {100.0 * float(deep.mean()):.0f} % of the frames{beside}"
+            text = f"goes through the {other} in {100.0 * float(deep.mean()):.0f} % of the frames{source_too}"
             yield Finding(one.limbs[0], "overlap", "look", _frames(deep), text)
 
 
 def _through(figures: Figures) -> Iterator[Finding]:
     """Yield findings about limbs whose shapes go through the body.
 
-    Without a source, nothing tells whether limbs should touch, so only a deep overlap that lasts counts.
+    Without a source, it is unknown whether limbs should touch, so only a deep overlap that lasts counts.
     """
     leg = 0.0 if figures.result is None else figures.result.leg
     for one in figures.inside:
@@ -545,14 +545,14 @@ def _through(figures: Figures) -> Iterator[Finding]:
             continue
         size = length_text(float(one.depth[deep].max()), figures.motion.skeleton.meters_per_unit)
         links = " and ".join(map(str, one.links))
-        beside = (
+        source_too = (
             ""
             if not sourced
             else ", where the source's are apart"
             if not one.source[deep].any()
             else (", deeper than in the source")
         )
-        text = f"is up to {size} inside the {one.parts[1].replace('_', ' ')} ({links}){beside}"
+        text = f"is up to {size} inside the {one.parts[1].replace('_', ' ')} ({links}){source_too}"
         yield Finding(one.parts[0], "overlap", "look", _frames(deep), text)
 
 
@@ -658,8 +658,8 @@ def _feet(figures: Figures) -> Iterator[Finding]:
             yield Finding(foot.role, "height", level, _frames(high), text)
         sunk = foot.height < (np.minimum(foot.source_height, 0.0) if sourced else 0.0) - _SINKS[0]
         if level is None and float(sunk.mean()) > _SINKS[1] and int(sunk.sum()) > 1:
-            beside = ", and the source's does not" if sourced else ""
-            text = f"is up to {-float(foot.height[sunk].min()):.2g} leg lengths below its ground{beside}"
+            source_too = ", and the source's does not" if sourced else ""
+            text = f"is up to {-float(foot.height[sunk].min()):.2g} leg lengths below its ground{source_too}"
             yield Finding(foot.role, "height", "look", _frames(sunk), text)
         agreed = foot.agreement(fps) if sourced else None
         if agreed is not None and min(agreed) < _RECALL:
@@ -741,7 +741,7 @@ def _ends_of_legs(figures: Figures) -> Iterator[Finding]:
 
 
 def _four_legs(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about a body of four legs beside one of two."""
+    """Yield findings about a body of four legs and one of two."""
     if figures.origin is None or figures.result is None:
         return
     four = [

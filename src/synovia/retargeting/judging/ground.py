@@ -26,7 +26,7 @@ _SHORTEST: Final = 0.06  # seconds; a shorter contact is a foot that swings low
 _EDGE: Final = 0.05  # seconds by which contacts of two clips may differ
 _NEAR_FLOOR: Final = 0.1  # of a leg: a body whose lower foot is up to this far above its lowest places is on the floor
 _ON_FLOOR: Final = 0.2  # share of the frames on the floor that shows whether feet glide
-_CALM: Final = 0.5  # seconds over which paths are averaged: the hips sway with each step
+_AVERAGED: Final = 0.5  # seconds over which paths are averaged: the hips sway with each step
 _STEPS: Final = 0.2  # of a leg: steps that lead less far show no path
 _ALIKE: Final = 0.6  # smallest correlation of path and steps at which they differ only in length
 _ENOUGH: Final = 0.2  # seconds of contact that a figure about contacts takes
@@ -131,7 +131,7 @@ def feet(result: Actor, source: Actor | None, turn: float, world: World | None =
         if role not in result.rows or (source is not None and role not in source.rows):
             continue
         own = _points(result, role, world)
-        other = own if source is None else _points(source, role)[:, : own.shape[1]]  # ankles beside ankles
+        other = own if source is None else _points(source, role)[:, : own.shape[1]]  # ankles with ankles
         fps = result.motion.fps
         found = _contacts(
             other, fps, np.percentile(other[..., HEIGHT], _LOWEST, axis=0), _LOOSE if source is None else _SLOW
@@ -225,18 +225,18 @@ def _path_and_steps(actor: Actor) -> tuple[Array, Array] | None:
     """Return the path of the hips and that of the steps of the legs, (T, 2); None if these lead nowhere."""
     ends = [f"{side}_{'toes' if f'{side}_toes' in actor.rows else 'foot'}" for side in SIDES]
     feet = [actor.at(role) for role in ends if role in actor.rows]
-    window = max(1, round(_CALM * actor.motion.fps))
+    window = max(1, round(_AVERAGED * actor.motion.fps))
     if len(feet) < 2 or len(actor.motion) < 2 * window + 2:
         return None
     lower = feet[0][:, HEIGHT] < feet[1][:, HEIGHT]
     same = (lower[1:] == lower[:-1])[:, None]
     step = actor.hips - np.where(lower[:, None], *feet)
-    path, steps = (_calm(np.cumsum(same * np.diff(v[:, :2], axis=0), axis=0), window) for v in (actor.hips, step))
+    path, steps = (_averaged(np.cumsum(same * np.diff(v[:, :2], axis=0), axis=0), window) for v in (actor.hips, step))
     return None if float(np.sum(steps * steps)) < len(steps) * (_STEPS * actor.leg) ** 2 else (path, steps)
 
 
-def _calm(path: Array, window: int) -> Array:
-    """Return a path (T, 2) averaged over windows of time, beside its mean."""
+def _averaged(path: Array, window: int) -> Array:
+    """Return a path (T, 2) averaged over windows of time, relative to its mean."""
     sums = np.cumsum(np.pad(path, ((1, 0), (0, 0))), axis=0)
     mean = (sums[window:] - sums[:-window]) / window
     return mean - mean.mean(0)

@@ -1,4 +1,4 @@
-"""Limbs whose shapes are inside the body, beside those of the source."""
+"""Limbs whose shapes are inside the body, compared with those of the source."""
 
 from __future__ import annotations
 

@@ -81,8 +81,8 @@ class Judgement:
             lines.append(text)
         if figures.steps:
             most = max(figures.steps, key=lambda step: step.largest)
-            beside = "" if most.source is None else f" (source {degrees(float(most.source.max(initial=0.0)))})"
-            lines.append(f"largest step: {most.joint} {degrees(most.largest)} to frame {most.frame}{beside}")
+            of_source = "" if most.source is None else f" (source {degrees(float(most.source.max(initial=0.0)))})"
+            lines.append(f"largest step: {most.joint} {degrees(most.largest)} to frame {most.frame}{of_source}")
         return "\n".join(lines)
 
     @property

@@ -1,4 +1,4 @@
-"""Measure a clip: every figure of a judgement, beside those of the source."""
+"""Measure a clip: every figure of a judgement, with those of the source."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from synovia.retargeting.judging.steps import (
 
 Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]
-_BESIDE: Final = 0.03  # of a leg: ankles are crossed from this distance on
+_CROSSED: Final = 0.03  # of a leg: ankles are crossed from this distance on
 _SPARE: Final = 0.5  # of a limb: a branch without parts that is longer may be the other one of the pair
 _TRUNK: Final = ("spine", "chest", "upper_chest")
 _SEEN: Final = ("hips", "spine", "chest", "neck", "head", "upper_arm", "lower_arm", "upper_leg", "lower_leg")
@@ -228,7 +228,7 @@ class Figures:
 
     @cached_property
     def limbs(self) -> tuple[Limb, ...]:
-        """Directions of trunk, head, limbs and feet beside those of the source; empty without a source."""
+        """Directions of trunk, head, limbs and feet with those of the source; empty without a source."""
         out: list[Limb] = []
         for bone, (a, b) in self.turned.items():
             off = angles(a, b)
@@ -248,7 +248,7 @@ class Figures:
 
     @cached_property
     def fingers(self) -> tuple[Limb, ...]:
-        """Directions of the segments of each finger beside those of the source, each in the frame of its palm."""
+        """Directions of the segments of each finger with those of the source, each in the frame of its palm."""
         if self.origin is None or self.result is None:
             return ()
         frames = self.origin.frames, self.result.frames
@@ -285,7 +285,7 @@ class Figures:
         if own is None:
             return None
         other = None if self.origin is None else crossing(self.origin)
-        return (own < -_BESIDE) & (True if other is None else other > 0.0)
+        return (own < -_CROSSED) & (True if other is None else other > 0.0)
 
     @cached_property
     def source_steps(self) -> dict[str, tuple[Array, Array]]:
@@ -294,7 +294,7 @@ class Figures:
 
     @cached_property
     def steps(self) -> tuple[Steps, ...]:
-        """Steps of all joints that turn, beside those of the source."""
+        """Steps of all joints that turn, with those of the source."""
         limbs = {} if self.result is None else limbs_of_joints(self.motion.skeleton, dict(self.result.rows))
         return tuple(joint_steps(self.motion, limbs, self.source_steps))
 

@@ -164,7 +164,7 @@ def jumps(steps: Array, double: Array, source: Array | None = None, least: float
 
 
 def hip_jumps(actor: Actor) -> Rows:
-    """Return the frames that a jump of the hips' position leads to, beside the usual way of the frames around."""
+    """Return the frames that a jump of the hips' position leads to, relative to the usual path of the frames around."""
     way = np.diff(actor.hips, axis=0) / actor.leg
     if len(way) < 3:
         return np.zeros(0, np.int64)

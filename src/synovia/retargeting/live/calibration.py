@@ -227,7 +227,7 @@ class LiveCalibration:
 def same_body(one: Skeleton, other: Skeleton) -> bool:
     """Return whether two skeletons have the same joints, and offsets at rest that differ by 0.5 % of the size at most.
 
-    A tracker states the offsets anew whenever it starts, and rounds them.
+    A tracker states the offsets again whenever it starts, and rounds them.
     """
     return one is other or (_structure(one) == _structure(other) and _near(_offsets(one), other))
 

@@ -23,7 +23,7 @@ _SLOW: Final = (0.25, 0.4)  # legs per second, likewise
 _SPAN: Final = 0.025  # seconds over which a speed is measured
 _TIPTOE: Final = (0.25, 0.03)  # legs, seconds: up to this height, a point that is slow for so long stands too
 _STILL: Final = (0.12, 0.15)  # legs per second, seconds: a point that is slower for so long stands at any height
-_SETTLE: Final = 0.15  # seconds in which a foot that stands settles to its own height
+_LEVELING: Final = 0.15  # seconds in which a foot that stands reaches its own height
 _ROLL: Final = 25.0  # per second: from standing on the ankle to standing on the toes
 _SWING: Final = 25.0  # per second: how fast the correction of a released foot fades
 _NONE: Final = 1e-5  # legs: a smaller correction is none
@@ -87,7 +87,7 @@ class Contacts:
     def reset(self) -> None:
         """Forget the last poses."""
         self._seen = 0
-        self._calm = np.zeros((2, len(self._rows)), np.int64)  # for how many ticks each point has been slow, and still
+        self._slow = np.zeros((2, len(self._rows)), np.int64)  # for how many ticks each point has been slow, and still
         self._away: Bools = np.zeros(len(self._rows), bool)  # points that stand though they are high
         self.stands: Bools = np.zeros(len(self._rows), bool)
 
@@ -101,8 +101,8 @@ class Contacts:
         moved, height = np.sqrt(np.sum(way * way, axis=1)), places @ self._up
         last = self.stands.astype(np.intp)
         low = height < self._high[np.arange(len(last)), last]
-        self._calm = np.where([moved < self._fast[0], moved < self._still], self._calm + 1, 0)
-        waited = ((self._calm[0] >= self._long[0]) & (height < self._tiptoe)) | (self._calm[1] >= self._long[1])
+        self._slow = np.where([moved < self._fast[0], moved < self._still], self._slow + 1, 0)
+        waited = ((self._slow[0] >= self._long[0]) & (height < self._tiptoe)) | (self._slow[1] >= self._long[1])
         self._away = ~low & (waited | self._away)
         self.stands = (moved < self._fast[last]) & (low | self._away)
         self._away &= self.stands
@@ -129,7 +129,7 @@ class Corrections:
         """Begin without corrections."""
         self._h, self._up, self._leg = 1.0 / rate, body.basis[:, 1], body.leg
         self._mates = np.array([-1 if point.mate is None else point.mate for point in points], np.int64)
-        self._settle = 1.0 - float(np.exp(-self._h / _SETTLE))
+        self._leveling = 1.0 - float(np.exp(-self._h / _LEVELING))
         self._count = len(points)
         self.reset()
 
@@ -158,7 +158,7 @@ class Corrections:
         if began.any():
             self._hold[began] = own[began] + before[began]
         if stands.any():
-            rise = ((own - self._hold) @ self._up) * (self._settle * stands)
+            rise = ((own - self._hold) @ self._up) * (self._leveling * stands)
             self._hold += rise[:, None] * self._up
         goal = np.where(stands[:, None], self._hold - own, 0.0)
         goal[with_mate] = goal[mates[with_mate]]

@@ -87,7 +87,7 @@ class PoseFollower:
         self.reset()
 
     def reset(self) -> None:
-        """Begin anew from the rest pose."""
+        """Start again from the rest pose."""
         self._turns.reset()
         self._q = self._orienter.start()
         self._start = self._q[0].copy()

@@ -72,9 +72,9 @@ class LandmarkBody:
             InputError: If they are not 33 or 75, or as many as before.
         """
         if points.shape not in ((COUNT, 3), (WITH_HANDS, 3)) or self.count not in (None, len(points)):
-            told = f"({COUNT}, 3), or ({WITH_HANDS}, 3) with 21 of each hand"
+            shapes = f"({COUNT}, 3), or ({WITH_HANDS}, 3) with 21 of each hand"
             raise InputError(
-                "points", value=points.shape, expected=told if self.count is None else f"({self.count}, 3)"
+                "points", value=points.shape, expected=shapes if self.count is None else f"({self.count}, 3)"
             )
         self.count = len(points)
         body = points[:COUNT]

@@ -175,7 +175,7 @@ class LiveRetarget(ChecksArguments):
         self._calibration: LiveCalibration | None = None
         if calibration is not None and source_skeleton is None:
             raise InputError(
-                "calibration", value=calibration, expected="none for landmarks, whose body is built anew each time"
+                "calibration", value=calibration, expected="none for landmarks, whose body is built again each time"
             )
         if isinstance(calibration, str | os.PathLike):
             calibration = LiveCalibration.load(calibration, self.source, target)
@@ -229,7 +229,7 @@ class LiveRetarget(ChecksArguments):
         return self._calibration
 
     def reset(self, pose: Pose | None = None) -> None:
-        """Begin anew: forget the last poses and the report, but not the calibration.
+        """Start again: forget the last poses and the report, but not the calibration.
 
         Args:
             pose: Where the target stands; its next tick goes over from there to the source. None for the rest pose, or
@@ -301,7 +301,7 @@ class LiveRetarget(ChecksArguments):
         """
         self.receive(pose, time)
         self._ticks += 1
-        q, anew = self._played()
+        q, restarted = self._played()
         self._age += 1.0 / self.rate
         if q is None or self._age > self.timeout:
             return self._hold()
@@ -316,7 +316,7 @@ class LiveRetarget(ChecksArguments):
             if not self._learn():
                 self._taught += 1
                 return self._pose(self._body.go(None), Status.HOLDING)
-        return self._follow(q, anew)
+        return self._follow(q, restarted)
 
     def _played(self) -> tuple[Array | None, bool]:
         """Return the joint values of the source for this tick, None without any, and whether they jump."""
@@ -354,11 +354,11 @@ class LiveRetarget(ChecksArguments):
             self._body.reset(began)
         return True
 
-    def _follow(self, q: Array, anew: bool) -> LivePose:
+    def _follow(self, q: Array, restarted: bool) -> LivePose:
         """Take a tick in which the target follows joint values (nq,) of the source."""
         frames = world_frames(self.source, q[None])[0]
         wanted = self._follower.follow(frames)
-        jumps, stand = self._lost or anew, self._stand
+        jumps, stand = self._lost or restarted, self._stand
         if jumps:
             self._meter.pause()
         if stand is not None:

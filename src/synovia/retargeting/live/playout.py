@@ -16,7 +16,7 @@ SAMPLES: Final = 16  # most samples that wait
 _BEYOND: Final = 1.5  # ticks for which a motion goes on beyond the newest sample
 _HASTE: Final = 0.05  # most by which the clock runs faster or more slowly than the ticks
 _GAIN: Final = 0.05  # part of an error of the clock that a tick corrects
-_FAR: Final = 0.25  # seconds: a clock that is farther off is set anew
+_FAR: Final = 0.25  # seconds: a clock that is farther off is set again
 _EXACT: Final = 1e-9  # seconds: a sample that is this near is taken as it is
 _SAME: Final = 1e-9  # seconds: samples that are this near are one
 _STRAY: Final = 1.0  # seconds from the newest sample: one that is farther away has another clock
@@ -96,15 +96,15 @@ class Playout:
         return False
 
     def advance(self) -> tuple[Array | None, bool]:
-        """Take a tick; return the joint values at its time, None without any, and whether the clock was set anew."""
+        """Take a tick; return the joint values at its time, None without any, and whether the clock was set again."""
         self._quiet += self._h
         if not self._times:
             return None, False
         newest = self._times[-1]
         ahead = -math.inf if self._now is None else self._now + self._h
         off = newest - self._h - ahead
-        anew = self._fresh and not abs(off) <= _FAR
-        if anew:
+        restarted = self._fresh and not abs(off) <= _FAR
+        if restarted:
             self._now = newest - self._h
             old = bisect_left(self._times, self._now - _FAR)  # nothing is between them and the new ones
             del self._times[:old], self._samples[:old]
@@ -114,7 +114,7 @@ class Playout:
             )
         self._fresh = False
         self.behind = newest - self._now
-        return self._at(self._now), anew
+        return self._at(self._now), restarted
 
     def _at(self, now: float) -> Array:
         """Return the joint values at a time; before the oldest sample, those of this one."""
