@@ -114,6 +114,14 @@ def test_a_clip_that_moves_at_its_end_is_named(tmp_path):
         sy.save_motion(motion, tmp_path / "a.trajectory.yaml")
 
 
+def test_a_base_that_stands_elsewhere_is_named(tmp_path):
+    body = ARM.with_root("free")
+    q = np.zeros((3, body.nq))
+    q[:, :7] = 1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0
+    with pytest.warns(UserWarning, match="leaves out 'root', which stays away from its rest"):
+        sy.save_motion(sy.Motion(body, q, 30), tmp_path / "a.trajectory.yaml")
+
+
 def test_a_body_that_moves_is_refused(tmp_path):
     body = sy.bundled("humanoid")
     motion = sy.Motion(body, [body.random_pose(k).q for k in range(3)], 30.0)

@@ -224,15 +224,28 @@ def _looks_like(head: bytes) -> bool:
 
 
 def _lacks(motion: Motion) -> Sequence[str]:
-    """Return a sentence if the clip moves at its end."""
+    """Return sentences about joints that the file leaves out, and about a clip that moves at its end."""
+    skeleton = motion.skeleton
+    away = [
+        joint.name
+        for row, joint in enumerate(skeleton.joints)
+        if joint.kind in (Kind.BALL, Kind.FREE) and _off_rest(motion, row) > _STILL
+    ]
+    notes = [f"The trajectory leaves out {listed(away)}, which stays away from its rest."] if away else []
     rates = np.abs(velocities(motion))
     if not rates.size:
-        return []
+        return notes
     fastest = int(np.argmax(rates[-1]))
     if rates[-1, fastest] <= _ENDING * rates[:, fastest].max():
-        return []
-    moving = f"{motion.skeleton.dof_names[fastest]!r} at {rates[-1, fastest]:.3g} per second"
-    return [f"The clip moves in its last frame ({moving}), and the trajectory ends at rest there."]
+        return notes
+    moving = f"{skeleton.dof_names[fastest]!r} at {rates[-1, fastest]:.3g} per second"
+    return [*notes, f"The clip moves in its last frame ({moving}), and the trajectory ends at rest there."]
+
+
+def _off_rest(motion: Motion, row: int) -> float:
+    """Return how far the values of a joint are from rest at most."""
+    at = motion.skeleton.q_slice(row)
+    return float(np.abs(motion.q[:, at] - motion.skeleton.rest_q[at]).max(initial=0.0))
 
 
 FORMAT: Final = Format.without_skeleton(

@@ -38,8 +38,9 @@ def combine(
     those of the bodies, one body after the other; ``separate`` splits them again.
 
     Lengths are converted to the unit of the first body whose unit is known, and bodies with another axis that points up
-    are turned upright. Where a unit or an axis is unknown, it counts as that of the first. Pictures show the bones of
-    the bodies, and with ``shapes=True`` their shapes. A base that moves is added before: ``cart.with_root("x,y,yaw")``.
+    are turned upright. An unknown unit or axis counts as that of the others, and a note says so. Pictures show the
+    bones of the bodies, and with ``shapes=True`` their shapes. Add a base that moves before:
+    ``cart.with_root("x,y,yaw")``.
 
     Args:
         bodies: The bodies by name. One body may be used several times.
@@ -98,7 +99,7 @@ def combine(
             joints.append(_renamed(replace(new, parent=above, rest=rest), called))
         pairs += [(called(_address(own, a)), called(_address(own, b))) for a, b in own.excluded_pairs]
         ties += [_renamed_tie(tie, own, factor, called, (ground, place)) for tie in own.loops]
-        notes += [f"{body}: {note}" for note in own.notes]
+        notes += [f"{body}: {note}" for note in (*own.notes, *_assumed(own, unit, up))]
     return Skeleton(
         joints,
         name=name or " + ".join(bodies),
@@ -188,13 +189,23 @@ def _carriers_first(bodies: Mapping[str, Skeleton], on: Mapping[str, str]) -> li
     return order
 
 
+def _assumed(body: Skeleton, unit: float | None, up: str | None) -> list[str]:
+    """Return sentences about the unit and the axis that a body does not know, and gets from the others."""
+    notes: list[str] = []
+    if body.meters_per_unit is None and unit is not None:
+        notes.append(f"Its length unit is unknown, and taken to be {unit:g} m, that of the other bodies.")
+    if body.up is None and up is not None:
+        notes.append(f"Its axis that points up is unknown, and taken to be {up}, that of the other bodies.")
+    return notes
+
+
 def _factor(body: Skeleton, unit: float | None) -> float:
-    """Return by what lengths of a body are multiplied."""
+    """Return the factor from the unit of a body to that of the combined skeleton; 1 if one is unknown."""
     return 1.0 if body.meters_per_unit is None or unit is None else body.meters_per_unit / unit
 
 
 def _lengths(body: Skeleton, factor: float) -> Array:
-    """Return by what each joint value of a body is multiplied, (nq,)."""
+    """Return the factor of each joint value of a body, (nq,): that of lengths for slides and places, else 1."""
     out = np.ones(body.nq)
     for row, joint in enumerate(body.joints):
         at = body.q_slice(row)
@@ -206,14 +217,14 @@ def _lengths(body: Skeleton, factor: float) -> Array:
 
 
 def _stretched(transform: Array, factor: float) -> Array:
-    """Return a transform (4, 4) whose position is multiplied by a factor."""
+    """Return a transform (4, 4) with its position times a factor."""
     out = transform.copy()
     out[:3, 3] *= factor
     return out
 
 
 def _scaled(joint: Joint, factor: float, own: Skeleton) -> Joint:
-    """Return a joint whose lengths are multiplied by a factor."""
+    """Return a joint with all lengths times a factor."""
     if factor == 1.0:
         return joint
     slides = factor if joint.kind is Kind.SLIDE else 1.0

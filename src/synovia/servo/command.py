@@ -296,7 +296,7 @@ class Command:
         return lines
 
     def _behind(self) -> list[str]:
-        """Return sentences about what keeps late goals from their targets besides limits that are named."""
+        """Return sentences about what keeps late goals from their targets, except limits that are named."""
         goals = self._servo.problem.goals
         lines = [f"The target of {goals[i].label!r} waits for the body, which is slower than its twist."
                  for i in self._waiting]  # fmt: skip

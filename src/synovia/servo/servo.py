@@ -948,7 +948,7 @@ class Servo(ChecksArguments):
 
 
 def _replan_of(axes: Array) -> Callable[[], None]:
-    """Return what plans the stops of all axes of a table anew, as their motion or their limits have changed."""
+    """Return what plans the stops of all axes of a table again, after their motion or their limits have changed."""
     from synovia.kernels.compiler.jit import ready
     from synovia.kernels.servo.tick import servo_replan
 

@@ -16,7 +16,7 @@ from synovia.servo.curve import exp_turn, log_turn
 
 _MOST: Final = 1e6  # largest component of a twist
 _FAR_BACK: Final = 0.6  # of that lead: a target that moves is not so far behind the place where the body stops
-_MOST_BESIDE: Final = 2.0  # times that lead, which a body may be beside the line of a target that moves
+_MOST_OFF: Final = 2.0  # times that lead, which a body may be off the line of a target that moves
 _WHOLE: Final = 1.0 - 1e-6  # part of its step by which a target moves that does not wait
 _FLOOR: Final = 1e-3  # reaches, radians: the lead of a slow twist
 
@@ -120,7 +120,7 @@ class Drift:
         return begins or any(self._moved) or self.goes_on
 
     def advance(self, frame: Array, h: float, lead: float, stop: Array) -> None:
-        """Move a target along its own line or turn; it waits for a body that is late, and comes to one far beside it.
+        """Move a target along its own line or turn; it waits for a late body, and comes to one far off its line.
 
         Args:
             frame: The target, (4, 4); changed in place.
@@ -152,10 +152,10 @@ class Drift:
             way = size - along  # the body could not follow, or turns back: now it may do so at once
         else:
             way = min(size, max(most - along, 0.0))
-        beside = ahead - along * line
-        near = min(1.0, _MOST_BESIDE * most / max(_size(beside), 1e-300)) if size else 1.0
+        across = ahead - along * line
+        near = min(1.0, _MOST_OFF * most / max(_size(across), 1e-300)) if size else 1.0
         self.waits |= size > 0.0 and (way < _WHOLE * size or near < 1.0)
-        shift = way * line + (near - 1.0) * beside
+        shift = way * line + (near - 1.0) * across
         if part == 0:
             frame[:3, 3] += shift
         else:
