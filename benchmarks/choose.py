@@ -32,13 +32,16 @@ def chain(bones: int) -> sy.Skeleton:
     return sy.Skeleton.chain(points, name=f"chain of {bones} balls")
 
 
-def cases(count: int) -> dict[str, tuple[sy.Problems, dict[str, object]]]:
+def cases(count: int) -> dict[str, tuple[sy.comparison.Problems, dict[str, object]]]:
     """Return the problems by name, and what else their comparison needs."""
     return {
-        "humanoid": (sy.make_problems(sy.bundled("humanoid"), count=count), {}),
-        "arm": (sy.make_problems(sy.bundled("arm7"), count=count), {}),
-        "arm_pose": (sy.make_problems(sy.bundled("arm7"), count=count, pose=True), {"tolerance": (1e-4, 1e-3)}),
-        "chain": (sy.make_problems(chain(10), count=count), {"tolerance": (1e-2, 1e-2)}),
+        "humanoid": (sy.comparison.make_problems(sy.bundled("humanoid"), count=count), {}),
+        "arm": (sy.comparison.make_problems(sy.bundled("arm7"), count=count), {}),
+        "arm_pose": (
+            sy.comparison.make_problems(sy.bundled("arm7"), count=count, pose=True),
+            {"tolerance": (1e-4, 1e-3)},
+        ),
+        "chain": (sy.comparison.make_problems(chain(10), count=count), {"tolerance": (1e-2, 1e-2)}),
     }
 
 
@@ -87,7 +90,7 @@ def main() -> None:
     tables: dict[str, str] = {}
     record: dict[str, object] = {}
     for name, (problems, options) in cases(arguments.problems).items():
-        result = sy.compare(problems, budget=arguments.budget, **options)
+        result = sy.comparison.compare(problems, budget=arguments.budget, **options)
         tables[name] = table(HEAD, rows(result))
         record[name] = [
             {"solver": row.solver, "refused": row.refused}
@@ -108,7 +111,7 @@ def main() -> None:
             for row in result.rows
         ]
         if name == "humanoid":
-            sy.plot_convergence(result, ROOT / "docs" / "pictures" / "convergence.png", force=True)
+            sy.plots.plot_convergence(result, ROOT / "docs" / "pictures" / "convergence.png", force=True)
     text = "\n\n".join(f"{name}\n\n{one}" for name, one in tables.items())
     save("choose", "every solver side by side", {"cases": record}, text, where)
     page = PAGE.read_text(encoding="utf-8")

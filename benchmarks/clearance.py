@@ -179,7 +179,7 @@ def by_coal(data, folder, answers):
             else:
                 all_frames = frames_of(skeleton, q)
                 frames = {link: all_frames[:, skeleton.index(link)] for link in links}
-                named = sy.self_pairs(skeleton).pairs
+                named = sy.shapes.self_pairs(skeleton).pairs
             solids = [(link, shape) for link in links for shape in skeleton.shapes[link]]
             own = len(solids)
             solids += [(None, shape) for name in world.names for shape in world[name].solids()]
@@ -342,7 +342,7 @@ def far_away():
     arm, rng, rows, medians = sy.bundled("arm7"), np.random.default_rng(0), [], []
     counts = (0, 10, 100, 1000, 10000)
     targets = [arm.random_pose(seed).transform("tool") for seed in range(100)]
-    sy.self_pairs(arm)
+    sy.shapes.self_pairs(arm)
     for count in counts:
         middles = rng.normal(size=(count, 3))
         middles *= (rng.uniform(3.0, 12.0, count) / np.linalg.norm(middles, axis=1))[:, None]

@@ -47,7 +47,7 @@ def main() -> None:
         normals = found[:, layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3]
         for (i, j), d, n in list(zip(pairs, found[:, layout.GAP_SIZE], normals, strict=True))[::100]:
             t = 0.1 + max(0.0, -d)
-            moved = sy.distance(shapes[i], shapes[j], transform_a=along(t * n)).distance
+            moved = sy.shapes.distance(shapes[i], shapes[j], transform_a=along(t * n)).distance
             law = max(law, abs(moved - d - t))
         for (i, j), d in zip(pairs[:peers], found[:peers, layout.GAP_SIZE], strict=True):
             import coal

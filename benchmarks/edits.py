@@ -83,7 +83,7 @@ def standing(motion: sy.Motion) -> tuple[list[int], np.ndarray, float]:
     """Rows of feet, frames in which each stands (T, feet), and the length of a leg."""
     try:
         feet = feet_of(motion.skeleton)
-    except sy.UnsupportedError:
+    except sy.errors.UnsupportedError:
         return [], np.zeros((len(motion), 0), bool), 1.0
     axis, places = find_up(motion.skeleton, motion.q).vector, motion.positions()
     leg = 1.0
@@ -173,7 +173,7 @@ def fade_jerk(motion: sy.Motion, edited: sy.Motion, layers: list[sy.Layer]) -> f
     return worst
 
 
-def untold(motion: sy.Motion, edited: sy.Edited, layers: list[sy.Layer]) -> int:
+def untold(motion: sy.Motion, edited: sy.results.Edited, layers: list[sy.Layer]) -> int:
     """Frames of the last layer whose targets are off, though the edit says that they are reached."""
     layer, count = layers[-1], len(motion)
     motion = sy.edit(motion, layers[:-1]).motion  # a layer sees those before it
@@ -193,7 +193,7 @@ def untold(motion: sy.Motion, edited: sy.Edited, layers: list[sy.Layer]) -> int:
     return int((off & edited.reached).sum())
 
 
-def limbs_off(motion: sy.Motion, edited: sy.Edited, layers: list[sy.Layer]) -> float:
+def limbs_off(motion: sy.Motion, edited: sy.results.Edited, layers: list[sy.Layer]) -> float:
     """Median angle of the limbs without goals in the frames of the layers, degrees."""
     body, frames = motion.skeleton, [m.frames() for m in (motion, edited.motion)]
     about = {body.index(goal.joint) for layer in layers for goal, _ in layer.all_goals() if goal.joint is not None}
@@ -238,7 +238,7 @@ def slide_beyond(motion: sy.Motion, edited: sy.Motion, layers: list[sy.Layer]) -
     return worst
 
 
-def tracked_ms(motion: sy.Motion, layers: list[sy.Layer], edited: sy.Edited) -> float:
+def tracked_ms(motion: sy.Motion, layers: list[sy.Layer], edited: sy.results.Edited) -> float:
     """Milliseconds of a frame of `track` of the same goals with a rest goal."""
     layer, body = layers[0], motion.skeleton
     goals = [goal for goal, _ in layer.all_goals()]

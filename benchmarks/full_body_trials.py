@@ -109,7 +109,7 @@ def reasons(seed: int) -> Said | None:
     return said
 
 
-def least(found: Sequence[sy.Reason]) -> dict[int, sy.Reason]:
+def least(found: Sequence[sy.results.Reason]) -> dict[int, sy.results.Reason]:
     """Return the goals that are to move: the one that does so alone, or all that have to together."""
     for reason in found:
         if reason.move is not None and not reason.along:
@@ -117,7 +117,7 @@ def least(found: Sequence[sy.Reason]) -> dict[int, sy.Reason]:
     return {reason.goal: reason for reason in found if reason.move is not None}
 
 
-def moved(goals: Sequence[sy.Goal], way: dict[int, sy.Reason], share: float) -> list[sy.Goal]:
+def moved(goals: Sequence[sy.Goal], way: dict[int, sy.results.Reason], share: float) -> list[sy.Goal]:
     """Return the goals with a share of what their reasons say."""
     out = []
     for i, goal in enumerate(goals):
@@ -134,7 +134,7 @@ def moved(goals: Sequence[sy.Goal], way: dict[int, sy.Reason], share: float) -> 
     return out
 
 
-def size(error: sy.GoalError, reach: float) -> float:
+def size(error: sy.results.GoalError, reach: float) -> float:
     """Return an error as the solvers count it, in reaches and radians."""
     return float(np.hypot(error.position / reach, error.angle))
 

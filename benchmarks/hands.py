@@ -58,7 +58,7 @@ def whole(points, skeleton, how):
 
 def frame_by_frame(points, skeleton, how):
     """Return the joint values of a live hand, and the median microseconds of a frame."""
-    live, q, spent = sy.LiveHand(skeleton, rate=FPS, source_side="right", **how), [], []
+    live, q, spent = sy.hands.LiveHand(skeleton, rate=FPS, source_side="right", **how), [], []
     for frame in points:
         begun = time.perf_counter()
         pose = live.step(frame)
@@ -80,7 +80,7 @@ def pinches(skeleton, count):
         if not found.reached:
             continue
         made += 1
-        points = sy.hand_landmarks(found.pose)
+        points = sy.hands.hand_landmarks(found.pose)
         if np.isnan(points[17]).any():  # a hand of four fingers: the little one is beside the third
             points[17:] = points[13:17] + (points[13] - points[9])
         points *= PALM / np.linalg.norm(points[9] - points[0])

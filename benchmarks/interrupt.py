@@ -42,14 +42,14 @@ def writings(count):
         contents = []
         for motion in motions:
             begun = time.perf_counter()
-            sy.write_bvh(motion, path, force=True)
+            sy.formats.write_bvh(motion, path, force=True)
             seconds = time.perf_counter() - begun
             contents.append(path.read_bytes())
         hit = 0
         for k in range(count):
             try:
                 signal.setitimer(signal.ITIMER_REAL, rng.uniform(1e-5, 1.2 * seconds))
-                sy.write_bvh(motions[k % 2], path, force=True)
+                sy.formats.write_bvh(motions[k % 2], path, force=True)
                 signal.setitimer(signal.ITIMER_REAL, 0.0)
             except InterruptedWriting:
                 hit += 1

@@ -131,7 +131,7 @@ def measure(name, motion, skeleton, rng, rounds):
     up = UP.get(name, "y")
     made = sy.retarget(motion, skeleton, clearance=None)
     shared = {role: (made.source.roles[role], made.target.roles[role]) for role in made.carried}
-    known = sy.LiveCalibration.learn(motion[: max(2, round(motion.fps))], skeleton)
+    known = sy.live.LiveCalibration.learn(motion[: max(2, round(motion.fps))], skeleton)
     bodies = known.pairing.source, known.pairing.target
     poses = [motion[k] for k in range(len(motion))]
     live = sy.LiveRetarget(motion.skeleton, skeleton, rate=motion.fps, calibration=known)

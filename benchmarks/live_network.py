@@ -210,7 +210,7 @@ def as_received(kind, clip, frames):
 def following(kind, clip, target):
     """Return a function that makes the body that follows, its limits, and the length of its legs."""
     skeleton, poses = as_received(kind, clip, range(len(clip)))
-    known = sy.LiveCalibration.learn(sy.Motion(skeleton, poses, RATE), target)
+    known = sy.live.LiveCalibration.learn(sy.Motion(skeleton, poses, RATE), target)
     velocity, acceleration = limits_of(target.with_root("free"))
 
     def make(body):
@@ -546,7 +546,7 @@ def command():
             running.send_signal(how)
             begun = time.monotonic()
             text, trouble = running.communicate(timeout=30.0)
-            rows = len(sy.read_csv(path, sy.bundled("humanoid").with_root("free")))
+            rows = len(sy.formats.read_csv(path, sy.bundled("humanoid").with_root("free")))
             out.append(
                 {"signal": how.name, "started_s": first, "ended_s": time.monotonic() - begun,
                  "code": running.returncode, "says": "verdict" in text, "traceback": "Traceback" in trouble,

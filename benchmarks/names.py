@@ -133,7 +133,7 @@ def check(path: Path, frames_of: Callable[[Path, list[sy.Pose]], Frames], count:
         count["names of two different frames" if several else "names of one frame"] += 1
         try:
             here = [pose.transform(name) for pose in poses]
-        except sy.UnknownNameError:
+        except sy.errors.UnknownNameError:
             if several:
                 count["  of these, refused"] += 1
             else:

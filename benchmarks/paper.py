@@ -90,7 +90,7 @@ def main() -> None:
         solver = kind(attempts=1, max_steps=args.steps)
         try:
             ik = sy.IK(chain, sy.PositionGoal(BONES), solver, tolerance=(TOLERANCE, 1e-3))
-        except sy.UnsupportedError:
+        except sy.errors.UnsupportedError:
             continue  # made for other bodies
         near = ik.solve_many({BONES: ways * NEAR}, start)
         far = ik.solve_many({BONES: ways * FAR}, start)

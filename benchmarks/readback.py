@@ -57,7 +57,7 @@ def check_bodies(folder, number):
             path = folder / f"a{ending}"
             said = save(clip, path)
             count(ending, readback.differs(clip, path), said, case)
-        sy.write_skeleton(body, folder / "a.toml", force=True)
+        sy.formats.write_skeleton(body, folder / "a.toml", force=True)
         own = body.rest_pose().positions
         off = np.linalg.norm(own - readback.read_toml(folder / "a.toml", body)[1][0], axis=-1).max()
         count(".toml", off / readback.allowed(body, own), False, case)

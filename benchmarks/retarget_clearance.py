@@ -4,8 +4,8 @@
 
 Reads the models of ../shared/data. The clips are jumping jacks, a dance, and one in which the hands touch hips, belly,
 each other, the other arm and the head; the last one is made here. Depths are those of shapes of different limbs that
-``sy.self_pairs`` counts. Where the source's limbs are apart, by its own shapes or by capsules around its bones, no limb
-may be deeper than 5 mm. Times are wall times of ``sy.retarget`` on all cores, the fastest of the rounds.
+``sy.shapes.self_pairs`` counts. Where the source's limbs are apart, by its own shapes or by capsules around its bones,
+no limb may be deeper than 5 mm. Times are wall times of ``sy.retarget`` on all cores, the fastest of the rounds.
 """
 
 import argparse

@@ -114,13 +114,13 @@ def live() -> Iterator[tuple[str, Callable[[], Frames]]]:
 
     def hand(side: str, **options: Any) -> Frames:
         skeleton = sy.bundled("humanoid_hands")
-        points = sy.hand_landmarks(skeleton.rest_pose(), "right")
+        points = sy.hands.hand_landmarks(skeleton.rest_pose(), "right")
         points = np.repeat((points * 0.09 / np.linalg.norm(points[9] - points[0]))[None], TICKS, axis=0)
         share = np.interp(np.arange(TICKS), [5, 20, 39, 54], [0.0, 1.0, 1.0, 0.0])[:, None]
         middle = 0.5 * (points[:, 8] + points[:, 4])
         for k in (4, 8):
             points[:, k] += share * (middle - points[:, k])
-        made = sy.LiveHand(skeleton, rate=30, side=side, source_side="right", **options)
+        made = sy.hands.LiveHand(skeleton, rate=30, side=side, source_side="right", **options)
         found = [made.step(frame) for frame in points]
         return skeleton, np.array([one.q for one in found]), [one.status.name for one in found]
 

@@ -35,7 +35,7 @@ SHOWN = 20  # failures with a full reproducer
 
 def models(which: str, folder: Path) -> list[tuple[str, sy.Skeleton]]:
     """Return the skeletons, each with the expression that makes it."""
-    out = [(f"sy.bundled({name!r})", sy.bundled(name)) for name in sy.bundled_names()]
+    out = [(f"sy.bundled({name!r})", sy.bundled(name)) for name in sy.skeletons.bundled_names()]
     out.append(("__import__('random_problems').odd()", odd()))
     if which == "bundled":
         return out

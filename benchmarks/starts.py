@@ -151,7 +151,7 @@ def main() -> None:
         (new, old), (answers, others) = in_turns([learned, plain], targets)
         if options.before is not None:
             path = folder / f"{name}.toml"
-            sy.write_skeleton(skeleton, path)
+            sy.formats.write_skeleton(skeleton, path)
             old = seconds_before(options.before, path, joint, targets)
         median, p99 = (float(np.percentile(new, q) / np.percentile(old, q)) for q in (50, 99))
         reached = float(np.mean([one.reached for one in answers]))

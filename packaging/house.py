@@ -48,6 +48,7 @@ def public() -> frozenset[tuple[str, str]]:
     from synovia import batch, lerobot
 
     found = [getattr(room, name) for room in (sy, batch, lerobot) for name in room.__all__]
+    found += [thing for room in sy.rooms() for thing in vars(room).values()]
     own = [
         one for one in found if getattr(one, "__module__", "").startswith("synovia") and hasattr(one, "__qualname__")
     ]

@@ -31,7 +31,7 @@ def hinge(name: str, parent: str | None, rest: Any, axis: Any = (0, 0, 1), limit
     return sy.Joint(name, parent, kind=sy.Kind.HINGE, rest=rest, axis=np.array(axis, float), limit=limit)
 
 
-def slide(name: str, parent: str | None, rest: Any, axis: Any, limit: sy.Limit | None = None) -> sy.Joint:
+def slide(name: str, parent: str | None, rest: Any, axis: Any, limit: sy.skeletons.Limit | None = None) -> sy.Joint:
     """Return a slide."""
     return sy.Joint(name, parent, kind=sy.Kind.SLIDE, rest=rest, axis=np.array(axis, float), limit=limit)
 

@@ -420,7 +420,7 @@ def misses(case: Case, q: np.ndarray) -> np.ndarray:
     return ~(near & (angles <= angle * (1 + 1e-9) + 1e-13 * len(ik.skeleton)).all(axis=1))
 
 
-def check(case: Case, answers: sy.Solutions) -> dict[str, np.ndarray]:
+def check(case: Case, answers: sy.results.Solutions) -> dict[str, np.ndarray]:
     """Return the rows that break each promise."""
     ik, q, status = case.ik, answers.q, answers.status
     turns = ik.skeleton.tables.variables[ik.skeleton.tables.variables[:, 0] == 1, 1]

@@ -81,7 +81,9 @@ def test_curves_start_at_the_same_error_and_fall(result):
 
 def test_a_solver_that_cannot_take_the_goals_is_a_row_with_a_reason():
     problems = make_problems(sy.bundled("arm7"), count=2, frames=5)
-    low = sy.Problems(problems.skeleton, (sy.PositionGoal("tool", priority=1),), problems.targets, problems.path)
+    low = sy.comparison.Problems(
+        problems.skeleton, (sy.PositionGoal("tool", priority=1),), problems.targets, problems.path
+    )
     row = compare(low, ["lm"]).rows[0]
     assert row.refused is not None
     assert "priorit" in row.refused

@@ -131,7 +131,7 @@ def test_draws_by_numpy_stay_inside_every_limit(script):
     import synovia as sy
 
     draws, corpus = script("draws"), script("corpus")
-    for name in sy.bundled_names():
+    for name in sy.skeletons.bundled_names():
         body = sy.bundled(name)
         q = draws.joint_values(body, np.random.default_rng(0), 200)
         assert corpus.beyond(body, q).max() <= 1e-12

@@ -308,7 +308,7 @@ def saved(tmp_path):
 
 def verified(tmp_path):
     sy.save_motion(walk(), tmp_path / "a.bvh")
-    return sy.verify_file(walk(), tmp_path / "a.bvh").report()
+    return sy.formats.verify_file(walk(), tmp_path / "a.bvh").report()
 
 
 def doctor(tmp_path, monkeypatch):

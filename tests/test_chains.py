@@ -103,7 +103,7 @@ def test_live_poses_follow_as_clips_do():
     source, target = person([0.1] * 3, neck=2), person([0.06] * 5, extra=LEAF)
     clip = moved(source, {**{f"spine{k}": 0.2 * BOW for k in range(4)}, "left_hand": ROLL, "head": 0.3 * BOW})
     wanted = sy.retarget(clip, target, feet=False).motion
-    known = sy.LiveCalibration.learn(clip, target)
+    known = sy.live.LiveCalibration.learn(clip, target)
     live = sy.LiveRetarget(source, target, rate=30, calibration=known, feet=False)
     for t, q in enumerate(clip.q):
         pose = live.step(q)

@@ -79,7 +79,7 @@ def test_a_curve_that_overflows_is_refused(track, way):
     keys = f"{{ time = 0, {place.format('')} }}, {{ time = 1, {place.format('-')} }}"
     head = TRACK.split("keys", maxsplit=1)[0].replace("cubic", way)
     track.write_text(f"{head}keys = [{keys}]\n")
-    with pytest.raises(sy.FormatError, match="further apart in time"):
+    with pytest.raises(sy.errors.FormatError, match="further apart in time"):
         read_track(track)
 
 
@@ -327,7 +327,7 @@ def test_a_body_passes_through_points(tmp_path):
     clip = sy.Motion(arm, (q / np.linalg.norm(q, axis=2, keepdims=True)).reshape(8, -1), 24.0)
     source, model, table, out = (tmp_path / name for name in ("clip.npz", "arm.toml", "points.csv", "out.npz"))
     sy.save_motion(clip, source)
-    sy.write_skeleton(arm, model)
+    sy.formats.write_skeleton(arm, model)
     names = arm.joint_names
     lines = ["time," + ",".join(f"p{k}.{axis}" for k in range(len(names)) for axis in "xyz")]
     for t, places in zip(clip.times, clip.positions(), strict=True):

@@ -111,7 +111,7 @@ def test_what_was_not_kept_and_a_leader_that_is_restricted(tmp_path: Path) -> No
     slide = {"kind": sy.Kind.SLIDE, "axis": (0, 0, 1), "limit": sy.Interval(-1, 1)}
     joints = [sy.Joint("a", **slide), sy.Joint("b", "a", mimic=sy.Mimic("a", 2.0, binds=True), **slide)]
     skeleton = sy.Skeleton(joints, meters_per_unit=1.0, notes=["The weld was not kept."])
-    sy.write_skeleton(skeleton, tmp_path / "s.toml")
+    sy.formats.write_skeleton(skeleton, tmp_path / "s.toml")
     ran = run("inspect", tmp_path / "s.toml")
     assert "The weld was not kept." in ran.out.splitlines()
     assert ran.err == ""

@@ -472,7 +472,7 @@ def test_a_body_without_shapes_may_get_some(tmp_path: Path) -> None:
     """The error says how; the body needs no masses."""
     path = tmp_path / "chain.bvh"
     chain = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0), (0, 3, 0)])
-    sy.write_bvh(sy.Motion(chain, chain.rest_q[None], 30.0), path)
+    sy.formats.write_bvh(sy.Motion(chain, chain.rest_q[None], 30.0), path)
     tip = sy.load_skeleton(path).joint_names[-1]
     words = ("solve", path, "-t", f"{tip}=1,1.5,0", "--clearance", "0.01")
     assert_refused(run(*words), "--shapes")

@@ -25,7 +25,7 @@ def test_frames_are_those_of_the_bodies_at_their_places(seed, unit, up):
     bodies = {"a": first, "b": second}
     cell = sy.combine(bodies, at={"b": place})
     pose = cell.random_pose(int(rng.integers(1000)))
-    parts = sy.separate(pose, bodies)
+    parts = sy.skeletons.separate(pose, bodies)
     upright = np.eye(4)
     upright[:3, :3] = sy.Rotation.align_vectors([[0, 0, 1]], [axis(up)])[0].as_matrix()  # a quarter turn
     for name, body in bodies.items():
@@ -47,12 +47,12 @@ def axis(name):
 
 
 def test_a_body_stands_on_another_one():
-    plate = sy.Joint("plate", sites=(sy.Site("mount", random_frame(np.random.default_rng(2))),))
+    plate = sy.Joint("plate", sites=(sy.skeletons.Site("mount", random_frame(np.random.default_rng(2))),))
     cart = sy.Skeleton([plate], name="cart", up="z", meters_per_unit=1.0).with_root("x,y,yaw")
     cell = sy.combine({"arm": ARM, "cart": cart}, on={"arm": "site:cart/mount"}, at={"arm": (0, 0, 0.1)})
     assert cell.joint_names[0] == "cart/root_x"  # what carries another body comes first
     pose = cell.random_pose(5)
-    parts = sy.separate(pose, {"arm": ARM, "cart": cart})
+    parts = sy.skeletons.separate(pose, {"arm": ARM, "cart": cart})
     lifted = np.eye(4)
     lifted[2, 3] = 0.1
     expected = parts["cart"].transform("mount") @ lifted @ parts["arm"].transform("tool")
@@ -67,7 +67,7 @@ def test_loops_close_at_another_place_and_in_another_unit(make, carried):
     place = random_frame(np.random.default_rng(1))
     cell = sy.combine({"g": ground, "m": body}, at={"m": place}, on={"m": "g/turn"} if carried else None)
     pose = cell.random_pose(3)
-    part = sy.separate(pose, {"m": body})["m"]
+    part = sy.skeletons.separate(pose, {"m": body})["m"]
     assert np.allclose(sy.close_loops(body, part.q).q, part.q, atol=1e-6)
     base = pose.transform("g/turn") @ place if carried else place
     for joint in body.joint_names:
@@ -90,7 +90,7 @@ def test_couplings_and_mimic_joints_keep_their_meaning_in_another_unit():
     cell = sy.combine({"m": sy.Skeleton([sy.Joint("o")], meters_per_unit=1.0), "g": body})
     for seed in range(20):
         pose = cell.random_pose(seed)
-        part = sy.separate(pose, {"g": body})["g"]
+        part = sy.skeletons.separate(pose, {"g": body})["g"]
         a, b, c, d = part.q
         assert a + 0.03 * a**2 - 8 * b + 2 * b**2 == pytest.approx(6.0, abs=1e-5)
         assert (c, d) == (pytest.approx(20 * b + 5), pytest.approx(0.02 * a + 0.1))
@@ -102,10 +102,10 @@ def test_motions_are_split_and_saved_skeletons_read_back(tmp_path):
     cell = sy.combine(bodies, at={"left": (0, 1, 0)}, name="cell")
     assert (cell.name, cell.up, cell.meters_per_unit) == ("cell", "z", 1.0)
     motion = sy.Motion(cell, np.linspace(cell.random_pose(1).q, cell.random_pose(2).q, 5), fps=30)
-    parts = sy.separate(motion, bodies)
+    parts = sy.skeletons.separate(motion, bodies)
     assert np.array_equal(np.concatenate([part.q for part in parts.values()], axis=1), motion.q)
     assert parts["left"].skeleton is ARM
-    sy.write_skeleton(cell, tmp_path / "cell.toml")
+    sy.formats.write_skeleton(cell, tmp_path / "cell.toml")
     again = sy.load_skeleton(tmp_path / "cell.toml")
     assert again.joint_names == cell.joint_names
     assert np.allclose(again.random_pose(4).positions, cell.random_pose(4).positions, atol=1e-9)
@@ -117,8 +117,8 @@ def test_motions_are_split_and_saved_skeletons_read_back(tmp_path):
 
 def test_pairs_of_two_bodies_count_even_if_they_touch_at_rest():
     cell = sy.combine({"left": ARM, "right": ARM}, at={"right": (0.05, 0, 0)})
-    found = sy.self_pairs(cell)
-    own = sy.self_pairs(ARM)
+    found = sy.shapes.self_pairs(cell)
+    own = sy.shapes.self_pairs(ARM)
     assert found.pairs
     across = [pair for pair in found.pairs if {name.partition("/")[0] for name in pair} == {"left", "right"}]
     assert len(found.pairs) - len(across) == 2 * len(own.pairs)
@@ -191,9 +191,9 @@ def test_bad_input_is_named(arguments, message):
 
 def test_only_combined_skeletons_are_split():
     with pytest.raises(sy.InputError, match="body 'left'"):
-        sy.separate(ARM.rest_pose(), {"left": ARM})
+        sy.skeletons.separate(ARM.rest_pose(), {"left": ARM})
     with pytest.raises(sy.InputError, match="a Pose or a Motion"):
-        sy.separate(ARM, {"left": ARM})
+        sy.skeletons.separate(ARM, {"left": ARM})
 
 
 def test_units_and_axes_that_are_assumed_are_named():

@@ -26,8 +26,8 @@ def results() -> dict[str, Any]:
     many = ik.solve_many([(0.4, 0.1, 0.5), (9.0, 0.0, 0.0), (np.nan, 0.0, 0.0)], on_error="skip")
     servo = sy.Servo(arm, sy.PositionGoal("tool"), rate=100, velocity=1.0, acceleration=10.0)
     live = sy.LiveRetarget(free, body, rate=30, learn=0)
-    hand = sy.LiveHand(hands, rate=30, side="right")
-    marks = sy.hand_landmarks(hands.rest_pose(), "right")
+    hand = sy.hands.LiveHand(hands, rate=30, side="right")
+    marks = sy.hands.hand_landmarks(hands.rest_pose(), "right")
     clip = sy.Motion(free, [free.rest_q] * 12, 30.0, notes=("a note",))
     out = {
         "solution": ik.solve((0.4, 0.1, 0.5)),
@@ -48,7 +48,7 @@ def results() -> dict[str, Any]:
         "judged": sy.judge(clip),
         "hand of a clip": sy.retarget_hand(np.array([marks] * 3), hands, fps=30, side="right"),
         "found hand": sy.hand_of(hands, "right"),
-        "shape fit": sy.ShapeFit(0.1, 0.2, 3, {"a": sy.LinkFit(1, 0.1, 0.2)}),
+        "shape fit": sy.shapes.ShapeFit(0.1, 0.2, 3, {"a": sy.shapes.LinkFit(1, 0.1, 0.2)}),
     }  # fmt: skip
     assert out["live without a source"].status is sy.Status.HOLDING
     return out

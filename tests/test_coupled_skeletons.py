@@ -240,7 +240,7 @@ def test_simd_is_the_same_or_refused(body, name):
     ik = sy.IK(body, sy.PositionGoal(name), "lm")
     try:
         many = ik.solve_many(places(body, q)[name], simd=True)
-    except sy.UnsupportedError:
+    except sy.errors.UnsupportedError:
         return
     assert gap(body, many.q) < 1e-9
 
@@ -259,7 +259,7 @@ def test_closed_forms_and_their_branches(body, name, solver):
     assert gap(body, solution.pose.q) < 1e-9
     try:
         found = ik.branches(target)
-    except sy.UnsupportedError:
+    except sy.errors.UnsupportedError:
         return
     assert not len(found) or gap(body, found.q) < 1e-9
 
@@ -319,7 +319,7 @@ def test_clips(body, tmp_path):
 
 @bodies
 def test_comparison(body):
-    found = sy.compare(sy.make_problems(body, ["tip"], count=6, frames=6), ["lm", "ccd"])
+    found = sy.comparison.compare(sy.comparison.make_problems(body, ["tip"], count=6, frames=6), ["lm", "ccd"])
     assert all(row.reached > 0.6 for row in found.rows)
 
 
@@ -328,10 +328,10 @@ def test_comparison(body):
 def test_plots(body, tmp_path):
     pytest.importorskip("matplotlib")
     motion = sy.Motion(body, way(body), FPS)
-    sy.plot_joints(motion, tmp_path / "joints.png")
-    sy.plot_reach(body, "tip", tmp_path / "reach.png")
+    sy.plots.plot_joints(motion, tmp_path / "joints.png")
+    sy.plots.plot_reach(body, "tip", tmp_path / "reach.png")
     clip = sy.IK(body, goals()).track(places(body, way(body)), fps=FPS)
-    sy.plot_errors(clip, tmp_path / "errors.png")
+    sy.plots.plot_errors(clip, tmp_path / "errors.png")
 
 
 @bodies

@@ -38,7 +38,7 @@ def test_points_beside_a_shape(shape):
     on = points_on(shape, 200, rng)
     assert np.abs(distances_to(shape, on)).max() < 1e-6
     probes = rng.normal(size=(100, 3)) * 2
-    theirs = [sy.distance(shape, sy.Sphere(center=p, radius=0.0)).distance for p in probes]
+    theirs = [sy.shapes.distance(shape, sy.Sphere(center=p, radius=0.0)).distance for p in probes]
     np.testing.assert_allclose(distances_to(shape, probes), theirs, rtol=0, atol=1e-6)
 
 
@@ -169,10 +169,10 @@ def contains_all(body: sy.Skeleton) -> bool:
     return np.min([distances_to(shape, places) for shape in shapes], axis=0).max() <= 1e-9
 
 
-@pytest.mark.parametrize("name", sy.bundled_names())
+@pytest.mark.parametrize("name", sy.skeletons.bundled_names())
 def test_shapes_of_bundled_bodies_contain_them(name):
     body = sy.bundled(name)
-    fit = sy.shape_fit(body, points=20_000)
+    fit = sy.shapes.shape_fit(body, points=20_000)
     assert fit.gap == 0.0
     assert fit.overhang < 0.06
     assert contains_all(body)
@@ -189,7 +189,7 @@ def test_bundled_bodies_have_two_equal_sides():
 @pytest.mark.slow
 def test_capsules_contain_a_body():
     body = sy.with_shapes(sy.bundled("humanoid_hands"), "surface")
-    fit = sy.shape_fit(body, points=20_000)
+    fit = sy.shapes.shape_fit(body, points=20_000)
     assert fit.gap == 0.0
     assert fit.overhang < 0.06
     assert contains_all(body)
@@ -197,7 +197,7 @@ def test_capsules_contain_a_body():
 
 
 def test_a_wrist_left_bare_is_found():
-    bare = sy.shape_fit(sy.with_shapes(sy.bundled("humanoid"), {"left_hand": []}), points=20_000)
+    bare = sy.shapes.shape_fit(sy.with_shapes(sy.bundled("humanoid"), {"left_hand": []}), points=20_000)
     assert bare.gap > 0.1
     assert bare.links["left_hand"].gap == bare.gap
     assert bare.links["left_hand"].shapes == 0
@@ -210,7 +210,7 @@ def test_less_overhang_takes_more_capsules():
     few, many = (sy.with_shapes(body, "surface", overhang=length) for length in (0.2, 0.02))
     assert sum(map(len, few.shapes.values())) == len(few.shapes)
     assert sum(map(len, many.shapes.values())) > len(many.shapes)
-    assert sy.shape_fit(many, points=10_000).overhang < sy.shape_fit(few, points=10_000).overhang
+    assert sy.shapes.shape_fit(many, points=10_000).overhang < sy.shapes.shape_fit(few, points=10_000).overhang
 
 
 @pytest.mark.slow
@@ -233,8 +233,8 @@ def test_covers_of_a_body_with_longer_bones():
             )
         )
     tall = sy.with_shapes(body.with_joints(joints), "surface")
-    assert sy.shape_fit(tall, points=10_000).gap == 0.0
-    assert sy.shape_fit(tall, points=10_000, pose=tall.rest_pose()).gap == 0.0
+    assert sy.shapes.shape_fit(tall, points=10_000).gap == 0.0
+    assert sy.shapes.shape_fit(tall, points=10_000, pose=tall.rest_pose()).gap == 0.0
 
 
 VISUAL = """<robot name="r"><link name="base"><visual><geometry><box size="0.4 0.1 0.1"/></geometry></visual></link>
@@ -249,7 +249,7 @@ def test_robots_without_collision_shapes_get_capsules_around_their_meshes(tmp_pa
     assert not arm.shapes
     covered = sy.with_shapes(arm)
     assert list(covered.shapes) == ["base", "arm"]
-    fit = sy.shape_fit(covered, points=10_000)
+    fit = sy.shapes.shape_fit(covered, points=10_000)
     assert fit.gap == 0.0
     assert fit.overhang < 0.06
     (tmp_path / "r.urdf").unlink()
@@ -273,9 +273,9 @@ def test_bodies_without_a_surface():
     chain = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)])
     with pytest.raises(InputError, match="surface"):
         sy.with_shapes(chain, "surface")
-    assert sy.shape_fit(sy.with_shapes(chain)) is None
+    assert sy.shapes.shape_fit(sy.with_shapes(chain)) is None
     with pytest.raises(InputError, match="shapes"):
-        sy.shape_fit(chain)
+        sy.shapes.shape_fit(chain)
 
 
 @pytest.mark.parametrize("overhang", [0, -1, float("nan"), "wide"])
@@ -287,7 +287,7 @@ def test_overhang_is_checked(overhang):
 @pytest.mark.parametrize(("name", "value"), [("points", 0), ("points", 1.5), ("seed", -1), ("pose", 3)])
 def test_arguments_of_a_fit_are_checked(name, value):
     with pytest.raises(InputError, match=name):
-        sy.shape_fit(sy.with_shapes(sy.bundled("arm7"), "bones"), **{name: value})
+        sy.shapes.shape_fit(sy.with_shapes(sy.bundled("arm7"), "bones"), **{name: value})
 
 
 @pytest.mark.slow
@@ -298,7 +298,7 @@ def test_arguments_of_a_fit_are_checked(name, value):
 def test_capsules_contain_real_characters(shared_data, name, share):
     """By 10^5 points of the surface, and within a share of the extent of the surface."""
     body = sy.with_shapes(sy.load_skeleton(shared_data / "character" / name))
-    fit = sy.shape_fit(body)
+    fit = sy.shapes.shape_fit(body)
     assert fit.points == 100_000
     assert fit.gap == 0.0
     assert fit.overhang < share * skin_of(surface_of_skeleton(body), body).extent
@@ -354,7 +354,7 @@ def test_a_link_without_a_bone_has_a_capsule_around_its_centre_of_mass(tmp_path)
 def test_files_keep_which_shapes_are_missing(tmp_path):
     """TOML, npz, copies and other roots; a mesh that is there is not missing."""
     body = robot(tmp_path, LOST, READ)
-    sy.write_skeleton(body, tmp_path / "r.toml")
+    sy.formats.write_skeleton(body, tmp_path / "r.toml")
     sy.save_motion(sy.Motion(body, body.rest_q[None], 30.0), tmp_path / "r.npz")
     for again in (
         sy.load_skeleton(tmp_path / "r.toml"),

@@ -95,7 +95,7 @@ def along(way):
 )  # fmt: skip
 def test_edges(a, b, distance, normal):
     for first, second, side in ((a, b, 1.0), (b, a, -1.0)):
-        contact = sy.distance(first, second)
+        contact = sy.shapes.distance(first, second)
         size = max(abs(distance), 1e-9)
         assert contact.distance == pytest.approx(distance, rel=1e-12, abs=1e-12 * min(1.0, size) + 1e-15)
         assert np.linalg.norm(contact.normal) == pytest.approx(1.0, abs=1e-12)
@@ -112,15 +112,15 @@ def test_laws(a, b, seed, size):
     """Symmetry, rigid motions, and moving apart along the normal."""
     rng = np.random.default_rng(seed)
     first, second = some(a, rng, size), some(b, rng, size)
-    contact = sy.distance(first, second)
+    contact = sy.shapes.distance(first, second)
     slack = 1e-9 * size
-    assert sy.distance(second, first).distance == pytest.approx(contact.distance, abs=slack)
+    assert sy.shapes.distance(second, first).distance == pytest.approx(contact.distance, abs=slack)
     T = np.eye(4)
     T[:3, :3], T[:3, 3] = Rotation.from_quat(rng.normal(size=4)).as_matrix(), size * rng.normal(size=3)
-    moved = sy.distance(first, second, transform_a=T, transform_b=T)
+    moved = sy.shapes.distance(first, second, transform_a=T, transform_b=T)
     assert moved.distance == pytest.approx(contact.distance, abs=slack)
     t = size * rng.uniform(0.1, 1.0) + max(0.0, -contact.distance)
-    away = sy.distance(first, second, transform_a=along(t * contact.normal))
+    away = sy.shapes.distance(first, second, transform_a=along(t * contact.normal))
     assert away.distance == pytest.approx(contact.distance + t, abs=slack)
     out = contact.points[0] - contact.points[1]
     np.testing.assert_allclose(out, contact.distance * contact.normal, atol=slack)
@@ -133,15 +133,15 @@ def test_the_normal_is_the_derivative_by_any_motion(a, b):
     apart = 0
     while apart < 5:
         first, second = some(a, rng), some(b, rng)
-        contact = sy.distance(first, second)
+        contact = sy.shapes.distance(first, second)
         if contact.distance < 0.05:  # the way out may change sides
             continue
         apart += 1
         h = 1e-4
         ways = np.eye(3)
         differences = [
-            sy.distance(first, second, transform_a=along(h * way)).distance
-            - sy.distance(first, second, transform_a=along(-h * way)).distance
+            sy.shapes.distance(first, second, transform_a=along(h * way)).distance
+            - sy.shapes.distance(first, second, transform_a=along(-h * way)).distance
             for way in ways
         ]
         np.testing.assert_allclose(np.array(differences) / (2 * h), contact.normal, atol=5e-3)
@@ -172,7 +172,7 @@ def test_capsules_against_long_double():
         a, b, c, d = rng.normal(size=(4, 3))
         if k % 3 == 0:
             d = c + (b - a) * rng.normal() + 10.0 ** -rng.uniform(4, 14) * rng.normal(size=3)  # nearly parallel
-        contact = sy.distance(sy.Capsule(a=a, b=b, radius=0.1), sy.Capsule(a=c, b=d, radius=0.2))
+        contact = sy.shapes.distance(sy.Capsule(a=a, b=b, radius=0.1), sy.Capsule(a=c, b=d, radius=0.2))
         assert contact.distance == pytest.approx(exact_of_segments(a, b, c, d) - 0.3, abs=1e-9)
 
 
@@ -184,7 +184,9 @@ def test_boxes_and_their_corners_are_the_same():
         hull = sy.ConvexHull(corners @ box.rotation.T + box.center)
         for word in WORDS:
             other = some(word, rng)
-            assert sy.distance(hull, other).distance == pytest.approx(sy.distance(box, other).distance, abs=1e-9)
+            assert sy.shapes.distance(hull, other).distance == pytest.approx(
+                sy.shapes.distance(box, other).distance, abs=1e-9
+            )
 
 
 def test_shapes_are_values():
@@ -198,8 +200,8 @@ def test_shapes_are_values():
         with pytest.raises(AttributeError):
             shape.radius = 3.0
         other = some("sphere", rng)
-        apart = sy.distance(shape, other).distance
-        assert sy.distance(shape.scaled(3.0), other.scaled(3.0)).distance == pytest.approx(3.0 * apart, abs=1e-9)
+        apart = sy.shapes.distance(shape, other).distance
+        assert sy.shapes.distance(shape.scaled(3.0), other.scaled(3.0)).distance == pytest.approx(3.0 * apart, abs=1e-9)
 
 
 @pytest.mark.parametrize(
@@ -216,8 +218,8 @@ def test_shapes_are_values():
         (lambda: sy.ConvexHull(np.zeros((0, 3))), "ConvexHull.points"),
         (lambda: sy.ConvexHull([(0, 0, np.inf)]), "ConvexHull.points"),
         (lambda: sy.HalfSpace(normal=(0, 0, 0)), "HalfSpace.normal"),
-        (lambda: sy.distance(sy.HalfSpace(), sy.HalfSpace()), "half-space"),
-        (lambda: sy.distance(sy.Sphere(radius=1), "table"), "b: expected a Solid"),
+        (lambda: sy.shapes.distance(sy.HalfSpace(), sy.HalfSpace()), "half-space"),
+        (lambda: sy.shapes.distance(sy.Sphere(radius=1), "table"), "b: expected a Solid"),
     ],
 )
 def test_what_cannot_be_used_is_refused(make, says):
@@ -233,12 +235,12 @@ def test_a_cylinder_is_between_its_prisms(word):
     ring = np.stack([np.cos(turns), np.sin(turns)], 1)
     for _ in range(60):
         can, other = some("cylinder", rng), some(word, rng)
-        found = sy.distance(can, other).distance
+        found = sy.shapes.distance(can, other).distance
         bounds = []
         for radius in (can.radius / np.cos(np.pi / 64), can.radius):
             ends = [np.column_stack([radius * ring, np.full(64, z)]) for z in (-0.5 * can.length, 0.5 * can.length)]
             prism = sy.ConvexHull(np.concatenate(ends) @ can.rotation.T + can.center)
-            bounds.append(sy.distance(prism, other).distance)
+            bounds.append(sy.shapes.distance(prism, other).distance)
         assert bounds[0] - 1e-9 <= found <= bounds[1] + 1e-9
         assert bounds[1] - bounds[0] < 0.02
 
@@ -265,7 +267,7 @@ def test_the_distance_of_an_ellipsoid_is_the_largest_gap_along_all_directions(wo
     n /= np.linalg.norm(n, axis=1)[:, None]
     for _ in range(40):
         egg, other = some("ellipsoid", rng, 0.7), some(word, rng, 0.7)
-        contact = sy.distance(egg, other)
+        contact = sy.shapes.distance(egg, other)
         nearby = contact.normal + np.geomspace(1e-8, 0.3, 4000)[:, None] * rng.normal(size=(4000, 3))
         nearby /= np.linalg.norm(nearby, axis=1)[:, None]
         tried = np.concatenate([contact.normal[None], nearby, n])
@@ -275,7 +277,7 @@ def test_the_distance_of_an_ellipsoid_is_the_largest_gap_along_all_directions(wo
         assert gaps[0] == pytest.approx(contact.distance, abs=rounding)
         assert gaps.max() <= contact.distance + rounding
         for point, shape in zip(contact.points, (egg, other), strict=True):
-            assert abs(sy.distance(sy.Sphere(center=point, radius=0.0), shape).distance) <= 1e-7
+            assert abs(sy.shapes.distance(sy.Sphere(center=point, radius=0.0), shape).distance) <= 1e-7
 
 
 def axis_and_sizes(shape):
@@ -341,11 +343,11 @@ def test_the_depth_of_cylinders_is_the_least_of_all_directions(word, off):
             if word == "cylinder"
             else sy.Capsule(a=d - k * other, b=d + k * other, radius=0.2 * t)
         )
-        contact = sy.distance(second, can)
+        contact = sy.shapes.distance(second, can)
         if contact.distance > -0.2 * t:
             continue  # the cores do not overlap
         overlapping += 1
         assert depths(second, can, -contact.normal[None])[0] == pytest.approx(-contact.distance, abs=1e-9)
         assert -contact.distance <= least_depth(second, can) + 1e-8
         for point, shape in zip(contact.points, (second, can), strict=True):
-            assert sy.distance(sy.Sphere(center=point, radius=0.0), shape).distance <= 1e-8
+            assert sy.shapes.distance(sy.Sphere(center=point, radius=0.0), shape).distance <= 1e-8

@@ -79,7 +79,7 @@ def desk(tmp_path, monkeypatch, short_films, small_pictures):
     shutil.copytree(REPO / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("gallery"))
     for name in ("walk.bvh", "character.glb", "arm.urdf", "robot_hand.toml"):
         shutil.copy(REPO / "examples" / name, tmp_path)
-    sy.write_skeleton(sy.bundled("humanoid"), tmp_path / "robot.urdf")  # the content tells the format
+    sy.formats.write_skeleton(sy.bundled("humanoid"), tmp_path / "robot.urdf")  # the content tells the format
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -278,7 +278,7 @@ closing = sy.Motion(person, turns, 30.0)
 sy.save_motion(closing, "grasp.npz", force=True)
 hero = sy.Skeleton(joints, name="hero", meters_per_unit=1.0, up="y", forward="z").with_root("free")
 sy.save_motion(sy.Motion(hero, [hero.rest_q], 30.0), "hero.bvh", force=True)
-own = sy.hand_landmarks(person.rest_pose(), "right")
+own = sy.hands.hand_landmarks(person.rest_pose(), "right")
 np.savez("hand.npz", joints=np.repeat(own[None], 60, axis=0))  # for the commands: the page makes its own
 """,
     "guides/motion.md": """
@@ -299,7 +299,8 @@ shutil.copy("walk.bvh", "dance.bvh")
     + _CLIPS,
     "guides/edit.md": """
 if "check_claim" not in locals():  # commands alone; the code of the page writes its own file
-    sy.write_layers(sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, relative=True, frames=(30, 60), blend=9), "edit.toml")
+    raised = sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, relative=True, frames=(30, 60), blend=9)
+    sy.formats.write_layers(raised, "edit.toml")
     sy.save_world(sy.World([sy.Sphere(center=(0.5, 1.0, 0.5), radius=0.04)]), "post.toml")
 """
     + _CLIPS,

@@ -44,7 +44,7 @@ def test_a_vrm_is_refused_before_the_work(tmp_path):
         run("animate", WALK, "--foot-lock", "-o", out),
     ):
         assert_refused(ran, "copy of the VRM")
-    with pytest.raises(sy.FormatError, match="copy of the VRM"):
+    with pytest.raises(sy.errors.FormatError, match="copy of the VRM"):
         sy.save_pose(sy.bundled("arm7").rest_pose(), out)
     assert not out.exists()
 

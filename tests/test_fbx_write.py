@@ -234,7 +234,7 @@ def assert_shown(motion, path, *, unit, axes=None):
 def test_new_file_has_places_names_and_rate(tmp_path, fps):
     motion = moving(body_with(), fps=fps)
     sy.save_motion(motion, tmp_path / "new.fbx")
-    assert sy.verify_file(motion, tmp_path / "new.fbx").holds
+    assert sy.formats.verify_file(motion, tmp_path / "new.fbx").holds
     assert assert_shown(motion, tmp_path / "new.fbx", unit=1.0) == ["wave"]
     document = read_document(tmp_path / "new.fbx")
     assert document.meters_per_unit == 0.01
@@ -304,7 +304,7 @@ def test_body_that_does_not_move_has_a_take_too(tmp_path):
     body = sy.Skeleton([sy.Joint("post"), sy.Joint("top", "post", rest=_at(0, 1, 0))], meters_per_unit=1.0)
     motion = sy.Motion(body, np.zeros((4, 0)), 30.0)
     sy.save_motion(motion, tmp_path / "still.fbx", verify=True)
-    assert sy.verify_file(motion, tmp_path / "still.fbx").holds
+    assert sy.formats.verify_file(motion, tmp_path / "still.fbx").holds
 
 
 def test_nothing_is_written_over_or_by_halves(tmp_path):
@@ -351,7 +351,7 @@ def test_humanoid_of_unknown_unit_becomes_as_tall_as_a_person(tmp_path, scale, n
         path = tmp_path / f"new{ending}"
         with pytest.warns(UserWarning, match=f"taken as {named}.*so that the body is 1\\.[5-9]. m tall; unit="):
             sy.save_motion(motion, path)
-        assert sy.verify_file(motion, path).holds
+        assert sy.formats.verify_file(motion, path).holds
     pytest.importorskip("ufbx")
     tall = [stature_of(sy.load_skeleton(tmp_path / name)) for name in ("new.fbx", "new.glb")]
     assert 1.5 < tall[0] < 2.0
@@ -361,7 +361,7 @@ def test_humanoid_of_unknown_unit_becomes_as_tall_as_a_person(tmp_path, scale, n
 def test_unit_can_be_given_and_other_bodies_keep_their_numbers(tmp_path):
     motion = moving(_humanoid(1.0), frames=2)
     sy.save_motion(motion, tmp_path / "given.fbx", unit="ft", verify=True)
-    assert sy.verify_file(motion, tmp_path / "given.fbx").holds
+    assert sy.formats.verify_file(motion, tmp_path / "given.fbx").holds
     height = [node.translation for node in read_nodes(read_document(tmp_path / "given.fbx")) if node.name == "head"]
     head = motion.skeleton.joints[motion.skeleton.index("head")].rest[:3, 3]
     assert np.allclose(height[0], 30.48 * head)
@@ -414,7 +414,7 @@ def test_copy_gets_the_motion_as_one_more_take(tmp_path, inherit, up, centimetre
     body = sy.load_skeleton(tmp_path / "hero.fbx")
     motion = moving(body, fps=60.0)
     sy.save_motion(motion, tmp_path / "walk.fbx")
-    assert sy.verify_file(motion, tmp_path / "walk.fbx").holds
+    assert sy.formats.verify_file(motion, tmp_path / "walk.fbx").holds
     takes = assert_shown(motion, tmp_path / "walk.fbx", unit=100.0 / centimetres, axes=axes_for(up).T)
     assert takes == ["wave", "Take 001"]
     before, after = read_document(tmp_path / "hero.fbx"), read_document(tmp_path / "walk.fbx")
@@ -493,7 +493,7 @@ def test_every_take_shows_the_same_after_every_other_one(tmp_path):
     links = document.connections
     links.below = [record for record in links.below if course not in map(int, record.values[1:3])]
     (tmp_path / "less.fbx").write_bytes(document.pack())
-    assert "Take 'nod' has no keys of" in sy.verify_file(motion, tmp_path / "less.fbx").report()
+    assert "Take 'nod' has no keys of" in sy.formats.verify_file(motion, tmp_path / "less.fbx").report()
 
 
 def test_copy_of_another_body_or_of_an_old_file_is_refused(tmp_path):

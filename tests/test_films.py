@@ -152,38 +152,40 @@ def test_what_cannot_be_drawn(swing, arm, tmp_path):
 
 
 def test_plots(swing, tracked, arm, tmp_path):
-    sy.plot_joints(swing, tmp_path / "joints.png")
-    sy.plot_joints(swing, tmp_path / "two.svg", ["joint1", "joint4"])
-    sy.plot_errors(tracked, tmp_path / "errors.png")
-    sy.plot_reach(arm, "tool", tmp_path / "reach.png")
+    sy.plots.plot_joints(swing, tmp_path / "joints.png")
+    sy.plots.plot_joints(swing, tmp_path / "two.svg", ["joint1", "joint4"])
+    sy.plots.plot_errors(tracked, tmp_path / "errors.png")
+    sy.plots.plot_reach(arm, "tool", tmp_path / "reach.png")
     text = (tmp_path / "two.svg").read_text(encoding="utf-8")
     assert text.startswith("<?xml")
     for name in ("joints", "errors", "reach"):
         with Image.open(tmp_path / f"{name}.png") as image:
             assert min(image.size) > 200
     with pytest.raises(FileError, match="exists"):
-        sy.plot_joints(swing, tmp_path / "joints.png")
+        sy.plots.plot_joints(swing, tmp_path / "joints.png")
     with pytest.raises(InputError, match="extension"):
-        sy.plot_joints(swing, tmp_path / "joints.bmp")
+        sy.plots.plot_joints(swing, tmp_path / "joints.bmp")
     with pytest.raises(InputError, match="hips"):
-        sy.plot_feet(swing, tmp_path / "feet.png")
+        sy.plots.plot_feet(swing, tmp_path / "feet.png")
 
 
 def test_joints_that_cannot_move_are_named_or_have_a_flat_band(arm, tmp_path):
     still = sy.Motion(arm, np.tile(arm.rest_q, (3, 1)), 30.0)
     with pytest.raises(InputError, match="does not move, got 'tool'"):
-        sy.plot_joints(still, tmp_path / "tool.png", ["tool"])
+        sy.plots.plot_joints(still, tmp_path / "tool.png", ["tool"])
     with pytest.raises(InputError, match="no frames"):
-        sy.plot_joints(sy.Motion(arm, np.zeros((0, arm.nq)), 30.0), tmp_path / "none.png")
+        sy.plots.plot_joints(sy.Motion(arm, np.zeros((0, arm.nq)), 30.0), tmp_path / "none.png")
     stiff = sy.Skeleton([sy.Joint("stiff", kind=sy.Kind.HINGE, axis=(0, 0, 1), limit=sy.Interval(0.5, 0.5))])
-    sy.plot_joints(sy.Motion(stiff, np.full((3, 1), 0.5), 30.0), tmp_path / "stiff.png")  # a warning is an error here
+    sy.plots.plot_joints(
+        sy.Motion(stiff, np.full((3, 1), 0.5), 30.0), tmp_path / "stiff.png"
+    )  # a warning is an error here
     assert [path.name for path in tmp_path.iterdir()] == ["stiff.png"]
 
 
 def test_feet_of_a_body(tmp_path):
     body = sy.bundled("humanoid")
     q = np.array([body.random_pose(k).q for k in range(5)])
-    sy.plot_feet(sy.Motion(body, q, 30.0), tmp_path / "feet.png")
+    sy.plots.plot_feet(sy.Motion(body, q, 30.0), tmp_path / "feet.png")
     assert (tmp_path / "feet.png").stat().st_size > 5000
 
 
@@ -192,7 +194,7 @@ def test_clearance_of_a_clip(swing, tmp_path):
     world = sy.World({"post": sy.Cylinder(center=(0.5, 0, 0.5), radius=0.05, length=1)})
     sy.save_world(world, tmp_path / "post.toml")
     sy.save_motion(swing, tmp_path / "swing.npz")
-    sy.plot_clearance(swing, tmp_path / "a.svg", 0.02, world=world)
+    sy.plots.plot_clearance(swing, tmp_path / "a.svg", 0.02, world=world)
     text = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert "post" in text
     words = ("plot", tmp_path / "swing.npz", "--world", tmp_path / "post.toml", "-o")
@@ -201,7 +203,7 @@ def test_clearance_of_a_clip(swing, tmp_path):
     assert run(*words, tmp_path / "c.svg").code == 2
     bare = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0)])
     with pytest.raises(InputError, match="with_shapes"):
-        sy.plot_clearance(sy.Motion(bare, bare.rest_q[None], 30.0), tmp_path / "d.svg")
+        sy.plots.plot_clearance(sy.Motion(bare, bare.rest_q[None], 30.0), tmp_path / "d.svg")
     film = ("render", tmp_path / "swing.npz", "--world", tmp_path / "post.toml", "--clearance", "0.02")
     assert run(*film, "-o", tmp_path / "e.png", "--size", "96x72").code == 0
 

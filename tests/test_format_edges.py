@@ -403,7 +403,7 @@ def csv_of(tmp_path, text):
     """Read a table."""
     path = tmp_path / "clip.csv"
     path.write_text(text, encoding="utf-8")
-    return sy.read_csv(path, ARM)
+    return sy.formats.read_csv(path, ARM)
 
 
 def test_columns_of_a_table_in_any_order(tmp_path):
@@ -647,11 +647,11 @@ def test_keys_are_held_before_the_first_and_after_the_last():
 def test_parents_are_written_by_name_where_a_name_is_one_joints_own(tmp_path):
     """People read the file: a number stands only where two joints share a name."""
     joints = [sy.Joint("a", None, sy.Kind.BALL), sy.Joint("b", "a", sy.Kind.BALL), sy.Joint("c", "b", sy.Kind.BALL)]
-    sy.write_skeleton(sy.Skeleton(joints), tmp_path / "one.toml")
+    sy.formats.write_skeleton(sy.Skeleton(joints), tmp_path / "one.toml")
     lines = (tmp_path / "one.toml").read_text().splitlines()
     assert [line for line in lines if line.startswith("parent")] == ['parent = "a"', 'parent = "b"']
     twins = [sy.Joint("a", None, sy.Kind.BALL), sy.Joint("a", 0, sy.Kind.BALL), sy.Joint("c", 1, sy.Kind.BALL)]
-    sy.write_skeleton(sy.Skeleton(twins), tmp_path / "two.toml")
+    sy.formats.write_skeleton(sy.Skeleton(twins), tmp_path / "two.toml")
     lines = (tmp_path / "two.toml").read_text().splitlines()
     assert [line for line in lines if line.startswith("parent")] == ["parent = 0", "parent = 1"]
     assert sy.load_skeleton(tmp_path / "two.toml").parents == (-1, 0, 1)
@@ -692,7 +692,7 @@ def test_archives_of_points_are_told_from_motions(tmp_path, name, shape):
     path = tmp_path / "hand.npz"
     np.savez(path, **{name: np.zeros(shape), "fps": 30})
     for read in (sy.load_motion, sy.load_skeleton):
-        with pytest.raises(sy.FormatError, match="holds no motion: expected arrays schema, q, ") as caught:
+        with pytest.raises(sy.errors.FormatError, match="holds no motion: expected arrays schema, q, ") as caught:
             read(path)
         assert f"'{name} {shape}, fps ()'" in str(caught.value)
         assert "'joints' (T, 21, 3)" in str(caught.value)
@@ -701,7 +701,7 @@ def test_archives_of_points_are_told_from_motions(tmp_path, name, shape):
 @pytest.mark.parametrize("name", ["hand.npy", "hand.trc", "hand.c3d", "hand.tsv"])
 def test_files_of_points_alone_are_told(tmp_path, name):
     (tmp_path / name).write_bytes(b"points")
-    with pytest.raises(sy.FormatError, match="synovia animate --points"):
+    with pytest.raises(sy.errors.FormatError, match="synovia animate --points"):
         sy.load_motion(tmp_path / name)
 
 
@@ -710,11 +710,11 @@ def test_a_table_without_times_is_told_with_and_without_a_model(tmp_path):
     path.write_text("joint1,joint2\n0,0\n", encoding="utf-8")
     for more in ({}, {"skeleton": sy.bundled("arm7")}):
         with pytest.raises(
-            sy.FormatError, match="line 1: first column is not time: expected a column 'time' in seconds"
+            sy.errors.FormatError, match="line 1: first column is not time: expected a column 'time' in seconds"
         ):
             sy.load_motion(path, **more)
     path.write_text("time,joint1\n0,0\n", encoding="utf-8")
-    with pytest.raises(sy.FormatError, match="Name its model"):
+    with pytest.raises(sy.errors.FormatError, match="Name its model"):
         sy.load_motion(path)
 
 
@@ -725,5 +725,5 @@ def test_joints_of_an_archive_may_be_the_points(tmp_path):
     found = read_points(path)
     assert (found.positions.shape, found.joints, found.fps, found.notes) == ((5, 21, 3), None, 30.0, ())
     np.savez(path, joints=np.ones((5, 63)))
-    with pytest.raises(sy.FormatError, match=r"expected \(T, K, 3\): frames, points, x y z, got \(5, 63\)"):
+    with pytest.raises(sy.errors.FormatError, match=r"expected \(T, K, 3\): frames, points, x y z, got \(5, 63\)"):
         read_points(path)

@@ -33,7 +33,7 @@ def is_inside(shape, point):
     solids = [sy.World([shape])["cloud"].shapes[0]] if isinstance(shape, sy.PointCloud) else [shape]
     if isinstance(shape, sy.PointCloud):
         return bool((np.linalg.norm(solids[0].points - point, axis=1) < shape.radius).any())
-    return sy.distance(sy.Sphere(center=point, radius=0.0), shape).distance < 0.0
+    return sy.shapes.distance(sy.Sphere(center=point, radius=0.0), shape).distance < 0.0
 
 
 @pytest.mark.parametrize("up", UPS)
@@ -171,5 +171,5 @@ def test_a_point_stays_out_of_an_obstacle_frame_by_frame():
 def test_planes_need_an_obstacle_of_that_name():
     with pytest.raises(InputError, match="obstacles"):
         sy.World().planes([(0, 0, 0)])
-    with pytest.raises(sy.UnknownNameError, match="wall"):
+    with pytest.raises(sy.errors.UnknownNameError, match="wall"):
         sy.World({"box": sy.Sphere(radius=1)}).planes([(0, 0, 0)], "wall")

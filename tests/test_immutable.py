@@ -48,7 +48,7 @@ def _loaded(form: str, folder: Path) -> sy.Skeleton:
         case "bvh":
             path.write_text(BVH)
         case "toml":
-            sy.write_skeleton(sy.bundled("quadruped"), path)
+            sy.formats.write_skeleton(sy.bundled("quadruped"), path)
         case "glb":
             path.write_bytes(_source("humanoid").with_suffix(".glb").read_bytes())
         case _:

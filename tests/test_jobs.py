@@ -47,9 +47,9 @@ def desk(tmp_path, monkeypatch):
     monkeypatch.setattr("synovia.jobs.clips._PICTURE", (36, 48))
     walk = sy.load_motion(EXAMPLES / "walk.bvh")
     for name, first, count in (("walk", 0, FRAMES), ("other", FRAMES, FRAMES), ("brief", 0, 3)):
-        sy.write_bvh(sy.Motion(walk.skeleton, walk.q[first : first + count], walk.fps), f"{name}.bvh")
+        sy.formats.write_bvh(sy.Motion(walk.skeleton, walk.q[first : first + count], walk.fps), f"{name}.bvh")
     chain = sy.Skeleton.chain([(0, 0, 0), (0, 1, 0), (0.1, 2, 0)])  # no surface, to which shapes take seconds to fit
-    sy.write_bvh(sy.Motion(chain, np.tile(chain.rest_q, (3, 1)), walk.fps), "chain.bvh")
+    sy.formats.write_bvh(sy.Motion(chain, np.tile(chain.rest_q, (3, 1)), walk.fps), "chain.bvh")
     for name in ("character.glb", "arm.urdf"):
         shutil.copy(EXAMPLES / name, name)
     names = ["hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"]
@@ -320,7 +320,7 @@ def hand_points():
     for finger in sy.hand_of(body, "left").fingers[1:]:
         rows = [body.q_slice(body.index(name)).start for name in finger.flexion]
         q[:, rows] = bend * body.limits[1][rows]
-    return sy.hand_landmarks(sy.Motion(body, q, 30.0), "left")
+    return sy.hands.hand_landmarks(sy.Motion(body, q, 30.0), "left")
 
 
 def rows_of(folder):
@@ -502,7 +502,7 @@ def test_an_object_does_one_input_or_a_folder(desk):
     outcome = convert("walk.bvh", "walk.npz", progress=lambda done, of: seen.append(done / of))
     assert (outcome.code, outcome.figures["frames"]) == (0, FRAMES)
     assert len(sy.load_motion("walk.npz")) == FRAMES
-    with pytest.raises(sy.FileError, match="file exists"):
+    with pytest.raises(sy.errors.FileError, match="file exists"):
         convert("walk.bvh", "walk.npz")
     convert("walk.bvh", "walk.npz", force=True)
     result = convert.run("clips", "out", format="npz", notice=seen.append)
@@ -524,7 +524,7 @@ def test_edits_of_the_command_are_those_of_python(desk):
     walk, other = sy.load_motion("walk.bvh"), sy.load_motion("other.bvh")
     (desk / "layers.toml").write_text(LAYERS)
     sy.save_motion(other.resample(60), "quick.npz")
-    layers = sy.read_layers("layers.toml")
+    layers = sy.formats.read_layers("layers.toml")
     pin = sy.Layer(goals=[sy.PoseGoal("right_hand")], frames=(2, 5), blend=3)
     lower = sy.Layer({"hips": (0.0, -0.05, 0.0)}, frames=(4, 9), blend=3, relative=True)
     words = ["pin right_hand@2:5", "offset hips=0,-0.05,0@4:9", "blend 3"]

@@ -448,7 +448,7 @@ def test_what_cannot_be_judged(walk, answer):
             sy.judge(answer.motion, walk, up=wrong)
         with pytest.raises(sy.InputError, match=r"^source_up: expected x, y, z"):
             sy.judge(answer.motion, walk, source_up=wrong)
-    with pytest.raises(sy.UnknownNameError):
+    with pytest.raises(sy.errors.UnknownNameError):
         sy.judge(answer.motion, walk, {"hips": ("hips", "hipz")})
 
 

@@ -38,8 +38,8 @@ def every_kind():
 
 def test_layers_come_back_from_their_file(tmp_path):
     layers, path = every_kind(), tmp_path / "edit.toml"
-    sy.write_layers(layers, path)
-    back = sy.read_layers(path, BODY)
+    sy.formats.write_layers(layers, path)
+    back = sy.formats.read_layers(path, BODY)
     for one, other in zip(layers, back, strict=True):
         for name in ("frames", "blend", "relative", "weight", "name", "muted"):
             assert getattr(one, name) == getattr(other, name)
@@ -54,10 +54,10 @@ def test_layers_come_back_from_their_file(tmp_path):
         for key, read in zip(one.keys, other.keys, strict=True):
             assert key.values.keys() == read.values.keys()
             assert all(np.array_equal(value, read.values[joint]) for joint, value in key.values.items())
-    with pytest.raises(sy.FileError):
-        sy.write_layers(layers, path)
-    sy.write_layers(layers[0], path, force=True)
-    assert len(sy.read_layers(path)) == 1
+    with pytest.raises(sy.errors.FileError):
+        sy.formats.write_layers(layers, path)
+    sy.formats.write_layers(layers[0], path, force=True)
+    assert len(sy.formats.read_layers(path)) == 1
 
 
 def test_a_file_makes_the_same_clip(tmp_path):
@@ -67,8 +67,8 @@ def test_a_file_makes_the_same_clip(tmp_path):
         sy.Layer({"left_hand": (0.05, 0.1, 0.05)}, frames=(10, 15), blend=5, relative=True),
         sy.Layer(pose={12: BODY.random_pose(2)}, joints=["right_lower_arm"], blend=4),
     ]
-    sy.write_layers(layers, tmp_path / "edit.toml")
-    read = sy.read_layers(tmp_path / "edit.toml")
+    sy.formats.write_layers(layers, tmp_path / "edit.toml")
+    read = sy.formats.read_layers(tmp_path / "edit.toml")
     assert np.array_equal(sy.edit(clip, layers).motion.q, sy.edit(clip, read).motion.q)
 
 
@@ -106,18 +106,18 @@ HEAD = 'schema = "synovia.edit/1"\n[[layers]]\n'
 def test_what_a_file_gets_wrong_is_named(tmp_path, text, message):
     path = tmp_path / "edit.toml"
     path.write_text(text, encoding="utf-8")
-    with pytest.raises(sy.FormatError, match=message):
-        sy.read_layers(path, BODY)
+    with pytest.raises(sy.errors.FormatError, match=message):
+        sy.formats.read_layers(path, BODY)
 
 
 def test_an_empty_file_has_no_layers(tmp_path):
-    sy.write_layers([], tmp_path / "edit.toml")
-    assert sy.read_layers(tmp_path / "edit.toml") == []
+    sy.formats.write_layers([], tmp_path / "edit.toml")
+    assert sy.formats.read_layers(tmp_path / "edit.toml") == []
 
 
 def test_values_by_row_cannot_be_stored(tmp_path):
-    with pytest.raises(sy.UnsupportedError, match="by row"):
-        sy.write_layers(sy.Layer(pose={3: 0.2}), tmp_path / "edit.toml")
+    with pytest.raises(sy.errors.UnsupportedError, match="by row"):
+        sy.formats.write_layers(sy.Layer(pose={3: 0.2}), tmp_path / "edit.toml")
 
 
 @pytest.mark.parametrize(

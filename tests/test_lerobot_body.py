@@ -117,7 +117,7 @@ def test_what_cannot_be_used_is_refused(robot, walk, arms, follower):
         BodyToJoints(robot, walk.skeleton, fps=30, acceleration=None)
     with pytest.raises(InputError, match="hinge or slide of its own"):
         BodyToJoints(robot, walk.skeleton, ["left_gripper"], fps=30, acceleration=1.0)
-    with pytest.raises(sy.UnknownNameError, match="left_elbow"):
+    with pytest.raises(sy.errors.UnknownNameError, match="left_elbow"):
         BodyToJoints(robot, walk.skeleton, ["left_elbwo"], fps=30, acceleration=1.0)
     with pytest.raises(InputError, match="joint values"):
         follower.step([0.0, 1.0])

@@ -98,8 +98,8 @@ def test_values_after_the_joints_are_left_alone():
 
 def test_mistakes_are_named():
     for make, error, words in (
-        (lambda: Kinematics("arm7"), sy.UnknownNameError, "gripper_frame_link"),
-        (lambda: Kinematics("arm7", "tool", ["joint1", "jiont2"]), sy.UnknownNameError, "jiont2"),
+        (lambda: Kinematics("arm7"), sy.errors.UnknownNameError, "gripper_frame_link"),
+        (lambda: Kinematics("arm7", "tool", ["joint1", "jiont2"]), sy.errors.UnknownNameError, "jiont2"),
         (lambda: Kinematics("humanoid", "left_hand", ["spine"]), sy.InputError, "expected a hinge or slide"),
         (lambda: Kinematics("arm7", "tool").forward_kinematics([0.0]), sy.InputError, "7 numbers"),
         (lambda: Kinematics("arm7", "tool").forward_kinematics([np.nan] * 7), sy.InputError, "finite"),
@@ -109,7 +109,11 @@ def test_mistakes_are_named():
         (lambda: Kinematics("arm7", "tool", fps=30), sy.InputError, "acceleration"),
         (lambda: Kinematics("arm7", "tool", fps=0, velocity=9.0, acceleration=300.0), sy.InputError, "rate"),
         (lambda: Kinematics("arm7", "tool", fps=30, velocity=9.0, acceleration=-1.0), sy.InputError, "acceleration"),
-        (lambda: Kinematics("arm7", "tool", fps=30, velocity={"j": 1.0}, acceleration=1.0), sy.UnknownNameError, "'j'"),
+        (
+            lambda: Kinematics("arm7", "tool", fps=30, velocity={"j": 1.0}, acceleration=1.0),
+            sy.errors.UnknownNameError,
+            "'j'",
+        ),
     ):
         with pytest.raises(error, match=words):
             make()

@@ -40,7 +40,7 @@ def test_a_skeleton_file_holds_loops(tmp_path: Path) -> None:
     skeleton = bars()
     for tie in ties:
         one = skeleton.with_loops([tie])
-        sy.write_skeleton(one, tmp_path / "bars.toml", force=True)
+        sy.formats.write_skeleton(one, tmp_path / "bars.toml", force=True)
         (back,) = sy.load_skeleton(tmp_path / "bars.toml").loops
         assert (back.name, back.names, back.rows, repr(back)) == (tie.name, tie.names, tie.rows, repr(tie))
         if isinstance(tie, sy.Loop):
@@ -54,7 +54,7 @@ def test_a_skeleton_file_holds_loops(tmp_path: Path) -> None:
 
 
 def test_a_file_of_loops_adds_to_those_of_the_model(tmp_path: Path) -> None:
-    sy.write_skeleton(bars().with_loops([PIN]), tmp_path / "bars.toml")
+    sy.formats.write_skeleton(bars().with_loops([PIN]), tmp_path / "bars.toml")
     text = """[[coupling]]\nterms = { crank = 1, "rocker" = [-0.5, 0.1] }\nequals = 0.0\n"""
     (tmp_path / "bars.loops.toml").write_text(HEAD + text)
     found = sy.load_skeleton(tmp_path / "bars.toml").loops
@@ -81,7 +81,7 @@ def test_a_file_of_loops_adds_to_those_of_the_model(tmp_path: Path) -> None:
     ],
 )
 def test_what_is_wrong_with_a_file_of_loops(tmp_path: Path, text: str, says: str) -> None:
-    sy.write_skeleton(bars(), tmp_path / "bars.toml")
+    sy.formats.write_skeleton(bars(), tmp_path / "bars.toml")
     (tmp_path / "l.toml").write_text(text)
     with pytest.raises(FormatError, match=says):
         sy.load_skeleton(tmp_path / "bars.toml", loops=tmp_path / "l.toml")
@@ -128,7 +128,7 @@ def test_loops_may_be_named_by_roles() -> None:
 def test_each_command_that_poses_a_model_takes_a_file_of_loops(tmp_path: Path) -> None:
     """A crank that turns, with the loops beside it: clips that are made, edited and shown are closed."""
     tree, loops = tmp_path / "bars.toml", tmp_path / "pins.toml"
-    sy.write_skeleton(bars(), tree)
+    sy.formats.write_skeleton(bars(), tree)
     text = """[[loop]]\nfirst = "the coupler"\nsecond = "rocker"\noffset = [3, 0, 0]\nother_offset = [2, 0, 0]\n"""
     loops.write_text(HEAD + text)
     body = sy.load_skeleton(tree, loops=loops)

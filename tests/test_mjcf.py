@@ -205,8 +205,8 @@ def residual(path: Path, s: Skeleton) -> float:
     worst = 0.0
     for seed in range(5):
         pose = s.random_pose(seed)
-        data.qpos[:] = sy.to_qpos(pose, model)
-        assert np.abs(sy.from_qpos(s, data.qpos, model).frames - pose.frames).max() < 1e-9
+        data.qpos[:] = sy.simulators.to_qpos(pose, model)
+        assert np.abs(sy.simulators.from_qpos(s, data.qpos, model).frames - pose.frames).max() < 1e-9
         mujoco.mj_forward(model, data)
         ties = data.efc_type == mujoco.mjtConstraint.mjCNSTR_EQUALITY
         worst = max(worst, float(np.abs(data.efc_pos[ties]).max(initial=0.0)))
@@ -365,7 +365,7 @@ def test_the_loops_of_a_real_gripper_close(shared_data: Path) -> None:
     moving = sy.IK(s, sy.PositionGoal("left_finger"), root="free").skeleton
     for again in (copy.copy(s), copy.deepcopy(s), pickle.loads(pickle.dumps(s)), s.with_root("x,y"), moving):
         assert [tie.names for tie in again.loops] == [tie.names for tie in s.loops]
-    sy.write_skeleton(s, "hand.toml")
+    sy.formats.write_skeleton(s, "hand.toml")
     assert np.array_equal(load_skeleton("hand.toml").random_pose(1).q, s.random_pose(1).q)
 
 

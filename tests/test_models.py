@@ -288,6 +288,6 @@ def test_arm7_rests_inside_limits_that_exclude_zero() -> None:
 
 def test_a_file_is_read_with_a_root_that_may_move(tmp_path):
     path = tmp_path / "arm.toml"
-    sy.write_skeleton(sy.bundled("arm7"), path)
+    sy.formats.write_skeleton(sy.bundled("arm7"), path)
     assert sy.load_skeleton(path, root="free").nq == sy.load_skeleton(path).nq + 7
     assert sy.load_skeleton(path, root="x,yaw").joint_names[:2] == ("root_x", "root_yaw")

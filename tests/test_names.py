@@ -86,7 +86,7 @@ FRAMES = {
     "targets_from": lambda s, n: sy.targets_from(sy.Motion(s, [s.rest_q], 30.0), [n]),
     "joint map": lambda s, n: draft_map(s, s, {"hips": ("shoulder", n)}),
     "points": lambda s, n: points_of(s, np.zeros((2, 1, 3)), [n], None, None),
-    "problems": lambda s, n: sy.make_problems(s, [n], count=1, frames=3),
+    "problems": lambda s, n: sy.comparison.make_problems(s, [n], count=1, frames=3),
     "Kinematics": lambda s, n: Kinematics(s, n),
     "Arm": lambda s, n: Arm(s, n),
     "columns": lambda s, n: Solve(s)({f"{n}.x": [0.1], f"{n}.y": [0.1], f"{n}.z": [0.2]}),
@@ -95,7 +95,7 @@ FRAMES = {
 
 @pytest.mark.parametrize("way", FRAMES)
 def test_a_name_of_two_frames_is_refused_wherever_a_frame_is_meant(arm: sy.Skeleton, way: str) -> None:
-    with pytest.raises(sy.UnknownNameError, match=r"joint:gripper, link:gripper \(of joint 'roll'\)"):
+    with pytest.raises(sy.errors.UnknownNameError, match=r"joint:gripper, link:gripper \(of joint 'roll'\)"):
         FRAMES[way](arm, "gripper")
     FRAMES[way](arm, "link:gripper")
     if way not in ("targets", "targets of many"):  # there the goal is on the link
@@ -153,7 +153,7 @@ def test_tables_and_files_take_every_name_of_a_joint(
     wanted = sy.Pose(arm, {own: 0.3})
     assert np.array_equal(sy.load_pose(pose, arm).q, wanted.q)
     assert np.array_equal(load_poses(poses, arm)["a"].q, wanted.q)
-    assert np.array_equal(sy.read_csv(clip, arm).q[0], wanted.q)
+    assert np.array_equal(sy.formats.read_csv(clip, arm).q[0], wanted.q)
     there = wanted.position("link:jaw")
     rows = {**{f"link:jaw.{axis}": [value] for axis, value in zip("xyz", there, strict=True)}}
     answer = [Solve(arm_file, solver="lm")({**rows, f"start.{name}": [0.3]}) for name in (own, other)]
@@ -167,7 +167,7 @@ def test_balls_and_free_roots_in_tables_may_have_other_names(tmp_path: Path) -> 
     header = [f"{what}.{part}" for what in ("left_hand", "joint:hips") for part in ("qx", "qy", "qz", "qw")]
     path = tmp_path / "clip.csv"
     path.write_text(f"time,{','.join(header)}\n0,0.6,0,0,0.8,0,0,0,1\n", encoding="utf-8")
-    clip = sy.read_csv(path, body)
+    clip = sy.formats.read_csv(path, body)
     assert clip.pose(0)[name].tolist() == [0.6, 0.0, 0.0, 0.8]
 
 
@@ -203,10 +203,10 @@ def test_files_and_tables_have_a_joint_once(arm: sy.Skeleton, arm_file: Path, tm
     pose, clip = tmp_path / "pose.json", tmp_path / "clip.csv"
     pose.write_text('{"schema": "synovia.pose/1", "q": {"elbow": 0.1, "joint:elbow": 0.4}}', encoding="utf-8")
     clip.write_text("time,elbow,link:fore\n0,0.3,0.4\n", encoding="utf-8")
-    with pytest.raises(sy.FormatError, match=r"pose\.json: values of joint 'elbow': expected each joint once"):
+    with pytest.raises(sy.errors.FormatError, match=r"pose\.json: values of joint 'elbow': expected each joint once"):
         sy.load_pose(pose, arm)
-    with pytest.raises(sy.FormatError, match="'elbow', 'link:fore'"):
-        sy.read_csv(clip, arm)
+    with pytest.raises(sy.errors.FormatError, match="'elbow', 'link:fore'"):
+        sy.formats.read_csv(clip, arm)
     rows = {f"link:jaw.{axis}": [0.1] for axis in "xyz"}
     with pytest.raises(sy.InputError, match=r"'start\.elbow', 'start\.link:fore'"):
         Solve(arm_file)({**rows, "start.elbow": [0.1], "start.link:fore": [0.2]})
@@ -215,7 +215,7 @@ def test_files_and_tables_have_a_joint_once(arm: sy.Skeleton, arm_file: Path, tm
 def test_names_that_mean_one_frame_need_no_prefix(arm: sy.Skeleton, sited: sy.Skeleton) -> None:
     for name in ("base", "upper", "fore", "shoulder", "roll", "jaw"):
         assert np.array_equal(arm.rest_pose().transform(name), arm.rest_pose().transform(arm.value_index(name)))
-    with pytest.raises(sy.UnknownNameError, match="joint:elbow, link:elbow"):
+    with pytest.raises(sy.errors.UnknownNameError, match="joint:elbow, link:elbow"):
         arm.index("elbow")
     rows = [sy.Joint("a", kind=sy.Kind.HINGE, axis=(0, 0, 1), body="b"), sy.Joint("b", "a")]  # fixed, without offset
     assert sy.Skeleton(rows).rest_pose().position("b").tolist() == [0.0, 0.0, 0.0]
@@ -230,7 +230,7 @@ def test_a_prefix_may_be_part_of_a_name() -> None:
     s = sy.Skeleton([sy.Joint("joint:a", **hinge), sy.Joint("b", 0, rest=up, **hinge), sy.Joint("ns:b", 1, rest=up)])
     assert [s.index(name) for name in ("joint:a", "joint:joint:a", "b", "ns:b", "joint:ns:b")] == [0, 0, 1, 2, 2]
     s = sy.Skeleton([sy.Joint("joint:a", **hinge), sy.Joint("a", 0, rest=up, **hinge)])
-    with pytest.raises(sy.UnknownNameError, match="several"):
+    with pytest.raises(sy.errors.UnknownNameError, match="several"):
         s.index("joint:a")
     assert s.index("joint:joint:a") == 0
 
@@ -239,7 +239,7 @@ def test_the_library_gives_names_that_can_be_read_back(arm: sy.Skeleton, arm_fil
     assert arm.address(4) == arm.frame_names[4] == "joint:gripper"
     assert [arm.index(name) for name in arm.frame_names] == list(range(len(arm)))
     assert arm.joint_names[4] in arm.tips
-    problems = sy.make_problems(arm, count=2, frames=3)
+    problems = sy.comparison.make_problems(arm, count=2, frames=3)
     assert "joint:gripper" in problems.targets
     assert sy.IK(arm, problems.goals, "lm").solve_many(problems.of_kind(problems.targets)).reached.all()
     assert draft_map(arm, arm, {"hips": ("joint:gripper", "link:gripper")})["hips"] == ("joint:gripper", "roll")
@@ -251,7 +251,7 @@ def test_the_library_gives_names_that_can_be_read_back(arm: sy.Skeleton, arm_fil
     sy.write_goals([sy.PositionGoal(arm.address(4), (0.2, 0.1, 0.1))], goals)
     assert [goal.joint for goal in sy.read_goals(goals, arm)] == ["joint:gripper"]
     sy.write_goals([sy.PositionGoal("gripper", (0.2, 0.1, 0.1))], goals, force=True)
-    with pytest.raises(sy.FormatError, match="link:gripper"):
+    with pytest.raises(sy.errors.FormatError, match="link:gripper"):
         sy.read_goals(goals, arm)
     tip = sy.Skeleton([*arm.joints[:5]])  # one tip, whose name may be left out
     place = arm.random_pose(1).position(4)
@@ -305,7 +305,7 @@ def test_joints_bodies_and_sites_are_where_mujoco_has_them(sited: sy.Skeleton, s
     for name in ("tcp", "finger", "mark", "upper_mid", "same"):
         assert np.array_equal(pose.transform(name), pose.transform(f"site:{name}"))
     for name, listed in (("hand", "joint:hand, link:hand"), ("elbow", "joint:elbow, site:elbow")):
-        with pytest.raises(sy.UnknownNameError, match=listed):
+        with pytest.raises(sy.errors.UnknownNameError, match=listed):
             pose.position(name)
     with pytest.raises(sy.InputError, match=r"is a site.*Use its joint, 'last'"):
         sited.index("tcp")
@@ -378,7 +378,7 @@ def test_targets_take_the_name_of_a_site_and_of_nothing_else_on_its_body(sited: 
         solution = ik.solve({key: pose.position("tcp")}, start=pose)
         assert solution.errors[0].position < 1e-4
     for key in ("last", "link:hand", "finger"):
-        with pytest.raises(sy.UnknownNameError, match="no goal"):
+        with pytest.raises(sy.errors.UnknownNameError, match="no goal"):
             ik.solve({key: pose.position("tcp")})
     for again in (
         pickle.loads(pickle.dumps(ik)),
@@ -402,7 +402,7 @@ def test_a_target_belongs_to_the_goal_whose_joint_is_written_so(arm: sy.Skeleton
     targets = {"link:gripper": place, "joint:roll": axis}
     assert ik.solve(targets, start=pose).reached
     assert ik.solve_many({key: value[None] for key, value in targets.items()}, starts=pose).reached.all()
-    with pytest.raises(sy.UnknownNameError, match="'roll' means 2 goals"):  # neither is written so
+    with pytest.raises(sy.errors.UnknownNameError, match="'roll' means 2 goals"):  # neither is written so
         ik.solve({"roll": place})
     named = sy.IK(arm, [goals[0], sy.DirectionGoal("joint:roll", (1, 0, 0), name="link:gripper")])
     assert named.solve({"link:gripper": axis}, start=pose).reached  # the name of a goal comes first
@@ -420,7 +420,7 @@ def test_sites_change_nothing_else(sited: sy.Skeleton) -> None:
 
 
 def test_sites_stay_with_copies_and_files(sited: sy.Skeleton, tmp_path: Path) -> None:
-    sy.write_skeleton(sited, tmp_path / "s.toml")
+    sy.formats.write_skeleton(sited, tmp_path / "s.toml")
     again = sy.load_skeleton(tmp_path / "s.toml")
     others = [again, pickle.loads(pickle.dumps(sited)), copy.deepcopy(sited), sited.with_limits({"last": (-0.1, 0.1)})]
     for other in [*others, sited.with_root("free"), sited.with_root("x,yaw"), sy.Skeleton(sited.joints)]:
@@ -448,15 +448,15 @@ def test_sites_stay_with_copies_and_files(sited: sy.Skeleton, tmp_path: Path) ->
 def test_sites_of_a_file_are_checked(tmp_path: Path, line: str, words: str) -> None:
     path = tmp_path / "s.toml"
     path.write_text(f'schema = "synovia.skeleton/1"\n[[joint]]\nname = "a"\nkind = "fixed"\n{line}\n', encoding="utf-8")
-    with pytest.raises(sy.FormatError, match=words):
+    with pytest.raises(sy.errors.FormatError, match=words):
         sy.load_skeleton(path)
 
 
 def test_a_site_is_checked() -> None:
     with pytest.raises(sy.InputError, match="rest transform"):
-        sy.Site("tcp", np.diag((2.0, 1.0, 1.0, 1.0)))
+        sy.skeletons.Site("tcp", np.diag((2.0, 1.0, 1.0, 1.0)))
     with pytest.raises(sy.InputError, match="name of a site"):
-        sy.Site("")
+        sy.skeletons.Site("")
     with pytest.raises(sy.InputError, match="sites"):
         sy.Joint("a", sites=["tcp"])  # type: ignore[list-item]
 
@@ -510,7 +510,7 @@ def test_a_name_of_the_file_comes_before_a_role(sited: sy.Skeleton) -> None:
     hinge = {"kind": sy.Kind.HINGE, "axis": (0, 0, 1)}
     up = np.eye(4)
     up[2, 3] = 1.0
-    head = sy.Joint("b", "a", role="head", rest=up, sites=(sy.Site("hips", up),), **hinge)
+    head = sy.Joint("b", "a", role="head", rest=up, sites=(sy.skeletons.Site("hips", up),), **hinge)
     s = sy.Skeleton([sy.Joint("a", role="hips", **hinge), head])
     assert s.role_rows["hips"] == 0
     assert s.roles["hips"] == "a"

@@ -59,15 +59,15 @@ def test_a_table_tells_of_resting_joints_and_of_times_that_it_loses(robot: Path,
     skeleton = skeleton_of(robot)
     path = tmp_path / "a.csv"
     path.write_text("time,j2\n0,0.1\n0.1,0.2\n0.2,0.3\n")
-    motion = sy.read_csv(path, skeleton)
+    motion = sy.formats.read_csv(path, skeleton)
     assert motion.notes == ("Joints without values in the file stay at rest: 'j1'.",)
     path.write_text("time,j1,j2\n5,0,0.1\n5.1,0,0.2\n5.9,0,0.3\n")
-    assert sy.read_csv(path, skeleton).notes == (
+    assert sy.formats.read_csv(path, skeleton).notes == (
         "Times are not evenly spaced (0.1 to 0.8 s); frames have the mean rate.",
         "Times begin at 5 s; those of the clip begin at 0.",
     )
     path.write_text("time,j1,j2\n0,0,0.1\n0.033,0,0.2\n0.067,0,0.3\n")  # thirtieths of a second, rounded
-    assert sy.read_csv(path, skeleton).notes == (
+    assert sy.formats.read_csv(path, skeleton).notes == (
         "Frames are 0.0335 s apart in the file: taken as 30 per second, rounded.",
     )
 
@@ -100,7 +100,7 @@ def test_mimic_joints_without_a_column_follow(tmp_path: Path) -> None:
     path.write_text(URDF.replace('<limit lower="-1" upper="1"/>', '<limit/><mimic joint="j1" multiplier="-2"/>'))
     skeleton = skeleton_of(path)
     (tmp_path / "a.csv").write_text("time,j1\n0,0.1\n0.1,0.2\n")
-    motion = sy.read_csv(tmp_path / "a.csv", skeleton)
+    motion = sy.formats.read_csv(tmp_path / "a.csv", skeleton)
     assert motion.notes == ()
     np.testing.assert_allclose(motion.q, [[0.1, -0.2], [0.2, -0.4]])
 

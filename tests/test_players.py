@@ -158,14 +158,14 @@ def test_verify_sees_what_another_clip_leaves_and_which_clip_opens(tmp_path, her
     body, path = sy.load_skeleton(hero), tmp_path / "out.glb"
     motion = clip_of(body, "nod", ["head"])
     sy.save_motion(motion, path, into=hero)
-    assert sy.verify_file(motion, path).holds
+    assert sy.formats.verify_file(motion, path).holds
     rewrite(path, without("nod", ["head"]))
-    check = sy.verify_file(motion, path)
+    check = sy.formats.verify_file(motion, path)
     assert not check.holds
     assert "Clip 'nod' has no keys of" in check.report()
     sy.save_motion(motion, path, into=hero, force=True)
     rewrite(path, lambda content: content["animations"].reverse())
-    assert "Programs that open a file with its first clip show" in sy.verify_file(motion, path).report()
+    assert "Programs that open a file with its first clip show" in sy.formats.verify_file(motion, path).report()
 
 
 # --- VRM animations ---------------------------------------------------------------------------------------------------
@@ -229,10 +229,10 @@ def test_verify_sees_the_height_that_players_divide_by(tmp_path):
     motion = standing(0.0)
     path = tmp_path / "a.vrma"
     sy.save_motion(motion, path)
-    assert sy.verify_file(motion, path).holds
+    assert sy.formats.verify_file(motion, path).holds
 
     def lower(content):
         content["nodes"][0]["translation"][1] *= 0.5
 
     rewrite(path, lower)
-    assert "players divide heights by it" in sy.verify_file(motion, path).report()
+    assert "players divide heights by it" in sy.formats.verify_file(motion, path).report()

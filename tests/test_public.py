@@ -49,9 +49,9 @@ def test_a_name_that_is_not_there():
 def test_a_motion_and_a_skeleton_are_kept(tmp_path):
     body = sy.bundled("quadruped")
     motion = sy.Motion(body, [body.random_pose(k).q for k in range(3)], 30.0)
-    sy.write_bvh(motion, tmp_path / "clip.bvh")
+    sy.formats.write_bvh(motion, tmp_path / "clip.bvh")
     assert sy.load_motion(tmp_path / "clip.bvh").q.shape[0] == 3
-    sy.write_skeleton(body, tmp_path / "body.toml")
+    sy.formats.write_skeleton(body, tmp_path / "body.toml")
     assert sy.load_skeleton(tmp_path / "body.toml").joint_names == body.joint_names
 
 
@@ -60,7 +60,7 @@ def test_a_pose_is_kept_and_never_overwritten_unasked(tmp_path):
     pose, path = arm.random_pose(3), tmp_path / "pose.json"
     sy.save_pose(pose, path)
     assert (sy.load_pose(str(path), arm).q == pose.q).all()
-    with pytest.raises(sy.FileError, match="file exists"):
+    with pytest.raises(sy.errors.FileError, match="file exists"):
         sy.save_pose(arm.rest_pose(), path)
     assert (sy.load_pose(path, arm).q == pose.q).all()
     sy.save_pose(arm.rest_pose(), path, force=True)
@@ -87,7 +87,7 @@ REPRS = {
     "IK('arm7', (PositionGoal('tool'), RestGoal()), LevenbergMarquardt())": sy.IK(
         ARM, [sy.PositionGoal("tool"), sy.RestGoal()]
     ),
-    "Problems('arm7', tool; 5 problems, 4 frames)": sy.make_problems(ARM, count=5, frames=4),
+    "Problems('arm7', tool; 5 problems, 4 frames)": sy.comparison.make_problems(ARM, count=5, frames=4),
 }
 
 
@@ -187,7 +187,7 @@ def test_arguments_that_are_missing_or_misspelt_are_told_with_the_name_of_ik():
         sy.IK(sy.bundled("arm7"))
     with pytest.raises(TypeError, match=r"^IK\.__init__\(\) missing 2 required"):
         sy.IK()
-    with pytest.raises(sy.UnknownNameError, match=r"IK has no argument 'tolerence'. Did you mean 'tolerance'"):
+    with pytest.raises(sy.errors.UnknownNameError, match=r"IK has no argument 'tolerence'. Did you mean 'tolerance'"):
         sy.IK(sy.bundled("arm7"), sy.PositionGoal("tool"), tolerence=(1, 1))
 
 

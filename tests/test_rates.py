@@ -47,11 +47,11 @@ def test_frames_that_the_times_of_a_gltf_cannot_tell_apart_are_refused():
 def test_verify_sees_the_frames_that_a_reader_finds(tmp_path):
     own, path = clip(0.5), tmp_path / "clip.gltf"
     sy.save_motion(own, path)
-    assert sy.verify_file(own, path).holds
+    assert sy.formats.verify_file(own, path).holds
     data = json.loads(path.read_text(encoding="utf-8"))
     del data["animations"][0]["extras"]  # as in a file of another program, whose keys are not frames
     path.write_text(json.dumps(data), encoding="utf-8")
-    assert "181 frames instead of 4" in sy.verify_file(own, path).report()
+    assert "181 frames instead of 4" in sy.formats.verify_file(own, path).report()
     data["animations"] = []
     path.write_text(json.dumps(data), encoding="utf-8")
-    assert "no motion" in sy.verify_file(own, path).report()
+    assert "no motion" in sy.formats.verify_file(own, path).report()

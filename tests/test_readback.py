@@ -40,11 +40,11 @@ def test_clips_poses_and_skeletons_of_any_body(tmp_path, case):
         assert bool(notes) == (ending == ".csv" and clip.stretch is not None)
         shown = readback.differs(clip, path) <= 1.0
         assert shown or notes  # never silent
-        assert sy.verify_file(clip, path).holds == shown
+        assert sy.formats.verify_file(clip, path).holds == shown
     pose = body.random_pose(case)
-    sy.write_skeleton(body, tmp_path / "a.toml")
+    sy.formats.write_skeleton(body, tmp_path / "a.toml")
     sy.save_pose(pose, tmp_path / "a.json", verify=True)
-    assert sy.verify_file(body, tmp_path / "a.toml").holds
+    assert sy.formats.verify_file(body, tmp_path / "a.toml").holds
     for read, memory in ((readback.read_toml, body.rest_pose()), (readback.read_pose, pose)):
         path = tmp_path / ("a.toml" if read is readback.read_toml else "a.json")
         off = np.abs(read(path, body)[1][0] - memory.positions).max()
@@ -77,7 +77,7 @@ def test_a_rate_that_a_file_cannot_hold_is_told(tmp_path):
         sy.save_motion(clip, tmp_path / "a.unitree.csv")
     with pytest.raises(FormatError, match="was written, but differs"):
         sy.save_motion(clip, tmp_path / "a.unitree.csv", force=True, verify=True)
-    assert not sy.verify_file(clip, tmp_path / "a.unitree.csv").holds
+    assert not sy.formats.verify_file(clip, tmp_path / "a.unitree.csv").holds
 
 
 def exact(motion, path, number):
@@ -183,7 +183,7 @@ def test_into_a_file_with_other_scales(tmp_path):
         sy.save_motion(clip, tmp_path / f"{k}.glb", into=other)
         assert readback.differs(clip, tmp_path / f"{k}.glb") <= 1.0
         sy.save_pose(clip.pose(1), tmp_path / f"pose{k}.glb", into=other)
-        assert sy.verify_file(clip.pose(1), tmp_path / f"pose{k}.glb").holds
+        assert sy.formats.verify_file(clip.pose(1), tmp_path / f"pose{k}.glb").holds
 
 
 def test_a_flat_scale_cannot_hold_every_place_and_says_so(tmp_path):
@@ -384,7 +384,7 @@ def test_a_damaged_writer_is_caught(tmp_path, monkeypatch, name):
     write_motion(clip, bad, into=path)
     with np.errstate(all="ignore"):
         assert not readback.differs(clip, bad) <= 1.0
-        assert not sy.verify_file(clip, bad).holds
+        assert not sy.formats.verify_file(clip, bad).holds
     with pytest.raises(FormatError, match="was written, but"):
         sy.save_motion(clip, bad, into=path, force=True, verify=True)
 

@@ -269,12 +269,12 @@ def table(tmp_path, text):
 )
 def test_tables_that_cannot_be_used(tmp_path, text, message):
     with pytest.raises(FormatError, match=message):
-        sy.read_csv(table(tmp_path, text), sy.bundled("arm7"))
+        sy.formats.read_csv(table(tmp_path, text), sy.bundled("arm7"))
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_line_ends_of_every_system(tmp_path, end):
-    motion = sy.read_csv(table(tmp_path, f"time,joint1{end}0,0.5{end}{end}0.1,0.25{end}"), sy.bundled("arm7"))
+    motion = sy.formats.read_csv(table(tmp_path, f"time,joint1{end}0,0.5{end}{end}0.1,0.25{end}"), sy.bundled("arm7"))
     assert [pose["joint1"] for pose in motion] == [0.5, 0.25]
 
 
@@ -742,7 +742,8 @@ def test_paths_that_no_system_has(tmp_path, path):
     motion = sy.Motion(arm, arm.rest_q[None], 30.0)
     at = tmp_path / path
     for ending, read in {
-        ".bvh": sy.load_motion, ".toml": sy.load_skeleton, ".csv": lambda p: sy.read_csv(p, arm), ".npz": read_points,
+        ".bvh": sy.load_motion, ".toml": sy.load_skeleton, ".csv": lambda p: sy.formats.read_csv(p, arm),
+        ".npz": read_points,
         ".json": lambda p: load_pose(p, arm), ".glb": sy.load_skeleton, ".xml": sy.load_skeleton,
     }.items():  # fmt: skip
         with pytest.raises(sy.SynoviaError):

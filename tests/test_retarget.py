@@ -226,8 +226,8 @@ def test_long_clips_in_parts_have_the_same_bits(other, clip, monkeypatch):
 def test_a_map_is_kept_edited_and_used(humanoid, clip, tmp_path):
     answer = sy.retarget(clip, humanoid)
     path = tmp_path / "map.toml"
-    sy.write_map(answer.joint_map(), path)
-    joints = sy.read_map(path)
+    sy.formats.write_map(answer.joint_map(), path)
+    joints = sy.formats.read_map(path)
     assert joints == answer.joint_map()
     again = sy.retarget(clip, humanoid, joints)
     np.testing.assert_array_equal(again.motion.q, answer.motion.q)
@@ -243,11 +243,11 @@ def test_a_map_is_kept_edited_and_used(humanoid, clip, tmp_path):
         'schema = "synovia.map/1"\n[joints]',
     ):
         path.write_text(text, encoding="utf-8")
-        with pytest.raises(sy.FormatError, match="joint map"):
-            sy.read_map(path)
+        with pytest.raises(sy.errors.FormatError, match="joint map"):
+            sy.formats.read_map(path)
     path.write_text('schema = "synovia.map/1"\n[joints]\nhips = ["a"]\n', encoding="utf-8")
     with pytest.raises(FormatError, match="'hips' has no pair"):
-        sy.read_map(path)
+        sy.formats.read_map(path)
 
 
 def test_legs_that_begin_in_one_place(clip):
@@ -443,13 +443,13 @@ def test_a_map_with_gaps_is_saved_to_be_filled_in(clip, tmp_path):
     assert '\n# left_upper_leg = ["left_upper_leg", ""]\n' in path.read_text(encoding="utf-8")
     part = "left_upper_leg"
     joints = {role: (role, role) for role in NEEDED} | {part: (part, "")}
-    sy.write_map(joints, path, force=True)
-    assert sorted(sy.read_map(path)) == sorted(set(NEEDED) - {part})
+    sy.formats.write_map(joints, path, force=True)
+    assert sorted(sy.formats.read_map(path)) == sorted(set(NEEDED) - {part})
     ran = run("retarget", source, "humanoid", "--map", path, "--save-map", path, "--force")
     assert ran.code in (0, 1)
     assert "not mapped" in ran.out
     assert "left upper leg" in ran.out
-    assert sorted(sy.read_map(path)) == sorted(set(NEEDED) - {part})
+    assert sorted(sy.formats.read_map(path)) == sorted(set(NEEDED) - {part})
 
 
 @pytest.mark.parametrize("target", ["character/mannequiny.glb", "robot/g1_29dof.urdf"])
@@ -573,7 +573,7 @@ def test_a_partial_map_carries_only_what_it_names(humanoid, clip, tmp_path):
     assert "right upper leg" in told
     path, source = tmp_path / "map.toml", tmp_path / "steps.npz"
     sy.save_motion(clip, source)
-    sy.write_map({role: (role, role) for role in roles}, path)
+    sy.formats.write_map({role: (role, role) for role in roles}, path)
     ran = run("retarget", source, "humanoid", "--map", path, "--json")
     assert ran.code == 0
     assert {part["part"] for part in ran.data["parts"]} == set(roles)
@@ -657,22 +657,22 @@ def test_a_saved_map_is_read_back_where_names_repeat(humanoid, clip, tmp_path):
     assert answer.joint_map() == rows  # rows of the body that was given, whatever was added above its root
     assert "bone" in answer.report()
     path = tmp_path / "map.toml"
-    sy.write_map(answer.joint_map(), path)
-    assert sy.read_map(path) == rows
-    again = sy.retarget(clip, body, sy.read_map(path))
+    sy.formats.write_map(answer.joint_map(), path)
+    assert sy.formats.read_map(path) == rows
+    again = sy.retarget(clip, body, sy.formats.read_map(path))
     np.testing.assert_array_equal(again.motion.q, answer.motion.q)
-    sy.write_map(draft_to_save(clip.skeleton, body, rows), path, force=True)
-    assert sy.read_map(path).items() >= rows.items()
+    sy.formats.write_map(draft_to_save(clip.skeleton, body, rows), path, force=True)
+    assert sy.formats.read_map(path).items() >= rows.items()
 
 
 def test_errors_on_maps_say_what_to_do(humanoid, clip, tmp_path):
     path = tmp_path / "map.toml"
-    sy.write_map({role: (role, "") for role in NEEDED}, path)
+    sy.formats.write_map({role: (role, "") for role in NEEDED}, path)
     with pytest.raises(FormatError, match=r"without parts.*remove the #"):
-        sy.read_map(path)
+        sy.formats.read_map(path)
     path.write_text('schema = "synovia.map/1"\n[joints]\nhips = ["hips", ""]\n', encoding="utf-8")
     with pytest.raises(FormatError, match=r"'hips': expected a joint of the target.*Fill in the empty name"):
-        sy.read_map(path)
+        sy.formats.read_map(path)
     with pytest.raises(InputError, match=r"sy\.read_map\(path\) reads a file"):
         sy.retarget(clip, humanoid, "map.toml")
     with pytest.raises(InputError, match=r"the map has only hips.*Add a limb of two joints, such as left_upper_arm"):

@@ -91,9 +91,9 @@ def test_a_joints_own_name_wins_then_its_body_then_a_role():
 def test_a_role_that_several_bodies_have_is_refused_with_all_of_them():
     arms = [sy.Joint(f"{who}:LeftHand", None, sy.Kind.BALL) for who in ("anna", "bert")]
     pair = sy.Skeleton(arms)
-    with pytest.raises(sy.UnknownNameError, match=r"several joints .*anna:LeftHand.*bert:LeftHand"):
+    with pytest.raises(sy.errors.UnknownNameError, match=r"several joints .*anna:LeftHand.*bert:LeftHand"):
         pair.index("left_hand")
-    with pytest.raises(sy.UnknownNameError, match="several joints"):
+    with pytest.raises(sy.errors.UnknownNameError, match="several joints"):
         pair.index("left_wrist")
 
 
@@ -101,12 +101,12 @@ def test_a_body_that_is_not_recognized_has_no_roles():
     arm = sy.bundled("arm7")
     assert not arm.roles
     assert "left_hand" not in arm.roles
-    with pytest.raises(sy.UnknownNameError, match="no joint named 'left_hand'"):
+    with pytest.raises(sy.errors.UnknownNameError, match="no joint named 'left_hand'"):
         arm.index("left_hand")
 
 
 def test_a_name_that_is_nearly_a_role_is_suggested():
-    with pytest.raises(sy.UnknownNameError, match="Did you mean 'left_hand'"):
+    with pytest.raises(sy.errors.UnknownNameError, match="Did you mean 'left_hand'"):
         mixamo().index("left_hnd")
 
 
@@ -467,9 +467,9 @@ def test_given_roles_come_first_and_the_others_are_found_beside_them():
     assert body.roles["left_hand"] == "mixamorig:LeftHand"  # a new skeleton
     again = other.with_roles({"left_hand": "mixamorig:LeftHand"})
     assert again.index("left_hand") == body.index("left_hand")
-    with pytest.raises(sy.UnknownNameError, match=r"no role named 'left_hnd'.*Did you mean 'left_hand'"):
+    with pytest.raises(sy.errors.UnknownNameError, match=r"no role named 'left_hnd'.*Did you mean 'left_hand'"):
         body.with_roles({"left_hnd": 0})
-    with pytest.raises(sy.UnknownNameError, match="no joint named 'mixamorig:LeftHnd'"):
+    with pytest.raises(sy.errors.UnknownNameError, match="no joint named 'mixamorig:LeftHnd'"):
         body.with_roles({"left_hand": "mixamorig:LeftHnd"})
     with pytest.raises(InputError, match="has two roles"):
         body.with_roles({"left_hand": 3, "right_hand": 3})
@@ -480,7 +480,7 @@ def test_given_roles_come_first_and_the_others_are_found_beside_them():
 @pytest.mark.parametrize("ending", ["toml", "json"])
 def test_role_files(tmp_path, ending):
     body, path = tmp_path / "arm.toml", tmp_path / f"roles.{ending}"
-    sy.write_skeleton(sy.bundled("arm7"), body)
+    sy.formats.write_skeleton(sy.bundled("arm7"), body)
     pairs = {"right_upper_arm": "joint3", "right_lower_arm": "joint4", "right_hand": "joint7"}
     text = "\n".join(f'{role} = "{joint}"' for role, joint in pairs.items())
     path.write_text(text if ending == "toml" else json.dumps(pairs), encoding="utf-8")
@@ -619,7 +619,7 @@ def test_bones_of_a_vrm_without_a_node_are_told(tmp_path, node):
     assert "jaw" not in body.roles
     data["extensions"]["VRMC_vrm"]["humanoid"]["humanBones"] = ["hips"]
     path.write_text(json.dumps(data), encoding="utf-8")
-    with pytest.raises(sy.FormatError, match=r"humanBones: is not an object"):
+    with pytest.raises(sy.errors.FormatError, match=r"humanBones: is not an object"):
         sy.load_skeleton(path)
 
 

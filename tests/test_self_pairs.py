@@ -39,13 +39,13 @@ def chain(count=5, **options):
 
 def reason(skeleton, a, b):
     """Return why a pair is left out, None if it counts."""
-    found = sy.self_pairs(skeleton)
+    found = sy.shapes.self_pairs(skeleton)
     assert ((a, b) in found.pairs) != ((a, b) in found.left_out)
     return found.left_out.get((a, b))
 
 
 def test_neighbours_are_left_out_and_others_count():
-    found = sy.self_pairs(chain())
+    found = sy.shapes.self_pairs(chain())
     assert found.pairs == (("l0", "l2"), ("l0", "l3"), ("l0", "l4"), ("l1", "l3"), ("l1", "l4"), ("l2", "l4"))
     assert found.left_out == {(f"l{k}", f"l{k + 1}"): NEIGHBOURS for k in range(4)}
     assert found.rows.tolist() == [[0, 2], [0, 3], [0, 4], [1, 3], [1, 4], [2, 4]]
@@ -54,7 +54,7 @@ def test_neighbours_are_left_out_and_others_count():
 
 def test_the_share_of_poses_is_right():
     """Two links apart, the balls meet if the joint between them folds to within 0.4: the angle is known."""
-    found = sy.self_pairs(chain(3))
+    found = sy.shapes.self_pairs(chain(3))
     closed = 2.0 * np.arcsin(0.2)  # half the angle at which balls of radius 0.2 on bars of length 1 touch
     assert found.touching["l0", "l2"] == pytest.approx(closed / np.pi, abs=0.02)
     assert found.touching["l0", "l1"] == 0.0
@@ -70,7 +70,7 @@ def test_links_without_a_joint_between_them():
     ])  # fmt: skip
     for a, b in (("base", "stand"), ("base", "locked"), ("stand", "locked"), ("arm", "tool")):
         assert reason(body, a, b) == RIGID
-        assert (a, b) not in sy.self_pairs(body).touching
+        assert (a, b) not in sy.shapes.self_pairs(body).touching
     assert reason(body, "locked", "arm") == NEIGHBOURS
     assert reason(body, "base", "arm") is None
     assert reason(body, "locked", "tool") is None  # a tool on a stick may bend back: neighbours are at the joint itself
@@ -88,13 +88,13 @@ def test_joints_that_are_close_together_count_as_one():
 
 def test_a_hand_is_no_neighbour_of_a_chest_because_the_arm_has_no_shapes():
     body = sy.with_shapes(chain(4), {"l1": [], "l2": []})
-    assert sy.self_pairs(body).pairs == (("l0", "l3"),)
+    assert sy.shapes.self_pairs(body).pairs == (("l0", "l3"),)
 
 
 def test_pairs_that_touch_at_rest():
     body = sy.with_shapes(chain(3), {"l0": [sy.Sphere(radius=0.6)], "l2": [sy.Sphere(center=(-1, 0, 0), radius=0.5)]})
     assert reason(body, "l0", "l2") == AT_REST
-    assert not sy.self_pairs(body).notes  # they touch often
+    assert not sy.shapes.self_pairs(body).notes  # they touch often
 
 
 def test_a_pair_that_is_apart_at_rest_alone():
@@ -106,12 +106,12 @@ def test_a_pair_that_is_apart_at_rest_alone():
         sy.Joint("slide", "above", shapes=(large,), **slide),
     ])  # fmt: skip
     assert reason(body, "root", "slide") == ALWAYS
-    assert sy.self_pairs(body).touching["root", "slide"] == pytest.approx(0.99, abs=0.01)
+    assert sy.shapes.self_pairs(body).touching["root", "slide"] == pytest.approx(0.99, abs=0.01)
 
 
 def test_a_pair_that_touches_at_rest_but_rarely_is_noted():
     end = sy.Sphere(center=(2, 0, 0), radius=0.1)  # where the last link is at rest
-    found = sy.self_pairs(sy.with_shapes(chain(3), {"l0": [end], "l2": [sy.Sphere(radius=0.1)]}))
+    found = sy.shapes.self_pairs(sy.with_shapes(chain(3), {"l0": [end], "l2": [sy.Sphere(radius=0.1)]}))
     assert found.left_out["l0", "l2"] == AT_REST
     assert found.touching["l0", "l2"] < 0.1
     (note,) = found.notes
@@ -126,7 +126,7 @@ def test_a_rest_pose_that_no_body_can_take_does_not_decide():
             above = "hips" if k == 0 else f"{side}{k - 1}"
             shape = BALL if k < 2 else sy.Sphere(radius=0.6)
             joints.append(sy.Joint(f"{side}{k}", above, sy.Kind.BALL, at(1.0), shapes=(shape,)))
-    found = sy.self_pairs(sy.Skeleton(joints))
+    found = sy.shapes.self_pairs(sy.Skeleton(joints))
     assert found.left_out["l0", "r0"] == AT_REST  # at the hips themselves, where the legs touch in all poses
     assert {("l4", "r4"), ("l5", "r5")} <= set(found.pairs)
     assert "distant links" in found.notes[-1]
@@ -149,8 +149,8 @@ def test_pairs_that_a_file_excludes(tmp_path):
         '<robot name="r"><disable_collisions link1="l3" link2="l0" reason="Never"/></robot>'
     )
     robot = sy.load_skeleton(tmp_path / "r.urdf")
-    assert sy.self_pairs(robot).left_out["l0", "l3"] == EXCLUDED
-    assert sy.self_pairs(robot).pairs == (("l0", "l2"), ("l1", "l3"))
+    assert sy.shapes.self_pairs(robot).left_out["l0", "l3"] == EXCLUDED
+    assert sy.shapes.self_pairs(robot).pairs == (("l0", "l2"), ("l1", "l3"))
     told = run("inspect", tmp_path / "r.urdf", "--pairs", "--json").data["self_pairs"]
     assert [pair["links"] for pair in told["pairs"]] == [["l0", "l2"], ["l1", "l3"]]
     by_links = {tuple(pair["links"]): pair for pair in told["left_out"]}
@@ -172,7 +172,7 @@ def test_pairs_of_mjcf(tmp_path):
       <geom size="0.1" contype="0" conaffinity="0"/></body></body></body></body>
       <body name="other" pos="0 0 3"><joint axis="1 0 0"/><geom size="0.2" contype="2" conaffinity="2"/></body></body>
       </worldbody><contact><exclude body1="a" body2="d"/></contact></mujoco>""")
-    found = sy.self_pairs(sy.load_skeleton(tmp_path / "m.xml"))
+    found = sy.shapes.self_pairs(sy.load_skeleton(tmp_path / "m.xml"))
     assert {frozenset(pair) for pair in found.pairs} == {
         frozenset(pair) for pair in ("ac", "bd", ("e", "other"))
     }  # fmt: skip
@@ -184,11 +184,11 @@ def test_pairs_of_mjcf(tmp_path):
 @pytest.mark.parametrize("name", ["arm7", "humanoid", "humanoid_hands", "quadruped"])
 def test_bundled_models(name):
     body = sy.bundled(name)
-    found = sy.self_pairs(body)
+    found = sy.shapes.self_pairs(body)
     count = len(body.shapes)
     assert len(found.pairs) + len(found.left_out) == count * (count - 1) // 2
     assert set(found.pairs).isdisjoint(found.left_out)
-    assert found is sy.self_pairs(body)  # found once
+    assert found is sy.shapes.self_pairs(body)  # found once
     assert all(
         body.link_key(a) == p and body.link_key(b) == q for (a, b), (p, q) in zip(found.rows, found.pairs, strict=True)
     )
@@ -205,7 +205,7 @@ def test_bundled_models(name):
     ],
 )  # fmt: skip
 def test_what_must_stay_apart_in_a_person_counts(pair):
-    assert {frozenset(pair) for pair in sy.self_pairs(sy.bundled("humanoid")).pairs} >= {frozenset(pair)}
+    assert {frozenset(pair) for pair in sy.shapes.self_pairs(sy.bundled("humanoid")).pairs} >= {frozenset(pair)}
 
 
 def test_another_root_has_the_same_pairs():
@@ -213,19 +213,19 @@ def test_another_root_has_the_same_pairs():
         body = sy.bundled(name)
         for root in ("free", "fixed", "x,yaw"):
             moved = body.with_root(root)
-            found, own = sy.self_pairs(moved), sy.self_pairs(body)
+            found, own = sy.shapes.self_pairs(moved), sy.shapes.self_pairs(body)
             assert (found.pairs, found.left_out, found.touching) == (own.pairs, own.left_out, own.touching)
             assert [tuple(map(moved.link_key, row)) for row in found.rows.tolist()] == list(found.pairs)
 
 
 def test_copies_and_new_bodies_find_the_same():
     body = sy.bundled("humanoid")
-    found = sy.self_pairs(body)
-    again = sy.self_pairs(pickle.loads(pickle.dumps(body)))
+    found = sy.shapes.self_pairs(body)
+    again = sy.shapes.self_pairs(pickle.loads(pickle.dumps(body)))
     assert (again.pairs, again.left_out, again.touching) == (found.pairs, found.left_out, found.touching)
     assert np.array_equal(pickle.loads(pickle.dumps(found)).rows, found.rows)
     stiff = body.with_limits({"left_lower_leg": (0.0, 0.1)})
-    assert sy.self_pairs(stiff).touching != found.touching
+    assert sy.shapes.self_pairs(stiff).touching != found.touching
 
 
 def test_mimic_joints_move_with_their_leaders():
@@ -234,7 +234,7 @@ def test_mimic_joints_move_with_their_leaders():
     joints = list(body.joints)
     joints[2] = hinge("l2", "l1", at(1.0), mimic=sy.Mimic("l1", ratio=-1.0))
     joints[3] = hinge("l3", "l2", at(1.0), limit=sy.Interval(0.0, 0.0))
-    found = sy.self_pairs(sy.Skeleton(joints))
+    found = sy.shapes.self_pairs(sy.Skeleton(joints))
     assert found.left_out["l2", "l3"] == RIGID
     assert found.touching["l0", "l2"] < 0.2
 
@@ -251,7 +251,7 @@ def test_mimic_joints_move_with_their_leaders():
     ids=["no shapes", "one link", "fixed", "two roots", "one of two"],
 )
 def test_bodies_without_pairs(body):
-    found = sy.self_pairs(body)
+    found = sy.shapes.self_pairs(body)
     assert not found.pairs
     assert found.rows.shape == (0, 2)
     assert packed_shapes(body).shape_pairs(found.rows).shape == (0, 2)
@@ -267,10 +267,10 @@ def test_two_bodies_in_one_skeleton():
 
 def test_what_cannot_be_asked():
     with pytest.raises(sy.InputError, match="skeleton"):
-        sy.self_pairs("arm7")
+        sy.shapes.self_pairs("arm7")
     many = sy.Skeleton([sy.Joint(f"j{k}", shapes=(BALL,)) for k in range(MOST_LINKS + 1)])
     with pytest.raises(sy.InputError, match=r"at most 1000, got 1001"):
-        sy.self_pairs(many)
+        sy.shapes.self_pairs(many)
 
 
 @pytest.mark.slow
@@ -286,7 +286,7 @@ def test_pairs_that_cannot_be_far_apart_are_listed():
         a, b = pair["links"]
         gaps = [
             min(
-                sy.distance(u, v, transform_a=pose.transform(a), transform_b=pose.transform(b)).distance
+                sy.shapes.distance(u, v, transform_a=pose.transform(a), transform_b=pose.transform(b)).distance
                 for u in arm.shapes[a]
                 for v in arm.shapes[b]
             )
@@ -343,7 +343,7 @@ def test_links_touch_where_a_distance_is_not_above_zero(seed):
     """Shares are those of single distances in the same poses, for all kinds of shapes; so are the pairs of shapes."""
     rng = np.random.default_rng(seed)
     body = sy.with_shapes(chain(5), {f"l{k}": every_kind(rng) for k in range(5)})
-    found = sy.self_pairs(body)
+    found = sy.shapes.self_pairs(body)
     packed = packed_shapes(body)
     q = random_values(body, 200, 0, rows=range(1, 5))
     full = random_values(body, found.samples, 0, rows=range(1, 5))
@@ -374,7 +374,7 @@ def test_bounding_spheres_contain_their_shapes():
         way = way / np.linalg.norm(way)
         for shape, row, owner in zip(shapes, packed.packed.shapes, packed.owners, strict=True):
             plane = sy.HalfSpace(point=1e3 * way, normal=-way)
-            farthest = 1e3 - sy.distance(shape, plane).distance
+            farthest = 1e3 - sy.shapes.distance(shape, plane).distance
             assert farthest <= row[layout.ORIGIN : layout.HALF_SIZES] @ way + row[layout.EXTENT] + 1e-9
             cover = packed.covers[owner]
             assert farthest <= cover[:3] @ way + cover[3] + 1e-9
@@ -397,7 +397,7 @@ def panda(folder):
 @pytest.mark.shared_data
 @pytest.mark.compiled
 def test_pairs_of_a_panda(shared_data):
-    found = sy.self_pairs(panda(shared_data))
+    found = sy.shapes.self_pairs(panda(shared_data))
     names = {pair: why for pair, why in found.left_out.items() if why != NEIGHBOURS}
     assert names == {
         ("panda_link7", "panda_hand"): RIGID,
@@ -439,11 +439,11 @@ def test_links_touch_where_coal_finds_a_collision(shared_data):
 def test_contacts_of_mujoco_are_between_pairs_that_count(shared_data, name):
     mujoco = pytest.importorskip("mujoco")
     body, model = sy.load_skeleton(shared_data / name), mujoco.MjModel.from_xml_path(str(shared_data / name))
-    data, found, packed = mujoco.MjData(model), sy.self_pairs(body), packed_shapes(body)
+    data, found, packed = mujoco.MjData(model), sy.shapes.self_pairs(body), packed_shapes(body)
     place = {int(link[layout.LINK_ROW]): k for k, link in enumerate(packed.links)}
     links = np.array([[place[a], place[b]] for a, b in found.rows.tolist()], np.int32)
     for q in random_values(body, 500, 3):
-        data.qpos[:] = sy.to_qpos(sy.Pose(body, q), model)
+        data.qpos[:] = sy.simulators.to_qpos(sy.Pose(body, q), model)
         mujoco.mj_forward(model, data)
         contacts = [(contact.geom1, contact.geom2) for contact in data.contact if contact.dist <= 0.0]
         theirs = {frozenset(model.body(model.geom_bodyid[geom]).name for geom in pair) for pair in contacts}
@@ -456,6 +456,6 @@ def test_contacts_of_mujoco_are_between_pairs_that_count(shared_data, name):
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_a_clip_whose_bones_lie_in_one_line_keeps_its_legs_apart(shared_data):
     body = sy.with_shapes(sy.load_skeleton(shared_data / "motion" / "lafan1_walk1_head.bvh"))
-    found = sy.self_pairs(body)
+    found = sy.shapes.self_pairs(body)
     assert {("LeftFoot", "LeftForeArm"), ("LeftFoot", "RightFoot")} <= set(found.pairs)
     assert "distant links" in found.notes[-1]

@@ -49,7 +49,7 @@ def alike(a, b) -> bool:
     """Return whether two shapes are the same to rounding: they are as far from probes, and along the same normals."""
     probes = [sy.Sphere(center=c, radius=0.0) for c in np.random.default_rng(1).normal(size=(20, 3)) * 5]
     return type(a) is type(b) and all(
-        abs(sy.distance(a, probe).distance - sy.distance(b, probe).distance) < 1e-12 for probe in probes
+        abs(sy.shapes.distance(a, probe).distance - sy.shapes.distance(b, probe).distance) < 1e-12 for probe in probes
     )
 
 
@@ -107,7 +107,7 @@ def test_shapes_of_a_joint_are_checked(shapes):
 
 def test_toml_keeps_shapes(tmp_path):
     arm = body(excluded_pairs=[("tool", "pedestal")])
-    sy.write_skeleton(arm, tmp_path / "arm.toml")
+    sy.formats.write_skeleton(arm, tmp_path / "arm.toml")
     back = sy.load_skeleton(tmp_path / "arm.toml")
     assert back.excluded_pairs == arm.excluded_pairs
     assert list(back.shapes) == list(arm.shapes)
@@ -264,7 +264,7 @@ def test_urdf_shapes_as_pinocchio_has_them(tmp_path):
     probe = coal.Sphere(0.01)
     for place in np.random.default_rng(3).normal(size=(20, 3)) * 6:
         spot = coal.Transform3s(np.eye(3), place)
-        ours = sorted(sy.distance(shape, sy.Sphere(center=place, radius=0.01)).distance for shape in shapes)
+        ours = sorted(sy.shapes.distance(shape, sy.Sphere(center=place, radius=0.01)).distance for shape in shapes)
         other = []
         for thing in theirs.geometryObjects:
             geometry = thing.geometry
@@ -326,7 +326,7 @@ def test_mjcf_geoms(tmp_path):
         probe = f'<body><geom size="0.05" pos="{place[0]} {place[1]} {place[2]}"/></body></worldbody>'
         model = mujoco.MjModel.from_xml_string(MJCF.replace("</worldbody>", probe))
         data = mujoco.MjData(model)
-        data.qpos[:] = sy.to_qpos(pose, model)
+        data.qpos[:] = sy.simulators.to_qpos(pose, model)
         mujoco.mj_forward(model, data)
         ball = sy.Sphere(center=place, radius=0.05)
         for name, shapes in found.shapes.items():
@@ -338,7 +338,7 @@ def test_mjcf_geoms(tmp_path):
             ]
             for geom, shape in zip(geoms, shapes, strict=True):
                 theirs = mujoco.mj_geomDistance(model, data, geom, model.ngeom - 1, 1e3, None)
-                ours = sy.distance(shape, ball, transform_a=pose.transform(name)).distance
+                ours = sy.shapes.distance(shape, ball, transform_a=pose.transform(name)).distance
                 assert ours == pytest.approx(theirs, abs=2e-5), (name, ours, theirs)
 
 
@@ -357,7 +357,7 @@ def test_mjcf_pairs_and_missing_meshes(tmp_path):
     assert "mesh files are missing) of bodies 'd'" in " ".join(found.notes)
 
 
-@pytest.mark.parametrize("name", sy.bundled_names())
+@pytest.mark.parametrize("name", sy.skeletons.bundled_names())
 def test_capsules_contain_their_bones(name):
     found = sy.with_shapes(sy.bundled(name), "bones")
     for row, parent in enumerate(found.parents):
@@ -365,7 +365,7 @@ def test_capsules_contain_their_bones(name):
         if parent >= 0 and np.linalg.norm(end) > 2e-3 * found.size:
             for share in (0.0, 0.5, 1.0):
                 point = sy.Sphere(center=share * end, radius=0.0)
-                assert min(sy.distance(point, shape).distance for shape in found.joints[parent].shapes) < 0.0
+                assert min(sy.shapes.distance(point, shape).distance for shape in found.joints[parent].shapes) < 0.0
     assert sy.with_shapes(found) is found
 
 
@@ -486,10 +486,10 @@ def test_srdf_that_is_given(tmp_path):
     assert not arm.notes
     found = run("inspect", tmp_path / "r.urdf", "--srdf", other, "--json").data["excluded_pairs"]
     assert {frozenset(pair) for pair in found} == {frozenset(pair) for pair in arm.excluded_pairs}
-    with pytest.raises(sy.FileError, match=r"none\.srdf"):
+    with pytest.raises(sy.errors.FileError, match=r"none\.srdf"):
         sy.load_skeleton(tmp_path / "r.urdf", srdf=tmp_path / "none.srdf")
-    sy.write_skeleton(arm, tmp_path / "arm.toml")
-    with pytest.raises(sy.UnsupportedError, match="SRDF"):
+    sy.formats.write_skeleton(arm, tmp_path / "arm.toml")
+    with pytest.raises(sy.errors.UnsupportedError, match="SRDF"):
         sy.load_skeleton(tmp_path / "arm.toml", srdf=other)
 
 

@@ -40,7 +40,7 @@ def test_distances_of_geoms_are_those_of_mujoco(shared_data, name):
     rng, apart = np.random.default_rng(0), 0
     for seed in range(POSES):
         pose = body.random_pose(seed)
-        data.qpos[:] = sy.to_qpos(pose, model)
+        data.qpos[:] = sy.simulators.to_qpos(pose, model)
         mujoco.mj_forward(model, data)
         for i, j in pairs_of(len(shapes), rng):
             ours = between(pose, shapes[i], shapes[j])
@@ -63,10 +63,10 @@ def check(ours: float, theirs: float) -> None:
         assert theirs <= ours + 1e-5
 
 
-def between(pose: sy.Pose, first: tuple[str, sy.Solid], second: tuple[str, sy.Solid]) -> float:
+def between(pose: sy.Pose, first: tuple[str, sy.shapes.Solid], second: tuple[str, sy.shapes.Solid]) -> float:
     """Return the distance of two shapes with their links."""
     places = [pose.transform(link) for link, _ in (first, second)]
-    return sy.distance(first[1], second[1], transform_a=places[0], transform_b=places[1]).distance
+    return sy.shapes.distance(first[1], second[1], transform_a=places[0], transform_b=places[1]).distance
 
 
 @pytest.mark.filterwarnings("ignore::UserWarning")
@@ -97,7 +97,7 @@ def test_distances_of_collision_shapes_are_those_of_coal(shared_data, name, tmp_
     rng = np.random.default_rng(0)
     for seed in range(POSES):
         pose = body.random_pose(seed)
-        pin.forwardKinematics(model, data, sy.to_qpos(pose, model))
+        pin.forwardKinematics(model, data, sy.simulators.to_qpos(pose, model))
         pin.updateGeometryPlacements(model, data, geometry, placed)
         for i, j in pairs_of(len(shapes), rng):
             things = [geometry.geometryObjects[order[k]].geometry for k in (i, j)]

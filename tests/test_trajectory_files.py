@@ -88,7 +88,7 @@ def test_a_table_with_rates_reads_back(tmp_path):
     assert np.array_equal(again.q, motion.q)
     assert again.fps == 30.0
     path.write_text(path.read_text().replace("spine.rx.velocity", "spin.rx.velocity"))
-    with pytest.raises(sy.FormatError, match=r"spin\.rx\.velocity"):
+    with pytest.raises(sy.errors.FormatError, match=r"spin\.rx\.velocity"):
         sy.load_motion(path, skeleton=body)
 
 
@@ -125,7 +125,7 @@ def test_a_base_that_stands_elsewhere_is_named(tmp_path):
 def test_a_body_that_moves_is_refused(tmp_path):
     body = sy.bundled("humanoid")
     motion = sy.Motion(body, [body.random_pose(k).q for k in range(3)], 30.0)
-    with pytest.raises(sy.UnsupportedError, match="cannot be in a joint trajectory"):
+    with pytest.raises(sy.errors.UnsupportedError, match="cannot be in a joint trajectory"):
         sy.save_motion(motion, tmp_path / "a.trajectory.json")
     assert not list(tmp_path.iterdir())
 
@@ -167,13 +167,13 @@ def test_damaged_files_end_in_one_error(tmp_path, change, message):
     content = json.loads(path.read_text())
     change(content)
     path.write_text(json.dumps(content))
-    with pytest.raises(sy.FormatError, match=message):
+    with pytest.raises(sy.errors.FormatError, match=message):
         sy.load_motion(path, skeleton=ARM)
 
 
 def test_the_command_line_writes_and_reads_them(tmp_path):
     sy.save_motion(swing(ARM), tmp_path / "swing.csv")
-    sy.write_skeleton(ARM, tmp_path / "arm.toml")
+    sy.formats.write_skeleton(ARM, tmp_path / "arm.toml")
     words = ["convert", "swing.csv", "swing.trajectory.yaml", "--model", "arm.toml"]
     done = subprocess.run(
         [sys.executable, "-m", "synovia", *words], cwd=tmp_path, capture_output=True, text=True, check=False

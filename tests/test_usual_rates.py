@@ -104,7 +104,7 @@ def test_times_of_a_table_that_are_rounded(tmp_path, fps, digits, count, usual):
     times = np.round(np.arange(count) / fps, digits)
     path = tmp_path / "a.csv"
     path.write_text("time,joint1\n" + "".join(f"{time},0.1\n" for time in times), encoding="utf-8")
-    motion = sy.read_csv(path, arm)
+    motion = sy.formats.read_csv(path, arm)
     points = tmp_path / "points.csv"
     points.write_text(
         "time_ms,a.x,a.y,a.z\n" + "".join(f"{1e3 * time:.{max(digits - 3, 0)}f},1,2,3\n" for time in times)

@@ -154,7 +154,7 @@ def test_a_body_that_lies_at_rest_stands_up(tmp_path, monkeypatch):
     assert np.abs(lying.positions() - walk.positions()).max() < 1e-9
     with pytest.raises(InputError, match="stand_at_rest"):
         sy.save_motion(lying, tmp_path / "lying.vrma")
-    standing = sy.stand_at_rest(lying)
+    standing = sy.skeletons.stand_at_rest(lying)
     assert np.abs(standing.positions() - walk.positions()).max() < 1e-9
     rest = standing.skeleton.rest_pose()
     assert rest.position("head")[1] - rest.position("hips")[1] > 0.4

@@ -184,7 +184,7 @@ def test_distances_are_those_of_each_solid(seed):
     assert sorted(found) == sorted(world.names)
     assert gaps == sorted(gaps)
     for obstacle in world:
-        each = [sy.distance(probe, solid, transform_a=T) for solid in obstacle.solids()]
+        each = [sy.shapes.distance(probe, solid, transform_a=T) for solid in obstacle.solids()]
         nearest = min(each, key=lambda contact: contact.distance)
         assert found[obstacle.name].distance == pytest.approx(nearest.distance, abs=1e-12)
     assert sy.World().distances(probe) == {}
@@ -231,7 +231,7 @@ def test_bounds_touch_the_shape_on_all_sides(shape, seed):
     for axis in range(3):
         for sign, end in ((1.0, upper), (-1.0, lower)):
             wall = sy.HalfSpace(point=end, normal=-sign * np.eye(3)[axis])
-            gap = min(sy.distance(solid, wall).distance for solid in obstacle.solids())
+            gap = min(sy.shapes.distance(solid, wall).distance for solid in obstacle.solids())
             assert abs(gap) < 1e-12
 
 

@@ -142,7 +142,7 @@ def test_each_reader_names_the_other_one(tmp_path):
     with pytest.raises(FormatError, match="load_world reads"):
         sy.load_skeleton(tmp_path / "world.toml")
     body = sy.with_shapes(sy.bundled("arm7"))
-    sy.write_skeleton(body, tmp_path / "arm.toml")
+    sy.formats.write_skeleton(body, tmp_path / "arm.toml")
     assert alike(quiet(tmp_path / "arm.toml"), sy.World.of(body.rest_pose()))
     (tmp_path / "walk.bvh").write_text("HIERARCHY\nROOT hips {}\n")
     with pytest.raises(FormatError, match="no known format"):
@@ -158,7 +158,7 @@ def test_a_body_as_obstacles():
     for name, shapes in body.shapes.items():
         moved = [shape.moved(pose.transform(name)) for shape in shapes]
         for probe in PROBES[:3]:
-            nearest = min(sy.distance(probe, shape).distance for shape in moved)
+            nearest = min(sy.shapes.distance(probe, shape).distance for shape in moved)
             assert world.distances(probe)[str(name)].distance == pytest.approx(nearest, abs=1e-9)
 
 

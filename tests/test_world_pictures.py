@@ -159,7 +159,7 @@ def test_triangles_lie_on_the_surface_of_a_solid_and_fill_it(shape):
     parts = list(shape.triangles())
     points = np.concatenate([vertices for vertices, _, _ in parts])
     for point in points[:: max(len(points) // 60, 1)]:
-        gap = sy.distance(sy.Sphere(center=point, radius=0), shape).distance
+        gap = sy.shapes.distance(sy.Sphere(center=point, radius=0), shape).distance
         assert -0.03 < gap < 1e-7  # the middle of a cylinder's end is on it as well
     hull = ConvexHull(points).volume
     edges = [vertices[faces] for vertices, faces, _ in parts]
@@ -167,7 +167,7 @@ def test_triangles_lie_on_the_surface_of_a_solid_and_fill_it(shape):
     flux = np.einsum("ij,ij->i", a, np.cross(b, c)) / 6.0
     assert np.abs(flux).sum() == pytest.approx(hull, rel=1e-6)  # closed around the middle
     probes = np.random.default_rng(1).normal(size=(50, 3)) + points.mean(0)
-    inside = [sy.distance(sy.Sphere(center=p, radius=0), shape).distance < -0.05 for p in probes]
+    inside = [sy.shapes.distance(sy.Sphere(center=p, radius=0), shape).distance < -0.05 for p in probes]
     equations = ConvexHull(points).equations
     assert all(
         (equations[:, :3] @ p + equations[:, 3] < 0).all() for p, deep in zip(probes, inside, strict=True) if deep

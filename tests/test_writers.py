@@ -30,7 +30,7 @@ def test_archives_and_text_keep_every_bit(tmp_path, model, fps, seed):
     assert again.fps == pytest.approx(fps, rel=1e-12)  # a rate that is off by rounding is the usual one
     assert (again.name, again.skeleton.joint_names) == ("some", motion.skeleton.joint_names)
     sy.save_motion(motion, tmp_path / "a.csv", force=True)
-    again = sy.read_csv(tmp_path / "a.csv", motion.skeleton)
+    again = sy.formats.read_csv(tmp_path / "a.csv", motion.skeleton)
     np.testing.assert_array_equal(again.q, motion.q)
     assert again.fps == pytest.approx(fps, rel=1e-12)
 
@@ -39,7 +39,7 @@ def test_columns_may_stand_in_any_order_and_be_missing(tmp_path):
     arm = sy.bundled("arm7")
     path = tmp_path / "a.csv"
     path.write_text("time,joint3,joint1\n0,0.5,0.25\n0.1,0.6,0.35\n", encoding="utf-8")
-    motion = sy.read_csv(path, arm)
+    motion = sy.formats.read_csv(path, arm)
     assert motion.fps == pytest.approx(10.0)
     assert (motion.pose(1)["joint3"], motion.pose(1)["joint1"], motion.pose(1)["joint2"]) == (0.6, 0.35, 0.0)
 
@@ -61,7 +61,7 @@ def test_damaged_text(tmp_path, text, message):
     path = tmp_path / "a.csv"
     path.write_text(text, encoding="utf-8")
     with pytest.raises((FormatError, FileError), match=message):
-        sy.read_csv(path, sy.bundled("arm7"))
+        sy.formats.read_csv(path, sy.bundled("arm7"))
 
 
 def test_damaged_archives(tmp_path):
@@ -178,7 +178,7 @@ def test_clips_by_name_and_number(tmp_path):
 
 def test_a_model_where_a_motion_is_expected(tmp_path):
     write_skeleton(sy.bundled("arm7"), tmp_path / "arm.toml")
-    with pytest.raises(sy.UnsupportedError) as caught:
+    with pytest.raises(sy.errors.UnsupportedError) as caught:
         sy.load_motion(tmp_path / "arm.toml")
     for ending in (".bvh", ".glb", ".npz", ".csv"):
         assert ending in str(caught.value)

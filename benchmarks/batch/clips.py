@@ -116,7 +116,7 @@ def make(folder, count, seed, frames, data, share=0.03):
     for k in range(count):
         random = np.random.default_rng((seed, k))
         motion = vary(sources[k % len(sources)], random, frames)
-        sy.write_bvh(motion, scratch, force=True)
+        sy.formats.write_bvh(motion, scratch, force=True)
         text = _scaled(scratch.read_text(), float(random.uniform(0.8, 1.25)))
         name = f"{k // 100:03}/{CLIPS[k % len(sources)]}_{k:05}.bvh"
         path = folder / name

@@ -322,7 +322,7 @@ def rows_of(motion, into, options, folder):
     standing, said = motion, written(motion, paths["VRMA"])
     if said is None:
         try:
-            standing = sy.stand_at_rest(motion)
+            standing = sy.skeletons.stand_at_rest(motion)
             said = written(standing, paths["VRMA"])
         except sy.SynoviaError as error:
             print(f"{motion.name}: {error}", file=sys.stderr)

@@ -136,7 +136,7 @@ def build(app):
     demo.mkdir(parents=True, exist_ok=True)
     clip, curve = following()
     motion = sy.Motion(clip.motion.skeleton, clip.motion.q, clip.motion.fps, name="the right hand follows a curve")
-    sy.write_page(motion, demo / "following.html", targets=curve[:, None], force=True)
+    sy.formats.write_page(motion, demo / "following.html", targets=curve[:, None], force=True)
 
 
 def setup(app):

@@ -18,4 +18,4 @@ q[:, 0] += 0.02 * np.sin(7.0 * walk.times)  # the whole body drifts to and fro, 
 locked = sy.foot_lock(sy.Motion(walk.skeleton, q, walk.fps))
 before, after = 1000 * np.max(locked.slide_before), 1000 * np.max(locked.slide)
 print(f"slide while standing: {before:.1f} mm before, {after:.2f} mm after")
-sy.plot_feet(locked.motion, "feet.png", force=True)
+sy.plots.plot_feet(locked.motion, "feet.png", force=True)

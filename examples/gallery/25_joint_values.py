@@ -14,4 +14,4 @@ curve = np.stack([0.35 + 0.2 * np.cos(u), 0.4 * np.sin(u), 0.3 + 0.0 * u], axis=
 down = sy.Rotation.from_euler("x", np.full((120, 1), 180.0), degrees=True)
 clip = sy.IK(arm, sy.PoseGoal("tool")).track({"tool": (curve, down)}, fps=30)
 print(clip)
-sy.plot_joints(clip.motion, "joints.png", force=True)
+sy.plots.plot_joints(clip.motion, "joints.png", force=True)

@@ -6,4 +6,4 @@ Two views of the places that the tool takes in 40,000 random poses within the li
 
 import synovia as sy
 
-sy.plot_reach(sy.bundled("arm7"), "tool", "reach_map.png", force=True)
+sy.plots.plot_reach(sy.bundled("arm7"), "tool", "reach_map.png", force=True)

@@ -8,7 +8,9 @@ errors by step.
 import synovia as sy
 
 body = sy.bundled("humanoid")
-result = sy.compare(sy.make_problems(body, count=12, frames=12), ["lm", "dls", "fabrik", "ccd"], budget=3.0)
+result = sy.comparison.compare(
+    sy.comparison.make_problems(body, count=12, frames=12), ["lm", "dls", "fabrik", "ccd"], budget=3.0
+)
 for row in result.rows:
     print(f"{row.solver:8} {row.reached:6.1%} reached, {row.steps:5.0f} steps, {row.median_us:8.1f} us")
-sy.plot_convergence(result, "race.png", force=True)
+sy.plots.plot_convergence(result, "race.png", force=True)

@@ -18,7 +18,7 @@ meet = [sy.RelativeGoal(*ends, (0, 0, 0)), sy.RestGoal(weight=0.1)]
 pinch = sy.solve(person, meet, start=sy.Pose(person, {"right_index_1": 0.6, "right_index_2": 0.8})).pose
 still = person.rest_pose()
 keys = sy.Motion(person, [pose.q for pose in (still, bent, bent, still, pinch, pinch, still)], fps=1.5)
-points = sy.hand_landmarks(keys.resample(24), "right")
+points = sy.hands.hand_landmarks(keys.resample(24), "right")
 
 
 def finger(name, place, turn, axes):

@@ -139,7 +139,7 @@ def main(arguments: list[str]) -> None:
             print(f"  {mesh.name:12} {len(mesh.vertices):6} vertices")
     for name in names:
         body = write_capsules(MODELS / f"{name}.toml")
-        fit = sy.shape_fit(body)
+        fit = sy.shapes.shape_fit(body)
         count = sum(map(len, body.shapes.values()))
         print(f"{name}.toml: {count} capsules, largest gap {fit.gap:.4f}, largest overhang {fit.overhang:.4f}")
 

@@ -141,7 +141,7 @@ class MissingExtraError(SynoviaError, ImportError):
         >>> import synovia as sy
         >>> try:
         ...     page = sy.view("humanoid")  # doctest: +SKIP
-        ... except sy.MissingExtraError as error:
+        ... except sy.errors.MissingExtraError as error:
         ...     print(error)  # the command that installs what is missing
     """
 

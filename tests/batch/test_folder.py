@@ -52,7 +52,7 @@ def clip(path, seed, frames=6):
     q = np.tile(BODY.rest_pose().q, (frames, 1))
     q[:, :3] += np.cumsum(rng.normal(0.0, 0.01, (frames, 3)), axis=0)
     path.parent.mkdir(parents=True, exist_ok=True)
-    sy.write_bvh(sy.Motion(BODY, q, 30.0), path)
+    sy.formats.write_bvh(sy.Motion(BODY, q, 30.0), path)
 
 
 @pytest.fixture
@@ -97,7 +97,7 @@ def test_a_folder_is_mirrored_and_bad_inputs_are_rows(clips, tmp_path):
     assert by_name["b/one.bvh"]["output"] == "b/one.csv"
     assert (out / "b" / "one.csv").exists()
     assert not (out / "b" / "bad.csv").exists()
-    same = sy.read_csv(out / "b" / "one.csv", sy.load_skeleton(clips / "b" / "one.bvh"))
+    same = sy.formats.read_csv(out / "b" / "one.csv", sy.load_skeleton(clips / "b" / "one.bvh"))
     assert np.array_equal(same.q, sy.load_motion(clips / "b" / "one.bvh").q)
     assert "empty.bvh" in (out / "summary.html").read_text()
     assert not list(out.glob(".unfinished*"))
@@ -211,7 +211,7 @@ def test_files_of_others_are_not_replaced(clips, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
     (out / "a.csv").write_text("mine")
-    with pytest.raises(sy.FileError, match=r"1 output exists .* a\.csv.*--force"):
+    with pytest.raises(sy.errors.FileError, match=r"1 output exists .* a\.csv.*--force"):
         convert(clips, out)
     assert (out / "a.csv").read_text() == "mine"
     convert(clips, out, force=True)
@@ -221,12 +221,12 @@ def test_files_of_others_are_not_replaced(clips, tmp_path):
 def test_two_runs_in_one_folder(clips, tmp_path):
     out = tmp_path / "out"
     out.mkdir()
-    with Ledger(out), pytest.raises(sy.FileError, match="another run works in this folder"):
+    with Ledger(out), pytest.raises(sy.errors.FileError, match="another run works in this folder"):
         convert(clips, out)
     with Ledger(out, inputs.Shard(1, 2)), Ledger(out, inputs.Shard(2, 2)):
-        with pytest.raises(sy.FileError, match="another run"):
+        with pytest.raises(sy.errors.FileError, match="another run"):
             convert(clips, out)
-        with pytest.raises(sy.FileError, match="another run"):
+        with pytest.raises(sy.errors.FileError, match="another run"):
             Ledger(out, inputs.Shard(2, 2))
 
 
@@ -250,7 +250,7 @@ def test_a_full_disk_ends_the_run_and_the_next_one_completes_it(clips, tmp_path,
         return real(handle, data)
 
     monkeypatch.setattr(base.os, "write", full)
-    with pytest.raises(sy.FileError, match="No space left"):
+    with pytest.raises(sy.errors.FileError, match="No space left"):
         convert(clips, out)
     monkeypatch.undo()
     convert(clips, out)
@@ -278,9 +278,9 @@ def test_patterns_and_lists_of_files_and_folders(tmp_path):
     assert names("*/a.bvh") == ["x/a.bvh", "y/a.bvh"]
     assert names("x/**/*.bvh") == ["a.bvh", "deep/b.bvh"]
     for source, message in (("z", "no inputs"), ("none", "does not exist"), ("*.glb", "no file has this pattern")):
-        with pytest.raises(sy.FileError, match=message):
+        with pytest.raises(sy.errors.FileError, match=message):
             names(source)
-    with pytest.raises(sy.FileError, match="same name"):
+    with pytest.raises(sy.errors.FileError, match="same name"):
         names("x/a.bvh", "y/a.bvh")
     for text in ("0/3", "4/3", "3", "a/b", "1/"):
         with pytest.raises(sy.InputError, match="--shard"):
@@ -409,7 +409,7 @@ def test_what_a_single_run_tells_is_in_the_ledger_of_a_folder(tmp_path):
     held = np.tile(BODY.rest_pose().q, (30, 1))
     held[5:, :3] += 0.5 + np.cumsum(np.full((25, 3), 0.02), axis=0)  # the rest pose of the file, then a jump
     (tmp_path / "clips").mkdir()
-    sy.write_bvh(sy.Motion(BODY, held, 30.0), tmp_path / "clips" / "held.bvh")
+    sy.formats.write_bvh(sy.Motion(BODY, held, 30.0), tmp_path / "clips" / "held.bvh")
     single = run("convert", tmp_path / "clips" / "held.bvh", tmp_path / "held.csv")
     assert "--trim-tpose" in single.err
     out = tmp_path / "out"
@@ -494,7 +494,7 @@ def test_a_folder_that_cannot_be_opened_is_a_row(clips, tmp_path, monkeypatch):
     assert rows["a.bvh"]["status"] == "done"
     found = inputs.collect([str(clips / "**" / "*.bvh")], out, [".bvh"], ".csv")
     assert "b/" in [item.name for item in found]
-    with pytest.raises(sy.FileError, match="Permission denied"):
+    with pytest.raises(sy.errors.FileError, match="Permission denied"):
         inputs.collect([str(clips / "b")], out, [".bvh"], ".csv")
     monkeypatch.undo()
     convert(clips, out)
@@ -607,7 +607,7 @@ def test_a_damaged_ledger_is_told_and_damaged_lines_of_its_log_are_left_out(tmp_
         assert not ledger.rows
     with (tmp_path / "ledger.csv").open("a") as table:
         table.write('"' + "x" * 200_000)
-    with pytest.raises(sy.FormatError, match=r"ledger\.csv: is no ledger"):
+    with pytest.raises(sy.errors.FormatError, match=r"ledger\.csv: is no ledger"):
         Ledger(tmp_path)
 
 
@@ -628,7 +628,7 @@ class Copy:
     def work(self, item, output):
         text = item.path.read_text()
         if not text:
-            raise sy.FormatError("file is empty", where=str(item.path))
+            raise sy.errors.FormatError("file is empty", where=str(item.path))
         if text == "bug":
             raise ValueError(f"{output}\nand {output.name}")
         if text == "name":
@@ -682,11 +682,11 @@ def test_a_full_log_leaves_the_output_that_its_row_tells_of(texts, monkeypatch):
     def full(ledger, events):
         events = list(events)
         if any(event["event"] == "replaced" for event in events):
-            raise sy.FileError("cannot be written (No space left on device)")
+            raise sy.errors.FileError("cannot be written (No space left on device)")
         real(ledger, events)
 
     monkeypatch.setattr(Ledger, "write_log", full)
-    with pytest.raises(sy.FileError, match="No space"):
+    with pytest.raises(sy.errors.FileError, match="No space"):
         copy(texts, "2")
     monkeypatch.undo()
     assert (texts.parent / "out" / "a.txt").read_text() == "a1"
@@ -708,7 +708,7 @@ def test_two_inputs_for_one_output_are_refused(tmp_path):
     for name in ("walk.bvh", "walk.glb", "walk.bvh.glb"):
         (tmp_path / name).write_text("")
     items = inputs.collect([str(tmp_path)], tmp_path / "out", [".bvh", ".glb"], ".csv")
-    with pytest.raises(sy.FileError, match=r"same output.*walk\.bvh\.csv"):
+    with pytest.raises(sy.errors.FileError, match=r"same output.*walk\.bvh\.csv"):
         run_folder(Copy(), items, tmp_path / "out", engine=Inline())
 
 
@@ -726,7 +726,7 @@ def test_a_name_that_is_too_long_is_told(texts):
         (texts / f"{'x' * 250}.{ending}").write_text("x")
     out = texts.parent / "out"
     items = inputs.collect([str(texts)], out, [".txt", ".csv"], ".json")
-    with pytest.raises(sy.FileError, match=r"cannot be written \(File name too long\)"):
+    with pytest.raises(sy.errors.FileError, match=r"cannot be written \(File name too long\)"):
         run_folder(Copy(), items, out, engine=Inline())
 
 
@@ -750,5 +750,5 @@ def test_a_disk_without_locks_is_not_taken_for_another_run(tmp_path, monkeypatch
         raise OSError(37, "No locks available")
 
     monkeypatch.setattr(fcntl, "flock", refuse)
-    with pytest.raises(sy.FileError, match=r"ledger\.log: cannot be written \(No locks available\)"):
+    with pytest.raises(sy.errors.FileError, match=r"ledger\.log: cannot be written \(No locks available\)"):
         Ledger(tmp_path)

@@ -123,7 +123,7 @@ def walk(path, frames=8):
     body = sy.bundled("humanoid").with_root("free")
     q = np.tile(body.rest_pose().q, (frames, 1))
     q[:, 0] += np.linspace(0.0, 0.2, frames)
-    sy.write_bvh(sy.Motion(body, q, 30.0), path)
+    sy.formats.write_bvh(sy.Motion(body, q, 30.0), path)
     return path
 
 
@@ -274,7 +274,7 @@ def test_blocks_do_not_depend_on_how_a_file_is_stored(tmp_path, monkeypatch):
         assert answer["error"].null_count == 24
         assert_reached({column: answer[column].to_pylist() for column in answer.column_names})
     (tmp_path / "c.parquet").write_bytes(b"PAR1 noise PAR1")
-    with pytest.raises(sy.FormatError, match="is damaged"):
+    with pytest.raises(sy.errors.FormatError, match="is damaged"):
         tables.Source(tmp_path / "c.parquet")
 
 
@@ -445,13 +445,13 @@ def test_missing_values_of_arrow_and_pandas_are_invalid_rows():
 def test_wrong_settings_are_told_when_a_function_is_made():
     fit, retarget = sy.batch.Fit, sy.batch.Retarget
     for make, error, words in (
-        (lambda: fit("humanoid", ["left_hnad"]), sy.UnknownNameError, "left_hnad"),
+        (lambda: fit("humanoid", ["left_hnad"]), sy.errors.UnknownNameError, "left_hnad"),
         (lambda: fit("humanoid", "left_hand"), sy.InputError, "a list of joints"),
         (lambda: fit("humanoid", fps=0.0), sy.InputError, "fps"),
         (lambda: fit("humanoid", smoothness=-1.0), sy.InputError, "smoothness"),
         (lambda: retarget("arm7"), sy.InputError, "no part of arm7"),
-        (lambda: retarget("humanoid", {"hips": ("a", "hisp")}), sy.UnknownNameError, "hisp"),
-        (lambda: fit("none.glb"), sy.FileError, "none.glb"),
+        (lambda: retarget("humanoid", {"hips": ("a", "hisp")}), sy.errors.UnknownNameError, "hisp"),
+        (lambda: fit("none.glb"), sy.errors.FileError, "none.glb"),
     ):
         with pytest.raises(error, match=words):
             make()
@@ -477,7 +477,7 @@ def test_a_start_that_cannot_be_used_is_an_invalid_row():
     answer = sy.batch.Solve(ARM)(rows | {"start.joint1": [0.1, None, float("inf")]})
     assert answer["status"].tolist() == ["REACHED", "INVALID", "INVALID"]
     assert "start" in answer["error"][1]
-    with pytest.raises(sy.UnknownNameError, match=r"start\.jiont1.*start\.joint1"):
+    with pytest.raises(sy.errors.UnknownNameError, match=r"start\.jiont1.*start\.joint1"):
         sy.batch.Solve(ARM)(rows | {"start.jiont1": [0.1, 0.2, 0.3]})
     body = sy.bundled("humanoid")
     hand = {f"left_hand.{axis}": [0.4, 0.4] for axis in "xyz"}
@@ -506,7 +506,7 @@ def test_an_archive_with_other_files_is_no_table(tmp_path):
     np.savez(tmp_path / "a.npz", **targets())
     with zipfile.ZipFile(tmp_path / "a.npz", "a") as archive:
         archive.writestr("notes.txt", "hello")
-    with pytest.raises(sy.FormatError, match=r"notes\.txt"):
+    with pytest.raises(sy.errors.FormatError, match=r"notes\.txt"):
         tables.Source(tmp_path / "a.npz")
 
 
@@ -559,17 +559,17 @@ def test_columns_that_are_kept_stay_as_they_are(tmp_path):
     assert parquet.read_table(path)["more"].to_pylist() == np.eye(3).tolist()
     whole = {"tool.position": PLACES, "id": [2**60 + 1, None, 3], "tags": [["a"], [], ["b", "c"]]}
     assert f"\n{2**60 + 1},['a']," in solved(tmp_path, "d.parquet", whole, "d.csv").read_text()
-    with pytest.raises(sy.FormatError, match=r"column 'tags': expected lists of the same length in all rows"):
+    with pytest.raises(sy.errors.FormatError, match=r"column 'tags': expected lists of the same length in all rows"):
         solved(tmp_path, "e.parquet", whole, "e.npz")
     path = solved(tmp_path, "f.npz", {"tool.position": PLACES, "no": np.zeros(3, complex)}, "f.csv")
     assert read_csv(path)["no"][0] == "0j"
-    with pytest.raises(sy.FormatError, match="a column cannot be stored"):
+    with pytest.raises(sy.errors.FormatError, match="a column cannot be stored"):
         solved(tmp_path, "g.npz", {"tool.position": PLACES, "no": np.zeros(3, complex)}, "g.parquet")
 
 
 def test_blocks_of_another_type_are_not_mixed_in_an_archive(tmp_path, monkeypatch):
     monkeypatch.setattr(tables, "BLOCK", 1)
-    with pytest.raises(sy.FormatError, match="column 'id' changes its type from block to block"):
+    with pytest.raises(sy.errors.FormatError, match="column 'id' changes its type from block to block"):
         solved(tmp_path, "a.parquet", {"tool.position": PLACES, "id": [1, None, 3]}, "a.npz")
     path = solved(tmp_path, "b.parquet", {"tool.position": PLACES, "id": ["a", None, "bcd"]}, "b.npz")
     assert read_archive(path)["id"].tolist() == ["a", "", "bcd"]
@@ -584,7 +584,7 @@ def test_two_columns_of_one_name_are_refused(ending, tmp_path):
         arrow = pytest.importorskip("pyarrow")
         names = ["tool.x", "tool.y", "tool.z", "tool.x"]
         pytest.importorskip("pyarrow.parquet").write_table(arrow.table([[0.4], [0.1], [0.5], [9.0]], names=names), path)
-    with pytest.raises(sy.FormatError, match=r"names of columns: expected each name once, got \['tool.x'\]"):
+    with pytest.raises(sy.errors.FormatError, match=r"names of columns: expected each name once, got \['tool.x'\]"):
         tables.Source(path)
 
 
@@ -601,7 +601,7 @@ def test_an_answer_that_is_interrupted_leaves_nothing(ending, tmp_path):
 def test_without_pyarrow_the_error_names_the_file_that_was_asked_for(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     path = tmp_path / "a.parquet"
-    with pytest.raises(sy.MissingExtraError) as raised, tables.open_sink(path):
+    with pytest.raises(sy.errors.MissingExtraError) as raised, tables.open_sink(path):
         pass
     assert str(raised.value).startswith(f"{path}: .parquet files need pyarrow.")
     assert not list(tmp_path.iterdir())

@@ -217,16 +217,16 @@ def test_an_error_of_the_surroundings_is_tried_again(tmp_path):
         try:
             unmounted(item, output)
         except OSError as error:
-            raise sy.FileError("cannot be read (Stale file handle)", where="mesh.stl") from error
+            raise sy.errors.FileError("cannot be read (Stale file handle)", where="mesh.stl") from error
 
     def missing(item, output):
-        raise sy.MissingExtraError("needs a package")
+        raise sy.errors.MissingExtraError("needs a package")
 
     def memory(item, output):
         raise MemoryError
 
     def wrong(item, output):
-        raise sy.FormatError("joint 'hips' is not closed", where=str(item.path))
+        raise sy.errors.FormatError("joint 'hips' is not closed", where=str(item.path))
 
     for broken in (unmounted, told, missing, memory):
         result, done = copy(source, out, Copy(broken=broken))
@@ -261,7 +261,7 @@ def test_an_output_folder_that_vanishes_ends_the_run(tmp_path):
         if item.name == "a.txt":
             shutil.rmtree(out)
 
-    with pytest.raises(sy.FileError, match="out"):
+    with pytest.raises(sy.errors.FileError, match="out"):
         copy(source, out, Copy(broken=gone))
     result, done = copy(source, out)
     assert (done, result.failed) == (["a.txt", "b.txt"], [])
@@ -274,7 +274,7 @@ def test_a_second_input_of_the_same_name_is_refused(tmp_path):
     first, second, out = texts(tmp_path / "A", walk="one"), texts(tmp_path / "B", walk="two"), tmp_path / "out"
     copy(first, out)
     ledger = (out / "ledger.csv").read_bytes()
-    with pytest.raises(sy.FileError, match=r"walk\.txt.*another folder.*--force"):
+    with pytest.raises(sy.errors.FileError, match=r"walk\.txt.*another folder.*--force"):
         copy(second, out)
     assert (out / "walk.txt").read_text() == "one"
     assert (out / "ledger.csv").read_bytes() == ledger
@@ -322,7 +322,7 @@ def test_inputs_that_differ_in_case_or_ending_are_kept_apart(tmp_path):
     assert result.done == different
     assert len([path for path in out.iterdir() if path.suffix.lower() == ".txt"]) == different
     items = [inputs.Item(output, folder / "walk.txt", output) for output in ("a.txt", "a.txt/b.txt")]
-    with pytest.raises(sy.FileError, match="same output"):  # a folder and a file of one name
+    with pytest.raises(sy.errors.FileError, match="same output"):  # a folder and a file of one name
         run_folder(Copy(), items, tmp_path / "other", engine=Inline())
     (tmp_path / "one").mkdir()
     (tmp_path / "one" / "walk.txt").write_text("1")
@@ -332,7 +332,7 @@ def test_inputs_that_differ_in_case_or_ending_are_kept_apart(tmp_path):
         if ending == ".txt":
             run_folder(Copy(), items, tmp_path / "both", engine=Inline())
         else:
-            with pytest.raises(sy.FileError, match=r"walk\.json"):
+            with pytest.raises(sy.errors.FileError, match=r"walk\.json"):
                 run_folder(Copy(), items, tmp_path / "both", engine=Inline())
     assert (tmp_path / "both" / "walk.json").read_text() == "1"
 
@@ -340,7 +340,7 @@ def test_inputs_that_differ_in_case_or_ending_are_kept_apart(tmp_path):
 def test_where_the_disk_takes_names_of_different_case_for_one_it_is_told(tmp_path, monkeypatch):
     monkeypatch.setattr("synovia.batch.folder._folds_case", lambda folder: True)
     items = [inputs.Item(name, tmp_path / name, name) for name in ("Walk.txt", "walk.txt")]
-    with pytest.raises(sy.FileError, match=r"same output.*walk\.txt"):
+    with pytest.raises(sy.errors.FileError, match=r"same output.*walk\.txt"):
         run_folder(Copy(), items, tmp_path / "out", engine=Inline())
 
 
@@ -366,7 +366,7 @@ def test_files_and_folders_of_a_user_with_names_of_the_ledger(tmp_path, name):
     (out / name).mkdir()
     (out / name / "mine").write_text("mine")
     for options in ({}, {"force": True}):
-        with pytest.raises(sy.FileError, match=f"{name}.*folder"):
+        with pytest.raises(sy.errors.FileError, match=f"{name}.*folder"):
             copy(source, out, **options)
         assert (out / name / "mine").read_text() == "mine"
 

@@ -117,7 +117,7 @@ def test_what_belongs_to_frames_is_cut_with_them():
     fitted = sy.fit_positions(ARM, clip.positions(), ARM.joint_names)
     fitted = type(fitted).made(fitted, fitted.errors, fitted.smoothness, flips=(3, 12, 14))
     part = fitted[10:20:2]
-    assert isinstance(part, sy.Fitted)
+    assert isinstance(part, sy.results.Fitted)
     assert np.array_equal(part.errors, fitted.errors[10:20:2])
     assert part.flips == (1, 2)
     assert part.smoothness == fitted.smoothness

@@ -325,9 +325,9 @@ def test_a_layer_refuses_what_it_cannot_use(make, message):
 @pytest.mark.parametrize(
     ("layer", "error", "message"),
     [
-        (sy.Layer({"left_hnd": (0, 1, 0)}, frames=(1, 2)), sy.UnknownNameError, r"layers\[0\].*left_hnd"),
+        (sy.Layer({"left_hnd": (0, 1, 0)}, frames=(1, 2)), sy.errors.UnknownNameError, r"layers\[0\].*left_hnd"),
         (sy.Layer({LEFT: (0, 1, 0)}, frames=(1, 80), name="wave"), sy.InputError, r"layers\[0\] \(wave\).*0 to 79"),
-        (sy.Layer(pose={"left_hnd": 1.0}), sy.UnknownNameError, r"layers\[0\].*left_hnd"),
+        (sy.Layer(pose={"left_hnd": 1.0}), sy.errors.UnknownNameError, r"layers\[0\].*left_hnd"),
         (sy.Layer(pose={"left_upper_arm": 1.0}), sy.InputError, r"layers\[0\].*4 numbers"),
         (sy.Layer(pose={"left_upper_arm": (1, 1, 1, 1)}), sy.InputError, r"layers\[0\].*unit quaternion"),
         (sy.Layer({"head": (0, 0, 1)}, sy.DistanceGoal("head", LEFT, maximum=1)), sy.InputError, "no target"),

@@ -20,7 +20,9 @@ def gaps(motion, pairs=(), world=None):
         for a, b in pairs:
             T, S = pose.transform(a), pose.transform(b)
             found += [
-                sy.distance(u, v, transform_a=T, transform_b=S).distance for u in body.shapes[a] for v in body.shapes[b]
+                sy.shapes.distance(u, v, transform_a=T, transform_b=S).distance
+                for u in body.shapes[a]
+                for v in body.shapes[b]
             ]
         for link, shapes in body.shapes.items() if world is not None else ():
             for shape in shapes:
@@ -113,7 +115,7 @@ def test_a_weight_does_not_weaken_it(swing, post):
 
 def test_a_hand_moves_out_of_the_body(inside):
     """With the pairs of the body itself: the arm moves, the rest does not."""
-    pairs = [pair for pair in sy.self_pairs(inside.skeleton).pairs if set(pair) & set(ARM)]
+    pairs = [pair for pair in sy.shapes.self_pairs(inside.skeleton).pairs if set(pair) & set(ARM)]
     assert gaps(inside, pairs).min() < -0.01
     edited = sy.edit(inside, sy.Layer(goals=[sy.ClearanceGoal(0.0)]))
     assert edited.reached.all()
@@ -211,14 +213,14 @@ def test_targets_of_layers_below_yield(swing, post):
 def test_files_of_layers_get_their_obstacles_beside_them(swing, post, tmp_path):
     """The same clip as from Python."""
     given = sy.Layer(goals=[sy.ClearanceGoal(0.01, pairs=["self", (HAND, "right_hand")])], frames=(3, 9))
-    sy.write_layers(given, tmp_path / "edit.toml")
-    (read,) = sy.read_layers(tmp_path / "edit.toml", swing.skeleton, world=post)
+    sy.formats.write_layers(given, tmp_path / "edit.toml")
+    (read,) = sy.formats.read_layers(tmp_path / "edit.toml", swing.skeleton, world=post)
     assert read.goals[0].world is post
     assert read.goals[0].pairs == ("self", (HAND, "right_hand"))
     with pytest.raises(sy.InputError, match="world"):
-        sy.read_layers(tmp_path / "edit.toml", world="post.toml")
-    with pytest.raises(sy.UnsupportedError, match="world"):
-        sy.write_layers(sy.Layer(goals=[sy.ClearanceGoal(world=post)]), tmp_path / "other.toml")
+        sy.formats.read_layers(tmp_path / "edit.toml", world="post.toml")
+    with pytest.raises(sy.errors.UnsupportedError, match="world"):
+        sy.formats.write_layers(sy.Layer(goals=[sy.ClearanceGoal(world=post)]), tmp_path / "other.toml")
 
 
 def test_a_body_without_shapes_is_refused(swing):
@@ -240,7 +242,7 @@ def desk(swing, inside, post, tmp_path, monkeypatch):
     sy.save_world(post, "post.toml")
     higher = sy.Layer({HAND: (0.0, 0.01, 0.0)}, frames=(14, 22), blend=4, relative=True)
     wide = sy.Layer(goals=[sy.ClearanceGoal(0.03)], frames=(2, 5), name="wide")
-    sy.write_layers([higher, wide], "layers.toml")
+    sy.formats.write_layers([higher, wide], "layers.toml")
     return tmp_path
 
 
@@ -260,7 +262,7 @@ def test_the_command_keeps_every_layer_clear(desk, swing, post):
 
 def test_the_command_keeps_a_whole_clip_clear(desk, inside, swing, post):
     """Without layers: of itself with a distance, of both with a world."""
-    pairs = [pair for pair in sy.self_pairs(inside.skeleton).pairs if set(pair) & set(ARM)]
+    pairs = [pair for pair in sy.shapes.self_pairs(inside.skeleton).pairs if set(pair) & set(ARM)]
     assert run("edit", "inside.npz", "--clearance", 0, "-o", "out.npz").code == 0
     assert gaps(sy.load_motion("out.npz"), pairs).min() >= -SLACK
     assert run("edit", "swing.npz", "--world", "post.toml", "-o", "past.npz").code == 0
@@ -315,7 +317,7 @@ def test_options_of_the_command_that_do_not_go_together(desk, swing):
     assert_refused(run("edit", "bare.npz", "--clearance", "none"), "expected a number", code=2)
     for words in ((), ("--pin", HAND)):
         assert_refused(run("edit", "bare.npz", "--shapes", *words), "expected", code=2)
-    sy.write_layers(sy.Layer(goals=[sy.ClearanceGoal(0.01)]), "near.toml")
+    sy.formats.write_layers(sy.Layer(goals=[sy.ClearanceGoal(0.01)]), "near.toml")
     with (desk / "near.toml").open("a") as file:
         file.write('pairs = ["world"]\n')
     assert_refused(run("edit", "swing.npz", "--layers", "near.toml"), "--world")

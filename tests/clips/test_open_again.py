@@ -185,7 +185,7 @@ def test_a_real_robot_opens_again(shared_data, model, tmp_path):
     motion = sy.load_motion(tmp_path / "a.npz")
     for ending in ("csv", "bvh"):
         assert run("convert", tmp_path / "a.npz", tmp_path / f"a.{ending}").code == 0
-    again = sy.read_csv(tmp_path / "a.csv", sy.load_skeleton(robot))
+    again = sy.formats.read_csv(tmp_path / "a.csv", sy.load_skeleton(robot))
     np.testing.assert_array_equal(again.q, motion.q)
     again = sy.load_motion(tmp_path / "a.npz", skeleton=sy.load_skeleton(robot))
     np.testing.assert_allclose(again.positions(), motion.positions(), atol=1e-9)
@@ -204,7 +204,7 @@ def test_a_table_and_an_archive_go_onto_the_model(written):
         again = sy.load_motion(written.files[ending], skeleton=written.skeleton)
         np.testing.assert_array_equal(again.q, written.motion.q)
         assert again.skeleton.joint_names == written.motion.skeleton.joint_names
-    np.testing.assert_array_equal(sy.read_csv(written.files["csv"], written.skeleton).q, written.motion.q)
+    np.testing.assert_array_equal(sy.formats.read_csv(written.files["csv"], written.skeleton).q, written.motion.q)
 
 
 @pytest.mark.parametrize("root", ["x,yaw", "free", "x,y,z,roll"])
@@ -213,7 +213,7 @@ def test_a_table_tells_how_the_root_moves(root, tmp_path):
     moving = arm.with_root(root)
     motion = sy.Motion(moving, [moving.random_pose(seed).q for seed in range(3)], 30.0)
     sy.save_motion(motion, tmp_path / "a.csv")
-    again = sy.read_csv(tmp_path / "a.csv", arm)
+    again = sy.formats.read_csv(tmp_path / "a.csv", arm)
     assert again.skeleton.joint_names == moving.joint_names
     np.testing.assert_array_equal(again.q, motion.q)
 

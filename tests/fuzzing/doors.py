@@ -98,7 +98,7 @@ def take_osc(path: Path, rng: Random) -> None:
 def read_a_csv(path: Path, rng: Random) -> None:
     """Read joint values, and the same file as points."""
     if rng.random() < 0.5:
-        sy.read_csv(path, sy.bundled("arm7"))
+        sy.formats.read_csv(path, sy.bundled("arm7"))
     else:
         read_point_table(path)
 
@@ -111,7 +111,7 @@ def read_a_hand(path: Path, rng: Random) -> None:
 
 def read_a_calibration(path: Path, rng: Random) -> None:
     del rng
-    sy.LiveCalibration.load(path, *bodies())
+    sy.live.LiveCalibration.load(path, *bodies())
 
 
 def read_a_skeleton(path: Path, rng: Random) -> None:
@@ -121,7 +121,7 @@ def read_a_skeleton(path: Path, rng: Random) -> None:
 
 def read_some_layers(path: Path, rng: Random) -> None:
     del rng
-    sy.read_layers(path)
+    sy.formats.read_layers(path)
 
 
 def read_obstacles(path: Path, rng: Random) -> None:
@@ -170,7 +170,7 @@ def door_seeds() -> list[Seed]:
     ]
     table = "time,a.x,a.y,a.z,a.confidence\n" + "".join(f"{k / 30},{k},1,2,0.9\n" for k in range(4))
     out.append(("points", "csv file", ".csv", table.encode()))
-    hand = sy.hand_landmarks(sy.bundled("humanoid_hands").rest_pose(), "right")
+    hand = sy.hands.hand_landmarks(sy.bundled("humanoid_hands").rest_pose(), "right")
     arrays = {"joints": np.array([hand] * 4), "fps": np.array(30.0), "side": np.array("right")}
     arrays["confidence"] = np.ones((4, 21))
     out.append(("hand", "hand file", ".npz", archive(arrays)))
@@ -184,14 +184,14 @@ def door_seeds() -> list[Seed]:
         at = Path(folder)
         sy.save_motion(clip(arm), at / "a.csv")
         out.append(("joints", "csv file", ".csv", (at / "a.csv").read_bytes()))
-        sy.LiveCalibration.learn(sy.Motion(body, [body.rest_q] * 3, 30.0), bodies()[1]).save(at / "c.toml")
+        sy.live.LiveCalibration.learn(sy.Motion(body, [body.rest_q] * 3, 30.0), bodies()[1]).save(at / "c.toml")
         out.append(("calibration", "calibration file", ".toml", (at / "c.toml").read_bytes()))
         layers = [
             sy.Layer({"left_hand": [(0.1, 1, 0), (0.2, 1, 0), (0.3, 1, 0)]}, frames=(1, 3), blend=2, name="a"),
             sy.Layer({"hips": sy.Rotation.from_euler("x", 0.1)}, frames=(0, 3), relative=True),
         ]
         for ending in (".toml", ".json"):
-            sy.write_layers(layers, at / f"l{ending}")
+            sy.formats.write_layers(layers, at / f"l{ending}")
             out.append((f"layers {ending}", "layers file", ending, (at / f"l{ending}").read_bytes()))
     return [Seed(*one, door=True) for one in out]
 

@@ -131,7 +131,7 @@ def read_a_pose(path: Path, rng: Random) -> None:
 
 def read_a_table(path: Path, rng: Random) -> None:
     del rng
-    sy.read_csv(path, bundled("humanoid" if b"hips" in path.read_bytes() else "arm7"))
+    sy.formats.read_csv(path, bundled("humanoid" if b"hips" in path.read_bytes() else "arm7"))
 
 
 def read_some_points(path: Path, rng: Random) -> None:

@@ -352,7 +352,7 @@ def test_what_the_points_of_a_hand_need(grasp: sy.Motion) -> None:
     points = landmarks(grasp, "left")[:6]
     with pytest.raises(sy.InputError, match="a skeleton with a hand"):
         sy.fit_keypoints(points)
-    with pytest.raises(sy.UnsupportedError, match="left hand, which the body does not have"):
+    with pytest.raises(sy.errors.UnsupportedError, match="left hand, which the body does not have"):
         sy.fit_keypoints(points, body=sy.bundled("humanoid"), preset="hand")
     with pytest.raises(sy.InputError, match="21 points"):
         sy.fit_keypoints(points[:, :20], body=sy.bundled("humanoid_hands"), preset="hand")

@@ -81,7 +81,7 @@ def test_shape_alone_tells_a_hand(left: bool, fingers: int, seed: int) -> None:
 def test_hands_of_a_character() -> None:
     """A body has two hands by its roles; one is chosen by its side."""
     body = sy.bundled("humanoid_hands")
-    with pytest.raises(sy.UnsupportedError, match=r"2 hands.*left at 'left_hand'.*side"):
+    with pytest.raises(sy.errors.UnsupportedError, match=r"2 hands.*left at 'left_hand'.*side"):
         sy.hand_of(body)
     for side in ("left", "right"):
         hand = sy.hand_of(body, side)
@@ -97,7 +97,7 @@ def test_hands_of_a_character() -> None:
 def test_what_is_no_hand() -> None:
     """Arms and bodies without fingers have none, and the message says what is missing."""
     for name in ("arm7", "humanoid", "quadruped"):
-        with pytest.raises(sy.UnsupportedError, match="no hand is found"):
+        with pytest.raises(sy.errors.UnsupportedError, match="no hand is found"):
             sy.hand_of(sy.bundled(name))
     with pytest.raises(sy.InputError, match="side"):
         sy.hand_of(sy.bundled("humanoid_hands"), "middle")
@@ -242,5 +242,5 @@ def test_joints_that_names_do_not_tell_belong_to_fingers() -> None:
     legs = [sy.Joint(f"LF_{j.name}_thigh" if j.name != "k" else "k", None if j.parent is None else
                      (f"LF_{j.parent}_thigh" if j.parent != "k" else "k"), kind=j.kind, rest=j.rest, axis=j.axis,
                      limit=j.limit) for j in body.joints]  # fmt: skip
-    with pytest.raises(sy.UnsupportedError, match="no hand is found"):
+    with pytest.raises(sy.errors.UnsupportedError, match="no hand is found"):
         sy.hand_of(sy.Skeleton(legs, name="machine"))

@@ -66,7 +66,7 @@ def closing(frames: int = 30) -> Array:
             assert isinstance(limit, sy.Interval)
             far = limit.upper if abs(limit.upper) > abs(limit.lower) else limit.lower
             q[:, body.q_slice(key).start] = 0.35 * far * np.sin(np.linspace(0.0, np.pi, frames))
-    points = sy.hand_landmarks(sy.Motion(body, q, 30.0), "right")
+    points = sy.hands.hand_landmarks(sy.Motion(body, q, 30.0), "right")
     points *= 0.09 / np.linalg.norm(points[0, 9] - points[0, 0])
     share = np.interp(np.arange(frames), [frames - 10, frames - 4], [0.0, 1.0])
     middle = 0.5 * (points[:, 4] + points[:, 8])
@@ -83,7 +83,7 @@ def test_loops_stay_closed(kind: str) -> None:
     mechanism = mechanism_of(hand)
     assert [finger.joints for finger in sy.hand_of(hand).fingers] == [(f"a{k}", f"b{k}", f"c{k}") for k in range(5)]
     answer = sy.retarget_hand(points, hand, fps=30)
-    live = sy.LiveHand(hand, rate=30, source_side="right")
+    live = sy.hands.LiveHand(hand, rate=30, source_side="right")
     poses = [live.step(frame) for frame in points]
     for q in (answer.motion.q, np.array([pose.q for pose in poses])):
         assert mechanism.lacks(q).max() < 1e-9
@@ -100,5 +100,5 @@ def test_loops_stay_closed(kind: str) -> None:
 def test_loops_that_no_goal_holds_are_refused() -> None:
     hand = bar_hand("distance")
     tied = hand.with_loops([sy.Coupling({"b1": (1.0, 0.2), "c1": -1.0}, name="cam")])
-    with pytest.raises(sy.UnsupportedError, match=r"cam.*coupling"):
+    with pytest.raises(sy.errors.UnsupportedError, match=r"cam.*coupling"):
         sy.retarget_hand(closing(2), tied, fps=30)

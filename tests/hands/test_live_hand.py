@@ -22,7 +22,7 @@ def body() -> sy.Skeleton:
 
 def open_points(body: sy.Skeleton) -> NDArray[np.float64]:
     """Return the 21 points of an open right hand of usual size."""
-    points = sy.hand_landmarks(body.rest_pose(), "right")
+    points = sy.hands.hand_landmarks(body.rest_pose(), "right")
     return points * 0.09 / np.linalg.norm(points[9] - points[0])
 
 
@@ -42,12 +42,12 @@ def speeds(q: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_a_pinch_closes_and_opens_within_the_velocity(body: sy.Skeleton, side: str) -> None:
-    live = sy.LiveHand(body, rate=RATE, side=side, source_side="right")
+    live = sy.hands.LiveHand(body, rate=RATE, side=side, source_side="right")
     poses = [live.step(frame) for frame in closing(body)]
     assert [pose.pinching for pose in poses[22:38]] == [("index",)] * 16
     assert all(pose.status is sy.Status.REACHED for pose in poses[26:38])
     assert all(len(pose.errors) == 5 for pose in poses)
-    points = np.array([sy.hand_landmarks(pose, side) for pose in poses])
+    points = np.array([sy.hands.hand_landmarks(pose, side) for pose in poses])
     gaps = np.linalg.norm(points[:, 8] - points[:, 4], axis=-1)
     assert gaps[24:38].max() < 1e-3
     assert min(gaps[0], gaps[-1]) > 0.02
@@ -56,7 +56,7 @@ def test_a_pinch_closes_and_opens_within_the_velocity(body: sy.Skeleton, side: s
 
 def test_it_ends_where_the_recording_does(body: sy.Skeleton) -> None:
     points = closing(body)
-    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right")
+    live = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right")
     last = [live.step(frame) for frame in points][-1]
     whole = sy.retarget_hand(points, body, fps=RATE, side="right", source_side="right")
     np.testing.assert_allclose(last.q, whole.motion.q[-1], atol=0.05)
@@ -64,7 +64,7 @@ def test_it_ends_where_the_recording_does(body: sy.Skeleton) -> None:
 
 def test_lost_points_hold_and_return_without_a_jump(body: sy.Skeleton) -> None:
     points = closing(body)
-    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right", velocity=4.0)
+    live = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right", velocity=4.0)
     before = [live.step(frame) for frame in points[:10]]
     held = [live.step(None) for _ in range(50)]
     assert {pose.status for pose in held} == {sy.Status.HOLDING}
@@ -88,7 +88,7 @@ def test_lost_points_hold_and_return_without_a_jump(body: sy.Skeleton) -> None:
 
 
 def test_the_first_whole_frame_is_waited_for(body: sy.Skeleton) -> None:
-    live = sy.LiveHand(body, rate=RATE, side="right")
+    live = sy.hands.LiveHand(body, rate=RATE, side="right")
     some = open_points(body)
     some[12] = np.nan
     assert live.step(some).status is sy.Status.HOLDING
@@ -101,12 +101,12 @@ def test_the_first_whole_frame_is_waited_for(body: sy.Skeleton) -> None:
 
 def test_what_holds_a_hand_back_is_told(body: sy.Skeleton) -> None:
     points = closing(body)
-    slow = sy.LiveHand(body, rate=RATE, side="right", source_side="right", velocity=0.2)
+    slow = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right", velocity=0.2)
     statuses = [slow.step(frame).status for frame in points[:25]]
     assert statuses[-1] is sy.Status.LATE
     far = points[0].copy()
     far[8] += (0.0, 0.0, 0.3)  # where no finger is
-    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right", scale=1.0 / 1.0)
+    live = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right", scale=1.0 / 1.0)
     live.step(points[0])
     pose = [live.step(far) for _ in range(60)][-1]
     assert pose.status is sy.Status.STALLED
@@ -114,17 +114,17 @@ def test_what_holds_a_hand_back_is_told(body: sy.Skeleton) -> None:
 
 
 def test_points_that_show_no_palm_are_waited_out(body: sy.Skeleton) -> None:
-    live = sy.LiveHand(body, rate=RATE, side="right")
+    live = sy.hands.LiveHand(body, rate=RATE, side="right")
     assert live.step(np.zeros((21, 3))).status is sy.Status.HOLDING
     assert live.fingers == ()
 
 
 def test_what_cannot_be_used_is_told(body: sy.Skeleton) -> None:
     with pytest.raises(sy.InputError, match="rate"):
-        sy.LiveHand(body, rate=0, side="right")
-    with pytest.raises(sy.UnsupportedError, match="2 hands"):
-        sy.LiveHand(body, rate=30)
-    live = sy.LiveHand(body, rate=30, side="right")
+        sy.hands.LiveHand(body, rate=0, side="right")
+    with pytest.raises(sy.errors.UnsupportedError, match="2 hands"):
+        sy.hands.LiveHand(body, rate=30)
+    live = sy.hands.LiveHand(body, rate=30, side="right")
     with pytest.raises(sy.InputError, match="points"):
         live.step(np.zeros((20, 3)))
     with pytest.raises(sy.InputError, match="pose of"):
@@ -137,10 +137,10 @@ def test_what_cannot_be_used_is_told(body: sy.Skeleton) -> None:
 def test_the_recorded_hand_live(shared_data: Path, name: str) -> None:
     points = np.load(shared_data / "hands" / "human_right_hand.npz")["joints"]
     skeleton = sy.load_skeleton(shared_data / "hands" / f"{name}_hand_right.urdf")
-    live = sy.LiveHand(skeleton, rate=RATE, source_side="right")
+    live = sy.hands.LiveHand(skeleton, rate=RATE, source_side="right")
     q = np.array([live.step(frame).q for frame in points])
     whole = sy.retarget_hand(points, skeleton, fps=RATE, scale=live.scale)
-    landmarks = sy.hand_landmarks(sy.Motion(skeleton, q, RATE))
+    landmarks = sy.hands.hand_landmarks(sy.Motion(skeleton, q, RATE))
     ends = [{"thumb": 4, "index": 8, "middle": 12, "ring": 16, "little": 20}[one] for one in whole.fingers]
     errors = np.linalg.norm(landmarks[:, ends] - whole.targets, axis=-1)
     assert errors.mean() <= 1.15 * whole.errors.mean() + 1e-3
@@ -150,7 +150,7 @@ def test_the_recorded_hand_live(shared_data: Path, name: str) -> None:
 @pytest.mark.parametrize("seed", range(4))
 def test_no_joint_is_faster_than_allowed_whatever_is_seen(body: sy.Skeleton, seed: int) -> None:
     rng, points = np.random.default_rng(seed), closing(body)
-    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right", velocity=3.0)
+    live = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right", velocity=3.0)
     begun = None
     if seed % 2:
         begun = body.rest_pose()
@@ -172,14 +172,14 @@ def test_no_joint_is_faster_than_allowed_whatever_is_seen(body: sy.Skeleton, see
 
 
 def test_a_first_frame_without_points_counts_as_a_pose(body: sy.Skeleton) -> None:
-    live = sy.LiveHand(body, rate=RATE, side="right")
+    live = sy.hands.LiveHand(body, rate=RATE, side="right")
     held = live.step(None)
     after = live.step(closing(body)[25])
     assert speeds(np.array([held.q, after.q])).max() <= 15.0 + 1e-6
 
 
 def test_a_reset_takes_poses_alone(body: sy.Skeleton) -> None:
-    live = sy.LiveHand(body, rate=RATE, side="right")
+    live = sy.hands.LiveHand(body, rate=RATE, side="right")
     with pytest.raises(sy.InputError, match=r"sy\.Pose\(skeleton, q\)"):
         live.reset(np.zeros(body.nq))
 
@@ -188,7 +188,7 @@ def bent(body: sy.Skeleton, by: float) -> NDArray[np.float64]:
     """Return the points of a right hand whose fingers are bent, an adult's size."""
     hand, pose = sy.hand_of(body, "right"), body.rest_pose()
     values = {key: by for finger in hand.fingers[1:] for key in finger.flexion}
-    points = sy.hand_landmarks(pose.with_values(values), "right")
+    points = sy.hands.hand_landmarks(pose.with_values(values), "right")
     return points * 0.09 / np.linalg.norm(points[9] - points[0])
 
 
@@ -197,7 +197,7 @@ def test_a_finger_that_is_not_seen_stays_bent(body: sy.Skeleton) -> None:
     seen = bent(body, 0.8)
     hidden = seen.copy()
     hidden[5 + 1 : 9] = np.nan
-    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right")
+    live = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right")
     before = [live.step(seen) for _ in range(30)][-1]
     after = [live.step(hidden) for _ in range(150)][-1]
     assert after.unseen == ("index",)
@@ -220,7 +220,7 @@ def test_the_palm_is_where_the_pose_is_that_it_begins_from(body: sy.Skeleton) ->
     q = np.array(moved.q)
     q[parts] = body.rest_q[parts]
     begun = sy.Pose(body, q)
-    two = [sy.LiveHand(body, rate=RATE, side="right", source_side="right") for _ in range(2)]
+    two = [sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right") for _ in range(2)]
     two[0].reset(body.rest_pose())
     two[1].reset(begun)
     for frame in points:
@@ -235,7 +235,7 @@ def test_a_pose_far_beyond_its_limits_is_no_beginning(body: sy.Skeleton) -> None
     row = body.value_index(hand.fingers[1].flexion[1])
     limit, at = body.joints[row].limit, body.q_slice(row).start
     assert isinstance(limit, sy.Interval)
-    live = sy.LiveHand(body, rate=RATE, side="right")
+    live = sy.hands.LiveHand(body, rate=RATE, side="right")
     q = np.array(body.rest_q)
     q[at] = limit.upper + 0.3
     with pytest.raises(sy.InputError, match=str(body.joint_names[row])):
@@ -246,17 +246,17 @@ def test_a_pose_far_beyond_its_limits_is_no_beginning(body: sy.Skeleton) -> None
 
 
 def test_a_pose_is_copied_whole(body: sy.Skeleton) -> None:
-    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right")
+    live = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right")
     pose = [live.step(frame) for frame in closing(body)[:25]][-1]
     for one in (pickle.loads(pickle.dumps(pose)), copy.deepcopy(pose)):
-        assert isinstance(one, sy.HandPose)
+        assert isinstance(one, sy.hands.HandPose)
         np.testing.assert_array_equal(one.q, pose.q)
         np.testing.assert_array_equal(one.errors, pose.errors)
         assert (one.status, one.pinching, one.unseen) == (pose.status, pose.pinching, pose.unseen)
 
 
 def test_confidence_may_say_only_whether_points_are_seen(body: sy.Skeleton) -> None:
-    live = sy.LiveHand(body, rate=RATE, side="right", source_side="right")
+    live = sy.hands.LiveHand(body, rate=RATE, side="right", source_side="right")
     seen, points = np.ones(21, bool), open_points(body)
     live.step(points, seen)
     seen[8] = False

@@ -49,7 +49,7 @@ def curling(body: sy.Skeleton, side: str, frames: int = 40) -> sy.Motion:
 
 def pinching(body: sy.Skeleton, finger: str = "index", frames: int = 60) -> Array:
     """Return 21 points of an open right hand whose finger touches the thumb in frames 20 to 39."""
-    points = np.repeat(sy.hand_landmarks(body.rest_pose(), "right")[None], frames, axis=0)
+    points = np.repeat(sy.hands.hand_landmarks(body.rest_pose(), "right")[None], frames, axis=0)
     points *= 0.09 / np.linalg.norm(points[0, 9] - points[0, 0])
     tip, thumb = TIPS[finger], TIPS["thumb"]
     share = np.interp(np.arange(frames), [10, 20, 39, 49], [0.0, 1.0, 1.0, 0.0])
@@ -61,7 +61,7 @@ def pinching(body: sy.Skeleton, finger: str = "index", frames: int = 60) -> Arra
 
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_a_hand_follows_its_own_points_and_those_of_the_other_side(body: sy.Skeleton, side: str) -> None:
-    points = sy.hand_landmarks(curling(body, "right"), "right")
+    points = sy.hands.hand_landmarks(curling(body, "right"), "right")
     answer = sy.retarget_hand(points, body, fps=30, side=side)
     assert answer.source_side == "right"
     assert answer.mirrored == (side == "left")
@@ -74,7 +74,7 @@ def test_a_hand_follows_its_own_points_and_those_of_the_other_side(body: sy.Skel
 
 
 def test_points_may_be_in_any_frame_and_scale(body: sy.Skeleton) -> None:
-    points = sy.hand_landmarks(curling(body, "right"), "right")
+    points = sy.hands.hand_landmarks(curling(body, "right"), "right")
     turn = np.linalg.qr(np.random.default_rng(3).normal(size=(3, 3)))[0]
     turn *= np.sign(np.linalg.det(turn))
     moved = 850.0 * points @ turn.T + (3.0, -2.0, 9.0)
@@ -101,7 +101,7 @@ def test_a_pinch_closes_exactly_and_opens_again(body: sy.Skeleton, finger: str) 
 
 
 def test_gaps_are_filled_and_told(body: sy.Skeleton) -> None:
-    points = sy.hand_landmarks(curling(body, "right"), "right")
+    points = sy.hands.hand_landmarks(curling(body, "right"), "right")
     whole = sy.retarget_hand(points, body, fps=30, side="right")
     some = points.copy()
     some[10:13, 5:9] = np.nan
@@ -117,7 +117,7 @@ def test_gaps_are_filled_and_told(body: sy.Skeleton) -> None:
 
 
 def test_a_hidden_finger_goes_along_with_a_hand_that_turns(body: sy.Skeleton) -> None:
-    points = sy.hand_landmarks(curling(body, "right"), "right")
+    points = sy.hands.hand_landmarks(curling(body, "right"), "right")
     turns = sy.Rotation.from_rotvec(np.linspace(0.0, 12.0, len(points))[:, None] * (0.6, 0.0, 0.8)).as_matrix()
     moved = np.einsum("tij,tkj->tki", turns, points) + np.linspace(0.0, 2.0, len(points))[:, None, None]
     points[10:18, 5:9] = moved[10:18, 5:9] = np.nan
@@ -126,7 +126,7 @@ def test_a_hidden_finger_goes_along_with_a_hand_that_turns(body: sy.Skeleton) ->
 
 
 def test_a_finger_that_was_never_recorded_stays_at_rest(body: sy.Skeleton) -> None:
-    points = sy.hand_landmarks(curling(body, "right"), "right")
+    points = sy.hands.hand_landmarks(curling(body, "right"), "right")
     whole = sy.retarget_hand(points, body, fps=30, side="right")
     points[:, 17:] = np.nan
     answer = sy.retarget_hand(points, body, fps=30, side="right")
@@ -137,7 +137,7 @@ def test_a_finger_that_was_never_recorded_stays_at_rest(body: sy.Skeleton) -> No
 
 
 def test_confidence_of_zero_counts_as_not_seen(body: sy.Skeleton) -> None:
-    points = sy.hand_landmarks(curling(body, "right"), "right")
+    points = sy.hands.hand_landmarks(curling(body, "right"), "right")
     wild, confidence = points.copy(), np.ones(points.shape[:2])
     wild[15, 8] += 0.5
     confidence[15, 8] = 0.0
@@ -149,7 +149,7 @@ def test_confidence_of_zero_counts_as_not_seen(body: sy.Skeleton) -> None:
 
 
 def test_what_cannot_be_used_is_told(body: sy.Skeleton) -> None:
-    points = sy.hand_landmarks(body.rest_pose(), "right")[None]
+    points = sy.hands.hand_landmarks(body.rest_pose(), "right")[None]
     wrong = [
         ({"points": points[:, :20]}, "21"),
         ({"fps": 0}, "fps"),
@@ -170,7 +170,7 @@ def test_what_cannot_be_used_is_told(body: sy.Skeleton) -> None:
         arguments = {"points": points, "fps": 30, "side": "right"} | given
         with pytest.raises(sy.SynoviaError, match=text):
             sy.retarget_hand(arguments.pop("points"), body, **arguments)
-    with pytest.raises(sy.UnsupportedError, match="no hand is found"):
+    with pytest.raises(sy.errors.UnsupportedError, match="no hand is found"):
         sy.retarget_hand(points, sy.bundled("arm7"), fps=30)
 
 
@@ -202,7 +202,7 @@ def test_a_gripper_opens_as_far_as_the_fingers(body: sy.Skeleton, narrow: float)
     points, hand = pinching(body), gripper(narrow=narrow)
     apart = np.linalg.norm(points[:, 8] - points[:, 4], axis=1)
     answer = sy.retarget_hand(points, hand, fps=30)
-    live = sy.LiveHand(hand, rate=30)
+    live = sy.hands.LiveHand(hand, rate=30)
     poses = [live.step(frame) for frame in points]
     for q in (answer.motion.q, np.array([pose.q for pose in poses])):
         places = sy.Motion(hand, q, 30.0).positions()
@@ -228,7 +228,7 @@ def test_where_no_other_pose_is_tried_the_finding_says_so(body: sy.Skeleton) -> 
 
 
 def test_one_frame_is_a_clip(body: sy.Skeleton) -> None:
-    answer = sy.retarget_hand(sy.hand_landmarks(body.rest_pose(), "right"), body, fps=30, side="right")
+    answer = sy.retarget_hand(sy.hands.hand_landmarks(body.rest_pose(), "right"), body, fps=30, side="right")
     assert len(answer.motion) == 1
 
 
@@ -270,7 +270,7 @@ def test_the_recorded_hand_on_robot_hands(shared_data: Path, name: str) -> None:
 
 
 def test_the_command_carries_a_recording(tmp_path: Path, body: sy.Skeleton) -> None:
-    points = sy.hand_landmarks(curling(body, "right"), "right")
+    points = sy.hands.hand_landmarks(curling(body, "right"), "right")
     np.savez(tmp_path / "hand.npz", joints=points, fps=60.0)
     outcome = sy.jobs.RetargetHand("humanoid_hands", side="left")(tmp_path / "hand.npz", tmp_path / "out.npz")
     assert outcome.figures["verdict"] == "good"
@@ -327,7 +327,7 @@ def test_pads_meet_and_fingers_do_not_pass_through_each_other(body: sy.Skeleton)
     assert (answer.motion.q >= lower - 1e-9).all()
     assert (answer.motion.q <= upper + 1e-9).all()
     assert np.abs(np.diff(answer.motion.q, axis=0)).max() <= 15.0 / 30.0 + 1e-9
-    live = sy.LiveHand(hand, rate=30, source_side="right", clearance=0.0)
+    live = sy.hands.LiveHand(hand, rate=30, source_side="right", clearance=0.0)
     poses = [live.step(frame) for frame in points]
     clip = sy.Motion(hand, np.array([pose.q for pose in poses]), 30.0)
     from synovia.retargeting.hands.apart import overlaps_of
@@ -344,7 +344,7 @@ def test_clearance_needs_shapes(body: sy.Skeleton) -> None:
     with pytest.raises(sy.InputError, match=r"clearance.*with_shapes"):
         sy.retarget_hand(pinching(body), bare, fps=30, clearance=0.0)
     with pytest.raises(sy.InputError, match="clearance"):
-        sy.LiveHand(bare, rate=30, clearance=0.001)
+        sy.hands.LiveHand(bare, rate=30, clearance=0.001)
     with pytest.raises(sy.InputError, match="clearance"):
         sy.retarget_hand(pinching(body), capsule_hand(), fps=30, clearance=float("nan"))
 
@@ -401,7 +401,7 @@ def test_the_landmarks_of_a_hand_come_back_as_itself(shared_data: Path, name: st
     if name not in ("shadow", "leap"):  # whose knuckles move with the fingers
         poses += [skeleton.random_pose(seed) for seed in range(5)]
     for pose in poses:
-        points = sy.hand_landmarks(pose)  # a hand of four fingers has no little one
+        points = sy.hands.hand_landmarks(pose)  # a hand of four fingers has no little one
         answer = sy.retarget_hand(points, skeleton, fps=30, scale=1.0, source_side="right")
         assert answer.errors.max() < 1e-3
     turn = sy.Rotation.from_euler("xyz", (0.4, -1.1, 2.0)).as_matrix()
@@ -411,7 +411,7 @@ def test_the_landmarks_of_a_hand_come_back_as_itself(shared_data: Path, name: st
 
 
 def test_a_palm_takes_a_wrist_and_two_knuckles(body: sy.Skeleton) -> None:
-    points = sy.hand_landmarks(curling(body, "right"), "right")
+    points = sy.hands.hand_landmarks(curling(body, "right"), "right")
     points[:, 13:] = np.nan
     answer = sy.retarget_hand(points, body, fps=30, side="right")
     assert answer.fingers == ("thumb", "index", "middle")
@@ -450,7 +450,7 @@ def test_points_move_a_robot_hand_whose_names_tell_no_fingers(shared_data: Path)
 
 
 def test_files_of_points_in_other_shapes(tmp_path: Path, body: sy.Skeleton) -> None:
-    points = sy.hand_landmarks(curling(body, "right", 5), "right")
+    points = sy.hands.hand_landmarks(curling(body, "right", 5), "right")
     np.savez(tmp_path / "flat.npz", joints=points.reshape(5, 63))
     np.savez(tmp_path / "named.npz", wrist_and_fingers=points, other=np.zeros(3))
     np.save(tmp_path / "flat.npy", points.reshape(5, 63))
@@ -467,7 +467,7 @@ def test_files_of_points_in_other_shapes(tmp_path: Path, body: sy.Skeleton) -> N
         ("two.npz", "several arrays"),
     ):
         assert holds_hand(tmp_path / name)
-        with pytest.raises(sy.FormatError, match=text):
+        with pytest.raises(sy.errors.FormatError, match=text):
             read_hand(tmp_path / name)
     sy.save_motion(curling(body, "right", 5), tmp_path / "clip.npz")
     assert not holds_hand(tmp_path / "clip.npz")
@@ -489,7 +489,7 @@ def test_files_of_points_in_other_shapes(tmp_path: Path, body: sy.Skeleton) -> N
 )
 def test_archives_of_hands_with_other_values(tmp_path: Path, more: dict[str, Any], says: str) -> None:
     np.savez(tmp_path / "a.npz", **({"joints": np.zeros((5, 21, 3))} | more))
-    with pytest.raises(sy.FormatError, match=says):
+    with pytest.raises(sy.errors.FormatError, match=says):
         read_hand(tmp_path / "a.npz")
     holds_hand(tmp_path / "a.npz")
 
@@ -500,7 +500,7 @@ def test_small_archives_do_not_unpack_to_much(tmp_path: Path, kind: str) -> None
     for frames in (20_000, 100_000):
         np.savez_compressed(tmp_path / "a.npz", joints=points[:frames])
         assert (tmp_path / "a.npz").stat().st_size < 2**20
-        with pytest.raises(sy.FormatError, match="array is too large"):
+        with pytest.raises(sy.errors.FormatError, match="array is too large"):
             read_hand(tmp_path / "a.npz")
     np.savez(tmp_path / "whole.npz", joints=points[:20_000])
     assert len(read_hand(tmp_path / "whole.npz").points) == 20_000
@@ -520,7 +520,7 @@ def test_velocities_are_shares_of_those_of_the_file(body: sy.Skeleton) -> None:
 
 
 def test_what_was_not_recorded_is_told(body: sy.Skeleton) -> None:
-    points = sy.hand_landmarks(body.rest_pose(), "right")
+    points = sy.hands.hand_landmarks(body.rest_pose(), "right")
     points[1:5] = np.nan
     with pytest.raises(sy.InputError, match="all four points of 'index', 'middle', 'ring', 'little'"):
         sy.retarget_hand(points, body, fps=30, side="right")
@@ -531,7 +531,7 @@ def test_what_was_not_recorded_is_told(body: sy.Skeleton) -> None:
 @pytest.mark.parametrize("side", ["left", "right"])
 def test_frames_of_the_other_side_are_told(side: str) -> None:
     body = sy.bundled("humanoid_hands")
-    points = sy.hand_landmarks(curling(body, side), side)[10:30].copy()
+    points = sy.hands.hand_landmarks(curling(body, side), side)[10:30].copy()
     whole = sy.retarget_hand(points, body, fps=30, side=side)
     assert whole.others == ()
     assert "side" not in {one.cause for one in whole.findings}
@@ -549,7 +549,7 @@ def test_frames_of_the_other_side_are_told(side: str) -> None:
 def test_a_gripper_holds_without_thumb_or_finger(body: sy.Skeleton, points_lost: range) -> None:
     """What is not seen has no distance, so that it must not close."""
     points = np.repeat(pinching(body)[:1], 60, axis=0)
-    live = sy.LiveHand(gripper(), rate=30)
+    live = sy.hands.LiveHand(gripper(), rate=30)
     before = [live.step(frame) for frame in points][-1]
     lost, confidence = points[0].copy(), np.ones(21)
     lost[list(points_lost)] = np.nan
@@ -568,7 +568,7 @@ def test_velocities_of_slides_are_lengths_per_second(body: sy.Skeleton, velocity
     points = pinching(body)
     answer = sy.retarget_hand(points, gripper(), fps=30, velocity=velocity)
     speed = np.abs(np.diff(answer.motion.q, axis=0)).max() * 30.0
-    live = sy.LiveHand(gripper(), rate=30, velocity=velocity)
+    live = sy.hands.LiveHand(gripper(), rate=30, velocity=velocity)
     q = np.array([live.step(frame).q for frame in points])
     follows = np.abs(np.diff(q, axis=0)).max() * 30.0
     if velocity == 0.05:
@@ -578,7 +578,7 @@ def test_velocities_of_slides_are_lengths_per_second(body: sy.Skeleton, velocity
 
 
 def test_fingers_that_are_bent_back_are_no_hand_of_the_other_side(body: sy.Skeleton) -> None:
-    points = sy.hand_landmarks(body.rest_pose(), "right")
+    points = sy.hands.hand_landmarks(body.rest_pose(), "right")
     points = np.repeat(points[None] * 0.09 / np.linalg.norm(points[9] - points[0]), 20, axis=0)
     frame = palm_of(points[:1], "right")[0]
     for first in (5, 9, 13, 17):

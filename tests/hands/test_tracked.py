@@ -46,7 +46,7 @@ def tracked_of(body: sy.Skeleton, points: Array, side: str, frame: str = "palm")
 
 @pytest.mark.parametrize(("side", "frame"), [("right", "palm"), ("left", "palm"), ("right", "given")])
 def test_fingers_aim_where_those_of_a_recording_do(body: sy.Skeleton, side: str, frame: str) -> None:
-    points = moved(sy.hand_landmarks(body.rest_pose(), "right"), 3)
+    points = moved(sy.hands.hand_landmarks(body.rest_pose(), "right"), 3)
     tracked = tracked_of(body, points, side, frame)
     hand = sy.hand_of(body, side)
     for one in points:
@@ -63,11 +63,11 @@ def test_fingers_aim_where_those_of_a_recording_do(body: sy.Skeleton, side: str,
 
 
 def test_errors_are_distances_from_the_targets(body: sy.Skeleton) -> None:
-    points = moved(sy.hand_landmarks(body.rest_pose(), "right"), 4, 12)
+    points = moved(sy.hands.hand_landmarks(body.rest_pose(), "right"), 4, 12)
     tracked = tracked_of(body, points, "left")
     for one in points:
         assert tracked.step(one, np.ones(21)) != NO_PALM
-        tips = sy.hand_landmarks(sy.Pose(body, tracked.q[HAND_Q]), "left")[[4, 8, 12, 16, 20]]
+        tips = sy.hands.hand_landmarks(sy.Pose(body, tracked.q[HAND_Q]), "left")[[4, 8, 12, 16, 20]]
         off = np.linalg.norm(tips - tracked.table[:5, [3, 7, 11]], axis=1)
         np.testing.assert_allclose(tracked.errors, off, atol=1e-12)
         np.testing.assert_allclose(tracked.gaps, np.linalg.norm(tips - tips[0], axis=1), atol=1e-12)
@@ -78,7 +78,7 @@ def test_errors_are_distances_from_the_targets(body: sy.Skeleton) -> None:
     [(0, math.nan), (5, math.inf), (9, math.nan), (13, -math.inf), (17, math.nan)],
 )
 def test_without_a_palm_nothing_moves(body: sy.Skeleton, point: int, value: float) -> None:
-    points = moved(sy.hand_landmarks(body.rest_pose(), "right"), 5)
+    points = moved(sy.hands.hand_landmarks(body.rest_pose(), "right"), 5)
     tracked = tracked_of(body, points, "right")
     tracked.step(points[0], np.ones(21))
     before = tracked.q.copy()
@@ -94,7 +94,7 @@ def test_without_a_palm_nothing_moves(body: sy.Skeleton, point: int, value: floa
 
 
 def test_a_finger_that_is_not_seen_is_drawn_to_its_last_target(body: sy.Skeleton) -> None:
-    points = moved(sy.hand_landmarks(body.rest_pose(), "right"), 6)
+    points = moved(sy.hands.hand_landmarks(body.rest_pose(), "right"), 6)
     tracked = tracked_of(body, points, "right")
     points[1, 7] = math.nan  # the other end of the last segment of the index finger
     for one in points:
@@ -111,7 +111,7 @@ def test_a_finger_that_is_not_seen_is_drawn_to_its_last_target(body: sy.Skeleton
 
 def test_what_is_left_in_memory_does_not_count(body: sy.Skeleton, monkeypatch: pytest.MonkeyPatch) -> None:
     """Goals that are off write no residuals, and memory may hold anything where these would be."""
-    points = moved(sy.hand_landmarks(body.rest_pose(), "right"), 8)
+    points = moved(sy.hands.hand_landmarks(body.rest_pose(), "right"), 8)
     expected = tracked_of(body, points, "right")
     clean = pursuit.new_scratch
 

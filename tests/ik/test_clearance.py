@@ -46,13 +46,15 @@ def chain(count=4, shapes=(BONE,)):
 
 
 def gaps(pose, world=None, pairs=None):
-    """Return the distance of each pair that counts, by ``sy.distance`` and the world alone."""
+    """Return the distance of each pair that counts, by ``sy.shapes.distance`` and the world alone."""
     body = pose.skeleton
     found = {}
-    for a, b in sy.self_pairs(body).pairs if pairs is None else pairs:
+    for a, b in sy.shapes.self_pairs(body).pairs if pairs is None else pairs:
         T, S = pose.transform(a), pose.transform(b)
         found[a, b] = min(
-            sy.distance(u, v, transform_a=T, transform_b=S).distance for u in body.shapes[a] for v in body.shapes[b]
+            sy.shapes.distance(u, v, transform_a=T, transform_b=S).distance
+            for u in body.shapes[a]
+            for v in body.shapes[b]
         )
     for link, shapes in body.shapes.items() if world is not None else ():
         if body.parents[body.index(link)] < 0 and body.joints[body.index(link)].kind is sy.Kind.FIXED:
@@ -79,7 +81,7 @@ MIXED = sy.World(
 @pytest.mark.slow
 @pytest.mark.parametrize("world", [None, WALL, MIXED], ids=["self", "wall", "mixed"])
 def test_reached_poses_keep_every_distance(world):
-    """Of each pair, measured by ``sy.distance``; within the limits."""
+    """Of each pair, measured by ``sy.shapes.distance``; within the limits."""
     arm = sy.bundled("arm7")
     ik = sy.IK(arm, [sy.PositionGoal("tool"), sy.ClearanceGoal(0.01, world=world)])
     reached = 0
@@ -192,7 +194,7 @@ def test_named_pairs_alone_count():
 def test_pairs_may_be_those_of_self_pairs():
     """By name, or by the rows of their joints."""
     arm = sy.bundled("arm7")
-    found = sy.self_pairs(arm)
+    found = sy.shapes.self_pairs(arm)
     for pairs in (found.pairs, [tuple(pair) for pair in found.rows]):
         solution = sy.solve(arm, [sy.PositionGoal("tool", (0.3, 0.2, 0.5)), sy.ClearanceGoal(0.01, pairs=pairs)])
         assert solution.reached
@@ -351,7 +353,7 @@ def test_a_world_has_its_own_unit_and_axes():
 @pytest.mark.parametrize("solver", sorted(set(sy.solvers) - {*CLEAR, "aim"}))
 def test_other_solvers_refuse(solver):
     """When the problem is built, with the solver that supports it."""
-    with pytest.raises(sy.UnsupportedError, match="'full-body', 'lm', 'dls', 'pinv'"):
+    with pytest.raises(sy.errors.UnsupportedError, match="'full-body', 'lm', 'dls', 'pinv'"):
         sy.IK(sy.bundled("arm7"), [sy.PositionGoal("tool", (0.4, 0, 0.5)), sy.ClearanceGoal()], solver)
 
 
@@ -378,7 +380,7 @@ def test_bad_values_are_refused(options, message):
 def test_unknown_and_unfit_pairs_are_refused():
     """With the names that exist."""
     arm, world = sy.bundled("arm7"), WALL
-    with pytest.raises(sy.UnknownNameError, match=r"wal.*wall"):
+    with pytest.raises(sy.errors.UnknownNameError, match=r"wal.*wall"):
         sy.IK(arm, sy.ClearanceGoal(world=world, pairs=("joint3", "wal")))
     with pytest.raises(sy.InputError, match="clearance goal: pairs: expected two different links"):
         sy.IK(arm, sy.ClearanceGoal(pairs=("joint3", "joint3")))
@@ -397,13 +399,13 @@ def test_goal_files_keep_what_they_can(tmp_path):
     (again,) = sy.read_goals(tmp_path / "named.toml", sy.bundled("arm7"), world=WALL)
     assert again.pairs == named.pairs
     assert again.world is WALL
-    with pytest.raises(sy.UnsupportedError, match="world="):
+    with pytest.raises(sy.errors.UnsupportedError, match="world="):
         sy.write_goals([sy.ClearanceGoal(world=WALL)], tmp_path / "other.toml")
     text = (tmp_path / "named.toml").read_text()
     (tmp_path / "wall.toml").write_text(text.replace('"self"', '"world"').replace('"hand"', '"wall"'))
     (walled,) = sy.read_goals(tmp_path / "wall.toml", sy.bundled("arm7"), world=WALL)
     assert walled.pairs == ("world", ("joint3", "wall"))
-    with pytest.raises(sy.FormatError, match="--world"):
+    with pytest.raises(sy.errors.FormatError, match="--world"):
         sy.read_goals(tmp_path / "wall.toml")
 
 
@@ -439,7 +441,7 @@ def test_in_a_pair_the_words_are_names(selves, pair, world):
     if isinstance(pair, tuple):
         assert sy.ClearanceGoal(pairs=pair).pairs == (pair,)
     own = sy.solve(arm, sy.ClearanceGoal(pairs="self")).contacts
-    assert {contact.pair for contact in own} == set(sy.self_pairs(arm).pairs)
+    assert {contact.pair for contact in own} == set(sy.shapes.self_pairs(arm).pairs)
 
 
 def test_an_obstacle_may_have_the_name_of_a_word():
@@ -465,7 +467,9 @@ def test_ambiguous_pairs_are_refused(selves):
     assert sy.solve(named, sy.ClearanceGoal(pairs=[("self", "world")])).contacts
     assert sy.solve(named, sy.ClearanceGoal(world=WALL)).contacts
     for world in (None, WALL):
-        with pytest.raises(sy.UnknownNameError, match="'world' outside of a pair means all links and all obstacles"):
+        with pytest.raises(
+            sy.errors.UnknownNameError, match="'world' outside of a pair means all links and all obstacles"
+        ):
             sy.solve(sy.bundled("arm7"), sy.ClearanceGoal(world=world, pairs=("hand", "world")))
     twice = sy.World({"hand": sy.Sphere(center=(0.5, 0, 0.5), radius=0.05)})
     with pytest.raises(sy.InputError, match="'joint:hand' is the link"):

@@ -84,7 +84,7 @@ def test_a_target_without_direction_is_refused(target):
         sy.IK(BODY, sy.DirectionGoal("head")).solve({"head": target})
     with pytest.raises(sy.InputError, match="direction: expected a vector"):
         sy.DirectionGoal("head", direction=(0, 0, 0))
-    with pytest.raises(sy.UnsupportedError, match="fabrik does not support"):
+    with pytest.raises(sy.errors.UnsupportedError, match="fabrik does not support"):
         sy.IK(BODY, sy.DirectionGoal("head"), "fabrik")
 
 

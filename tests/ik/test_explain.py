@@ -52,7 +52,7 @@ def test_limits_are_named_only_where_a_missed_goal_hangs_on_them():
 
 def test_raising_carries_the_explanation():
     solution = sy.solve(sy.bundled("arm7"), sy.PositionGoal("tool", (3.0, 0.0, 0.0)))
-    with pytest.raises(sy.UnsolvedError, match="the chain from there reaches"):
+    with pytest.raises(sy.errors.UnsolvedError, match="the chain from there reaches"):
         solution.raise_for_status()
 
 

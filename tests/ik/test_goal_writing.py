@@ -93,7 +93,7 @@ def test_every_kind_comes_back_as_it_was(tmp_path: Path) -> None:
     for before, after in zip(GOALS, read, strict=True):
         assert type(after) is type(before)
         _same(_come_to(before), _come_to(after))
-    with pytest.raises(sy.FileError, match="exists"):
+    with pytest.raises(sy.errors.FileError, match="exists"):
         sy.write_goals(GOALS, path)
     assert {type(goal) for goal in GOALS} == {*kinds.kinds().values()} - {sy.CustomGoal}
 
@@ -137,13 +137,13 @@ def _by_row(goal: Goal) -> dict[str, object]:
     ],
 )
 def test_what_a_file_cannot_say_is_refused_and_nothing_is_written(tmp_path: Path, goal: Goal) -> None:
-    with pytest.raises(sy.UnsupportedError, match="cannot store"):
+    with pytest.raises(sy.errors.UnsupportedError, match="cannot store"):
         sy.write_goals([goal], tmp_path / "goals.toml")
     assert not list(tmp_path.iterdir())
 
 
 def test_no_goals_are_no_file(tmp_path: Path) -> None:
-    with pytest.raises(sy.UnsupportedError, match="at least one goal"):
+    with pytest.raises(sy.errors.UnsupportedError, match="at least one goal"):
         sy.write_goals([], tmp_path / "goals.toml")
 
 
@@ -154,5 +154,5 @@ def test_goals_are_read_for_a_skeleton(tmp_path: Path) -> None:
     for nobody in (sy.PositionGoal("left_hnad"), sy.DistanceGoal(HAND, "haed", minimum=0.1), sy.RestGoal(joints=["x"])):
         sy.write_goals([sy.PositionGoal(HAND), nobody], tmp_path / "other.toml", force=True)
         assert len(sy.read_goals(tmp_path / "other.toml")) == 2
-        with pytest.raises(sy.FormatError, match=r"goals\[1\]"):
+        with pytest.raises(sy.errors.FormatError, match=r"goals\[1\]"):
             sy.read_goals(tmp_path / "other.toml", BODY)

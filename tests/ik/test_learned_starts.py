@@ -275,7 +275,7 @@ def test_on_the_command_line(tmp_path):
 def test_plot(starts, tmp_path):
     pytest.importorskip("matplotlib")
     ik = sy.IK(ARM, GOAL, "lm", starts=starts)
-    sy.plot_starts(ik, tmp_path / "starts.png")
+    sy.plots.plot_starts(ik, tmp_path / "starts.png")
     assert (tmp_path / "starts.png").stat().st_size > 10_000
     with pytest.raises(InputError, match="no starts"):
-        sy.plot_starts(sy.IK(ARM, GOAL), tmp_path / "none.png")
+        sy.plots.plot_starts(sy.IK(ARM, GOAL), tmp_path / "none.png")

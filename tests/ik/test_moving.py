@@ -11,7 +11,7 @@ import pytest
 import synovia as sy
 
 _ONE = np.eye(4) + np.outer((1, 0, 0, 0), (0, 0, 0, 1))  # one along x
-BODIES = (*sy.bundled_names(), "chain")
+BODIES = (*sy.skeletons.bundled_names(), "chain")
 ARM = ["left_upper_arm", "left_lower_arm", "left_hand"]
 ITERATING = ("lm", "dls", "pinv", "sdls", "transpose", "full-body", "fabrik", "ccd", "particles")
 
@@ -206,7 +206,7 @@ def clip() -> sy.Motion:
     return sy.Motion(body, q, 30.0)
 
 
-def moved_in(edited: sy.Edited, given: sy.Motion) -> set[str]:
+def moved_in(edited: sy.results.Edited, given: sy.Motion) -> set[str]:
     changed = (edited.motion.q != given.q).any(axis=0)
     return {name for name in given.skeleton.joint_names if changed[given.skeleton.q_slice(name)].any()}
 
@@ -238,13 +238,13 @@ def test_keys_of_a_layer_move_their_own_joints() -> None:
 def test_layer_files_keep_the_joints_that_may_move(tmp_path) -> None:
     layer = sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, frames=(3, 6), relative=True, moving=ARM)
     assert "moving=" in repr(layer)
-    sy.write_layers(layer, tmp_path / "edit.toml")
-    (again,) = sy.read_layers(tmp_path / "edit.toml", sy.bundled("humanoid"))
+    sy.formats.write_layers(layer, tmp_path / "edit.toml")
+    (again,) = sy.formats.read_layers(tmp_path / "edit.toml", sy.bundled("humanoid"))
     assert again.moving == tuple(ARM)
     text = (tmp_path / "edit.toml").read_text().replace('"left_hand"]', '"left_hond"]')
     (tmp_path / "odd.toml").write_text(text)
     with pytest.raises(sy.errors.FormatError, match=r"odd.toml: layers\[0\].*left_hond.*left_hand"):
-        sy.read_layers(tmp_path / "odd.toml", sy.bundled("humanoid"))
+        sy.formats.read_layers(tmp_path / "odd.toml", sy.bundled("humanoid"))
     with pytest.raises(sy.errors.UnknownNameError, match=r"layers\[0\].*left_hond"):
         sy.edit(clip(), layer.replace(moving=["left_hond"]))
     with pytest.raises(sy.errors.InputError, match="moving: expected at least one joint that can move"):

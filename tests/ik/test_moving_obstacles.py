@@ -245,7 +245,7 @@ def test_goals_with_names_have_obstacles_of_their_own():
     found = ik.solve({"near": far, "wide": {"ball": (0.2, 0.3, 0.6)}})
     assert [goal.world["ball"].transform[0, 3] for goal in found.goals[1:]] == [3.0, 0.2]
     unnamed = sy.IK(ARM, [goal.__class__(goal.distance, world=world) for goal in named])
-    with pytest.raises(sy.UnknownNameError, match="'clearance' means 2 goals"):
+    with pytest.raises(sy.errors.UnknownNameError, match="'clearance' means 2 goals"):
         unnamed.solve({"clearance": far})
 
 
@@ -281,7 +281,7 @@ def test_bad_rows_of_many_are_named_or_skipped():
     many = ik.solve_many({"tool": hand, "clearance": {"ball": balls}}, on_error="skip")
     assert [one.status.name for one in many] == ["REACHED"] * 3 + ["INVALID", "REACHED"]
     assert "obstacle 'ball'" in str(many[3])
-    with pytest.raises(sy.UnknownNameError, match="ball"):
+    with pytest.raises(sy.errors.UnknownNameError, match="ball"):
         sy.IK(ARM, goals(None)).solve({"ball": (0, 0, 1)})
 
 

@@ -215,7 +215,7 @@ def test_a_bad_target_is_named_by_its_row_or_skipped(kind, simd):
         assert f"targets[{b}]" in one.explain()[1]
         assert f"targets[{b}]" in str(one)
         assert one.reasons == ()
-        with pytest.raises(sy.UnsolvedError, match="Invalid"):
+        with pytest.raises(sy.errors.UnsolvedError, match="Invalid"):
             one.raise_for_status()
 
 

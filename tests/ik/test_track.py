@@ -85,7 +85,7 @@ def test_a_jump_of_the_target_that_needs_a_restart_is_listed():
 @pytest.mark.compiled
 def test_a_frame_takes_its_time_before_it_is_started_elsewhere():
     """What creeps to a place nearby is not sent to another one: no jumps along a smooth path of five ends."""
-    problems = sy.make_problems(sy.bundled("humanoid"), count=10)
+    problems = sy.comparison.make_problems(sy.bundled("humanoid"), count=10)
     ik = sy.IK(problems.skeleton, problems.goals, "dls")
     clip = ik.track(problems.of_kind(problems.path))
     assert clip.reached.all()
@@ -251,7 +251,9 @@ def test_velocities_hold_and_what_they_cost_is_told():
     with pytest.raises(InputError, match="velocity"):
         ik.track({"tool": targets}, start, velocity=-1.0)
     balance = sy.IK(sy.bundled("humanoid"), [sy.PositionGoal("left_hand"), sy.CenterOfMassGoal()])
-    with pytest.raises(sy.UnsupportedError, match=r"velocity.*expected.*CenterOfMass.*largest_move=velocity / fps"):
+    with pytest.raises(
+        sy.errors.UnsupportedError, match=r"velocity.*expected.*CenterOfMass.*largest_move=velocity / fps"
+    ):
         balance.track({"left_hand": np.zeros((2, 3))}, velocity=1.0)
 
 

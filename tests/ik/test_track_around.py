@@ -90,5 +90,5 @@ def test_what_a_clip_cannot_be_used_for_is_refused(clip):
     both = [sy.RestGoal(clip, joints=["joint1"]), sy.RestGoal(half, joints=["joint2"], name="other")]
     with pytest.raises(sy.InputError, match="motions of rest goals"):
         sy.IK(ARM, [sy.PositionGoal("tool"), *both], "full-body")
-    with pytest.raises(sy.UnsupportedError, match="names"):
+    with pytest.raises(sy.errors.UnsupportedError, match="names"):
         sy.write_goals([sy.RestGoal(clip)], "never.toml")

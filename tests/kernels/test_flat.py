@@ -49,10 +49,10 @@ def test_points_are_on_both_shapes_and_no_nearer_than_the_pair(first, second):
     corners, out, found = np.zeros((MOST_CORNERS, CORNER_WIDTH)), np.zeros(3), 0
     for _ in range(40):
         a, b = lying(first, rng), lying(second, rng)
-        near, T = sy.distance(a, b), np.eye(4)
+        near, T = sy.shapes.distance(a, b), np.eye(4)
         T[:3, 3] = (rng.uniform(-0.004, 0.02) - near.distance) * near.normal
         a = a.moved(T)
-        near = sy.distance(a, b)
+        near = sy.shapes.distance(a, b)
         packed = pack_shapes([a, b])
         contact = np.array([near.normal, *near.points, [near.distance + 0.05, 0.0, 0.0]])
         points_of(packed.shapes, packed.points, contact, corners, out)
@@ -63,15 +63,15 @@ def test_points_are_on_both_shapes_and_no_nearer_than_the_pair(first, second):
         for row in corners[FOUND : FOUND + count]:
             gap, p = row[FLAT_GAP], row[CORNER : CORNER + 3] - beyond * up
             assert gap >= near.distance - SLACK
-            assert sy.distance(sy.Sphere(center=p, radius=0.0), carrier).distance <= SLACK
-            assert sy.distance(sy.Sphere(center=p - gap * up, radius=0.0), owner).distance <= SLACK
+            assert sy.shapes.distance(sy.Sphere(center=p, radius=0.0), carrier).distance <= SLACK
+            assert sy.shapes.distance(sy.Sphere(center=p - gap * up, radius=0.0), owner).distance <= SLACK
     assert found > 0 or {first, second} <= {*ROUND}
 
 
 def test_a_face_on_a_face_has_the_corners_of_what_they_share():
     corners, out = np.zeros((MOST_CORNERS, CORNER_WIDTH)), np.zeros(3)
     upper, lower = sy.Box(center=(0.2, 0.1, 1.01), size=(1, 1, 1)), sy.Box(size=(1, 1, 1))
-    near = sy.distance(upper, lower)
+    near = sy.shapes.distance(upper, lower)
     packed = pack_shapes([upper, lower])
     contact = np.array([near.normal, *near.points, [0.1, 0.0, 0.0]])
     points_of(packed.shapes, packed.points, contact, corners, out)

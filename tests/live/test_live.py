@@ -28,7 +28,7 @@ def character():
 
 @pytest.fixture(scope="module")
 def known(walk, character):
-    return sy.LiveCalibration.learn(walk[: round(walk.fps)], character)
+    return sy.live.LiveCalibration.learn(walk[: round(walk.fps)], character)
 
 
 def followed(live, poses):
@@ -166,16 +166,16 @@ def test_foreign_files_are_clear_errors(walk, character, known, tmp_path, old, n
     assert old in text
     path.write_text(text.replace(old, new, 1), encoding="utf-8")
     with pytest.raises(FormatError, match=message):
-        sy.LiveCalibration.load(path, walk.skeleton, character)
+        sy.live.LiveCalibration.load(path, walk.skeleton, character)
 
 
 def test_the_calibration_of_other_bodies_is_refused(walk, character, known, tmp_path):
     path = tmp_path / "known.toml"
     known.save(path)
     with pytest.raises(FormatError, match="another source"):
-        sy.LiveCalibration.load(path, sy.bundled("humanoid"), character)
+        sy.live.LiveCalibration.load(path, sy.bundled("humanoid"), character)
     with pytest.raises(FormatError, match="another target"):
-        sy.LiveCalibration.load(path, walk.skeleton, sy.bundled("humanoid"))
+        sy.live.LiveCalibration.load(path, walk.skeleton, sy.bundled("humanoid"))
 
 
 def test_a_base_that_stays_and_parts_of_a_map(walk):

@@ -98,8 +98,8 @@ def landmarks(clip: Motion) -> NDArray[np.float64]:
             pose = clip[k]
             out[k, at] = pose.position(role if role in BODY.role_rows else "head")
             if name.endswith("index"):
-                out[k, at] = sy.hand_landmarks(pose, side)[5]
-    out[:, 33:54], out[:, 54:] = sy.hand_landmarks(clip, "left"), sy.hand_landmarks(clip, "right")
+                out[k, at] = sy.hands.hand_landmarks(pose, side)[5]
+    out[:, 33:54], out[:, 54:] = sy.hands.hand_landmarks(clip, "left"), sy.hands.hand_landmarks(clip, "right")
     return out * (1.0, -1.0, -1.0) * (BODY.meters_per_unit or 1.0)
 
 
@@ -141,5 +141,5 @@ def test_points_of_one_hand_are_told_where_to_go() -> None:
             rest = np.eye(4)
             rest[:3, 3] = (0.03 * k, 0.0, 0.0) if n == 0 else (0.0, 0.04, 0.0)
             joints.append(sy.Joint(f"{name}_{n}", above, rest=rest, **hinge))
-    with pytest.raises(sy.UnsupportedError, match=r"a hand alone.*LiveHand"):
+    with pytest.raises(sy.errors.UnsupportedError, match=r"a hand alone.*LiveHand"):
         sy.LiveRetarget(None, sy.Skeleton(joints, name="hand"), rate=30)

@@ -113,7 +113,7 @@ def test_ctrl_c_ends_the_command_which_says_what_has_passed_and_starts_again(wal
             assert running.returncode == code, trouble
             assert "verdict" in text
             assert "Traceback" not in trouble
-            assert len(sy.read_csv(out, sy.bundled("humanoid").with_root("free"))) > 3
+            assert len(sy.formats.read_csv(out, sy.bundled("humanoid").with_root("free"))) > 3
             assert known.exists()
     finally:
         done.set()

@@ -454,7 +454,7 @@ def test_a_csv_is_read_back(walk, tmp_path):
     for k in range(4):
         sink.send(walk[k], k / walk.fps)
     sink.close()
-    np.testing.assert_array_equal(sy.read_csv(path, walk.skeleton).q, walk.q[:4])
+    np.testing.assert_array_equal(sy.formats.read_csv(path, walk.skeleton).q, walk.q[:4])
     with pytest.raises(FileError):
         CsvSink(walk.skeleton, path)
 

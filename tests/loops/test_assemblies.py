@@ -24,7 +24,7 @@ def test_a_four_bar_closes_on_both_sides_of_its_crank() -> None:
     along_axis, aside_axis = across / far, np.array([-across[1], across[0]]) / far
     expected = [pin + along * along_axis + side * aside * aside_axis for side in (1.0, -1.0)]
 
-    found = sy.assemblies(body, pose)
+    found = sy.skeletons.assemblies(body, pose)
     assert len(found) == 2
     np.testing.assert_array_equal(found[0].q, pose.q)
     for other in found:
@@ -40,7 +40,7 @@ def test_a_parallelogram_has_its_twin() -> None:
     """A parallelogram closes also as an antiparallelogram."""
     bars = four_bar(ground=2.0, crank=1.0, coupler=2.0, rocker=1.0)
     pose = sy.close_loops(bars, (0.9, -0.9, 0.9))
-    found = sy.assemblies(bars, pose)
+    found = sy.skeletons.assemblies(bars, pose)
     assert len(found) == 2
     assert found[0]["rocker"] == pytest.approx(0.9, abs=1e-6)
     assert abs(float(found[1]["rocker"]) - 0.9) > 0.1
@@ -56,7 +56,7 @@ def test_assemblies_by_the_motors() -> None:
         (stewart_platform(), [f"leg{k}" for k in range(6)], 1),
     ):
         pose = body.random_pose(3)
-        found = sy.assemblies(body, pose, motors)
+        found = sy.skeletons.assemblies(body, pose, motors)
         assert len(found) >= least
         lacks = mechanism_of(body).lacks(np.array([each.q for each in found]))
         assert lacks.max() <= 1e-9
@@ -70,13 +70,13 @@ def test_assemblies_refuse_what_they_cannot_use() -> None:
     """Errors name the argument."""
     body = four_bar()
     with pytest.raises(sy.InputError, match="no loops"):
-        sy.assemblies(body.with_loops([]))
+        sy.skeletons.assemblies(body.with_loops([]))
     with pytest.raises(sy.InputError, match="gap"):
-        sy.assemblies(body, (0.5, 0.0, 0.5))
+        sy.skeletons.assemblies(body, (0.5, 0.0, 0.5))
     with pytest.raises(sy.InputError, match="tries"):
-        sy.assemblies(body, tries=0)
+        sy.skeletons.assemblies(body, tries=0)
     with pytest.raises(sy.InputError, match=r"leading.*1 degrees of freedom"):
-        sy.assemblies(body, leading=[])
+        sy.skeletons.assemblies(body, leading=[])
     follower = sy.Joint("c", "b", kind=sy.Kind.HINGE, axis=np.array((0.0, 0.0, 1.0)), mimic=sy.Mimic("b"))
     twin = sy.Skeleton([hinge("a", None, at(0)), hinge("b", "a", at(1)), follower])
-    assert len(sy.assemblies(twin.with_loops([sy.Coupling({"a": 1, "b": -1})]), leading=["c"])) == 1
+    assert len(sy.skeletons.assemblies(twin.with_loops([sy.Coupling({"a": 1, "b": -1})]), leading=["c"])) == 1

@@ -262,7 +262,7 @@ def _path(clip: sy.Motion) -> np.ndarray[Any, np.dtype[np.float64]]:
 def _read_back(clip: sy.Motion, path: Path) -> sy.Motion:
     """Return a clip that was saved; formats that need the body get it."""
     sy.save_motion(clip, path)
-    return sy.load_motion(path) if path.suffix == ".npz" else sy.read_csv(path, clip.skeleton)
+    return sy.load_motion(path) if path.suffix == ".npz" else sy.formats.read_csv(path, clip.skeleton)
 
 
 def _pose_back(pose: sy.Pose, path: Path) -> sy.Pose:

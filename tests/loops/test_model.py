@@ -196,4 +196,4 @@ def test_a_joint_at_a_dead_centre_is_not_locked() -> None:
     cubic = sy.Skeleton([hinge("a", None, at(0)), hinge("b", "a", at(1))])
     cubic = cubic.with_loops([sy.Coupling({"a": 1, "b": (0, 0, -1)})])
     assert not mechanism_of(cubic).mobility.still.any()
-    assert len(sy.assemblies(cubic, leading=["b"])) == 1
+    assert len(sy.skeletons.assemblies(cubic, leading=["b"])) == 1

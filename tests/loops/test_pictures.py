@@ -89,7 +89,7 @@ def test_a_page_of_one_file_has_them_and_holds_tied_joints(tmp_path: Path) -> No
     """Its rods and balls have places on joints; dragging moves no joint of a loop."""
     pytest.importorskip("trimesh")
     body = four_bar()
-    sy.write_page(sy.Motion(body, [body.rest_q] * 3, 30.0), tmp_path / "page.html")
+    sy.formats.write_page(sy.Motion(body, [body.rest_q] * 3, 30.0), tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     found = re.search(r'<script id="data" type="application/json">(.*?)</script>', text, re.DOTALL)
     assert found is not None

@@ -92,7 +92,7 @@ def test_largest_move_holds() -> None:
 @pytest.mark.parametrize("solver", ["fabrik", "ccd", "particles", "sdls", "transpose", "hinges", "two-bone"])
 def test_refused(solver: SolverName) -> None:
     """Solvers that would open loops refuse, and say which ones do not."""
-    with pytest.raises(sy.UnsupportedError, match=r"full-body|expected"):
+    with pytest.raises(sy.errors.UnsupportedError, match=r"full-body|expected"):
         sy.solve(four_bar(), sy.PositionGoal("coupler", (1.0, 0.5, 0.0)), solver)
 
 
@@ -106,7 +106,9 @@ def test_joints_outside_loops_solve_plainly() -> None:
 def test_what_would_open_loops_refuses() -> None:
     """Smoothing of a track refuses, names the loops, and says what to do instead."""
     body = four_bar()
-    with pytest.raises(sy.UnsupportedError, match=r"smoothness= does not keep loops closed(.|\n)*Motion.smoothed"):
+    with pytest.raises(
+        sy.errors.UnsupportedError, match=r"smoothness= does not keep loops closed(.|\n)*Motion.smoothed"
+    ):
         sy.IK(body, sy.PositionGoal("coupler")).track(np.tile((1.0, 0.5, 0.0), (4, 1)), smoothness=0.1)
 
 

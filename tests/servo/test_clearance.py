@@ -161,7 +161,7 @@ def test_a_whole_body_keeps_its_hands_apart_and_its_feet_planted():
 def test_settings_that_would_break_the_promise_are_refused(options):
     """With a constraint; with a priority, clearance is an ordinary goal."""
     goals = [sy.PositionGoal("tool"), sy.ClearanceGoal(DISTANCE)]
-    with pytest.raises(sy.UnsupportedError, match="priority="):
+    with pytest.raises(sy.errors.UnsupportedError, match="priority="):
         sy.Servo(sy.bundled("arm7"), goals, rate=100, **LIMITS, **options)
 
 

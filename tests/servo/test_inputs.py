@@ -140,9 +140,9 @@ def test_twists_that_a_goal_cannot_follow_are_refused():
     servo = sy.Servo(sy.bundled("arm7"), sy.PositionGoal("tool"), rate=100, velocity=1.5, acceleration=8.0)
     with pytest.raises(sy.InputError, match="angular part of the twist of 'tool': expected zero for a goal without"):
         servo.step(sy.Twist(angular=(0.0, 0.0, 1.0)))
-    with pytest.raises(sy.UnknownNameError, match="'hook'"):
+    with pytest.raises(sy.errors.UnknownNameError, match="'hook'"):
         servo.step(sy.Twist((0.1, 0.0, 0.0), frame="hook"))
-    with pytest.raises(sy.UnknownNameError, match="'hook'"):
+    with pytest.raises(sy.errors.UnknownNameError, match="'hook'"):
         servo.step({"hook": sy.Twist()})
     aim = sy.Servo(
         sy.bundled("arm7"), sy.DirectionGoal("tool", (1.0, 0.0, 0.0)), rate=100, velocity=1.5, acceleration=8.0
@@ -240,7 +240,7 @@ def test_clutches_that_cannot_be_made_are_refused():
         servo.clutch("tool", scale=-1.0)
     with pytest.raises(sy.InputError, match="scale"):
         servo.clutch("tool", scale=(1.0, 2.0, 3.0))
-    with pytest.raises(sy.UnknownNameError, match="'hook'"):
+    with pytest.raises(sy.errors.UnknownNameError, match="'hook'"):
         servo.clutch("hook")
     aim = sy.Servo(
         sy.bundled("arm7"), sy.DirectionGoal("tool", (1.0, 0.0, 0.0)), rate=100, velocity=1.5, acceleration=8.0
@@ -463,7 +463,7 @@ def test_time_stamps_are_on_the_clock_that_reset_sets():
 
 
 def test_a_bad_target_is_refused_with_all_inputs_on():
-    servo, other = (arm(interpolation=0.05, filter=sy.OneEuro()) for _ in range(2))
+    servo, other = (arm(interpolation=0.05, filter=sy.live.OneEuro()) for _ in range(2))
     run(servo, 10, {"tool": NEAR})
     run(other, 10, {"tool": NEAR})
     with pytest.raises(sy.InputError):
@@ -479,7 +479,7 @@ import numpy as np
 import synovia as sy
 
 servo = sy.Servo(sy.bundled("arm7"), sy.PoseGoal("tool"), rate=100, velocity=1.0, acceleration=5.0,
-                 filter=sy.OneEuro(), interpolation=0.05)
+                 filter=sy.live.OneEuro(), interpolation=0.05)
 servo.reset({"joint2": 0.6, "joint4": -1.2})
 before = set(sys.modules)
 frame = servo.step(dt=0.0).pose.transform("tool").copy()

@@ -29,7 +29,7 @@ def place(body: sy.Skeleton, q: Any, joint: str, offset: tuple[float, float, flo
     return out
 
 
-def judged(servo: sy.Servo, commands: list[sy.Command], jerk: float | None = None, limits: Any = (V, A)) -> None:
+def judged(servo: sy.Servo, commands: list[sy.live.Command], jerk: float | None = None, limits: Any = (V, A)) -> None:
     """Check that commands, the first of them at rest, are closed, inside limits of positions, and inside all others."""
     body = servo.skeleton
     q = np.array([commands[0].q, commands[0].q, *(command.q for command in commands)])
@@ -255,7 +255,7 @@ def test_clearance(jerk: float | None) -> None:
 
 def test_a_path_is_refused() -> None:
     """late='slow' does not keep loops closed, and says so."""
-    with pytest.raises(sy.UnsupportedError, match=r"late='slow' does not keep loops closed"):
+    with pytest.raises(sy.errors.UnsupportedError, match=r"late='slow' does not keep loops closed"):
         servo_of(four_bar(), sy.PositionGoal("coupler"), late="slow")
 
 

@@ -157,5 +157,5 @@ def test_measurements_that_cannot_be_used_are_refused(case):
 def test_a_bound_that_cannot_be_used_is_refused():
     with pytest.raises(sy.InputError, match="following_error: expected above 0"):
         arm(following_error=0.0)
-    with pytest.raises(sy.UnknownNameError, match="no joint named 'finger'"):
+    with pytest.raises(sy.errors.UnknownNameError, match="no joint named 'finger'"):
         arm(following_error={"finger": 0.1})

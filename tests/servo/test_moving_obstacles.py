@@ -41,7 +41,7 @@ def judged_by_coal():
 
     links = {link: solids(shapes) for link, shapes in ARM.shapes.items()}
     things = {thing.name: (solids(thing.shapes), thing.transform) for thing in WORLD}
-    pairs = [*sy.self_pairs(ARM).pairs]
+    pairs = [*sy.shapes.self_pairs(ARM).pairs]
     moving = [link for link in links if ARM.parents[ARM.index(link)] >= 0]
 
     def gap(a, b, T, S):

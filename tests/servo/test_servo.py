@@ -479,7 +479,7 @@ def test_a_bad_target_is_refused_and_the_servo_goes_on(case):
     run(other, 10, {"tool": NEAR})
     with pytest.raises(sy.InputError):
         servo.step(WRONG[case])
-    with pytest.raises(sy.UnknownNameError):
+    with pytest.raises(sy.errors.UnknownNameError):
         servo.step({"hand": NEAR})
     with pytest.raises(sy.InputError, match="dt: expected seconds"):
         servo.step({"tool": NEAR}, math.nan)
@@ -547,7 +547,7 @@ def test_a_slow_body_holds_and_goes_on():
 def test_a_filter_removes_noise_and_a_dead_band_the_rest():
     rng = np.random.default_rng(1)
     spans = []
-    for chosen in (None, sy.OneEuro(), sy.OneEuro(dead_band=0.05)):
+    for chosen in (None, sy.live.OneEuro(), sy.live.OneEuro(dead_band=0.05)):
         servo, found = arm(filter=chosen), []
         for k in range(600):
             seen = NEAR.copy()
@@ -565,7 +565,7 @@ def test_a_filter_removes_noise_and_a_dead_band_the_rest():
     with pytest.raises(sy.InputError, match="late: expected 'deviate' or 'slow'"):
         arm(late="never")
     with pytest.raises(sy.InputError, match="OneEuro: cutoff"):
-        sy.OneEuro(cutoff=0.0)
+        sy.live.OneEuro(cutoff=0.0)
 
 
 def test_near_targets_of_a_straight_body_are_reached_near_by():

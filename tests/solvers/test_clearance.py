@@ -49,7 +49,7 @@ def middles(pose):
 def own_gap(pose):
     """Return the least distance of two links that are not neighbours."""
     at_link = middles(pose)
-    pairs = sy.self_pairs(pose.skeleton).pairs
+    pairs = sy.shapes.self_pairs(pose.skeleton).pairs
     return min((np.linalg.norm(at_link[a][:, None] - at_link[b], axis=-1).min() for a, b in pairs)) - 2 * RADIUS
 
 
@@ -295,7 +295,7 @@ def test_without_a_goal_that_keeps_clear_the_kernels_are_their_own(solver):
 def test_settings_that_would_have_no_effect_are_refused(options, name):
     """When the problem is built, with the setting."""
     goals = [sy.PositionGoal("tool", (0.4, 0, 0.5)), sy.ClearanceGoal()]
-    with pytest.raises(sy.UnsupportedError, match=f"no {name} with a clearance goal"):
+    with pytest.raises(sy.errors.UnsupportedError, match=f"no {name} with a clearance goal"):
         sy.IK(sy.bundled("arm7"), goals, sy.LevenbergMarquardt(**options))
 
 
@@ -303,10 +303,10 @@ def test_settings_that_would_have_no_effect_are_refused(options, name):
 def test_lower_priorities_and_goals_of_python_are_refused(solver):
     """With the solver that has priorities, or the goal."""
     arm, reach = sy.bundled("arm7"), sy.PositionGoal("tool", (0.4, 0, 0.5))
-    with pytest.raises(sy.UnsupportedError, match="full-body"):
+    with pytest.raises(sy.errors.UnsupportedError, match="full-body"):
         sy.IK(arm, [reach, sy.ClearanceGoal(priority=1)], solver)
     low = sy.CustomGoal(lambda pose: [pose.position("tool")[2]])
-    with pytest.raises(sy.UnsupportedError, match="with a clearance goal"):
+    with pytest.raises(sy.errors.UnsupportedError, match="with a clearance goal"):
         sy.IK(arm, [reach, low, sy.ClearanceGoal()], solver)
 
 
@@ -326,7 +326,7 @@ WORLD = sy.World({"box": sy.Box(center=(0.45, 0, 0.4), size=(0.02, 0.3, 0.8)), "
 
 
 def is_clear(pose, gap):
-    """Return whether links of an arm keep a distance from the obstacles and each other, by ``sy.distance``."""
+    """Return whether links of an arm keep a distance from the obstacles and each other, by ``sy.shapes.distance``."""
     body = pose.skeleton
     placed = {link: pose.transform(link) for link in body.shapes}
     for link, shapes in body.shapes.items():
@@ -335,8 +335,8 @@ def is_clear(pose, gap):
                 if min(c.distance for c in WORLD.distances(shape, transform=placed[link]).values()) < gap:
                     return False
     return all(
-        sy.distance(u, v, transform_a=placed[a], transform_b=placed[b]).distance >= gap
-        for a, b in sy.self_pairs(body).pairs
+        sy.shapes.distance(u, v, transform_a=placed[a], transform_b=placed[b]).distance >= gap
+        for a, b in sy.shapes.self_pairs(body).pairs
         for u in body.shapes[a]
         for v in body.shapes[b]
     )

@@ -411,9 +411,9 @@ def test_structures_without_a_closed_form_are_refused_with_the_reason():
         (body, [sy.AimGoal("head"), sy.AimGoal("neck")], sy.Aim(shares=(1, 1))),
     ):
         name = solver if isinstance(solver, str) else solver.name
-        with pytest.raises(sy.UnsupportedError, match=name):
+        with pytest.raises(sy.errors.UnsupportedError, match=name):
             sy.IK(skeleton, goals, solver)
-    with pytest.raises(sy.UnsupportedError, match="lists no branches"):
+    with pytest.raises(sy.errors.UnsupportedError, match="lists no branches"):
         sy.IK(panda, sy.PositionGoal("tool"), "lm").branches()
     for bad in (
         {"shares": ()},
@@ -456,7 +456,7 @@ def test_arms_with_axes_that_are_almost_parallel_are_taken_or_refused(joints):
                 for i, (axis, place) in enumerate(zip(directions, places, strict=True))
             ]
         )
-        with suppress(sy.UnsupportedError):
+        with suppress(sy.errors.UnsupportedError):
             sy.IK(arm, sy.PoseGoal(f"j{joints - 1}"), "segments")
 
 
@@ -475,7 +475,7 @@ def test_arms_of_six_hinges_on_what_does_not_move_reach_all_that_they_do_alone(k
 
 
 def test_an_arm_refuses_a_pole():
-    with pytest.raises(sy.UnsupportedError, match="a pole of an arm of hinges"):
+    with pytest.raises(sy.errors.UnsupportedError, match="a pole of an arm of hinges"):
         sy.IK(six("offset"), [sy.PoseGoal("tool"), sy.PoleGoal("j3", (1.0, 0.0, 0.0))], "segments")
 
 

@@ -126,7 +126,7 @@ def takes(solver, body):
     try:
         method.check(goals)
         method.restrict(reduce(skeleton, goals, rows), skeleton, goals, rows)
-    except sy.UnsupportedError:
+    except sy.errors.UnsupportedError:
         return False
     return True
 

@@ -133,7 +133,7 @@ def both_ways(skeleton, seed, root="fixed"):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize("root", ["fixed", "free"])
-@pytest.mark.parametrize("name", sy.bundled_names())
+@pytest.mark.parametrize("name", sy.skeletons.bundled_names())
 def test_partial_derivatives_and_cross_products_agree_on_bundled_models(name, root):
     """Every entry to 1e-10, away from the rest pose."""
     for seed in range(3):

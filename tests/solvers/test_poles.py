@@ -182,7 +182,7 @@ def test_limbs_without_a_ball_at_their_root_are_refused():
     inner = arm.joint_names[3]
     goals = [sy.PositionGoal("tool"), sy.PoleGoal(inner, (1, 1, 1))]
     for solver in ("fabrik", "ccd", "particles"):
-        with pytest.raises(sy.UnsupportedError, match="ball joint at its root"):
+        with pytest.raises(sy.errors.UnsupportedError, match="ball joint at its root"):
             sy.IK(arm, goals, solver)
 
 

@@ -27,7 +27,7 @@ GENERAL = sorted(
 
 
 @pytest.mark.parametrize("solver", GENERAL)
-@pytest.mark.parametrize("model", sy.bundled_names())
+@pytest.mark.parametrize("model", sy.skeletons.bundled_names())
 def test_every_tip_of_every_bundled_model_is_reached(solver, model):
     """One position goal on each tip, 1e-3 of the reach, 20 poses."""
     body = sy.bundled(model)

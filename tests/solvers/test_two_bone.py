@@ -289,12 +289,12 @@ def test_a_pole_that_the_limb_cannot_follow_is_refused(solver):
         ([sy.PoleGoal("left_lower_arm", root="chest")], "a pole about another root"),
         ([elbow, sy.PoleGoal("left_lower_arm", name="second")], "a second pole of its limb"),
     ):
-        with pytest.raises(sy.UnsupportedError, match=f"expected one on 'left_lower_arm'.*{found}"):
+        with pytest.raises(sy.errors.UnsupportedError, match=f"expected one on 'left_lower_arm'.*{found}"):
             sy.IK(body, [hand, *poles], solver)
     assert sy.IK(body, [hand, elbow], solver).moving == {body.index("left_upper_arm"), body.index("left_lower_arm")}
     if solver == "two-bone":
         with pytest.raises(
-            sy.UnsupportedError, match="expected a PositionGoal or PoseGoal for the tip, got 'poles alone'"
+            sy.errors.UnsupportedError, match="expected a PositionGoal or PoseGoal for the tip, got 'poles alone'"
         ):
             sy.IK(body, elbow, solver)
 
@@ -311,7 +311,7 @@ def test_joints_that_are_no_limb_and_goals_that_are_no_place_are_refused():
         (body, [sy.PositionGoal("left_hand"), sy.PoleGoal("left_lower_leg", tip="left_foot")]),
         (body, sy.PositionGoal("left_hand", priority=1)),
     ):
-        with pytest.raises(sy.UnsupportedError, match="two-bone"):
+        with pytest.raises(sy.errors.UnsupportedError, match="two-bone"):
             sy.IK(skeleton, goals, "two-bone")
 
 

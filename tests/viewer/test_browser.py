@@ -477,7 +477,7 @@ def test_keys_are_dragged_on_their_sheet(arm: Visit, tmp_path: Path) -> None:
         arm.tab.mouse.click(box["x"] + 0.25 * box["width"], middle[1])
         arm.wait(lambda: session.animation.play.frame == 15, "a click does not go to the frame")
         arm.open("Export")
-        (layer,) = sy.read_layers(arm.take("Save layers", tmp_path), session.body.given)
+        (layer,) = sy.formats.read_layers(arm.take("Save layers", tmp_path), session.body.given)
         assert [key.frame for key in layer.keys] == [30, 45]
     finally:
         session.animation.set_clip(None)

@@ -510,11 +510,11 @@ def test_rules_by_themselves() -> None:
 
 def test_a_page_that_cannot_be_made_is_refused_before_it_opens() -> None:
     for arguments, error in (
-        ({"model": "no such file.glb"}, sy.FileError),
+        ({"model": "no such file.glb"}, sy.errors.FileError),
         ({"model": 7}, sy.InputError),
         ({"model": "arm7", "root": "sideways"}, sy.InputError),
-        ({"model": "arm7", "solver": "nothing"}, sy.UnknownNameError),
-        ({"model": "arm7", "goals": sy.PositionGoal("nothing")}, sy.UnknownNameError),
+        ({"model": "arm7", "solver": "nothing"}, sy.errors.UnknownNameError),
+        ({"model": "arm7", "goals": sy.PositionGoal("nothing")}, sy.errors.UnknownNameError),
         ({"model": "arm7", "clip": 3}, sy.InputError),
         ({"model": "arm7", "goals": ["tool"]}, sy.InputError),
         ({"model": "arm7", "goals": 7}, sy.InputError),

@@ -146,7 +146,7 @@ def test_the_layer_of_the_page_is_that_of_sy_edit(session, tmp_path, monkeypatch
     _keyed(session, 20)
     clip, path = session.animation.clips[0], tmp_path / "edit.toml"
     path.write_bytes(Files(session.state).layer_file())
-    layers = sy.read_layers(path, clip.skeleton)
+    layers = sy.formats.read_layers(path, clip.skeleton)
     edited = sy.edit(clip, layers)
     shown = np.array([session.animation.start(frame / FPS).q for frame in range(len(clip))])
     np.testing.assert_allclose(edited.motion.q, shown, atol=1e-12)
@@ -164,7 +164,7 @@ def test_the_layer_of_the_page_is_that_of_sy_edit(session, tmp_path, monkeypatch
     assert Files(again.state).layer_file() == path.read_bytes()
     again.history.undo()
     assert again.animation.play.keys == ()
-    with pytest.raises(sy.UnsupportedError, match="no pose is keyed"):
+    with pytest.raises(sy.errors.UnsupportedError, match="no pose is keyed"):
         Files(again.state).layer_file()
 
 
@@ -196,7 +196,7 @@ def test_layers_made_on_the_page_give_the_clip_that_their_file_gives(session, tm
     session.layers.change(1, frames=(24, 30))
     _keyed(session, 33)
     path.write_bytes(Files(session.state).layer_file())
-    layers = sy.read_layers(path, clip.skeleton)
+    layers = sy.formats.read_layers(path, clip.skeleton)
     assert [layer.name for layer in layers] == ["left_hand", "pose at 25", "keys"]
     edited = sy.edit(clip, layers)
     np.testing.assert_allclose(edited.motion.q, _shown(session), atol=1e-12)

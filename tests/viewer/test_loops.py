@@ -53,7 +53,7 @@ def test_code_and_command_of_the_page_name_the_file_of_loops(tmp_path):
 
     body = four_bar()
     tree, pins = tmp_path / "bars.toml", tmp_path / "pins.toml"
-    sy.write_skeleton(body.with_loops([]), tree)
+    sy.formats.write_skeleton(body.with_loops([]), tree)
     pins.write_text(
         'schema = "synovia.loops/1"\n[[loop]]\nname = "pin"\nfirst = "coupler"\nsecond = "rocker"\n'
         "offset = [3, 0, 0]\nother_offset = [2, 0, 0]\n"
@@ -81,7 +81,7 @@ def test_a_page_reads_a_file_of_loops_and_names_the_file_of_a_skeleton(tmp_path)
     from synovia.viewer.live import Start, _opened, opening
 
     tree, pins = tmp_path / "bars.toml", tmp_path / "pins.toml"
-    sy.write_skeleton(four_bar().with_loops([]), tree)
+    sy.formats.write_skeleton(four_bar().with_loops([]), tree)
     pins.write_text(
         'schema = "synovia.loops/1"\n[[loop]]\nfirst = "coupler"\nsecond = "rocker"\n'
         "offset = [3, 0, 0]\nother_offset = [2, 0, 0]\n"

@@ -55,7 +55,7 @@ def test_meshes_are_where_the_obstacles_are(scale):
     (crate,) = [points for points in found if len(points) < 100]
     (box,) = WORLD["crate"].solids()
     for point in crate / scale:
-        assert abs(sy.distance(sy.Sphere(center=point, radius=0), box).distance) < 1e-5
+        assert abs(sy.shapes.distance(sy.Sphere(center=point, radius=0), box).distance) < 1e-5
     np.testing.assert_allclose(crate.min(0) / scale, WORLD["crate"].bounds[0], atol=1e-5)
     assert len(meshes) == 2
 

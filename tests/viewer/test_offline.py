@@ -35,7 +35,7 @@ def content(path: Path) -> dict[str, object]:
 
 
 def test_a_page_is_a_few_hundred_kilobytes_and_loads_nothing(tmp_path: Path) -> None:
-    sy.write_page(some_motion("humanoid", 90), tmp_path / "page.html")
+    sy.formats.write_page(some_motion("humanoid", 90), tmp_path / "page.html")
     text = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert len(text) < 600_000
     assert not re.search(r"""(src|href)\s*=\s*["']|https?://|@import""", text)
@@ -44,26 +44,26 @@ def test_a_page_is_a_few_hundred_kilobytes_and_loads_nothing(tmp_path: Path) -> 
 
 def test_a_motion_without_frames_is_refused(tmp_path: Path) -> None:
     with pytest.raises(sy.InputError, match="no frames"):
-        sy.write_page(sy.Motion(sy.bundled("arm7"), np.zeros((0, 7)), 30.0), tmp_path / "page.html")
+        sy.formats.write_page(sy.Motion(sy.bundled("arm7"), np.zeros((0, 7)), 30.0), tmp_path / "page.html")
 
 
 @pytest.mark.parametrize("targets", ["ab", [[1.0, 2.0, 3.0], [1.0]], [[0.0, 0.0, np.nan]], 1.0])
 def test_targets_that_are_no_positions_are_refused(tmp_path: Path, targets: object) -> None:
     with pytest.raises(sy.InputError, match="targets"):
-        sy.write_page(some_motion("arm7"), tmp_path / "page.html", targets=targets)
+        sy.formats.write_page(some_motion("arm7"), tmp_path / "page.html", targets=targets)
 
 
 @pytest.mark.parametrize("shape", [(3,), (2, 1, 3), (4, 2)])
 def test_targets_of_another_shape_are_refused(tmp_path: Path, shape: tuple[int, ...]) -> None:
     with pytest.raises(sy.InputError, match="targets"):
-        sy.write_page(some_motion("arm7"), tmp_path / "page.html", targets=np.zeros(shape))
+        sy.formats.write_page(some_motion("arm7"), tmp_path / "page.html", targets=np.zeros(shape))
     assert not (tmp_path / "page.html").exists()
 
 
 def test_every_body_has_handles_and_bodies_with_feet_stand(tmp_path: Path) -> None:
     wanted = {"humanoid": (5, 2), "quadruped": (5, 4), "arm7": (1, 0)}
     for name, (count, feet) in wanted.items():
-        sy.write_page(some_motion(name), tmp_path / f"{name}.html")
+        sy.formats.write_page(some_motion(name), tmp_path / f"{name}.html")
         handles = content(tmp_path / f"{name}.html")["handles"]
         assert (len(handles), sum(handle["carries"] for handle in handles)) == (count, feet)
 
@@ -90,7 +90,7 @@ def opened(browser: object, path: Path, **size: int) -> object:
 @pytest.mark.parametrize("name", ["humanoid", "quadruped", "arm7"])
 def test_joints_and_surface_are_those_of_the_library(browser: object, tmp_path: Path, name: str) -> None:
     motion = some_motion(name)
-    sy.write_page(motion, tmp_path / "page.html")
+    sy.formats.write_page(motion, tmp_path / "page.html")
     tab = opened(browser, tmp_path / "page.html")
     parts = surface_of_skeleton(motion.skeleton).parts
     rows = np.concatenate([part.rows for part in parts])
@@ -113,7 +113,7 @@ def test_joints_and_surface_are_those_of_the_library(browser: object, tmp_path: 
 @pytest.mark.slow
 def test_what_is_dragged_keeps_limits_feet_and_balance(browser: object, tmp_path: Path) -> None:
     body = sy.bundled("humanoid")
-    sy.write_page(sy.Motion(body, np.array([body.rest_q] * 3), 30.0), tmp_path / "page.html")
+    sy.formats.write_page(sy.Motion(body, np.array([body.rest_q] * 3), 30.0), tmp_path / "page.html")
     tab = opened(browser, tmp_path / "page.html")
     hand = next(
         k for k, handle in enumerate(content(tmp_path / "page.html")["handles"]) if handle["label"] == "Left hand"
@@ -155,7 +155,7 @@ def test_what_is_dragged_keeps_limits_feet_and_balance(browser: object, tmp_path
 @pytest.mark.slow
 def test_mouse_and_keys_move_a_handle_and_the_camera(browser: object, tmp_path: Path) -> None:
     walk = sy.load_motion(ROOT / "examples" / "walk.bvh")
-    sy.write_page(walk, tmp_path / "page.html")
+    sy.formats.write_page(walk, tmp_path / "page.html")
     tab = opened(browser, tmp_path / "page.html")
     tab.click("#play")
     handle = tab.get_by_role("button", name="Right hand")

@@ -89,7 +89,7 @@ def test_the_map_is_edited_and_undone():
     spoiled = transfer.compute()
     assert spoiled.answer is None
     assert "hips" in spoiled.trouble
-    with pytest.raises(sy.UnknownNameError):
+    with pytest.raises(sy.errors.UnknownNameError):
         transfer.assign("hips", source="nothing")
     while transfer.undo():
         pass

@@ -499,7 +499,7 @@ def test_goals_come_back_as_they_were(tmp_path: Path) -> None:
         np.testing.assert_allclose(after.offset, before.offset, atol=1e-12)
         np.testing.assert_allclose(after.target, before.target, atol=1e-12)
     sy.write_goals(goals, tmp_path / "more.toml")
-    with pytest.raises(sy.FileError, match="exists"):
+    with pytest.raises(sy.errors.FileError, match="exists"):
         sy.write_goals(goals, tmp_path / "more.toml")
 
 

@@ -76,8 +76,8 @@ class Comparison:
 
     Example:
         >>> import synovia as sy
-        >>> problems = sy.make_problems(sy.bundled("arm7"), count=5, frames=5)
-        >>> row = sy.compare(problems, ["lm"]).rows[0]
+        >>> problems = sy.comparison.make_problems(sy.bundled("arm7"), count=5, frames=5)
+        >>> row = sy.comparison.compare(problems, ["lm"]).rows[0]
         >>> row.solver, row.count, row.reached
         ('lm', 5, 1.0)
     """
@@ -124,8 +124,8 @@ def compare(
 
     Example:
         >>> import synovia as sy
-        >>> problems = sy.make_problems(sy.bundled("arm7"), count=5, frames=5)
-        >>> [row.solver for row in sy.compare(problems, ["lm", "dls"]).rows]
+        >>> problems = sy.comparison.make_problems(sy.bundled("arm7"), count=5, frames=5)
+        >>> [row.solver for row in sy.comparison.compare(problems, ["lm", "dls"]).rows]
         ['lm', 'dls']
     """
     if not budget > 0.0:

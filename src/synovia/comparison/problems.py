@@ -39,7 +39,7 @@ class Problems:
 
     Example:
         >>> import synovia as sy
-        >>> problems = sy.make_problems(sy.bundled("arm7"), count=5, frames=5)
+        >>> problems = sy.comparison.make_problems(sy.bundled("arm7"), count=5, frames=5)
         >>> problems.skeleton.name, len(problems.goals)
         ('arm7', 1)
     """
@@ -89,7 +89,8 @@ def make_problems(
 
     Example:
         >>> import synovia as sy
-        >>> problems = sy.make_problems(sy.bundled("humanoid"), ["left_hand", "right_hand"], count=10, frames=5)
+        >>> body, hands = sy.bundled("humanoid"), ["left_hand", "right_hand"]
+        >>> problems = sy.comparison.make_problems(body, hands, count=10, frames=5)
         >>> len(problems.goals)
         2
     """

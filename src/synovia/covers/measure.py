@@ -33,7 +33,7 @@ class LinkFit:
 
     Example:
         >>> import synovia as sy
-        >>> isinstance(sy.shape_fit(sy.bundled("humanoid"), points=1000).links["head"], sy.LinkFit)
+        >>> isinstance(sy.shapes.shape_fit(sy.bundled("humanoid"), points=1000).links["head"], sy.shapes.LinkFit)
         True
     """
 
@@ -54,8 +54,8 @@ class ShapeFit:
 
     Example:
         >>> import synovia as sy
-        >>> fit = sy.shape_fit(sy.bundled("humanoid"), points=1000)
-        >>> isinstance(fit, sy.ShapeFit), fit.gap
+        >>> fit = sy.shapes.shape_fit(sy.bundled("humanoid"), points=1000)
+        >>> isinstance(fit, sy.shapes.ShapeFit), fit.gap
         (True, 0.0)
     """
 
@@ -106,10 +106,10 @@ def shape_fit(skeleton: Skeleton, *, points: int = 100_000, pose: Pose | None = 
     Example:
         >>> import synovia as sy
         >>> body = sy.bundled("humanoid")
-        >>> sy.shape_fit(body, points=1000).overhang < 0.1
+        >>> sy.shapes.shape_fit(body, points=1000).overhang < 0.1
         True
         >>> bare = sy.with_shapes(body, {"left_hand": []})
-        >>> sy.shape_fit(bare, points=1000).gap > 0.1
+        >>> sy.shapes.shape_fit(bare, points=1000).gap > 0.1
         True
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")

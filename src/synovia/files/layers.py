@@ -136,7 +136,7 @@ def read_layers(
     Example:
         >>> import synovia as sy
         >>> walk = sy.load_motion("walk.bvh")  # doctest: +SKIP
-        >>> edited = sy.edit(walk, sy.read_layers("edit.toml"))  # doctest: +SKIP
+        >>> edited = sy.edit(walk, sy.formats.read_layers("edit.toml"))  # doctest: +SKIP
     """
     if skeleton is not None:
         check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
@@ -249,7 +249,7 @@ def write_layers(layers: Layer | Iterable[Layer], path: str | os.PathLike[str], 
     Example:
         >>> import synovia as sy
         >>> raised = sy.Layer({"left_hand": (0.0, 0.1, 0.0)}, frames=(30, 60), blend=10, relative=True)
-        >>> sy.write_layers([raised], "edit.toml")  # doctest: +SKIP
+        >>> sy.formats.write_layers([raised], "edit.toml")  # doctest: +SKIP
     """
     write_bytes(as_path(path), layers_text(layers).encode(errors="replace"), force=force)
 

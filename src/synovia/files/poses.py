@@ -63,7 +63,8 @@ def save_pose(
         into: For glTF: the file to copy. None for ``pose.skeleton.source``, and for the body of a bundled model. If the
             skeleton came from no glTF, the file is a new one with the skeleton and the shapes of the body.
         force: Whether an existing file may be replaced.
-        verify: Whether to read the file back and raise an error if joints are elsewhere; see ``sy.verify_file``.
+        verify: Whether to read the file back and raise an error if joints are elsewhere, as
+            ``sy.formats.verify_file`` finds it.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.

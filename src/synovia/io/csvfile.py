@@ -157,7 +157,7 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 
     Example:
         >>> import synovia as sy
-        >>> sy.read_csv("robot.csv", sy.load_skeleton("robot.urdf"))  # doctest: +SKIP
+        >>> sy.formats.read_csv("robot.csv", sy.load_skeleton("robot.urdf"))  # doctest: +SKIP
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     where = as_path(path)
@@ -304,7 +304,7 @@ def number_of(cell: str, place: str, gap: float | None = None) -> float:
 
 FORMAT: Final = Format.without_skeleton(
     "CSV", (".csv",), lambda head: False, read_csv, write_csv,
-    what="a table", hint="name its model: --model FILE, or synovia.read_csv(path, skeleton) in Python",
+    what="a table", hint="name its model: --model FILE, or synovia.formats.read_csv(path, skeleton) in Python",
     check=_check_head,
     keeps="joint values by name, one row a frame; as `.rates.csv` also velocities and accelerations",
 )  # fmt: skip

@@ -47,7 +47,7 @@ def save_motion(
             as tall as a person, and the format's own for other bodies; the warning says which.
         force: Whether an existing file may be replaced.
         verify: Whether to read the file back in any case, and raise an error if it does not show what is in memory.
-            ``sy.verify_file`` returns the figures.
+            ``sy.formats.verify_file`` returns the figures.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
@@ -75,7 +75,7 @@ def write_motion(
     verify: bool = False,
 ) -> list[str]:
     """Write a motion and return sentences about what the file does not show; see ``save_motion``."""
-    check_kind("motion", motion, Motion, "sy.write_skeleton(skeleton, path) writes a skeleton")
+    check_kind("motion", motion, Motion, "sy.formats.write_skeleton(skeleton, path) writes a skeleton")
     if unit is not None:
         body = in_unit(motion.skeleton, unit)
         motion = Motion(body, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)

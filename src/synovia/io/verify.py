@@ -40,7 +40,7 @@ class FileCheck:
         >>> body = sy.bundled("humanoid")
         >>> clip = sy.Motion(body, [body.random_pose(seed).q for seed in range(3)], 30.0)
         >>> sy.save_motion(clip, path)
-        >>> check = sy.verify_file(clip, path)
+        >>> check = sy.formats.verify_file(clip, path)
         >>> check.holds, check.difference < 1e-9
         (True, True)
     """

@@ -125,7 +125,7 @@ def separate(what: _What, bodies: Mapping[str, Skeleton]) -> dict[str, _What]:
         >>> import synovia as sy
         >>> bodies = {"left": sy.bundled("arm7"), "right": sy.bundled("arm7")}
         >>> cell = sy.combine(bodies, at={"right": (0, -1, 0)})
-        >>> sy.separate(cell.rest_pose(), bodies)["right"].skeleton.name
+        >>> sy.skeletons.separate(cell.rest_pose(), bodies)["right"].skeleton.name
         'arm7'
     """
     if not isinstance(what, Pose | Motion):  # pyright: ignore[reportUnnecessaryIsInstance]

@@ -114,7 +114,7 @@ class Site(ChecksArguments):
         >>> import synovia as sy
         >>> place = np.eye(4)
         >>> place[:3, 3] = (0.0, 0.0, 0.1)
-        >>> wrist = sy.Joint("wrist", kind=sy.Kind.HINGE, axis=(1, 0, 0), sites=(sy.Site("tcp", place),))
+        >>> wrist = sy.Joint("wrist", kind=sy.Kind.HINGE, axis=(1, 0, 0), sites=(sy.skeletons.Site("tcp", place),))
         >>> sy.Skeleton([wrist]).rest_pose().position("tcp")
         array([0. , 0. , 0.1])
     """

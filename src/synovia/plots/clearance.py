@@ -48,7 +48,7 @@ def plot_clearance(
     Example:
         >>> import synovia as sy
         >>> clip = ik.track(targets)  # doctest: +SKIP
-        >>> sy.plot_clearance(clip.motion, "clearance.png", 0.02, world=world)  # doctest: +SKIP
+        >>> sy.plots.plot_clearance(clip.motion, "clearance.png", 0.02, world=world)  # doctest: +SKIP
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     if world is not None:

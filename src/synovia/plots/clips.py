@@ -61,7 +61,7 @@ def plot_joints(
 
     Example:
         >>> import synovia as sy
-        >>> sy.plot_joints(sy.load_motion("walk.bvh"), "joints.png", ["left_hip", "left_knee"])  # doctest: +SKIP
+        >>> sy.plots.plot_joints(sy.load_motion("walk.bvh"), "joints.png", ["left_hip", "left_knee"])  # doctest: +SKIP
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     where = check_plot(path, force=force)
@@ -149,7 +149,7 @@ def plot_feet(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
 
     Example:
         >>> import synovia as sy
-        >>> sy.plot_feet(sy.load_motion("walk.bvh"), "feet.png")  # doctest: +SKIP
+        >>> sy.plots.plot_feet(sy.load_motion("walk.bvh"), "feet.png")  # doctest: +SKIP
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     where = check_plot(path, force=force)
@@ -196,7 +196,7 @@ def plot_errors(tracked: Tracked, path: str | os.PathLike[str], *, force: bool =
     Example:
         >>> import synovia as sy
         >>> tracked = sy.IK(body, goals).track(targets)  # doctest: +SKIP
-        >>> sy.plot_errors(tracked, "errors.png")  # doctest: +SKIP
+        >>> sy.plots.plot_errors(tracked, "errors.png")  # doctest: +SKIP
     """
     check_kind("tracked", tracked, Tracked, "ik.track(targets) returns one")
     where = check_plot(path, force=force)
@@ -240,7 +240,7 @@ def plot_judgement(judgement: Judgement, path: str | os.PathLike[str], *, force:
     Example:
         >>> import synovia as sy
         >>> answer = sy.retarget(sy.load_motion("walk.bvh"), sy.bundled("humanoid"))  # doctest: +SKIP
-        >>> sy.plot_judgement(answer.judgement, "judgement.png")  # doctest: +SKIP
+        >>> sy.plots.plot_judgement(answer.judgement, "judgement.png")  # doctest: +SKIP
     """
     where = check_plot(path, force=force)
     figures = judgement.figures

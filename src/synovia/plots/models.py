@@ -37,8 +37,9 @@ def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, fo
 
     Example:
         >>> import synovia as sy
-        >>> comparison = sy.compare(sy.make_problems(sy.bundled("arm7")), ["lm", "ccd"])  # doctest: +SKIP
-        >>> sy.plot_convergence(comparison, "convergence.png")  # doctest: +SKIP
+        >>> problems = sy.comparison.make_problems(sy.bundled("arm7"))
+        >>> comparison = sy.comparison.compare(problems, ["lm", "ccd"])  # doctest: +SKIP
+        >>> sy.plots.plot_convergence(comparison, "convergence.png")  # doctest: +SKIP
     """
     where = check_plot(path, force=force)
     figure, (axes,) = new_figure(9.0, 5.2)
@@ -122,7 +123,7 @@ def plot_reach(
 
     Example:
         >>> import synovia as sy
-        >>> sy.plot_reach(sy.bundled("arm7"), "tool", "reach.png")  # doctest: +SKIP
+        >>> sy.plots.plot_reach(sy.bundled("arm7"), "tool", "reach.png")  # doctest: +SKIP
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     where = check_plot(path, force=force)

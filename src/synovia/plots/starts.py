@@ -41,7 +41,7 @@ def plot_starts(ik: IK, path: str | os.PathLike[str], *, seed: int = 0, force: b
         >>> import synovia as sy
         >>> arm, goal = sy.bundled("arm7"), sy.PoseGoal("tool")
         >>> ik = sy.IK(arm, goal, starts=sy.learn_starts(arm, goal))  # doctest: +SKIP
-        >>> sy.plot_starts(ik, "starts.png")  # doctest: +SKIP
+        >>> sy.plots.plot_starts(ik, "starts.png")  # doctest: +SKIP
     """
     check_kind("ik", ik, IK, "sy.IK(skeleton, goals, starts=starts)")
     if ik.starts is None:

@@ -34,7 +34,7 @@ def stand_at_rest(motion: Motion) -> Motion:
     Example:
         >>> import synovia as sy
         >>> walk = sy.load_motion("lafan1.bvh")  # doctest: +SKIP
-        >>> sy.save_motion(sy.stand_at_rest(walk), "walk.vrma")  # doctest: +SKIP
+        >>> sy.save_motion(sy.skeletons.stand_at_rest(walk), "walk.vrma")  # doctest: +SKIP
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     skeleton = motion.skeleton

@@ -43,7 +43,7 @@ def check_map(joint_map: object, *bodies: Skeleton) -> dict[str, tuple[Any, Any]
         UnknownNameError: If there is no such part.
     """
     if not isinstance(joint_map, Mapping):
-        hint = "sy.read_map(path) reads a file" if isinstance(joint_map, str | os.PathLike) else None
+        hint = "sy.formats.read_map(path) reads a file" if isinstance(joint_map, str | os.PathLike) else None
         raise InputError("joint_map", value=type(cast(object, joint_map)), expected=_EXPECTED, hint=hint)
     out: dict[str, tuple[Any, Any]] = {}
     known = dict.fromkeys((*PERSON, *(role for body in bodies for role in body.role_rows)))
@@ -111,7 +111,7 @@ def write_map(
 
     Example:
         >>> import synovia as sy
-        >>> sy.write_map({"hips": ("Hips", "hips"), "head": ("Head", "head")}, "map.toml")  # doctest: +SKIP
+        >>> sy.formats.write_map({"hips": ("Hips", "hips"), "head": ("Head", "head")}, "map.toml")  # doctest: +SKIP
     """
     lines = [f'schema = "{SCHEMA}"', "", "# part of the body = [joint of the source, joint of the target]", "[joints]"]
     known = {part: pair for part, pair in joints.items() if "" not in pair}
@@ -131,7 +131,7 @@ def read_map(path: str | os.PathLike[str]) -> dict[str, tuple[str | int, str | i
 
     Example:
         >>> import synovia as sy
-        >>> joint_map = sy.read_map("map.toml")  # doctest: +SKIP
+        >>> joint_map = sy.formats.read_map("map.toml")  # doctest: +SKIP
         >>> sy.retarget(sy.load_motion("walk.bvh"), sy.bundled("humanoid"), joint_map)  # doctest: +SKIP
     """
     where = as_path(path)

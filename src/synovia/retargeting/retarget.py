@@ -315,8 +315,8 @@ def retarget(
     the distance ``clearance``. With 0, they touch: hands that clap or rest on the hips in the source still do. Their
     joints stay as near to the transferred pose as this permits, and leave and return within 0.2 s. Trunk and head
     stay. So do feet that stand; if these overlap, they stand farther apart. Legs come first, and arms move out of
-    their way. ``too_near`` lists links that could not be kept apart. Pairs that ``sy.self_pairs`` leaves out, and links
-    of one limb, such as fingers, are not kept apart.
+    their way. ``too_near`` lists links that could not be kept apart. Pairs that ``sy.shapes.self_pairs`` leaves out,
+    and links of one limb, such as fingers, are not kept apart.
 
     With a ``world``, the feet stand on what is below them, and on the floor (height 0) where no obstacle is. The sole
     of a foot lies on a step or along a ramp. A foot of which less than 60 % would be on a step moves to where it is, by

@@ -36,7 +36,8 @@ class OneEuro(ChecksArguments):
     Example:
         >>> import synovia as sy
         >>> goal = sy.PositionGoal("tool")
-        >>> servo = sy.Servo(sy.bundled("arm7"), goal, rate=100, velocity=1.0, acceleration=5.0, filter=sy.OneEuro())
+        >>> smooth = sy.live.OneEuro()
+        >>> servo = sy.Servo(sy.bundled("arm7"), goal, rate=100, velocity=1.0, acceleration=5.0, filter=smooth)
         >>> servo.step((0.4, 0.1, 0.5)).status.name
         'LATE'
     """

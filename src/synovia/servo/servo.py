@@ -200,7 +200,7 @@ class Servo(ChecksArguments):
         if self._closed is None and self._tools is not None:
             self._tick = self._tools
         if filter is not None:
-            check_kind("filter", filter, OneEuro, "sy.OneEuro() is one")
+            check_kind("filter", filter, OneEuro, "sy.live.OneEuro() is one")
         self.filter = filter
         if not is_number(interpolation) or not 0.0 <= interpolation < math.inf:
             raise InputError("interpolation", value=interpolation, expected="seconds, 0 or more")

@@ -77,7 +77,7 @@ class ClipSource:
 
 
 class CsvSink:
-    """Writes joint values as a CSV file, which ``sy.read_csv`` reads; lines are in it as soon as they are sent.
+    """Writes joint values as a CSV file, which ``sy.formats.read_csv`` reads; lines are in it as soon as they are sent.
 
     Args:
         skeleton: The body that is written.

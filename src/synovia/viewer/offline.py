@@ -61,7 +61,7 @@ def write_page(
     Example:
         >>> import synovia as sy
         >>> walk = sy.retarget(sy.load_motion("walk.bvh"), sy.bundled("humanoid")).motion  # doctest: +SKIP
-        >>> sy.write_page(walk, "walk.html")  # doctest: +SKIP
+        >>> sy.formats.write_page(walk, "walk.html")  # doctest: +SKIP
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     write_bytes(as_path(path), page_text(motion, targets).encode(), force=force)

@@ -71,7 +71,7 @@ def write_bvh(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
 
     Example:
         >>> import synovia as sy
-        >>> sy.write_bvh(sy.load_motion("walk.glb"), "walk.bvh")  # doctest: +SKIP
+        >>> sy.formats.write_bvh(sy.load_motion("walk.glb"), "walk.bvh")  # doctest: +SKIP
     """
     check_kind("motion", motion, Motion, "sy.load_motion(path) reads one")
     where = as_path(path)

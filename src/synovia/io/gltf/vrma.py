@@ -45,7 +45,7 @@ from synovia.model.motion import Motion
 from synovia.text import listed
 
 _CARRY: Final = "carry the clip over to a humanoid that stands at rest: synovia retarget clip.bvh humanoid -o clip.vrma"
-_STAND: Final = "sy.stand_at_rest(motion) finds a rest pose that stands, and so does synovia convert"
+_STAND: Final = "sy.skeletons.stand_at_rest(motion) finds a rest pose that stands, and so does synovia convert"
 _SOLE: Final = 0.15  # of the height of the hips: joints of feet on the floor are at most that high
 _BELOW: Final = 0.1  # of it: how far below the floor feet may be
 _LOWEST: Final = 0.02  # quantile of heights over time that counts as the lowest one

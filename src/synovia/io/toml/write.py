@@ -39,7 +39,7 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
 
     Example:
         >>> import synovia as sy
-        >>> sy.write_skeleton(sy.load_skeleton("robot.urdf"), "robot.toml")  # doctest: +SKIP
+        >>> sy.formats.write_skeleton(sy.load_skeleton("robot.urdf"), "robot.toml")  # doctest: +SKIP
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     where = as_path(path)

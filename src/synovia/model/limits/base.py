@@ -18,7 +18,7 @@ class Limit(ChecksArguments, ABC):
     Example:
         >>> import synovia as sy
         >>> elbow = sy.Interval(-2.4, 0.0)
-        >>> isinstance(elbow, sy.Limit)
+        >>> isinstance(elbow, sy.skeletons.Limit)
         True
     """
 

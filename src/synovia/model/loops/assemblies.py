@@ -63,7 +63,7 @@ def assemblies(
         >>> far[0, 3] = 3.0
         >>> bars = sy.Skeleton([sy.Joint("crank", **hinge), sy.Joint("rocker", rest=far, **hinge)])
         >>> rod = sy.Loop("crank", "rocker", "distance", offset=(1, 0, 0), other_offset=(2, 0, 0), distance=3)
-        >>> [round(float(pose["rocker"]), 2) for pose in sy.assemblies(bars.with_loops([rod]))]
+        >>> [round(float(pose["rocker"]), 2) for pose in sy.skeletons.assemblies(bars.with_loops([rod]))]
         [1.34, -1.62]
     """
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")

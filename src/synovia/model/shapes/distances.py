@@ -32,8 +32,8 @@ class Contact:
 
     Example:
         >>> import synovia as sy
-        >>> contact = sy.distance(sy.Sphere(radius=1), sy.HalfSpace(point=(0, 0, -3), normal=(0, 0, 1)))
-        >>> isinstance(contact, sy.Contact), contact.distance
+        >>> contact = sy.shapes.distance(sy.Sphere(radius=1), sy.HalfSpace(point=(0, 0, -3), normal=(0, 0, 1)))
+        >>> isinstance(contact, sy.shapes.Contact), contact.distance
         (True, 2.0)
     """
 
@@ -162,7 +162,7 @@ def distance(
 
     Example:
         >>> import synovia as sy
-        >>> contact = sy.distance(sy.Sphere(center=(0, 0, 3), radius=1), sy.Box(size=(2, 2, 2)))
+        >>> contact = sy.shapes.distance(sy.Sphere(center=(0, 0, 3), radius=1), sy.Box(size=(2, 2, 2)))
         >>> contact.distance
         1.0
         >>> contact.normal

@@ -29,7 +29,7 @@ class Ground:
         >>> import synovia as sy
         >>> step = sy.World({"step": sy.Box(center=(0, 0, 0.1), size=(1, 1, 0.2))}, up="z")
         >>> ground = step.ground([(0, 0, 1), (2, 0, 1)])
-        >>> isinstance(ground, sy.Ground), ground.obstacles
+        >>> isinstance(ground, sy.shapes.Ground), ground.obstacles
         (True, ('step', None))
     """
 

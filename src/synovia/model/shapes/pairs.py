@@ -64,8 +64,8 @@ class SelfPairs:
 
     Example:
         >>> import synovia as sy
-        >>> found = sy.self_pairs(sy.bundled("arm7"))
-        >>> isinstance(found, sy.SelfPairs), found.left_out[("base", "joint1")]
+        >>> found = sy.shapes.self_pairs(sy.bundled("arm7"))
+        >>> isinstance(found, sy.shapes.SelfPairs), found.left_out[("base", "joint1")]
         (True, 'neighbours')
     """
 
@@ -168,7 +168,7 @@ def self_pairs(skeleton: Skeleton) -> SelfPairs:
 
     Example:
         >>> import synovia as sy
-        >>> found = sy.self_pairs(sy.bundled("arm7"))
+        >>> found = sy.shapes.self_pairs(sy.bundled("arm7"))
         >>> ("base", "hand") in found.pairs
         True
     """

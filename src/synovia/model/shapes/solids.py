@@ -207,7 +207,7 @@ class Solid(Shape):
 
     Example:
         >>> import synovia as sy
-        >>> isinstance(sy.Sphere(radius=0.1), sy.Solid)
+        >>> isinstance(sy.Sphere(radius=0.1), sy.shapes.Solid)
         True
     """
 
@@ -434,7 +434,7 @@ class Box(Solid):
     Example:
         >>> import synovia as sy
         >>> table = sy.Box(center=(0.5, 0, 0.35), size=(0.6, 1.2, 0.05))
-        >>> sy.distance(table, sy.Sphere(center=(0.5, 0, 0.6), radius=0.1)).distance
+        >>> sy.shapes.distance(table, sy.Sphere(center=(0.5, 0, 0.6), radius=0.1)).distance
         0.125
     """
 
@@ -481,7 +481,7 @@ class Cylinder(Solid):
     Example:
         >>> import synovia as sy
         >>> can = sy.Cylinder(radius=0.1, length=0.4)
-        >>> sy.distance(can, sy.Sphere(center=(0, 0, 1), radius=0.3)).distance
+        >>> sy.shapes.distance(can, sy.Sphere(center=(0, 0, 1), radius=0.3)).distance
         0.5
     """
 
@@ -542,7 +542,7 @@ class Ellipsoid(Solid):
     Example:
         >>> import synovia as sy
         >>> head = sy.Ellipsoid(center=(0, 0, 1.6), radii=(0.08, 0.1, 0.12))
-        >>> round(sy.distance(head, sy.Sphere(center=(0, 0, 2), radius=0.1)).distance, 9)
+        >>> round(sy.shapes.distance(head, sy.Sphere(center=(0, 0, 2), radius=0.1)).distance, 9)
         0.18
     """
 
@@ -722,7 +722,7 @@ class HalfSpace(Solid):
     Example:
         >>> import synovia as sy
         >>> floor = sy.HalfSpace(point=(0, 0, 0), normal=(0, 0, 1))
-        >>> sy.distance(sy.Sphere(center=(0, 0, 1), radius=0.25), floor).distance
+        >>> sy.shapes.distance(sy.Sphere(center=(0, 0, 1), radius=0.25), floor).distance
         0.75
     """
 

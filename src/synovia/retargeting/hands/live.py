@@ -48,8 +48,8 @@ class HandPose(Pose):
     Example:
         >>> import synovia as sy
         >>> hands = sy.bundled("humanoid_hands")
-        >>> live = sy.LiveHand(hands, rate=30, side="right")
-        >>> live.step(sy.hand_landmarks(hands.rest_pose(), "right")).status.name
+        >>> live = sy.hands.LiveHand(hands, rate=30, side="right")
+        >>> live.step(sy.hands.hand_landmarks(hands.rest_pose(), "right")).status.name
         'REACHED'
     """
 
@@ -103,8 +103,8 @@ class LiveHand(ChecksArguments):
     Example:
         >>> import synovia as sy
         >>> hands = sy.bundled("humanoid_hands")
-        >>> live = sy.LiveHand(hands, rate=30, side="left")
-        >>> pose = live.step(sy.hand_landmarks(hands.rest_pose(), "right"))
+        >>> live = sy.hands.LiveHand(hands, rate=30, side="left")
+        >>> pose = live.step(sy.hands.hand_landmarks(hands.rest_pose(), "right"))
         >>> pose.status.name, pose.pinching
         ('REACHED', ())
     """

@@ -53,7 +53,7 @@ class HandPinch:
 
     Example:
         >>> import synovia as sy
-        >>> sy.HandPinch("index", 20, 40, 1e-8).finger
+        >>> sy.hands.HandPinch("index", 20, 40, 1e-8).finger
         'index'
     """
 
@@ -88,7 +88,7 @@ class RetargetedHand:
         >>> import numpy as np
         >>> import synovia as sy
         >>> hand = sy.bundled("humanoid_hands")
-        >>> points = sy.hand_landmarks(hand.rest_pose(), "left")
+        >>> points = sy.hands.hand_landmarks(hand.rest_pose(), "left")
         >>> answer = sy.retarget_hand(np.repeat(points[None], 10, axis=0), hand, fps=30, side="left")
         >>> len(answer.motion), answer.fingers
         (10, ('thumb', 'index', 'middle', 'ring', 'little'))
@@ -120,7 +120,7 @@ class RetargetedHand:
             >>> import numpy as np
             >>> import synovia as sy
             >>> hand = sy.bundled("humanoid_hands")
-            >>> points = sy.hand_landmarks(hand.rest_pose(), "left")
+            >>> points = sy.hands.hand_landmarks(hand.rest_pose(), "left")
             >>> answer = sy.retarget_hand(np.repeat(points[None], 10, axis=0), hand, fps=30, side="left")
             >>> len(answer.beside().skeleton) - len(hand)
             21
@@ -267,7 +267,7 @@ def retarget_hand(
         >>> import numpy as np
         >>> import synovia as sy
         >>> hands = sy.bundled("humanoid_hands")
-        >>> points = np.repeat(sy.hand_landmarks(hands.rest_pose(), "right")[None], 10, axis=0)
+        >>> points = np.repeat(sy.hands.hand_landmarks(hands.rest_pose(), "right")[None], 10, axis=0)
         >>> answer = sy.retarget_hand(points, hands, fps=30, side="left")
         >>> answer.mirrored, answer.verdict
         (True, 'good')

@@ -71,7 +71,7 @@ class LiveCalibration:
         >>> import synovia as sy
         >>> body = sy.bundled("humanoid").with_root("free")
         >>> still = sy.Motion(body, [body.rest_q] * 30, 30.0)
-        >>> known = sy.LiveCalibration.learn(still, sy.bundled("humanoid"))
+        >>> known = sy.live.LiveCalibration.learn(still, sy.bundled("humanoid"))
         >>> live = sy.LiveRetarget(body, sy.bundled("humanoid"), rate=30, calibration=known)
     """
 

@@ -79,7 +79,7 @@ class Files:
         return goals_text(goals).encode(errors="replace")
 
     def layer_file(self) -> bytes:
-        """Return the layers on the clip, the keys last, as a layer file for ``sy.read_layers``.
+        """Return the layers on the clip, the keys last, as a layer file for ``sy.formats.read_layers``.
 
         Raises:
             UnsupportedError: If the clip has neither, keys move a root that the clip lacks, or a joint has no name.

@@ -37,7 +37,7 @@ def hand_landmarks(pose: Pose | Motion, side: str | None = None) -> Array:
 
     Example:
         >>> import synovia as sy
-        >>> sy.hand_landmarks(sy.bundled("humanoid_hands").rest_pose(), "left").shape
+        >>> sy.hands.hand_landmarks(sy.bundled("humanoid_hands").rest_pose(), "left").shape
         (21, 3)
     """
     if not isinstance(pose, Motion):

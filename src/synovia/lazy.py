@@ -1,0 +1,64 @@
+"""Packages whose names are imported when they are first used.
+
+The stub of such a package, ``__init__.pyi``, is its only list of names. Type checkers read it, and Python does as well,
+as SPEC 1 of Scientific Python proposes.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+
+def declared(stub: Path) -> dict[str, str]:
+    """Return the names that a file imports from others, each with the module that it is imported from."""
+    homes: dict[str, str] = {}
+    for node in ast.parse(stub.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ImportFrom) and node.module:
+            names = [alias.name for alias in node.names]
+            homes |= dict.fromkeys(import_module(node.module).__all__ if names == ["*"] else names, node.module)
+    return homes
+
+
+def importer(package: str, folder: Path, homes: dict[str, str]) -> Callable[[str], Any]:
+    """Return the ``__getattr__`` of a package, which imports a name when it is first used.
+
+    If a name is missing, the error says which module of the package has it.
+
+    Args:
+        package: Name of the package.
+        folder: Its folder.
+        homes: Its names, each with the module that it is imported from: the package itself for its modules.
+    """
+
+    def load(name: str) -> Any:
+        if name not in homes:
+            # Imports of a module that is not listed ask for it here first, and do not need the hint.
+            is_module = name.startswith("_") or any(folder.glob(f"{name}.py")) or (folder / name).is_dir()
+            places = [] if is_module else [one for one in modules if name in set(_names(_source(folder, one)))]
+            hint = f"; use {package}.{places[0]}.{name}" if places else ""
+            raise AttributeError(f"module {package!r} has no attribute {name!r}{hint}", name=name)
+        home = homes[name]
+        value = import_module(f"{package}.{name}") if home == package else getattr(import_module(home), name)
+        vars(import_module(package))[name] = value
+        return value
+
+    modules = [name for name, home in homes.items() if home == package]
+    return load
+
+
+def _source(folder: Path, module: str) -> Path:
+    """Return the file of a module, or the ``__init__.py`` of a package."""
+    file = folder / f"{module}.py"
+    return file if file.is_file() else folder / module / "__init__.py"
+
+
+def _names(file: Path) -> Iterator[str]:
+    """Yield the names that a file imports or defines, without importing it."""
+    yield from declared(file)
+    for node in ast.parse(file.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.ClassDef | ast.FunctionDef):
+            yield node.name

@@ -1,0 +1,8 @@
+"""Live control: filters and clutches of inputs, and what each tick returns."""
+
+from synovia.retargeting import LiveCalibration as LiveCalibration
+from synovia.retargeting import LivePose as LivePose
+from synovia.retargeting import LiveReport as LiveReport
+from synovia.servo import Clutch as Clutch
+from synovia.servo import Command as Command
+from synovia.servo import OneEuro as OneEuro

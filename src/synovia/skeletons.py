@@ -1,0 +1,8 @@
+"""Further functions and types of skeletons."""
+
+from synovia.io.bundled import bundled_names as bundled_names
+from synovia.model import Site as Site
+from synovia.model.combined import separate as separate
+from synovia.model.limits import Limit as Limit
+from synovia.model.loops.assemblies import assemblies as assemblies
+from synovia.retargeting import stand_at_rest as stand_at_rest
