@@ -45,10 +45,9 @@ def functions(tree: ast.AST) -> Iterator[Function]:
 def public() -> frozenset[tuple[str, str]]:
     """Return file and name of the functions and classes that users call: what must be named there is an option."""
     import synovia as sy
-    from synovia import batch, lerobot
+    from synovia import lazy, lerobot
 
-    found = [getattr(room, name) for room in (sy, batch, lerobot) for name in room.__all__]
-    found += [thing for room in sy.rooms() for thing in vars(room).values()]
+    found = [*lazy.public_names(sy).values(), *(getattr(lerobot, name) for name in lerobot.__all__)]
     own = [
         one for one in found if getattr(one, "__module__", "").startswith("synovia") and hasattr(one, "__qualname__")
     ]

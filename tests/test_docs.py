@@ -19,7 +19,7 @@ import synovia as sy
 from conftest import REPO
 from synovia import comparison
 from synovia.cli import main
-from synovia.comparison import time_ticks
+from synovia.comparison.ticks import time_ticks
 from synovia.diagnosis import reasons
 
 DOCS = REPO / "docs"

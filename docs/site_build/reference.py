@@ -7,28 +7,23 @@ from docutils import nodes
 from sphinx.util.inspect import stringify_signature
 
 import synovia
+from synovia import lazy
 
-PUBLIC = {f"{module}.{name}": f"synovia.{name}" for module, names in synovia._HOMES.items() for name in names}
-
-
-def by_object():
-    """Return the public name of each class and function, by module and name."""
-    found = dict(PUBLIC)
-    for name in synovia.__all__:
-        thing = getattr(synovia, name)
-        if inspect.isclass(thing) or inspect.isfunction(thing):
-            found[f"{thing.__module__}.{thing.__qualname__}"] = f"synovia.{name}"
-    return found
-
-
-NAMES = by_object()
+PUBLIC = lazy.public_names(synovia)
+OTHERS = ("batch.", "jobs.", "streams.")  # not in the reference
+SHORT = {name.rpartition(".")[2]: f"synovia.{name}" for name in PUBLIC if not name.startswith(OTHERS)}
+NAMES = {f"{module}.{name}": f"synovia.{name}" for name, module in synovia._homes.items()} | {
+    f"{thing.__module__}.{thing.__qualname__}": f"synovia.{name}"
+    for name, thing in PUBLIC.items()
+    if inspect.isclass(thing) or inspect.isfunction(thing)
+}
 
 
 def resolve(app, env, node, contnode):
     """Link a type of a signature to the page of its public name; leave other names as text."""
     target = node.get("reftarget", "")
     short = target.rpartition(".")[2]
-    public = NAMES.get(target) or (f"synovia.{short}" if short in synovia.__all__ else None)
+    public = NAMES.get(target) or SHORT.get(short)
     if public is None or node.get("refdomain") != "py":
         return None
     for domain_type in ("class", "func", "data", "exc"):

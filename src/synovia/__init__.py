@@ -21,7 +21,7 @@ from synovia import lazy, notebook, planting
 
 _homes = lazy.declared(Path(__file__).with_suffix(".pyi"))
 _load = lazy.importer(__name__, Path(__file__).parent, _homes)
-__all__ = [name for name, home in _homes.items() if home != __name__]
+__all__ = [name for name, home in _homes.items() if home != __name__]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,6 +15,17 @@ import re
 from collections.abc import Iterable
 from typing import Any, Final, TypeVar
 
+__all__ = [
+    "FileError",
+    "FormatError",
+    "InputError",
+    "MissingExtraError",
+    "SynoviaError",
+    "UnknownNameError",
+    "UnsolvedError",
+    "UnsupportedError",
+]
+
 _MANY: Final = 1000  # difflib takes up to 0.3 ms a pair; beyond this many names only prefixes are compared
 _LONGEST_NAME: Final = 100  # letters of a name that others are compared with: difflib is quadratic
 _LONGEST_VALUE: Final = 120

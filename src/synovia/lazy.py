@@ -10,6 +10,7 @@ import ast
 from collections.abc import Callable, Iterator
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 
@@ -48,6 +49,22 @@ def importer(package: str, folder: Path, homes: dict[str, str]) -> Callable[[str
 
     modules = [name for name, home in homes.items() if home == package]
     return load
+
+
+def public_names(package: ModuleType) -> dict[str, Any]:
+    """Return the public names of a package and of its public modules, such as ``plots.plot_feet``, with what they name.
+
+    Modules list their names in ``__all__``, or name nothing else.
+    """
+    out: dict[str, Any] = {}
+    for name in dir(package):
+        thing = getattr(package, name)
+        if isinstance(thing, ModuleType):
+            listed = getattr(thing, "__all__", None) or [one for one in vars(thing) if not one.startswith("_")]
+            out |= {f"{name}.{one}": getattr(thing, one) for one in listed}
+        elif not name.startswith("_"):
+            out[name] = thing
+    return out
 
 
 def _source(folder: Path, module: str) -> Path:

@@ -1,7 +1,6 @@
 """Compare solvers on the same problems, to find the one that suits a model."""
 
-from synovia.comparison.measure import Comparison, Row, compare
+from synovia.comparison.measure import Comparison, compare
 from synovia.comparison.problems import Problems, make_problems
-from synovia.comparison.ticks import TickTimes, time_ticks
 
-__all__ = ["Comparison", "Problems", "Row", "TickTimes", "compare", "make_problems", "time_ticks"]
+__all__ = ["Comparison", "Problems", "compare", "make_problems"]

@@ -8,7 +8,8 @@ from typing import Any, Final
 import numpy as np
 
 from synovia.arguments import check_kind
-from synovia.comparison import Comparison, Row
+from synovia.comparison import Comparison
+from synovia.comparison.measure import Row
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import random_values, world_frames

@@ -23,7 +23,9 @@ from synovia.jobs.words import number, table, time_text
 from synovia.text import unit_name
 
 if TYPE_CHECKING:
-    from synovia.comparison import Comparison, Row, TickTimes
+    from synovia.comparison import Comparison
+    from synovia.comparison.measure import Row
+    from synovia.comparison.ticks import TickTimes
     from synovia.model.geometry import Array
 
 SCHEMA: Final = "synovia.bench/1"
@@ -134,7 +136,7 @@ def _refuse_others(given: Bench) -> None:
 
 def _bench_servo(given: Bench) -> None:
     """Time the ticks of a servo, and print histograms."""
-    from synovia.comparison import time_ticks
+    from synovia.comparison.ticks import time_ticks
     from synovia.io.bundled import bundled
 
     bodies = {name: bundled(name) for name in _SERVO_BODIES}
