@@ -3,7 +3,6 @@
 from synovia.clips import EditChange as EditChange
 from synovia.clips import EditClearance as EditClearance
 from synovia.clips import Edited as Edited
-from synovia.clips import EditFinding as EditFinding
 from synovia.clips import Fitted as Fitted
 from synovia.clips import FootLocked as FootLocked
 from synovia.ik import GoalError as GoalError
@@ -12,8 +11,8 @@ from synovia.ik import Relief as Relief
 from synovia.ik import Solutions as Solutions
 from synovia.ik.starts import LearnedStarts as LearnedStarts
 from synovia.model.clip_tools.additive import Additive as Additive
+from synovia.model.finding import Finding as Finding
 from synovia.model.motion import InPlace as InPlace
-from synovia.retargeting import Finding as Finding
 from synovia.retargeting import Judgement as Judgement
 from synovia.retargeting import Retargeted as Retargeted
 from synovia.retargeting import TooNear as TooNear

@@ -1,6 +1,6 @@
 """Clips: joint values from points over time, feet that do not slide, and calibration frames at the ends."""
 
-from synovia.clips.editing import EditChange, EditClearance, Edited, EditFinding, edit
+from synovia.clips.editing import EditChange, EditClearance, Edited, edit
 from synovia.clips.ends import Ends, find_ends, find_shared_ends
 from synovia.clips.fit import Fitted, fit_positions
 from synovia.clips.footlock import FootLocked, foot_lock
@@ -9,7 +9,6 @@ from synovia.clips.keypoints import fit_keypoints
 __all__ = [
     "EditChange",
     "EditClearance",
-    "EditFinding",
     "Edited",
     "Ends",
     "Fitted",

@@ -219,9 +219,6 @@ def _object(answer: RetargetedHand) -> dict[str, Any]:
             {"pair": list(one.pair), "distance": one.distance, "frames": list(one.frames)} for one in answer.too_near
         ],
         "verdict": answer.verdict,
-        "findings": [
-            {"limb": one.limb, "cause": one.cause, "level": one.level, "frames": list(one.frames), "text": one.text}
-            for one in answer.findings
-        ],
+        "findings": [one.to_object() for one in answer.findings],
         "notes": list(answer.notes),
     }

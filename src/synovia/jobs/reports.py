@@ -208,10 +208,7 @@ def judgement_object(judgement: Judgement) -> dict[str, Any]:
         )
     return {
         "verdict": judgement.verdict,
-        "findings": [
-            {"limb": one.limb, "cause": one.cause, "level": one.level, "frames": list(one.frames), "text": one.text}
-            for one in judgement.findings
-        ],
+        "findings": [one.to_object() for one in judgement.findings],
         "trunk_tilt_deg": None if tilt is None else math.degrees(tilt),
         "turn_deg": math.degrees(figures.turn),
         "limbs": [_limb(limb) for limb in figures.limbs],

@@ -19,6 +19,7 @@ from synovia.ik.solution import length_text
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
+from synovia.model.finding import Finding
 from synovia.model.geometry import Array, axis_name, matrix_to_quat, rotation_between, same_side
 from synovia.model.loops.tables import moved_by
 from synovia.model.motion import Motion
@@ -41,7 +42,7 @@ from synovia.retargeting.feet import (
 )
 from synovia.retargeting.fingers import Hands, IdleHands, checked_idle
 from synovia.retargeting.hips import hip_centre, place_hips
-from synovia.retargeting.judging import Finding, Judgement, aligned, judge
+from synovia.retargeting.judging import Judgement, aligned, judge
 from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loops, uncertain_rest
 from synovia.retargeting.limbs import Bounds, Follower, keep_velocity, largest_steps
 from synovia.retargeting.pairing import paired

@@ -1,6 +1,6 @@
 """Edits: goals and keys that change a part of a clip and keep the rest of it."""
 
 from synovia.clips.editing.clear import EditClearance
-from synovia.clips.editing.edit import EditChange, Edited, EditFinding, edit
+from synovia.clips.editing.edit import EditChange, Edited, edit
 
-__all__ = ["EditChange", "EditClearance", "EditFinding", "Edited", "edit"]
+__all__ = ["EditChange", "EditClearance", "Edited", "edit"]

@@ -26,6 +26,7 @@ from synovia.ik.solution import length_text, unchecked_shapes
 from synovia.layers import Layer
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
+from synovia.model.finding import Finding
 from synovia.model.geometry import Array, matrix_to_quat, rotation_between
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits, world_frames
@@ -33,8 +34,6 @@ from synovia.model.tree import ancestors
 from synovia.text import counted, first_few, unit_name
 
 Bools = NDArray[np.bool_]
-CAUSES: Final = ("missed", "body", "jerk", "limits", "feet", "stretch", "room", "unit")
-DOUBTFUL: Final = ("jerk", "limits", "feet", "stretch", "room", "unit")  # causes over which no verdict is "good"
 _MOVED: Final = 1e-3  # of the body's size: a foot that moves farther has left its place
 _ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
@@ -45,34 +44,6 @@ _HELPERS: Final = 2  # parts of the body that are reported to help a limb
 _NOTHING: Final = 1e-9  # radians, and of the body's size: less than a joint moves
 _TURNED: Final = float(np.radians(1.0))  # radians: below this rotation only the displacement is reported
 _TINY: Final = 1e-3  # of the body's size: a shorter offset is probably in another unit
-
-
-@dataclass(frozen=True, slots=True)
-class EditFinding:
-    """One thing about an edit that a user should know.
-
-    Args:
-        layer: Label of the layer, empty for the whole clip.
-        cause: ``"missed"`` (a goal), ``"body"`` (a limb alone does not reach, and the rest of the body moves too),
-            ``"jerk"`` (a joint accelerates suddenly in a fade), ``"limits"``, ``"feet"`` (one that stands has moved),
-            ``"stretch"`` (animated scale), ``"room"`` (a fade is longer than the clip), or ``"unit"`` (an offset that
-            seems to be in another unit).
-        frames: The frames in which it shows.
-        text: A sentence with the figures.
-
-    Example:
-        >>> import synovia as sy
-        >>> body = sy.bundled("humanoid").with_root("free")
-        >>> still = sy.Motion(body, [body.rest_q] * 9, 30.0)
-        >>> far = sy.Layer({"left_hand": (9.0, 1.0, 0.0)}, frames=(4, 4))
-        >>> sy.edit(still, far).findings[0].cause
-        'missed'
-    """
-
-    layer: str
-    cause: str
-    frames: tuple[int, ...]
-    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +98,7 @@ class Edited:
     motion: Motion
     reached: Bools
     acts: Bools
-    findings: tuple[EditFinding, ...]
+    findings: tuple[Finding, ...]
     changes: tuple[EditChange, ...] = ()
     up: str | None = None
     clearances: tuple[EditClearance, ...] = ()
@@ -234,7 +205,7 @@ def edit(
     looks = any(_looks(motion.skeleton, goal) for _, layer in acting for goal, _ in layer.all_goals())
     body = Body(motion, feet, up, looks=looks)
     q, results, changes = motion.q.copy(), list[tuple[Layer, LayerResult]](), list[EditChange]()
-    found_in = list[list[EditFinding]]()  # of each layer, compared with the layer below it
+    found_in = list[list[Finding]]()  # of each layer, compared with the layer below it
     for i, layer in acting:
         meter.begin_layer()
         try:
@@ -248,7 +219,7 @@ def edit(
         q = result.q
         results.append((layer, result))
     acts, reached = np.zeros(count, bool), np.ones(count, bool)
-    findings, kept = list[EditFinding](), list[EditClearance]()
+    findings, kept = list[Finding](), list[EditClearance]()
     for (layer, result), found in zip(results, found_in, strict=True):
         acts[result.frames[result.acts]] = True
         later = (result.q[result.frames] != q[result.frames]).any()
@@ -258,7 +229,7 @@ def edit(
             kept.append(one)
             reached[list(one.missed_frames)] = False
             findings += [
-                EditFinding(one.layer, "missed", near.frames, near.text(body.given.meters_per_unit))
+                Finding("body", "missed", "failed", near.frames, near.text(body.given.meters_per_unit), one.layer)
                 for near in one.too_near
             ]
         findings += [*found, *_findings(body, motion, layer, result)]
@@ -325,7 +296,7 @@ def _changes(body: Body, before: Array, after: Array, layer: Layer, result: Laye
     return out
 
 
-def _helping(body: Body, before: Array, after: Array, layer: Layer, result: LayerResult) -> list[EditFinding]:
+def _helping(body: Body, before: Array, after: Array, layer: Layer, result: LayerResult) -> list[Finding]:
     """Return a finding if a layer that is only about limbs moves the rest of the body; arguments as in ``_changes``."""
     skeleton = body.given
     tops = [body.limb(one.end)[-1:] if one.end >= 0 else () for one in result.asked if not one.stays]
@@ -340,7 +311,7 @@ def _helping(body: Body, before: Array, after: Array, layer: Layer, result: Laye
         return []
     names = _by_themselves(body, before, after, others)
     text = f"the rest of the body moves too, as the limb alone does not reach: {' and '.join(names)}"
-    return [EditFinding(layer.label, "body", tuple(result.frames[moved].tolist()), text)]
+    return [Finding("body", "body", "note", tuple(result.frames[moved].tolist()), text, layer.label)]
 
 
 def _by_themselves(body: Body, before: Array, after: Array, rows: list[int]) -> list[str]:
@@ -369,7 +340,7 @@ def _relative(frames: Array, row: int, parent: int) -> tuple[Array, Array]:
     return matrix_to_quat(inverse @ turn), (inverse @ (place - frames[:, parent, 9:])[:, :, None])[:, :, 0]
 
 
-def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> list[EditFinding]:
+def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> list[Finding]:
     """Return a finding if joints accelerate in a fade more than smooth fades do, and than they do in the clip.
 
     Args:
@@ -392,7 +363,7 @@ def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> lis
         f"{name} jerks in the fade: it accelerates {jerks.max():.3g} times as much as in a smooth one and in the clip;"
         " a longer blend, or a clip that does not jump there, helps"
     )
-    return [EditFinding(layer.label, "jerk", tuple(inner[(jerks > _SUDDEN).any(axis=1)].tolist()), text)]
+    return [Finding(name, "jerk", "look", tuple(inner[(jerks > _SUDDEN).any(axis=1)].tolist()), text, layer.label)]
 
 
 def _change_text(change: EditChange, skeleton: Skeleton) -> str:
@@ -422,18 +393,19 @@ def _in_file_units(length: float, skeleton: Skeleton) -> str:
     return own if own == metric or unit == 1.0 else f"{own} ({metric})"
 
 
-def _in_another_unit(skeleton: Skeleton, layer: Layer) -> list[str]:
-    """Return a sentence about each offset of a relative layer that is tiny relative to the body."""
+def _in_another_unit(skeleton: Skeleton, layer: Layer) -> list[tuple[str, str]]:
+    """Return the joint of each offset of a relative layer that is tiny relative to the body, and a sentence."""
     size, unit = size_of(skeleton), skeleton.meters_per_unit
-    out: list[str] = []
+    out: list[tuple[str, str]] = []
     for joint, target in layer.targets.items() if layer.relative else ():
         way = 0.0 if target.position is None else float(np.linalg.norm(target.position, axis=1).max(initial=0.0))
         if 0.0 < way < _TINY * size:
             whole = f"{size:.4g} {unit_name(unit)}{'s' if unit is None else ''}"
-            out.append(
+            text = (
                 f"the offset of {joint}, {way:.3g}, is less than a thousandth of the body's size, {whole}: is it in the"
                 " unit of the file?"
             )
+            out.append((str(joint), text))
     return out
 
 
@@ -444,9 +416,9 @@ def _misses(
     result: LayerResult,
     tolerance: tuple[float, float] | None,
     reached: Bools,
-) -> list[EditFinding]:
+) -> list[Finding]:
     """Return a finding for each goal of a layer that the edited clip (T, nq) misses, and mark the frames."""
-    asked, out = [one for one in result.asked if not one.clears], list[EditFinding]()
+    asked, out = [one for one in result.asked if not one.clears], list[Finding]()
     if not asked:
         return out
     errors, most = errors_of(body, q[result.frames], asked, tolerance)
@@ -461,7 +433,8 @@ def _misses(
         text = f"{one.goal.label} {one.goal.describe_miss(length, angle, say)} in frame {result.frames[worst]}"
         if held := legs_at_limits(body, q[result.frames[worst]], result.feet):
             text += f"; at a limit there: {first_few([body.given.joint_names[row] for row in held])}"
-        out.append(EditFinding(layer.label, "missed", tuple(result.frames[off].tolist()), text))
+        limb = body.given.joint_names[one.end] if one.end >= 0 else "body"
+        out.append(Finding(limb, "missed", "failed", tuple(result.frames[off].tolist()), text, layer.label))
     return out
 
 
@@ -476,16 +449,16 @@ def _clearances(body: Body, q: Array, layer: Layer, result: LayerResult) -> list
     ]
 
 
-def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> list[EditFinding]:
+def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> list[Finding]:
     """Return findings about keys at limits, feet that have left their places, and fades that are cut off."""
-    out: list[EditFinding] = []
+    out: list[Finding] = []
     frames = tuple(result.frames.tolist())
     if result.cut:
         names = first_few([body.given.joint_names[row] for row in result.cut])
         text = f"keys of {names} are outside limits, and stay at them"
         if body.given.loops:
             text = f"keys of {names} are outside limits or beyond what loops allow, and stay as near as they can"
-        out.append(EditFinding(layer.label, "limits", frames, text))
+        out.append(Finding("body", "limits", "look", frames, text, layer.label))
     for foot in result.feet:
         places, before = (
             world_frames(body.skeleton, values[result.frames])[:, foot.head, 9:] for values in (result.q, motion.q)
@@ -494,25 +467,28 @@ def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> 
         off = away > _MOVED * body.given.size
         if off.any():
             far = length_text(float(away.max()), body.given.meters_per_unit)
-            text = f"{body.given.joint_names[foot.head]} stands in the clip, and moves by up to {far}"
-            out.append(EditFinding(layer.label, "feet", tuple(result.frames[off].tolist()), text))
-    out += [EditFinding(layer.label, "unit", frames, text) for text in _in_another_unit(body.given, layer)]
+            name = body.given.joint_names[foot.head]
+            text = f"{name} stands in the clip, and moves by up to {far}"
+            out.append(Finding(name, "feet", "look", tuple(result.frames[off].tolist()), text, layer.label))
+    out += [
+        Finding(joint, "unit", "look", frames, text, layer.label) for joint, text in _in_another_unit(body.given, layer)
+    ]
     first, last = layer.bounds(len(motion))
     short = [frame for frame, room in ((0, first), (len(motion) - 1, len(motion) - 1 - last)) if 0 < room < layer.blend]
     if short:
         text = f"a fade of {layer.blend} frames has no room, and begins or ends outside the clip"
-        out.append(EditFinding(layer.label, "room", tuple(short), text))
+        out.append(Finding("body", "room", "look", tuple(short), text, layer.label))
     return out
 
 
-def _about_the_clip(motion: Motion, body: Body, q: Array, acts: Bools) -> list[EditFinding]:
+def _about_the_clip(motion: Motion, body: Body, q: Array, acts: Bools) -> list[Finding]:
     """Return findings about values of the clip outside limits, limits of looks at poses (T, nq), and animated scale."""
-    out: list[EditFinding] = []
+    out: list[Finding] = []
     if body.outside:
         names = first_few([body.given.joint_names[row] for row in body.outside])
         frames: Bools = np.any(list(body.outside.values()), axis=0)
         text = f"the clip is outside the limits of {names}, and stays so"
-        out.append(EditFinding("", "limits", tuple(np.flatnonzero(frames).tolist()), text))
+        out.append(Finding("body", "limits", "look", tuple(np.flatnonzero(frames).tolist()), text))
     if body.bounded:
         edited = Motion(body.skeleton, inside_limits(body.skeleton, q), motion.fps)
         held = {row: at_limit(edited, row) & acts for row in body.bounded}
@@ -520,8 +496,8 @@ def _about_the_clip(motion: Motion, body: Body, q: Array, acts: Bools) -> list[E
             names = first_few([body.given.joint_names[row] for row in rows])
             text = f"the file has no limits for {names}: to look, they turn no farther than those of people"
             frames = np.any([held[row] for row in rows], axis=0)
-            out.append(EditFinding("", "limits", tuple(np.flatnonzero(frames).tolist()), text))
+            out.append(Finding("body", "limits", "look", tuple(np.flatnonzero(frames).tolist()), text))
     if motion.stretch is not None:
         text = "goals were met on rigid bones: animated scale may move them"
-        out.append(EditFinding("", "stretch", tuple(np.flatnonzero(acts).tolist()), text))
+        out.append(Finding("body", "stretch", "look", tuple(np.flatnonzero(acts).tolist()), text))
     return out

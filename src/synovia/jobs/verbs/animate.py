@@ -58,10 +58,10 @@ if TYPE_CHECKING:
     from synovia.clips.pointfile import PointFile
     from synovia.goals import Goal
     from synovia.model import Pose, Skeleton
+    from synovia.model.finding import Finding
     from synovia.model.motion import Motion
     from synovia.model.root import Root
     from synovia.model.shapes.world import World
-    from synovia.retargeting import Finding
     from synovia.tracking import Tracked
 
 _STOOD_ON: Final = replace(
@@ -635,7 +635,7 @@ class _Verb(Verb):
 
 def _doubts(tracked: Tracked) -> list[Finding]:
     """Return what tracking says about the clip, except its misses, as findings."""
-    from synovia.retargeting import Finding
+    from synovia.model.finding import Finding
 
     said = (
         (tracked.jumps, "jump", "the solver jumps to another pose"),

@@ -46,8 +46,8 @@ if TYPE_CHECKING:
     from synovia.batch.work import Picture
     from synovia.clips import EditClearance, Edited, FootLocked
     from synovia.layers import Layer
+    from synovia.model.finding import Finding
     from synovia.model.motion import Motion
-    from synovia.retargeting import Finding
 
 SCHEMA: Final = "synovia.edited/1"
 _SLICE: Final = "FIRST:END or FIRST:END:STEP, as in Python, such as 10:60"
@@ -383,8 +383,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
 
 def _doubts(made: Made) -> list[Finding]:
     """Return what the layers say about the result as findings; without frames if the tools have changed these."""
-    from synovia.clips.editing.edit import DOUBTFUL
-    from synovia.retargeting import Finding
+    from synovia.model.finding import Finding
 
     edited = made.edited
     if edited is None:
@@ -395,7 +394,7 @@ def _doubts(made: Made) -> list[Finding]:
             "body", "doubt", "look", one.frames if same else (), f"{one.layer}: {one.text}" if one.layer else one.text
         )
         for one in edited.findings
-        if one.cause in DOUBTFUL
+        if one.level == "look"
     ]
 
 
@@ -463,10 +462,7 @@ def _object(made: Made, judgement: Any) -> dict[str, Any]:
                 {"layer": one.layer, "joint": one.joint, "length": one.length, "angle": one.angle, "frame": one.frame}
                 for one in made.edited.changes
             ],
-            "findings": [
-                {"layer": one.layer, "cause": one.cause, "frames": list(one.frames), "text": one.text}
-                for one in made.edited.findings
-            ],
+            "findings": [{**one.to_object(), "layer": one.layer} for one in made.edited.findings],
         }
         out["clearances"] = [
             {

@@ -13,11 +13,11 @@ from synovia.ik.solution import length_text
 from synovia.model.anatomy.feet import frames_text
 from synovia.model.anatomy.hands.hand import Hand
 from synovia.model.anatomy.names import SIDES
+from synovia.model.finding import LEVELS, Finding
 from synovia.model.geometry import Array
 from synovia.model.limits.interval import Interval
 from synovia.model.motion import Motion
 from synovia.retargeting.hands.pinches import AWAY
-from synovia.retargeting.judging.findings import LEVELS, Finding
 
 OFF: Final = (0.1, 0.3)  # mean distance of the tips from their targets, in lengths of the hand: look, failed
 _FINGER_OFF: Final = 0.15  # the same of one finger: look

@@ -17,6 +17,7 @@ from synovia.model import Skeleton
 from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.hands.find import hand_of
 from synovia.model.anatomy.hands.hand import Hand
+from synovia.model.finding import Finding
 from synovia.model.geometry import Array, is_number
 from synovia.model.motion import Motion
 from synovia.retargeting.clearance import TooNear
@@ -28,7 +29,7 @@ from synovia.retargeting.hands.judge import TOUCH, HandFigures, findings_of, ver
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, closed_frames, closing_shares, windows
 from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.shown import with_points
-from synovia.retargeting.judging import Finding, aligned
+from synovia.retargeting.judging import aligned
 from synovia.text import counted
 
 _STARTS: Final = 6  # starts of a first frame that pinches

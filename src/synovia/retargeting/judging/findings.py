@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -12,9 +11,10 @@ from numpy.typing import NDArray
 from synovia.clips.hands.bones import HandBones
 from synovia.ik.solution import length_text
 from synovia.model import Kind
-from synovia.model.anatomy.feet import frames_text, runs
+from synovia.model.anatomy.feet import runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.anatomy.up import stands_on_four
+from synovia.model.finding import LEVELS, Finding
 from synovia.model.geometry import Array, axis_name, axis_vector, between
 from synovia.model.shapes.body import unchecked_links
 from synovia.retargeting.judging.actor import BONES, Actor, lean
@@ -33,7 +33,6 @@ from synovia.retargeting.judging.measure import Figures, Limb
 from synovia.text import DOUBT, counted, listed
 
 Bools = NDArray[np.bool_]
-LEVELS: Final = ("note", "look", "failed")
 CAUSES: Final = (
     "up axis", "sides swapped", "mirrored", "rest pose", "direction", "upside down", "scale", "crossed", "overlap",
     "jump", "step", "slide", "height", "contacts", "limits", "not mapped", "calibration pose", "flip", "part",
@@ -79,38 +78,6 @@ _APART: Final = (0.15, 0.25)  # a point is that far from the body: in some frame
 _OFTEN_APART: Final = (0.02, 0.25)  # those some frames; and the share of the latter from which a clip failed
 _ON_THE_SPOT: Final = (20.0, 1e4)  # a path that is shorter by these factors: of hips that sway; none, in any unit
 _PATH: Final = 4.0  # a path that is shorter than the steps of the legs by this factor is in another unit
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """One thing about a clip that a user should know.
-
-    Args:
-        limb: The part of the body, ``"body"`` for all of it, or the name of a joint that belongs to no part.
-        cause: The cause, one of ``CAUSES``; about a recorded hand, see ``RetargetedHand.findings``.
-        level: ``"failed"``, ``"look"`` or ``"note"``; a note does not change the verdict.
-        frames: The frames in which it shows.
-        text: A sentence with the figures.
-
-    Example:
-        >>> import synovia as sy
-        >>> body = sy.bundled("humanoid")
-        >>> still = sy.Motion(body, [body.rest_q] * 20, 30.0)
-        >>> finding = sy.judge(still, still).findings[0]
-        >>> finding.limb, finding.level, finding.text
-        ('left_lower_arm', 'note', 'left_lower_arm is at a limit in 100 % of the frames')
-    """
-
-    limb: str
-    cause: str
-    level: str
-    frames: tuple[int, ...]
-    text: str
-
-    def __str__(self) -> str:
-        """Return level, limb, sentence and frames."""
-        where = f" ({frames_text(self.frames)})" if self.frames else ""
-        return f"{self.level}: {self.limb.replace('_', ' ')}: {self.text}{where}"
 
 
 def find(figures: Figures) -> tuple[Finding, ...]:

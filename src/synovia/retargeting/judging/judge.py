@@ -8,10 +8,11 @@ from typing import Any, Final
 
 from synovia.arguments import check_kind
 from synovia.clips.fit import Fitted
+from synovia.model.finding import LEVELS, Finding
 from synovia.model.geometry import as_numbers
 from synovia.model.motion import InPlace, Motion
 from synovia.model.shapes.world import World
-from synovia.retargeting.judging.findings import LEVELS, Finding, apart, degrees, doubts, find, flipped, in_place
+from synovia.retargeting.judging.findings import apart, degrees, doubts, find, flipped, in_place
 from synovia.retargeting.judging.findings import missed as goals_missed
 from synovia.retargeting.judging.measure import Figures
 from synovia.text import counted

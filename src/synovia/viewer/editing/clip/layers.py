@@ -7,10 +7,11 @@ from typing import Final
 
 import numpy as np
 
-from synovia.clips.editing import Edited, EditFinding, edit
+from synovia.clips.editing import Edited, edit
 from synovia.errors import InputError, UnsupportedError
 from synovia.layers import Key, Layer, moved_along
 from synovia.model.change import no_change
+from synovia.model.finding import Finding
 from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.viewer.editing.clip.animation import Animation
@@ -53,7 +54,7 @@ class ClipLayers:
         """What they make of the clip, None if none of them acts."""
         return self._state.play.edited
 
-    def findings(self, number: int) -> tuple[EditFinding, ...]:
+    def findings(self, number: int) -> tuple[Finding, ...]:
         """Return what a person should know about a layer."""
         edited, label = self.edited, self.all[number].label
         return () if edited is None else tuple(one for one in edited.findings if one.layer == label)
