@@ -48,7 +48,7 @@ def test_frames_are_picked_by_time():
 def test_gif_has_the_length_of_the_clip(swing, tmp_path):
     path = tmp_path / "swing.gif"
     seen = []
-    sy.render(swing, path, size=SMALL, fps=12.0, watch=lambda done, total: seen.append((done, total)))
+    sy.render(swing, path, size=SMALL, fps=12.0, progress=lambda done, total: seen.append((done, total)))
     with Image.open(path) as film:
         assert (film.size, film.n_frames) == (SMALL, 7)
         lengths = []
@@ -70,8 +70,8 @@ def test_no_frame_of_a_gif_is_shorter_than_browsers_show(swing, tmp_path):
 
 
 def test_same_pixels_on_any_number_of_threads(swing, tmp_path):
-    for jobs in (1, 3):
-        sy.render(swing, tmp_path / f"{jobs}.png", size=SMALL, jobs=jobs)
+    for threads in (1, 3):
+        sy.render(swing, tmp_path / f"{threads}.png", size=SMALL, threads=threads)
     assert (tmp_path / "1.png").read_bytes() == (tmp_path / "3.png").read_bytes()
     with Image.open(tmp_path / "1.png") as sheet:
         assert sheet.size == (4 * SMALL[0], 2 * SMALL[1])
@@ -140,8 +140,8 @@ def test_what_cannot_be_drawn(swing, arm, tmp_path):
         sy.render(swing, tmp_path / "a.gif", fps=0.0)
     with pytest.raises(InputError, match="fps"):
         sy.render(swing, tmp_path / "a.gif", fps="12")
-    with pytest.raises(InputError, match="jobs"):
-        sy.render(swing, tmp_path / "a.gif", jobs=0)
+    with pytest.raises(InputError, match="threads"):
+        sy.render(swing, tmp_path / "a.gif", threads=0)
     with pytest.raises(InputError, match="clip: expected a Motion"):
         sy.render(arm, tmp_path / "a.gif")
     with pytest.raises(InputError, match="no frames"):

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 _M = TypeVar("_M")
-Progress = Callable[[float], object]
+Progress = Callable[[int, int], object]
 _plant: list[Callable[[Any, Progress | None], Any]] = []  # at most one
 
 
@@ -19,7 +19,7 @@ def plant_with(plant: Callable[[Any, Progress | None], Any]) -> None:
 
     Args:
         plant: Returns the clip with planted feet, or raises an error if it knows no feet. Its second argument is called
-            with the share of the work that is done.
+            with (steps done, all).
     """
     _plant[:] = [plant]
 
@@ -29,7 +29,7 @@ def with_planted_feet(motion: _M, progress: Progress | None = None) -> _M:
 
     Args:
         motion: The clip.
-        progress: Called with the share of the work that is done.
+        progress: Called with (steps done, all).
 
     Raises:
         UnsupportedError: If no joint is recognised as a foot, or the clip is too short.

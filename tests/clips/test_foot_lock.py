@@ -36,7 +36,7 @@ def test_standing_feet_stand_still_above_the_floor(monkeypatch):
     """Slides shrink twentyfold, nothing is below the floor, and what is not root or leg keeps its bits."""
     walk = sliding_walk()
     seen = []
-    locked = sy.foot_lock(walk, progress=seen.append)
+    locked = sy.foot_lock(walk, progress=lambda done, of: seen.append(done / of))
     assert locked.up == "y"
     assert locked.slide_before > 0.02
     assert locked.slide < locked.slide_before / 20
@@ -52,7 +52,7 @@ def test_standing_feet_stand_still_above_the_floor(monkeypatch):
     monkeypatch.setattr("synovia.tracking.trajectory.solve.WINDOW", 50)
     monkeypatch.setattr("synovia.tracking.trajectory.solve.LEAD", 20)
     seen.clear()
-    in_parts = sy.foot_lock(walk, progress=seen.append)
+    in_parts = sy.foot_lock(walk, progress=lambda done, of: seen.append(done / of))
     assert seen == sorted(seen)
     assert in_parts.slide < locked.slide_before / 20
     assert np.abs(in_parts.motion.q - locked.motion.q).max() < 0.05

@@ -27,7 +27,7 @@ class Bar:
 
     Args:
         text: Description of the work.
-        unit: Unit of the work, for the rate.
+        unit: Unit of the work, for the rate; "" for none.
         count: Number of units in the whole work; 0 if it is unknown.
     """
 
@@ -65,6 +65,7 @@ class Bar:
         units = share * (self._count or (of if of > 1.0 else 0.0))
         rate = units / max(time.monotonic() - self._begun, 1e-9)
         speed = f"{rate:,.0f} {self._unit}/s" if rate >= 10.0 else f"{rate:.1f} {self._unit}/s" if rate else ""
+        speed = speed if self._unit else ""
         self._shown.update(self._shown.task_ids[0], completed=share, description=self._text, rate=speed)
 
     def _started(self) -> Progress:

@@ -18,12 +18,13 @@ from synovia.clips import guess, prior
 from synovia.clips.points import Points, pieces_of, points_of
 from synovia.errors import InputError
 from synovia.goals import PositionGoal
+from synovia.ik.parallel import Progress
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between, times_exp
 from synovia.model.motion import Motion
 from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
-from synovia.tracking.trajectory import Effort, Model, Progress, Terms, part_of, solve_in_windows
+from synovia.tracking.trajectory import Effort, Model, Terms, part_of, solve_in_windows
 
 PULL: Final = 1e-8  # weight of the guess; it decides about joints that no point determines
 LEAST: Final = 1e-10  # smallest smoothness, for the same reason
@@ -118,7 +119,7 @@ def fit_positions(
             the squared distances (in reaches). None to learn it from the points; 0 for no smoothing.
         name: Name of the motion.
         threads: Number of threads; None for all cores. Results are identical for any number.
-        progress: Called with the share of the work that is done.
+        progress: Called with (steps done, all).
 
     Raises:
         InputError: If a shape or a value cannot be used, or no point was seen.

@@ -15,6 +15,7 @@ from synovia.clips.onfeet import HEEL_SHARE, FootPoint, on_feet, point_of, raise
 from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import PositionGoal
+from synovia.ik.parallel import Progress
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import Bools, Foot, contacts, feet_of, runs
 from synovia.model.anatomy.up import find_up
@@ -23,7 +24,7 @@ from synovia.model.motion import Motion
 from synovia.model.root import free_root
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
-from synovia.tracking.trajectory import Effort, Model, Progress, Terms, solve_in_windows
+from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
 STILL: Final = 2e4  # weight of the slide of a foot in contact, relative to the change of the joints' accelerations
 FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, likewise
@@ -122,7 +123,7 @@ def foot_lock(
         world: Steps, ramps and stones on which the feet stand, in the file of the clip; None for the floor alone. It
             needs a free root.
         threads: Number of threads; None for all cores. Results are identical for any number.
-        progress: Called with the share of the work that is done.
+        progress: Called with (steps done, all).
 
     Raises:
         InputError: If an argument cannot be used.

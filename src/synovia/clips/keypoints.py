@@ -36,6 +36,7 @@ from synovia.clips.seen import only_seen
 from synovia.clips.travel import find_travel, middle_of_hips
 from synovia.clips.upright import SURE, check_sides, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
+from synovia.ik.parallel import Progress
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, side_of
@@ -43,7 +44,7 @@ from synovia.model.geometry import Array, as_numbers, axis_name
 from synovia.model.motion import Motion
 from synovia.model.root import free_root
 from synovia.text import DOUBT, counted
-from synovia.tracking.trajectory import Progress, part_of
+from synovia.tracking.trajectory import part_of
 
 ONE_HAND: Final = "hand"  # the preset of 21 landmarks of one hand
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
@@ -110,7 +111,7 @@ def fit_keypoints(
             next joints bend by -5 to 115° and -5 to 85°; a thumb has its own.
         name: Name of the motion.
         threads: Number of threads; None for all cores. Results are identical for any number.
-        progress: Called with the share of the work that is done.
+        progress: Called with (steps done, all).
 
     Raises:
         InputError: If the landmarks are not those of a body, have no depth, are not upright along any axis, or are
@@ -197,7 +198,7 @@ def fit_keypoints(
         fitted, widened = loosened(fitted, fit.skeleton, lambda skeleton: fitted_to(skeleton, rest))
         notes += widened
         if progress is not None:
-            progress(1.0)
+            part_of(progress, FIRST, 1.0)(1, 1)
     moving, q = fitted.skeleton, fitted.q
     if body is None:
         moving = Skeleton(moving.joints, name="measured", meters_per_unit=1.0, up="y", forward="z")

@@ -10,10 +10,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from synovia.goals import PositionGoal
+from synovia.ik.parallel import Progress
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
-from synovia.tracking.trajectory import Effort, Model, Progress, Terms, solve_in_windows
+from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
 _STANDS: Final = 1e5  # weight of a point of a foot that stands, relative to the change of the joints' accelerations
 _SWINGS: Final = 1e3  # the same of one that does not
@@ -64,7 +65,7 @@ def on_feet(
         fps: Frames per second.
         points: The points.
         threads: Number of threads; None for all cores.
-        progress: Called with the share of the work that is done.
+        progress: Called with (steps done, all).
     """
     goals = [PositionGoal(point.row, offset=point.local, name=str(k)) for k, point in enumerate(points)]
     model = Model(skeleton, goals, [(point.row,) for point in points], free_root=True, threads=threads)

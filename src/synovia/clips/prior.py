@@ -20,8 +20,9 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.ik.parallel import Progress
 from synovia.model.geometry import Array
-from synovia.tracking.trajectory import Effort, Model, Progress, Terms, one_blas_thread, solve_in_windows, spread
+from synovia.tracking.trajectory import Effort, Model, Terms, one_blas_thread, solve_in_windows, spread
 
 TURN: Final = 0.5  # initial standard deviation from the mean, radians or reaches
 BEND: Final = 0.1  # initial standard deviation of a second difference, radians or reaches
@@ -93,7 +94,7 @@ def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tu
         model: The problem of each frame.
         terms: The points; the prior replaces pull and smoothness.
         q: Trajectory to start from.
-        progress: Called with the share of the work that is done.
+        progress: Called with (steps done, all).
     """
     prior = _first(model, q)
     kinds, joints = _kinds(model), _joints(model)
@@ -103,7 +104,7 @@ def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tu
         draws = np.sqrt(prior.noise) * spread(model, posterior, q, DRAWS)
         prior = _updated(model, terms, prior, q, draws, (kinds, joints))
         if progress is not None:
-            progress((k + 1) / ROUNDS)
+            progress(k + 1, ROUNDS)
     return prior, q
 
 

@@ -13,6 +13,7 @@ from synovia.comparison.problems import Problems
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.ik import Status
+from synovia.ik.parallel import Progress
 from synovia.ik.starts import LearnedStarts
 from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers
@@ -20,8 +21,9 @@ from synovia.tracking.trajectory import all_variables
 
 _ROUNDS: Final = 3  # calls for each problem; the fastest one counts
 _CURVES: Final = 60  # problems for the convergence curves
+_PARTS: Final = 1000  # of the work, for progress
 _GRID: Final = (0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 130, 160, 200)
-Watch = Callable[[str, float], None]
+_Report = Callable[[float], None]
 
 
 @dataclass(eq=False)
@@ -100,7 +102,7 @@ def compare(
     tolerance: tuple[float, float] | None = None,
     root: str = "fixed",
     budget: float = 5.0,
-    watch: Watch | None = None,
+    progress: Progress | None = None,
     starts: LearnedStarts | None = None,
 ) -> Comparison:
     """Run solvers on the same problems: the separate ones from rest, and those of the path warm-started.
@@ -112,7 +114,7 @@ def compare(
         tolerance: As in ``IK``.
         root: As in ``IK``.
         budget: Most seconds of one solver for the separate problems.
-        watch: Called with the current task and the share of the work that is done, in [0, 1].
+        progress: Called with (steps done, all).
         starts: Learned starts; every general solver then has a second row, in which it uses them.
 
     Returns:
@@ -131,7 +133,11 @@ def compare(
     if not budget > 0.0:
         raise InputError("budget", value=budget, expected="seconds above 0")
     chosen: list[str | Solver] = list(names) if names else list(solvers)
-    report: Watch = watch if watch is not None else lambda task, share: None
+
+    def report(share: float) -> None:
+        if progress is not None:
+            progress(round(_PARTS * share), _PARTS)
+
     rows: list[Row] = []
     ready: list[tuple[Row, IK]] = []
     tasks: list[tuple[str | Solver, LearnedStarts | None]] = []
@@ -142,7 +148,7 @@ def compare(
     for place, (solver, learned) in enumerate(tasks):
         row = Row(_label(solver, chosen) + (" + starts" if learned is not None else ""))
         rows.append(row)
-        report(f"preparing {row.solver}", 0.5 * place / len(tasks))
+        report(0.5 * place / len(tasks))
         try:
             settings = as_solver(solver)
             ik = IK(problems.skeleton, problems.goals, settings, tolerance=tolerance, root=root, starts=learned)
@@ -153,10 +159,10 @@ def compare(
         ready.append((row, ik))
     _solve(ready, problems, budget, report)
     for place, (row, ik) in enumerate(ready):
-        report(f"tracking with {row.solver}", 0.8 + 0.1 * place / len(ready))
+        report(0.8 + 0.1 * place / len(ready))
         _track(row, ik, problems)
     for place, (row, ik) in enumerate(ready):
-        report(f"convergence of {row.solver}", 0.9 + 0.1 * place / len(ready))
+        report(0.9 + 0.1 * place / len(ready))
         _converge(row, ik, problems)
     bounds, reach = (ready[0][1].tolerance, ready[0][1].reach) if ready else ((0.0, 0.0), 1.0)
     return Comparison(problems, bounds, root, reach, tuple(rows))
@@ -210,7 +216,7 @@ class _Runner:
             row.from_rest_deg = float(np.degrees(np.median(turned.mean(1))))
 
 
-def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, report: Watch) -> None:
+def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, report: _Report) -> None:
     """Time every solver on every problem, in rounds."""
     targets = problems.of_kind(problems.targets)
     count = len(next(iter(targets.values())))
@@ -225,7 +231,7 @@ def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, r
                 if runner.spent <= budget and not (turn and np.isinf(runner.best[k])):
                     runner.solve(k, one, again=turn > 0)
             if k % 20 == 0:
-                report("solving", 0.5 + 0.3 * (turn + k / count) / _ROUNDS)
+                report(0.5 + 0.3 * (turn + k / count) / _ROUNDS)
     for runner in runners:
         runner.fill_row()
 

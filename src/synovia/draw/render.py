@@ -22,6 +22,7 @@ from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Appearance, Scene, build_scene
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
+from synovia.ik.parallel import Progress
 from synovia.io.base import as_path
 from synovia.model import Skeleton
 from synovia.model.anatomy.up import SHOWN, find_up
@@ -58,9 +59,9 @@ def render(
     clearance: float | None = None,
     captions: bool = True,
     angles: Sequence[str | int] = (),
-    jobs: int | None = None,
+    threads: int | None = None,
     force: bool = False,
-    watch: Callable[[int, int], None] | None = None,
+    progress: Progress | None = None,
 ) -> None:
     """Write a clip as an animated GIF, an MP4, or a sheet of stills (PNG); works without a display or a graphics card.
 
@@ -84,9 +85,9 @@ def render(
         clearance: As in ``picture``; of ``clip``.
         captions: Whether to write the time and the number of the frame.
         angles: Joints of ``clip`` whose values are written, in degrees.
-        jobs: Number of threads; None for all cores.
+        threads: Number of threads; None for all cores.
         force: Whether an existing file may be replaced.
-        watch: Called with (frames drawn, all frames).
+        progress: Called with (frames drawn, all).
 
     Raises:
         InputError: If an argument cannot be used.
@@ -112,8 +113,8 @@ def render(
         raise InputError("the clip has no frames", expected="at least one")
     if fps is not None and not (is_number(fps) and 0.0 < fps < math.inf):
         raise InputError("fps is not positive", value=fps, expected="frames per second above 0")
-    if jobs is not None and jobs < 1:
-        raise InputError("jobs", value=jobs, expected="a whole number from 1")
+    if threads is not None and threads < 1:
+        raise InputError("threads", value=threads, expected="a whole number from 1")
     titles = [titles] if isinstance(titles, str) else titles
     main, ending = motions[-1], where.suffix.lower()
     if fps is not None and ending == ".gif":
@@ -157,7 +158,7 @@ def render(
             out.paste(strip.at(shown[k]), (0, box[1]))
         return out
 
-    write_film(_drawn(paint, len(shown), jobs, watch), rate, where, force=force)
+    write_film(_drawn(paint, len(shown), threads, progress), rate, where, force=force)
 
 
 def _motion(clip: object) -> Motion:
@@ -183,18 +184,18 @@ def _name(motion: Motion) -> str:
 
 
 def _drawn(
-    paint: Callable[[int], Image.Image], count: int, jobs: int | None, watch: Callable[[int, int], None] | None
+    paint: Callable[[int], Image.Image], count: int, threads: int | None, progress: Progress | None
 ) -> Iterator[Image.Image]:
     """Yield the frames in order; several threads draw a few frames ahead."""
-    workers = jobs or os.cpu_count() or 1
+    workers = threads or os.cpu_count() or 1
     with ThreadPoolExecutor(workers) as pool:
         ahead = [pool.submit(paint, k) for k in range(min(2 * workers, count))]
         for k in range(count):
             image = ahead[k % len(ahead)].result()
             if k + len(ahead) < count:
                 ahead[k % len(ahead)] = pool.submit(paint, k + len(ahead))
-            if watch is not None:
-                watch(k + 1, count)
+            if progress is not None:
+                progress(k + 1, count)
             yield image
 
 

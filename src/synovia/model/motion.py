@@ -447,7 +447,7 @@ class Motion:
         *,
         cut: bool = True,
         lock_feet: bool = False,
-        progress: Callable[[float], object] | None = None,
+        progress: Callable[[int, int], object] | None = None,
     ) -> Motion:
         """Return the clip as a loop: its last frame goes over into its first one.
 
@@ -462,7 +462,7 @@ class Motion:
                 whole strides. At least half of the clip stays. Bodies without feet are not cut. ``notes`` of the result
                 say what is kept, and where no frame fits.
             lock_feet: Whether ``foot_lock`` then holds the planted feet, across the seam too.
-            progress: Called with the share of this work that is done.
+            progress: Called with (steps done, all) of this work.
 
         Raises:
             InputError: If the clip has fewer than 4 frames, or ``blend`` is out of range.

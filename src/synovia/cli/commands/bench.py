@@ -99,14 +99,14 @@ def bench(given: Bench) -> None:
         count=given.problems,
         seed=given.seed,
     )
-    with Bar("") as bar:
+    with Bar("comparing solvers", unit="") as bar:
         result = compare(
             made,
             given.solver,
             tolerance=given.tolerance,
             root=given.root,
             budget=given.budget,
-            watch=lambda what, share: bar(share, text=what),
+            progress=bar,
             starts=starts,
         )
     if all(row.refused is not None for row in result.rows):

@@ -165,7 +165,8 @@ class Render(ClipJob):
             render(
                 motion, output, beside=other, titles=list(self.titles), size=self.size, fps=self.fps, view=self.view,
                 theme=self.theme, look=self.look, shapes=self.shapes, world=self._obstacles, clearance=self.clearance,
-                captions=self.captions, angles=list(self.angles), jobs=host.threads, force=host.force, watch=progress,
+                captions=self.captions, angles=list(self.angles), threads=host.threads, force=host.force,
+                progress=progress,
             )  # fmt: skip
         figures = {"frames": len(motion), "seconds": float(motion.duration)}
         return Outcome(motion, figures, files=[output], said=f"{output}: {motion.name}")

@@ -3,7 +3,6 @@
 from synovia.tracking.trajectory.model import Model, all_variables
 from synovia.tracking.trajectory.solve import (
     Effort,
-    Progress,
     Terms,
     one_blas_thread,
     part_of,
@@ -14,7 +13,6 @@ from synovia.tracking.trajectory.solve import (
 __all__ = [
     "Effort",
     "Model",
-    "Progress",
     "Terms",
     "all_variables",
     "one_blas_thread",

@@ -22,6 +22,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
+from synovia.ik.parallel import Progress
 from synovia.model.geometry import Array
 from synovia.tracking.trajectory.model import Model
 
@@ -33,7 +34,7 @@ _P = ParamSpec("_P")
 _BEND = (1.0, -2.0, 1.0)  # a second difference of three frames
 WINDOW: Final = 600  # frames in one solve, so that memory does not grow with the length of a clip
 LEAD: Final = 120  # frames of a window that the next one solves again, with the frames after them
-Progress = Callable[[float], None]
+_PARTS: Final = 1000  # in which the progress of work of several stages is reported
 _LARGEST = 0.7  # radians or reaches in one step; the linear model is poor beyond
 
 
@@ -164,7 +165,7 @@ def solve_in_windows(
         q: Start, (T, nq), inside the limits.
         effort: How long each window is solved.
         shares: Factors of the goals' weights, used in order; increasing ones avoid poor minima.
-        progress: Called with the fraction of the work that is done.
+        progress: Called with (steps done, all).
     """
     q = q.copy()
     count = len(q)
@@ -184,7 +185,7 @@ def solve_in_windows(
 
 def part_of(progress: Progress, low: float, high: float) -> Progress:
     """Return a progress callback for one part of the work, from fraction low to high."""
-    return lambda done: progress(low + done * (high - low))
+    return lambda done, of: progress(round(_PARTS * (low + done / of * (high - low))), _PARTS)
 
 
 def _solve_window(model: Model, terms: Terms, q: Array, effort: Effort, progress: Progress | None) -> Array:
@@ -195,7 +196,7 @@ def _solve_window(model: Model, terms: Terms, q: Array, effort: Effort, progress
         terms: The cost terms.
         q: Start, (T, nq), inside the limits.
         effort: How long it is solved.
-        progress: Called after every step with the fraction of the work that is done.
+        progress: Called with (steps done, all).
     """
     cost = _cost(model, terms, q)
     damping = Damping(least=_DAMPING, most=_MOST_DAMPING, after_failure=1e-4)
@@ -206,11 +207,11 @@ def _solve_window(model: Model, terms: Terms, q: Array, effort: Effort, progress
         gained = cost - better[1]
         q, cost = better
         if progress is not None:
-            progress((k + 1) / effort.steps)
+            progress(k + 1, effort.steps)
         if gained <= effort.enough * cost:
             break
     if progress is not None:
-        progress(1.0)
+        progress(effort.steps, effort.steps)
     return q
 
 
