@@ -45,7 +45,7 @@ def main():
     where, pairs = machine(), pairs_of(needed_data())
     if options.pictures:
         for name, (source, answer) in pairs.items():
-            sy.render(answer.motion, f"{options.pictures}/{name.replace(' ', '_')}.png", beside=source, force=True)
+            sy.render(answer.motion, f"{options.pictures}/{name.replace(' ', '_')}.png", next_to=source, force=True)
     warned, rows = [], []
     begun, frames = time.perf_counter(), 0
     for name, (source, answer) in pairs.items():

@@ -182,7 +182,7 @@ def draw(clip, answer, path):
     path.parent.mkdir(parents=True, exist_ok=True)
     chosen = np.linspace(0, len(clip) - 1, 8)[1:-1].round().astype(int)
     one, two = (sy.Motion(m.skeleton, m.q[chosen], 1.0, name=m.name) for m in (clip, answer.motion))
-    sy.render(two, path, beside=one, size=(300, 220), captions=False, force=True)
+    sy.render(two, path, next_to=one, size=(300, 220), captions=False, force=True)
 
 
 if __name__ == "__main__":

@@ -152,7 +152,7 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         ([*RENDER, "--view", "10,100"], "'--view': expected"),
         ([*RENDER, "--theme", "drak"], "got 'drak'. Did you mean 'dark'?"),
         ([*RENDER, "--fps", "0"], "'--fps': expected a number from 0.1, got '0'."),
-        (["plot", "walk.bvh", "-o", "a.png", "--beside", "b.bvh"], "expected --judge with this option."),
+        (["plot", "walk.bvh", "-o", "a.png", "--source", "b.bvh"], "expected --judge with this option."),
         (["plot", "walk.bvh", "-o", "a.png", "--feet", "--judge"], "expected one of --feet, --judge, --clearance"),
         (["plot", "walk.bvh", "-o", "a.png", "--feet", "--joint", "hips"], "'--joint': expected no --feet, --judge"),
         (["plot", "arm7", "-o", "a.png", "--reach", "tool", "--clip", "1"], "'--clip': expected no --reach"),

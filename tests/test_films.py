@@ -80,7 +80,7 @@ def test_same_pixels_on_any_number_of_threads(swing, tmp_path):
 
 def test_film_beside_another_with_targets_and_strip(swing, tracked, tmp_path):
     path = tmp_path / "both.mp4"
-    sy.render(tracked, path, beside=swing, titles=("before", "after"), size=(128, 96), fps=6.0, theme="dark")
+    sy.render(tracked, path, next_to=swing, titles=("before", "after"), size=(128, 96), fps=6.0, theme="dark")
     assert path.read_bytes()[4:8] == b"ftyp"
     assert [entry.name for entry in tmp_path.iterdir()] == ["both.mp4"]
 
@@ -94,7 +94,7 @@ def test_two_clips_of_one_body_are_drawn_at_one_scale(tmp_path):
         high[:, body.q_slice(f"{side}_upper_arm")] = sy.Rotation.from_rotvec((0.0, 0.0, 1.4 * sign)).as_quat()
     for other in (sy.Motion(body, high, 4.0), still.moved(origin=(3.0, 0.0, 1.0))):
         path, size = tmp_path / "a.png", (240, 120)
-        sy.render(other, path, beside=still, titles=("x", "x"), captions=False, floor=False, size=size, force=True)
+        sy.render(other, path, next_to=still, titles=("x", "x"), captions=False, floor=False, size=size, force=True)
         with Image.open(path) as sheet:
             left, right = (np.asarray(sheet.convert("RGB").crop((x, 80, x + 120, 120)), float) for x in (0, 120))
         assert np.abs(left - right).mean() < 2.0  # of 255: the legs are at the same pixels

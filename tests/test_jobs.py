@@ -290,7 +290,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "clip": Case("--clip 0"),
         "model": Case("--model other.bvh"),
         "trim": Case("--trim-tpose"),
-        "beside": Case("--beside other.bvh"),
+        "next_to": Case("--next-to other.bvh"),
         "titles": Case("--title walking"),
         "size": Case("--size 120x90"),
         "fps": Case("--fps 5", ending=".gif"),

@@ -515,8 +515,8 @@ def test_command_line(walk, tmp_path):
     assert ran.data["trunk_tilt_deg"] < 3.0
     assert {"slide_per_second", "precision", "recall"} <= set(ran.data["feet"][0])
     assert plot.read_bytes().startswith(b"\x89PNG")
-    assert run("plot", out, "--judge", "--beside", WALK, "-o", tmp_path / "again.svg").code == 0
-    assert run("plot", out, "--beside", WALK, "-o", tmp_path / "third.svg").code == 2
+    assert run("plot", out, "--judge", "--source", WALK, "-o", tmp_path / "again.svg").code == 0
+    assert run("plot", out, "--source", WALK, "-o", tmp_path / "third.svg").code == 2
     spoiled = tmp_path / "spoiled.npz"
     sy.save_motion(moved(walk, lambda p: 100.0 * p), spoiled)
     ran = run("retarget", spoiled, "humanoid")

@@ -149,7 +149,7 @@ def test_films_and_sheets_show_shapes_and_worlds(tmp_path: Path):
     small = {"size": (160, 120), "look": "bones"}
     sy.render(swing, tmp_path / "plain.png", **small)
     sy.render(swing, tmp_path / "world.png", world=world, **small)
-    sy.render(swing, tmp_path / "both.png", world=world, shapes=True, beside=swing, **small)
+    sy.render(swing, tmp_path / "both.png", world=world, shapes=True, next_to=swing, **small)
     data = [(tmp_path / f"{name}.png").read_bytes() for name in ("plain", "world", "both")]
     assert len({*data}) == 3
 

@@ -49,7 +49,7 @@ def main():
     sy.render(clip, folder / "following.gif", size=(480, 400), fps=15, force=True)
     walk, walked = walking()
     titles = ("a recorded walk", "on another body")
-    sy.render(walked, folder / "walking.gif", beside=walk, titles=titles, size=(640, 340), fps=15, force=True)
+    sy.render(walked, folder / "walking.gif", next_to=walk, titles=titles, size=(640, 340), fps=15, force=True)
 
 
 if __name__ == "__main__":

@@ -19,4 +19,4 @@ head = walk.positions()[frames, walk.skeleton.index("head")]
 wave = head + np.stack([-0.32 + 0.1 * np.sin(9.0 * t), 0.0 * t, 0.22 + 0.0 * t], axis=1)
 edited = sy.edit(walk, sy.Layer({"right_hand": wave}, frames=(30, 70), blend=15))
 print(edited.report())
-sy.render(edited.motion, "wave.gif", beside=walk, titles=("before", "waving"), size=(560, 320), fps=12, force=True)
+sy.render(edited.motion, "wave.gif", next_to=walk, titles=("before", "waving"), size=(560, 320), fps=12, force=True)

@@ -25,4 +25,4 @@ fitted = sy.fit_positions(body, seen, joints, fps=walk.fps)
 found = fitted.positions()[:, [body.index(name) for name in joints]]
 print(f"noise {np.nanmean(np.linalg.norm(seen - truth, axis=2)):.4f} m a point")
 print(f"error {np.mean(np.linalg.norm(found - truth, axis=2)):.4f} m a point, hidden ones included")
-sy.render(fitted, "keypoints.gif", beside=walk, titles=("truth", "found"), size=(560, 320), fps=12, force=True)
+sy.render(fitted, "keypoints.gif", next_to=walk, titles=("truth", "found"), size=(560, 320), fps=12, force=True)

@@ -27,4 +27,4 @@ for name, clip in (("before", walk), ("after", edited.motion)):
     head = clip.positions()[44:61, clip.skeleton.index("head"), 1].max()
     print(f"{name}: head at most {head:.2f} m high, the slower foot at {100 * speed:.0f} cm/s")
 titles = ("before", "after")
-sy.render(edited.motion, "duck.gif", beside=walk, titles=titles, view="left", size=(560, 320), fps=12, force=True)
+sy.render(edited.motion, "duck.gif", next_to=walk, titles=titles, view="left", size=(560, 320), fps=12, force=True)

@@ -39,4 +39,4 @@ source.close()
 left, right = (sy.Motion(follows[name].skeleton, [pose.q for pose in poses], walk.fps) for name, poses in clips.items())
 for name, live in follows.items():
     print(f"{name}: {live.report()}\n")
-sy.render(right, "live.gif", beside=left, titles=tuple(bodies), size=(640, 360), fps=15, force=True)
+sy.render(right, "live.gif", next_to=left, titles=tuple(bodies), size=(640, 360), fps=15, force=True)

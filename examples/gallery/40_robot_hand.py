@@ -44,4 +44,4 @@ robot = sy.Skeleton(joints, name="right robot hand", up="y", meters_per_unit=1.0
 
 answer = sy.retarget_hand(points, robot, fps=24, clearance=0.0)
 print(answer.report())
-sy.render(answer.beside(), "robot_hand.gif", size=(640, 400), fps=12, view=(-15, 10), shapes=True, force=True)
+sy.render(answer.with_points(), "robot_hand.gif", size=(640, 400), fps=12, view=(-15, 10), shapes=True, force=True)

@@ -292,7 +292,7 @@ def test_two_clips_side_by_side_begin_at_the_same_frame(tmp_path):
     assert [(ends.first, ends.end) for ends in find_shared_ends(source, still, trim=False)] == [(0, whole)] * 2
     sy.save_motion(source, tmp_path / "source.npz")
     sy.save_motion(still, tmp_path / "still.npz")
-    files = tmp_path / "still.npz", "--beside", tmp_path / "source.npz"
+    files = tmp_path / "still.npz", "--next-to", tmp_path / "source.npz"
     ran = run("render", *files, "--trim-tpose", "-o", tmp_path / "a.png", "--size", "80x60")
     assert ran.code == 0
     assert f"frames 1 to {whole - 3} are taken" in ran.err

@@ -133,7 +133,7 @@ def test_a_finger_that_was_never_recorded_stays_at_rest(body: sy.Skeleton) -> No
     assert answer.fingers == ("thumb", "index", "middle", "ring")
     assert any("not recorded, so at rest: 'little'" in note for note in answer.notes)
     assert np.abs(answer.tips - whole.tips[:, :4]).max() < 0.1 * whole.reach
-    assert np.isfinite(answer.beside().positions()).all()
+    assert np.isfinite(answer.with_points().positions()).all()
 
 
 def test_confidence_of_zero_counts_as_not_seen(body: sy.Skeleton) -> None:
@@ -352,7 +352,7 @@ def test_clearance_needs_shapes(body: sy.Skeleton) -> None:
 def test_points_are_shown_beside_the_hand(body: sy.Skeleton) -> None:
     """The 21 points are more joints of the motion: as the hand lies, aside from it, and the hand moves as before."""
     answer = sy.retarget_hand(pinching(body), body, fps=30, side="right")
-    shown = answer.beside()
+    shown = answer.with_points()
     assert len(shown.skeleton) == len(body) + 21
     np.testing.assert_array_equal(shown.q[:, : body.nq], answer.motion.q)
     places = shown.frames()[:, len(body) :, 9:]

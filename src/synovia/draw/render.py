@@ -46,7 +46,7 @@ def render(
     clip: Clip,
     path: str | os.PathLike[str],
     *,
-    beside: Clip | None = None,
+    next_to: Clip | None = None,
     titles: Sequence[str] = (),
     size: tuple[int, int] = (960, 540),
     fps: float | None = None,
@@ -69,9 +69,9 @@ def render(
         clip: A motion, or the result of ``IK.track``. For the latter, targets are rings (green if reached, red and
             joined to their joint if missed), and a strip at the bottom shows the errors of all frames.
         path: ``.gif``, ``.mp4`` or ``.png``.
-        beside: Another clip, shown at the left: for example, the original of a solved clip. Two clips of one body are
+        next_to: Another clip, shown at the left: for example, the original of a solved clip. Two clips of one body are
             drawn at one scale, on one floor.
-        titles: Lines of text at the top, one for each clip, the left one first; with ``beside``, the names of the
+        titles: Lines of text at the top, one for each clip, the left one first; with ``next_to``, the names of the
             clips and their skeletons by default.
         size: Width and height of the film, pixels; made even for MP4.
         fps: Frames per second of the film, at most those of the clip, and 50 for a GIF; None for those of the clip, at
@@ -100,14 +100,14 @@ def render(
         >>> import synovia as sy
         >>> walk = sy.load_motion("walk.bvh")  # doctest: +SKIP
         >>> sy.render(walk, "walk.gif", fps=12)  # doctest: +SKIP
-        >>> sy.render(sy.foot_lock(walk).motion, "compare.png", beside=walk)  # doctest: +SKIP
+        >>> sy.render(sy.foot_lock(walk).motion, "compare.png", next_to=walk)  # doctest: +SKIP
     """
     require_pillow()
     where = as_path(path)
     check_film(where, force=force)
     colours = theme_of(theme)
     width, height = (n - n % 2 for n in checked_size(size))
-    clips = [clip] if beside is None else [beside, clip]
+    clips = [clip] if next_to is None else [next_to, clip]
     motions = [_motion(each) for each in clips]
     if not all(map(len, motions)):
         raise InputError("the clip has no frames", expected="at least one")
@@ -124,7 +124,7 @@ def render(
     below = 2 * round(_STRIP * height / 2.0) if errors is not None else 0
     strip = None if errors is None else Strip(errors, (width, below), colours)
     box = (width // len(clips), height - below)
-    own = [_name(motion) if beside is not None else None for motion in motions]
+    own = [_name(motion) if next_to is not None else None for motion in motions]
     names = [*titles, *own[len(titles) :]]
     named = [main.skeleton.value_index(joint) for joint in angles]
     times = [k / main.fps for k in shown]

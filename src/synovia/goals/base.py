@@ -52,7 +52,7 @@ _G = TypeVar("_G", bound="Goal")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Term:
-    """A residual of a goal beside a world pose, as the kernels read it.
+    """A residual of a goal in addition to a world pose, as the kernels read it.
 
     Args:
         kind: Its name among the ``TERMS`` of ``kernels.goals.general``.
@@ -132,7 +132,7 @@ class Goal(_Immutable):
 
     Args:
         joint: Name of a joint, link or site, else a role, or a row; None for a goal of the whole body.
-        weight: Factor of its squared error beside the goals of the same priority; above 0.
+        weight: Factor of its squared error relative to the goals of the same priority; above 0.
         priority: 0 is the highest; a lower priority never worsens a higher one.
         name: Name of the goal; None for its joint's name.
 
@@ -297,7 +297,7 @@ class Goal(_Immutable):
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """Residuals beside a world pose."""
+        """Residuals in addition to a world pose."""
         return ()
 
     @property

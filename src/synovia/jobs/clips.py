@@ -395,7 +395,7 @@ def drawn(motion: Motion, source: Motion | None = None) -> Picture:
             width, height = _PICTURE
             size = (width * len(few), height)
             titles = [""] * len(few)  # too small to read
-            render(few[0], path, beside=few[1] if few[1:] else None, titles=titles, size=size, captions=False)
+            render(few[0], path, next_to=few[1] if few[1:] else None, titles=titles, size=size, captions=False)
             return Picture(path.read_bytes(), source is not None)
     except FileError:
         raise

@@ -32,7 +32,7 @@ class Plot(Clear, ClipReader):
     )  # fmt: skip
     feet: bool = option(default=False, help="Draw height and speed of the feet instead.", rank=-1)
     judge: bool = option(default=False, help="Draw the judgement of the clip instead.", rank=-1)
-    beside: str | None = option(
+    source: str | None = option(
         default=None, help="The clip that this one was made from, for --judge; joints are matched by their roles.",
         kind=File(as_text=True), metavar="CLIP", rank=-1,
     )  # fmt: skip
@@ -70,7 +70,7 @@ def plot(given: Plot) -> None:
     if given.feet + given.judge + clear + (given.reach is not None) > 1:
         raise click.UsageError("expected one of --feet, --judge, --clearance and --reach, got several.")
     if not given.judge:
-        refuse("expected --judge with this option.", "beside")
+        refuse("expected --judge with this option.", "source")
     if not clear:
         refuse("expected --clearance with this option.", "world", "shapes")
     if given.feet or given.judge or clear or given.reach is not None:
@@ -82,11 +82,11 @@ def plot(given: Plot) -> None:
         plot_reach(body_of(given.file, Terminal(), loops=given.loops), given.reach, output, force=force)
     else:
         source = None
-        if given.beside is None:
+        if given.source is None:
             instead = "give a clip, or --reach JOINT for a reach map of a model"
             motion, _ = given.read(given.file, Terminal(), instead)
         else:
-            motion, source = given.read_pair(given.file, given.beside, Terminal())
+            motion, source = given.read_pair(given.file, given.source, Terminal())
         if given.judge:
             from synovia.retargeting import judge
 

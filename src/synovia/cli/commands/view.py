@@ -151,7 +151,7 @@ def _hand_with_points(path: Path, onto: str, loops: Path | None) -> Motion:
         confidence=found.confidence, name=path.stem,
     )  # fmt: skip
     host.note([*answer.notes, *(str(one) for one in answer.findings)])
-    return answer.beside()
+    return answer.with_points()
 
 
 def _serve(page: LivePage, what: str, *, as_json: bool) -> None:

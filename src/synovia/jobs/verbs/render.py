@@ -75,12 +75,12 @@ class Render(ClipJob):
     >>> render.run("clips", "sheets", format="png")  # doctest: +SKIP
     """
 
-    beside: str | None = option(
+    next_to: str | None = option(
         default=None, help="Another clip, shown on the left.", kind=File(as_text=True), metavar="CLIP", single="clip",
         recorded=NEVER,
     )  # fmt: skip
     titles: Sequence[str] = option(
-        default=(), help="Text at the top; repeat with --beside, the left one first.", names=("--title",),
+        default=(), help="Text at the top; repeat with --next-to, the left one first.", names=("--title",),
         metavar="TEXT", repeats=True, recorded=ALWAYS,
     )  # fmt: skip
     size: Any = option(
@@ -151,10 +151,10 @@ class Render(ClipJob):
             raise UsageError("expected a file to write, got none.", "-o")
         check_film(output, force=host.force)
         other = None
-        if self.beside is None:
+        if self.next_to is None:
             motion, _ = self.read(item.path, host)
         else:
-            motion, other = self.read_pair(item.path, self.beside, host)
+            motion, other = self.read_pair(item.path, self.next_to, host)
         if self._obstacles is not None:
             host.note_model(self._obstacles.notes)
         if self.clearance is not None and not self.shapes:
@@ -163,7 +163,7 @@ class Render(ClipJob):
             motion = motion.on(fitted(motion.skeleton, host))
         with host.bar(self.doing) as progress:
             render(
-                motion, output, beside=other, titles=list(self.titles), size=self.size, fps=self.fps, view=self.view,
+                motion, output, next_to=other, titles=list(self.titles), size=self.size, fps=self.fps, view=self.view,
                 theme=self.theme, look=self.look, shapes=self.shapes, world=self._obstacles, clearance=self.clearance,
                 captions=self.captions, angles=list(self.angles), threads=host.threads, force=host.force,
                 progress=progress,
@@ -184,7 +184,7 @@ VERB: Final = Verb(
 
     The file is a .gif, a .png for stills, or an .mp4. The command needs the extra [render], and for .mp4 [film].
 
-    For example: synovia render solved.bvh --beside walk.bvh -o compare.gif,
+    For example: synovia render solved.bvh --next-to walk.bvh -o compare.gif,
     or synovia render reach.npz --world kitchen.toml --shapes -o reach.gif
     """,
     (Render,),

@@ -112,7 +112,7 @@ class RetargetedHand:
     clearance: float | None = None
     others: tuple[int, ...] = ()
 
-    def beside(self) -> Motion:
+    def with_points(self) -> Motion:
         """Return the motion with the 21 recorded points next to the hand, for films and pages.
 
         They are more joints of its skeleton, in the size and attitude of the hand.
@@ -123,7 +123,7 @@ class RetargetedHand:
             >>> hand = sy.bundled("humanoid_hands")
             >>> points = sy.hands.hand_landmarks(hand.rest_pose(), "left")
             >>> answer = sy.retarget_hand(np.repeat(points[None], 10, axis=0), hand, fps=30, side="left")
-            >>> len(answer.beside().skeleton) - len(hand)
+            >>> len(answer.with_points().skeleton) - len(hand)
             21
         """
         frame = self.motion.skeleton.rest_pose().transform(self.hand.palm) @ self.hand.frame

@@ -307,10 +307,10 @@
     pulled.moved = true;
     pulled.now = pulledTo(pulled, frameAt({ bar: pulled.bar, last: pulled.end }, e));
     drawBar(pulled.bar, pulled.now, pulled.end);
-    pulled.bar.dataset.told = `${pulled.now[0]}–${pulled.now[1]}, fade ${pulled.now[2]}`;
+    pulled.bar.dataset.notice = `${pulled.now[0]}–${pulled.now[1]}, fade ${pulled.now[2]}`;
   });
   const letGo = () => {
-    if (pulled) delete pulled.bar.dataset.told;
+    if (pulled) delete pulled.bar.dataset.notice;
     pulled = null;
   };
   document.body.addEventListener("pointercancel", () => {
@@ -414,8 +414,8 @@
   // A person hears at once that a file is too large. Others go in parts as fast as the server takes them from a browser:
   // viser sends them without a pause, and the server would end the connection.
   const tell = (text) => {
-    for (const old of document.querySelectorAll(".synovia-told")) old.remove();
-    const box = Object.assign(document.createElement("div"), { className: "synovia-told", textContent: text });
+    for (const old of document.querySelectorAll(".synovia-notice")) old.remove();
+    const box = Object.assign(document.createElement("div"), { className: "synovia-notice", textContent: text });
     box.setAttribute("role", "alert");
     document.body.append(box);
     setTimeout(() => box.remove(), 10000);

@@ -88,7 +88,7 @@ _RULES: Final = (
     "clip-path:polygon(100% 0,100% 100%,0 100%)}"
     ".synovia-line .fade[data-part=out]{left:var(--b);right:calc(100% - var(--r));"
     "clip-path:polygon(0 0,100% 100%,0 100%)}"
-    ".synovia-line span[data-told]::before{content:attr(data-told);position:absolute;bottom:100%;left:var(--a);"
+    ".synovia-line span[data-notice]::before{content:attr(data-notice);position:absolute;bottom:100%;left:var(--a);"
     "z-index:9;padding:.1em .5em;border-radius:3px;white-space:nowrap;background:var(--mantine-color-body);"
     "border:1px solid var(--mantine-color-default-border)}.synovia-curves{padding:.2em .6em .6em;font-size:.8em}"
     ".synovia-curves>div{position:relative}"
@@ -115,7 +115,7 @@ _RULES: Final = (
     '.mantine-Paper-root[style*="position: fixed"] [style*="width: 20em"]{width:100%!important}}'
     "body.synovia-drop::after{content:'Drop the file to open it';position:fixed;inset:0;z-index:1000;"
     "display:grid;place-items:center;font-size:1.4em;color:#fff;background:#0b5c51cc;pointer-events:none}"
-    ".synovia-told{position:fixed;bottom:1em;left:1em;max-width:min(30em,80vw);z-index:1000;padding:.8em 1em;"
+    ".synovia-notice{position:fixed;bottom:1em;left:1em;max-width:min(30em,80vw);z-index:1000;padding:.8em 1em;"
     "border-radius:6px;color:#fff;background:#8f1d26;overflow-wrap:anywhere}"
 )
 
