@@ -130,7 +130,7 @@ RENDER = ["render", "walk.bvh", "-o", "walk.gif"]
         ([*RETARGET, "--engine", "spark"], "expected one of local, ray, got 'spark'."),
         ([*RETARGET, "--format", "mp3"], "'--format': expected one of bvh"),
         ([*ANIMATE, "--feet", "left,"], "'--feet': expected names separated by commas, got 'left,'."),
-        ([*ANIMATE, "--blend", "-1"], "'--blend': expected a number from 0, got '-1'."),
+        ([*ANIMATE, "--fade", "-1"], "'--fade': expected a number from 0, got '-1'."),
         ([*ANIMATE, "--up", "w"], "'--up': expected one of x, y, z"),
         ([*ANIMATE, "--candidates", "2"], "expected --goals or --follow with this option."),
         ([*TRACK, "--velocity", "fast"], "'--velocity': expected a number above 0, or JOINT=SPEED,..., got 'fast'."),

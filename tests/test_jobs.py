@@ -220,7 +220,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "roles": Case("--roles roles.toml"),
         "feet": Case("--feet left_foot,right_foot"),
         "up": Case("--up y"),
-        "blend": Case("--blend 0.2"),
+        "fade": Case("--fade 0.2"),
         "verify": Case("--verify"),
         "unit": Case("--unit m"),
         "world": Case("--foot-lock --world world.toml"),
@@ -233,7 +233,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "roles": Case("--roles roles.toml"),
         "feet": Case("--foot-lock --feet left_foot,right_foot"),
         "up": Case("--up y"),
-        "blend": Case("--foot-lock --blend 0.2"),
+        "fade": Case("--foot-lock --fade 0.2"),
         "joints": Case("--joints left_hand,right_hand=left_hand"),
         "solver": Case("--solver dls"),
         "root": Case("--root fixed"),
@@ -259,7 +259,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "roles": Case("--roles roles.toml"),
         "feet": Case("--foot-lock --feet left_foot,right_foot"),
         "up": Case("--preset coco --up y --foot-lock", "coco.npy", rest="animate --points {} --format {format}"),
-        "blend": Case("--foot-lock --blend 0.2"),
+        "fade": Case("--foot-lock --fade 0.2"),
         "body": Case("--body other.bvh", rest="animate --points {} --format {format}"),
         "preset": Case("--preset coco", "coco.npy", rest="animate --points {} --format {format}"),
         "mirror": Case("--preset coco --mirror none", "coco.npy", rest="animate --points {} --format {format}"),
@@ -436,7 +436,7 @@ LEDGERS = {
     ),
     "23275bd5f46d881a": lambda jobs: jobs.HoldFeet(),
     "a1e36e62e9fd60fc": lambda jobs: jobs.HoldFeet(
-        clip="walk", model="humanoid", trim=True, feet="a,b", up="y", blend=0.1, verify=True
+        clip="walk", model="humanoid", trim=True, feet="a,b", up="y", fade=0.1, verify=True
     ),
     "cabec640bb8e2aa7": lambda jobs: jobs.Follow("humanoid"),
     "33dd41d502ee1245": lambda jobs: jobs.Follow(

@@ -126,15 +126,15 @@ def test_feet_are_found_by_role_by_name_and_as_told():
 
 
 def test_what_cannot_be_locked_is_refused():
-    """Too short, no such axis, no time to blend in, a floor that is no number."""
+    """Too short, no such axis, no time to fade in, a floor that is no number."""
     still = sy.Motion(BODY, np.repeat(BODY.rest_q[None], 8, axis=0), FPS)
     with pytest.raises(UnsupportedError, match="too short"):
         sy.foot_lock(sy.Motion(BODY, still.q[:3], FPS))
     with pytest.raises(InputError, match="up: expected x, y, z"):
         sy.foot_lock(still, up="up")
-    for blend in (0.0, -1.0, 100.0, np.nan):
-        with pytest.raises(InputError, match="blend"):
-            sy.foot_lock(still, blend=blend)
+    for fade in (0.0, -1.0, 100.0, np.nan):
+        with pytest.raises(InputError, match="fade"):
+            sy.foot_lock(still, fade=fade)
     with pytest.raises(InputError, match="floor"):
         sy.foot_lock(still, floor=np.inf)
 

@@ -96,7 +96,7 @@ def foot_lock(
     feet: Sequence[str | int] | None = None,
     up: str | None = None,
     floor: float | None = None,
-    blend: float = 0.06,
+    fade: float = 0.06,
     world: World | None = None,
     threads: int | None = None,
     progress: Progress | None = None,
@@ -119,7 +119,7 @@ def foot_lock(
         up: The axis that points up, for example ``"y"`` or ``"-z"``; None to find it in the file and the clip.
         floor: Height of the floor along ``up``, length units; None for the median height of the lowest points of
             feet in contact.
-        blend: Seconds in which a correction begins or ends.
+        fade: Seconds in which a correction begins or ends.
         world: Steps, ramps and stones on which the feet stand, in the file of the clip; None for the floor alone. It
             needs a free root.
         threads: Number of threads; None for all cores. Results are identical for any number.
@@ -138,9 +138,9 @@ def foot_lock(
     skeleton = motion.skeleton
     if len(motion) < 5:
         raise UnsupportedError("clip is too short", where=motion.name, value=len(motion), expected="at least 5 frames")
-    seconds = float(as_numbers(blend, (), "blend"))
+    seconds = float(as_numbers(fade, (), "fade"))
     if not 0.0 < seconds <= 10.0:
-        raise InputError("blend is out of range", value=blend, expected="seconds above 0, at most 10")
+        raise InputError("fade is out of range", value=fade, expected="seconds above 0, at most 10")
     found = feet_of(skeleton, feet)
     axis = find_up(skeleton, motion.q, up).certain(motion.name).nearest
     vertical = axis_vector(axis)
@@ -268,10 +268,10 @@ def _floor(places: Array, feet: Sequence[Foot], contact: Bools, up: Array) -> fl
     return float(np.median(every)) if len(every) else float((places @ up).min())
 
 
-def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: float, blend: float) -> Terms:
+def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: float, fade: float) -> Terms:
     """Return the terms of the least-squares problem; ``standing`` (T, points) is the contact of each point.
 
-    The change of a column decays over (smooth / pull)^¼ frames, which is the blend.
+    The change of a column decays over (smooth / pull)^¼ frames, which is the fade.
     """
     count, points = standing.shape
     axis = int(np.argmax(np.abs(up)))
@@ -279,7 +279,7 @@ def _terms(model: Model, motion: Motion, standing: Bools, up: Array, ground: flo
     targets[:, :, axis, 3] = up[axis] * (ground + CLEAR * model.reach)
     weights = np.zeros((count, points, 3))
     side = np.zeros((points, 3))
-    smooth = (blend * motion.fps) ** 4
+    smooth = (fade * motion.fps) ** 4
     weights[:, :, axis] = FLOOR * smooth
     side[:, axis] = up[axis]
     weight = np.ones(model.columns)

@@ -71,7 +71,7 @@ _STOOD_ON: Final = replace(
 )
 AUTO: Final = "auto"  # a body made to measure
 TRACK_ENDINGS: Final = (".toml", ".json")
-_LOCK: Final = ("feet", "up", "blend")  # options of a foot lock
+_LOCK: Final = ("feet", "up", "fade")  # options of a foot lock
 _READER: Final = ("clip", "model", "trim")
 
 
@@ -127,7 +127,7 @@ class _Animate(Saved, Roles, ClipJob):
         default=None, help="Axis that points up, of the clip or of points.", kind=Word(AXES), metavar="AXIS",
         shown="found", recorded=ALWAYS,
     )  # fmt: skip
-    blend: float = option(
+    fade: float = option(
         default=0.06, help="Fade-in and fade-out of a foot's correction.", kind=Number(0), metavar="SECONDS",
         unit="s", needs="foot_lock", recorded=ALWAYS,
     )  # fmt: skip
@@ -149,7 +149,7 @@ class _Animate(Saved, Roles, ClipJob):
 
         with host.bar("holding feet", len(motion)) as progress:
             return foot_lock(
-                motion, feet=self.feet, up=up, blend=self.blend, world=world, threads=host.threads, progress=progress
+                motion, feet=self.feet, up=up, fade=self.fade, world=world, threads=host.threads, progress=progress
             )
 
     def _written(self, made: Made, output: Path | None, into: str | Path | None, up: str | None, host: Host) -> Outcome:
@@ -200,7 +200,7 @@ class HoldFeet(_Animate):
     """Hold the standing feet of clips.
 
     >>> import synovia as sy
-    >>> hold = sy.jobs.HoldFeet(blend=0.1)
+    >>> hold = sy.jobs.HoldFeet(fade=0.1)
     >>> hold("walk.bvh", "held.bvh")  # doctest: +SKIP
     """
 
