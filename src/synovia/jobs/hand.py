@@ -62,24 +62,6 @@ def distance_of(clearance: Any) -> float | None:
     return None if clearance == _NO_CLEARANCE else clearance
 
 
-def velocity_limits(given: Any, skeleton: Skeleton) -> float | dict[str, float] | None:
-    """Return velocity limits: one for all hinges, by joint, or, of a text, those of the file or a share of them.
-
-    Raises:
-        InputError: If a share is asked for, and the file has no velocity limits.
-    """
-    if not isinstance(given, str):
-        return given
-    share = 1.0 if given == "file" else float(given[:-1]) / 100.0
-    own = {joint.name: share * joint.velocity for joint in skeleton.joints if joint.velocity is not None}
-    if not own:
-        raise InputError(
-            f"{skeleton.name} has no velocity limits", where="--velocity", value=given,
-            expected="a file with velocity limits, or radians per second",
-        )  # fmt: skip
-    return own
-
-
 @described
 class RetargetHand(Saved, Roles, Job):
     """Carry recordings of a hand, 21 points over time, over to any hand, and judge the results.

@@ -21,10 +21,11 @@ from synovia.model.clip_tools.loop import cut_for_loop, looped, looped_scale
 from synovia.model.clip_tools.lowpass import low_pass_of, smoothed
 from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.clip_tools.path import Ground, free_roots, ground_of, inverse
-from synovia.model.clip_tools.slowed import Limits, by_joint, slowed_times
+from synovia.model.clip_tools.slowed import Limits, slowed_times
 from synovia.model.clip_tools.splines import interpolated, positive
 from synovia.model.geometry import Array, Bools, as_direction, as_numbers, dimensions, is_number
 from synovia.model.joint import Joint
+from synovia.model.motion_limits import by_joint
 from synovia.model.pose import checked_q, world_frames
 from synovia.model.rates import RATES, is_rate
 from synovia.model.root import root_of
@@ -332,9 +333,10 @@ class Motion:
         stays as it is. Differences of the joint values of the new clip keep the limits.
 
         Args:
-            velocity: Highest velocity of all joints, rad/s (slides and free joints: length units/s), or by joint. For
-                balls it limits the length of the angular velocity. None: no limit.
-            acceleration: Highest acceleration, likewise, per s².
+            velocity: Highest velocity, rad/s (slides and free joints: length units/s): a number for all joints, numbers
+                by joint, ``"file"`` for those of the file, or a share of these, such as ``"50%"``. For balls it limits
+                the length of the angular velocity. None: no limit.
+            acceleration: Highest acceleration, per s²: a number, or numbers by joint.
 
         Raises:
             InputError: If a limit is not above 0.

@@ -350,7 +350,7 @@ def retarget(
         clearance: Least distance between shapes of different limbs of the target, length units; None to let limbs pass
             through each other. It has no effect on a body without shapes.
         world: Steps, ramps and stones on which the feet of the target stand; None for a level floor. See above.
-        velocity: Highest velocity of the target's hinges, radians per second: one for all, or by joint; joints without
+        velocity: Highest velocity of the target's hinges, radians per second, as in ``Motion.slowed``; joints without
             one have that of the file. None for those of the file, which do not hold across cuts of the clip.
         idle_hands: Hands of the target whose source has no fingers, or fingers that stay straight in all frames: as at
             ``"rest"``, or ``"relaxed"``, a little bent.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, Final, cast
 
@@ -36,9 +35,9 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, Bools, as_numbers, is_number, rotation_between, times_exp
+from synovia.model.motion_limits import share_of
 from synovia.model.tables import Ints
 
-_SHARE: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
 _NO_LIMIT: Final = 1e9  # a velocity that no axis has
 _INSCRIBED: Final = 3.0**-0.5  # half an edge of the cube in the unit ball: then the norm of three components keeps 1
 _MOST: Final = 1e12  # largest limit
@@ -181,7 +180,7 @@ class Axes:
         rows = np.full((len(skeleton), 2), np.nan) if before is None or given is None else before.copy()
         scales = np.array([(1.0, self._reach if joint.kind is Kind.FREE else 1.0) for joint in skeleton.joints])
         if given is None or isinstance(given, Mapping | str):
-            share = 1.0 if not isinstance(given, str) else _share(name, given)
+            share = 1.0 if not isinstance(given, str) else share_of(name, given)
             if name == "velocity" and (before is None or isinstance(given, str)):
                 for row, joint in enumerate(skeleton.joints):
                     rows[row] = rows[row] if joint.velocity is None else share * joint.velocity
@@ -310,22 +309,6 @@ class Axes:
         own = self.factor == 1.0
         out[self.axis[own]] = full[own]
         return out
-
-
-def _share(name: str, given: str) -> float:
-    """Return a share of the file's limits, such as "30%".
-
-    Raises:
-        InputError: If it is none, or the file has no such limits.
-    """
-    match = _SHARE.fullmatch(given)
-    if match is None or not 0.0 < float(match[1]) <= 100.0:
-        raise InputError(name, value=given, expected="a number, numbers by joint, or a share such as '30%'")
-    if name != "velocity":
-        raise InputError(
-            name, value=given, expected="a number, or numbers by joint", hint="files have limits of velocities only"
-        )
-    return float(match[1]) / 100.0
 
 
 def _pair(value: Any, name: str, what: str) -> Array:

@@ -13,10 +13,10 @@ from synovia.ik.compiled import CompiledProblem
 from synovia.ik.status import Status, restate
 from synovia.model import Skeleton
 from synovia.model.change import blend
-from synovia.model.clip_tools.slowed import by_joint
 from synovia.model.geometry import Array, rotation_between
 from synovia.model.loops.closing import refuse_loops
 from synovia.model.loops.mechanism import CLOSED
+from synovia.model.motion_limits import by_joint
 from synovia.model.pose import clamped
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 

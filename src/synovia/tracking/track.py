@@ -159,8 +159,8 @@ def track(
         candidates: Number of starts, random ones after ``start``. The path that moves least is used.
         both_ways: Whether to track the clip from its end too, for the best path through both.
         smoothness: Seconds; faster motion is removed, even if goals are then missed by a little.
-        velocity: Highest velocity of all joints, or by joint: radians or length units per second. Joints of a loop are
-            as slow as the slowest of them needs, so that it stays closed.
+        velocity: Highest velocity, radians or length units per second, as in ``Motion.slowed``. Joints of a loop are as
+            slow as the slowest of them needs, so that it stays closed.
         threads: Number of threads, for several candidates or without ``warm_start``; all cores by default. Results are
             identical for any number.
         progress: Called with (frames done, all), counted over all tracks. Calls come from any thread, one at a time.

@@ -24,7 +24,7 @@ from synovia.jobs.clips import (
     warm_clip,
     with_roles,
 )  # fmt: skip
-from synovia.jobs.hand import CLEARANCE, SHAPES, VELOCITY, WRITTEN, RetargetHand, distance_of, velocity_limits
+from synovia.jobs.hand import CLEARANCE, SHAPES, VELOCITY, WRITTEN, RetargetHand, distance_of
 from synovia.jobs.job import Job, Verb, clips_argument
 from synovia.jobs.options import (
     ALWAYS,
@@ -169,18 +169,10 @@ class Retarget(Saved, Roles, ClipJob):
 
         return read_map(self.joint_map) if isinstance(self.joint_map, Path) else self.joint_map
 
-    def _velocity(self) -> float | dict[str, float] | None:
-        """Return the velocity limits: one for all hinges, by joint, or a share of those of the file.
-
-        Raises:
-            InputError: If a share is asked for, and the file has no velocity limits.
-        """
-        return velocity_limits(self.velocity, self._skeleton)
-
     def settings(self) -> dict[str, Any]:
         """Return the settings that, with the input, determine the output, as JSON can hold them."""
         joints = None if self._given is None else {role: list(pair) for role, pair in self._given.items()}
-        return {**super().settings(), "joint_map": joints, "velocity": self._velocity()}
+        return {**super().settings(), "joint_map": joints}
 
     def open(self, host: Host) -> None:
         """Load the models, and report their notes."""
@@ -253,12 +245,12 @@ class Retarget(Saved, Roles, ClipJob):
         from synovia.retargeting import draft_to_save, retarget
 
         host.note_model(self._skeleton.notes)
-        body, velocity = self._body(), self._velocity()
+        body = self._body()
         joints = None if given is None else dict(given)
         try:
             with host.bar("retargeting", len(motion)) as progress:
                 return retarget(
-                    motion, body, joints, rest=self.rest, up=self.up, feet=self.feet, velocity=velocity,
+                    motion, body, joints, rest=self.rest, up=self.up, feet=self.feet, velocity=self.velocity,
                     clearance=distance_of(self.clearance), world=self._ground,
                     idle_hands=self.idle_hands, root_motion=self.root_motion,
                     threads=host.threads, progress=progress,

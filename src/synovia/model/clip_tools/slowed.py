@@ -12,16 +12,15 @@ References:
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Final
 
 import numpy as np
 
-from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.clip_tools.chart import Chart, Ints
-from synovia.model.geometry import Array, as_numbers
+from synovia.model.geometry import Array
 
 _PLACES: Final = 8  # of the path between two frames
 _TINY: Final = 1e-12  # of a limit: smaller derivatives do not move a joint
@@ -29,39 +28,6 @@ _SLOWEST: Final = 1e-6  # speed along the path
 _TRIES: Final = 8  # times that the limits are lowered a little, because frames show more than places do
 _LEAST: Final = 0.995  # factor of the first try
 _ROUNDING: Final = 1.0 + 1e-9
-
-
-def by_joint(skeleton: Skeleton, given: Any, what: str) -> Array:
-    """Return a limit of motion of each joint, (n,), from one for all joints or one by joint; infinite without one.
-
-    Args:
-        skeleton: The skeleton.
-        given: A number, or numbers by joint: radians or length units per second (or per s²).
-        what: What it is, for messages: ``"velocity"``.
-
-    Raises:
-        InputError: If one is not positive, or a joint is named twice.
-        UnknownNameError: If a joint does not exist.
-    """
-    most = np.full(len(skeleton), np.inf)
-    if isinstance(given, Mapping):
-        for row, value in skeleton.by_row(cast("Mapping[Any, Any]", given), what).items():
-            most[row] = _above_zero(value, f"{what} of {skeleton.joint_names[row]!r}")
-    else:
-        most[:] = _above_zero(given, what)
-    return most
-
-
-def _above_zero(value: Any, what: str) -> float:
-    """Return a number above 0.
-
-    Raises:
-        InputError: If it is none.
-    """
-    number = float(as_numbers(value, (), what))
-    if number <= 0.0:
-        raise InputError(what, value=number, expected="radians or length units per second above 0")
-    return number
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.errors import InputError
 from synovia.goals import DirectionGoal, Goal, PositionGoal, RelativeGoal, RestGoal
 from synovia.ik.pursuit import STAY, Pursuit, pursuit_settings
 from synovia.ik.targets import transforms
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.hands.hand import Finger
-from synovia.model.geometry import Array, is_number, unit
+from synovia.model.geometry import Array, unit
+from synovia.model.motion_limits import by_joint
 from synovia.model.pose import world_frames
 from synovia.retargeting.hands.ties import ties_of
 
@@ -26,9 +26,6 @@ _REST: Final = 3e-4  # pull to the rest pose
 STEPS, _PINCH_STEPS, _TIE_STEPS = 4, 12, 60  # most steps of a frame, of one that pinches, and with loops
 _SEEKING_STEPS: Final = 20  # of a pose that is sought
 _ALL: Final = 1.0 - 1e-12  # of a way, but for rounding
-_VELOCITIES: Final = (
-    "radians per second above 0, one or by joint, 'file', or a share of those of the file, such as '50%'"
-)
 _TIE_CONVERGED: Final = 1e-4  # radians: steps along a loop are short
 _BELOW_TIES: Final = 1e-3  # weight of a pinch relative to loops, which stay closed where it cannot close
 _ROUNDED: Final = 1.0 + 1e-9
@@ -225,47 +222,9 @@ def _moves(skeleton: Skeleton, rows: Sequence[int], velocity: Any, fps: float) -
         InputError: If the velocity cannot be used.
         UnknownNameError: If a joint does not exist.
     """
-    given = dict[Any, Any]()
-    if isinstance(velocity, str):
-        share = _share(velocity)
-        given = {row: share * joint.velocity for row, joint in enumerate(skeleton.joints) if joint.velocity is not None}
-        if not given and velocity != "file":
-            raise InputError(
-                f"{skeleton.name} has no velocity limits", where="velocity", value=velocity,
-                expected="a file with velocity limits, or radians per second",
-            )  # fmt: skip
-    elif isinstance(velocity, Mapping):
-        given = skeleton.by_row(cast("Mapping[Any, Any]", velocity), "velocity")
-    elif velocity is not None:
-        given = dict.fromkeys(rows, _speed(velocity, "velocity"))
-    own: dict[str | int, float] = {
-        row: _speed(value, f"velocity of {skeleton.joint_keys[row]!r}") / fps for row, value in given.items()
-    }
+    most = np.full(len(skeleton), np.inf) if velocity is None else by_joint(skeleton, velocity, "velocity")
+    own: dict[str | int, float] = {row: float(most[row]) / fps for row in np.flatnonzero(np.isfinite(most)).tolist()}
+    if velocity is not None and not isinstance(velocity, Mapping | str):
+        own = {row: move for row, move in own.items() if row in rows}
     turning = {row: VELOCITY / fps for row in rows if row not in own and skeleton.joints[row].kind is not Kind.SLIDE}
     return own | turning
-
-
-def _share(text: str) -> float:
-    """Return the share of the velocities of the file that a text gives: ``"file"``, or one such as ``"50%"``.
-
-    Raises:
-        InputError: If it is neither.
-    """
-    try:
-        share = 1.0 if text == "file" else float(text.removesuffix("%")) / 100.0 if text.endswith("%") else math.nan
-    except ValueError:
-        share = math.nan
-    if not 0.0 < share < math.inf:
-        raise InputError("velocity", value=text, expected=_VELOCITIES)
-    return share
-
-
-def _speed(value: Any, what: str) -> float:
-    """Return a velocity.
-
-    Raises:
-        InputError: If it is none.
-    """
-    if not is_number(value) or not 0.0 < value < math.inf:
-        raise InputError(what, value=value, expected=_VELOCITIES)
-    return float(value)

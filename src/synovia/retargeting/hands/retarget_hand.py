@@ -246,9 +246,8 @@ def retarget_hand(
             without an arm then moves too.
         origin: With ``"given"``, the joint or link where the wrist of the recording is; None for the palm.
         confidence: Confidence of the points, (T, 21), (T,) or (21,), 0 for not seen; None if all count alike.
-        velocity: Highest velocity of the joints, radians per second, of slides length units per second: a number, by
-            joint, ``"file"`` for those of the file, or a share of these, such as ``"50%"``. None for 15 rad/s, which
-            joints without another one have too; a slide then has no limit.
+        velocity: Highest velocity of the joints, radians per second, of slides length units per second, as in
+            ``Motion.slowed``. None for 15 rad/s, which joints without another one have too; a slide then has no limit.
         clearance: Least distance between the surfaces of fingers, and between them and the palm, length units; 0 lets
             them touch. It comes before pinches, whose pads then meet. The skeleton needs shapes. None to let fingers
             pass through each other, so that a pinch brings the tips together.
