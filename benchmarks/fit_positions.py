@@ -27,7 +27,7 @@ UNITS = {
 def off(motion, positions, unit):
     """Return distances (T, n) of fitted joints from where they are, millimetres, and seconds."""
     begun = time.perf_counter()
-    fitted = sy.fit_positions(motion.skeleton, positions, fps=motion.fps)
+    fitted = sy.fit_positions(positions, motion.skeleton, fps=motion.fps)
     seconds = time.perf_counter() - begun
     before = len(fitted.skeleton) - len(motion.skeleton)
     return 1e3 * unit * np.linalg.norm(fitted.positions()[:, before:] - motion.positions(), axis=-1), seconds

@@ -313,7 +313,7 @@ def test_clips(body, tmp_path):
     np.testing.assert_allclose(sy.load_motion(tmp_path / "clip.npz").positions(), motion.positions(), atol=1e-9)
     locked = sy.foot_lock(motion, feet=["tip"], up="z").motion
     assert gap(locked.skeleton, locked.q) < 1e-9
-    fitted = sy.fit_positions(body, np.stack([*places(body, q).values()], axis=1), joints=TIPS, fps=FPS)
+    fitted = sy.fit_positions(np.stack([*places(body, q).values()], axis=1), body, joints=TIPS, fps=FPS)
     assert gap(fitted.skeleton, fitted.q) < 1e-9
 
 

@@ -21,7 +21,7 @@ rng = np.random.default_rng(0)
 seen = truth + rng.normal(0.0, 0.01, truth.shape)  # 1 cm of noise on each axis
 seen[rng.random(truth.shape[:2]) < 0.2] = np.nan  # a fifth of the points is hidden
 
-fitted = sy.fit_positions(body, seen, joints, fps=walk.fps)
+fitted = sy.fit_positions(seen, body, joints, fps=walk.fps)
 found = fitted.positions()[:, [body.index(name) for name in joints]]
 print(f"noise {np.nanmean(np.linalg.norm(seen - truth, axis=2)):.4f} m a point")
 print(f"error {np.mean(np.linalg.norm(found - truth, axis=2)):.4f} m a point, hidden ones included")

@@ -114,7 +114,7 @@ def test_frames_that_are_not_there(frame):
 
 def test_what_belongs_to_frames_is_cut_with_them():
     clip = wavy(ARM, frames=20)
-    fitted = sy.fit_positions(ARM, clip.positions(), ARM.joint_names)
+    fitted = sy.fit_positions(clip.positions(), ARM, ARM.joint_names)
     fitted = type(fitted).made(fitted, fitted.errors, fitted.smoothness, flips=(3, 12, 14))
     part = fitted[10:20:2]
     assert isinstance(part, sy.results.Fitted)

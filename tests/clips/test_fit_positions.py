@@ -38,7 +38,7 @@ def wander(frames=60, seed=0, size=0.12):
 def test_clean_points_come_back():
     """Joints meet points that a pose of the skeleton can meet."""
     motion = wander(frames=16)
-    fitted = sy.fit_positions(motion.skeleton, motion.positions(), fps=30.0)
+    fitted = sy.fit_positions(motion.positions(), motion.skeleton, fps=30.0)
     off = np.linalg.norm(fitted.positions() - motion.positions(), axis=-1)
     assert np.median(off) < 1e-3
     assert np.quantile(off, 0.99) < 5e-3
@@ -55,7 +55,7 @@ def test_noise_is_calmed_and_gaps_are_bridged():
     noise = rng.normal(0, 0.005, truth.shape)
     seen = truth + noise
     seen[rng.random(truth.shape[:2]) < 0.2] = np.nan
-    fitted = sy.fit_positions(motion.skeleton, seen, fps=30.0)
+    fitted = sy.fit_positions(seen, motion.skeleton, fps=30.0)
     rms = np.sqrt(np.mean(np.sum((fitted.positions() - truth) ** 2, axis=-1)))
     assert rms < 0.7 * np.sqrt(np.mean(np.sum(noise**2, axis=-1)))
     assert fitted.smoothness > 0
@@ -78,39 +78,39 @@ def test_markers_joints_by_name_and_confidence():
     confidence = np.ones(len(joints))
     confidence[4] = 0.0
     fitted = sy.fit_positions(
-        motion.skeleton, seen, joints, offsets=offsets, confidence=confidence, fps=30, smoothness=0.0
+        seen, motion.skeleton, joints, offsets=offsets, confidence=confidence, fps=30, smoothness=0.0
     )
     off = np.linalg.norm(fitted.positions() - motion.positions(), axis=-1)[:, rows]
     assert np.median(off) < 4e-3
     table = {name: motion.positions()[:, motion.skeleton.index(name)] for name in names}
-    assert np.nanmedian(sy.fit_positions(BODY, table, smoothness=0.0).errors) < 1e-2
+    assert np.nanmedian(sy.fit_positions(table, BODY, smoothness=0.0).errors) < 1e-2
 
 
 def test_points_that_cannot_be_used_are_refused():
     """Shapes, names, infinities, nothing seen: each says what is wrong."""
     two = np.zeros((2, 2, 3))
     with pytest.raises(InputError, match="one for each joint"):
-        sy.fit_positions(BODY, two)
+        sy.fit_positions(two, BODY)
     with pytest.raises(UnknownNameError, match="hed"):
-        sy.fit_positions(BODY, two, ["hed", "hips"])
+        sy.fit_positions(two, BODY, ["hed", "hips"])
     with pytest.raises(InputError, match="do not match"):
-        sy.fit_positions(BODY, two, ["head"])
+        sy.fit_positions(two, BODY, ["head"])
     with pytest.raises(InputError, match="not finite"):
-        sy.fit_positions(BODY, two + np.inf, ["head", "hips"])
+        sy.fit_positions(two + np.inf, BODY, ["head", "hips"])
     with pytest.raises(InputError, match="no point was seen"):
-        sy.fit_positions(BODY, two * np.nan, ["head", "hips"])
+        sy.fit_positions(two * np.nan, BODY, ["head", "hips"])
     with pytest.raises(InputError, match="confidence"):
-        sy.fit_positions(BODY, two, ["head", "hips"], confidence=[1.0, -1.0])
+        sy.fit_positions(two, BODY, ["head", "hips"], confidence=[1.0, -1.0])
     with pytest.raises(InputError, match="confidence"):
-        sy.fit_positions(BODY, two, ["head", "hips"], confidence=[[1.0], [1.0, 1.0]])
+        sy.fit_positions(two, BODY, ["head", "hips"], confidence=[[1.0], [1.0, 1.0]])
     with pytest.raises(InputError, match="smoothness"):
-        sy.fit_positions(BODY, two, ["head", "hips"], smoothness=-1.0)
+        sy.fit_positions(two, BODY, ["head", "hips"], smoothness=-1.0)
     with pytest.raises(InputError, match="different lengths"):
-        sy.fit_positions(BODY, {"head": np.zeros((2, 3)), "hips": np.zeros((3, 3))})
+        sy.fit_positions({"head": np.zeros((2, 3)), "hips": np.zeros((3, 3))}, BODY)
     with pytest.raises(InputError, match="twice"):
-        sy.fit_positions(BODY, {"head": np.zeros((2, 3))}, ["head"])
+        sy.fit_positions({"head": np.zeros((2, 3))}, BODY, ["head"])
     with pytest.raises(InputError, match="fps"):
-        sy.fit_positions(BODY, two, ["head", "hips"], fps=0)
+        sy.fit_positions(two, BODY, ["head", "hips"], fps=0)
 
 
 def test_cuts_are_found_and_fast_motion_is_none():
@@ -181,7 +181,7 @@ def test_noise_in_few_frames_is_no_trouble(frames):
     """A motion too short to learn much from is fitted to what was seen."""
     truth = wander(frames=24, seed=1).positions()[:frames]
     seen = truth + np.random.default_rng(2).normal(0, 0.005, truth.shape)
-    fitted = sy.fit_positions(wander(frames=2).skeleton, seen, fps=30.0)
+    fitted = sy.fit_positions(seen, wander(frames=2).skeleton, fps=30.0)
     assert np.sqrt(np.mean((fitted.positions() - truth) ** 2)) < 0.008
 
 
@@ -214,7 +214,7 @@ def test_a_limb_that_is_hidden_at_the_end_goes_on_half_as_far(kind):
     points = np.tile(np.array(places), (12, 1, 1))
     points[:, 2] = foot
     points[10:, 2] = points[0, 2] = np.nan
-    fitted = sy.fit_positions(body, points, smoothness=1e-4)
+    fitted = sy.fit_positions(points, body, smoothness=1e-4)
     found = fitted.positions()[:, 2] - np.array(places[1])
     angle = np.arctan2(found[:, 1], found[:, 0])
     np.testing.assert_allclose(angle[1:10], turns[1:10], atol=1e-3)
@@ -239,7 +239,7 @@ def test_a_fit_keeps_linear_algebra_to_one_thread_and_leaves_the_number_of_befor
     with threads.threadpool_limits(limits=2, user_api="blas"):
         if numbers() != {2}:
             pytest.skip("this BLAS does not tell or take a number of threads")
-        sy.fit_positions(body, points, names)
+        sy.fit_positions(points, body, names)
         assert seen == {1}
         assert numbers() == {2}
 
@@ -259,7 +259,7 @@ def test_a_hit_in_a_calm_clip_stays_sharp():
     rng = np.random.default_rng(0)
     seen = truth + rng.normal(0.0, 0.003, truth.shape)
     seen[rng.random(truth.shape[:2]) < 0.1] = np.nan
-    fitted = sy.fit_positions(body, seen, names, fps=motion.fps)
+    fitted = sy.fit_positions(seen, body, names, fps=motion.fps)
     hand, found = (clip.positions()[:, body.index("left_hand")] for clip in (motion, fitted))
     for hit in hits:
         around = slice(hit - 3, hit + 4)

@@ -217,7 +217,7 @@ TOOLS: dict[str, Callable[[sy.Motion, Path], Any]] = {
     "concatenate": lambda clip, _: sy.concatenate([clip, clip.reversed()], blend=6),
     "edit": lambda clip, _: sy.edit(clip, sy.Layer(pose={"left": 0.3}, frames=(6, 10), blend=3)).motion,
     "foot_lock": lambda clip, _: sy.foot_lock(clip, feet=["left_forearm"], up="z").motion,
-    "fit_positions": lambda clip, _: sy.fit_positions(clip.skeleton, clip.positions(), fps=FPS),
+    "fit_positions": lambda clip, _: sy.fit_positions(clip.positions(), clip.skeleton, fps=FPS),
     "retarget": lambda clip, _: (
         sy.retarget(
             clip,

@@ -219,7 +219,7 @@ class Fit(_ClipFunction):
         """Return the motion of a row, its figures, and its notes."""
         rate, weights = row.get("fps"), row.get("confidence")
         fitted = fit_positions(
-            self.skeleton, _points(row["positions"]), self._joints,
+            _points(row["positions"]), self.skeleton, self._joints,
             confidence=None if is_missing_number(weights) else weights,
             fps=self._fps if rate is None or is_missing_number(rate) else rate, smoothness=self._smoothness, threads=1,
         )  # fmt: skip

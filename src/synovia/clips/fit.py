@@ -56,7 +56,7 @@ class Fitted(Motion):
         >>> import synovia as sy
         >>> body = sy.bundled("humanoid")
         >>> points = sy.Motion(body, [body.rest_q] * 5, 30.0).positions()
-        >>> fitted = sy.fit_positions(body, points, body.joint_names)
+        >>> fitted = sy.fit_positions(points, body, body.joint_names)
         >>> fitted.errors.shape, bool(fitted.errors.max() < 1e-3)
         ((5, 26), True)
     """
@@ -89,8 +89,8 @@ class Fitted(Motion):
 
 
 def fit_positions(
-    skeleton: Skeleton,
     positions: Any,
+    skeleton: Skeleton,
     joints: Sequence[str | int] | None = None,
     *,
     offsets: Any = None,
@@ -107,9 +107,9 @@ def fit_positions(
     others give way, which the errors include.
 
     Args:
-        skeleton: The skeleton; a free joint is added above a root that is not free.
         positions: World positions of the points, (T, K, 3) in the skeleton's length unit, NaN where a point was not
             seen; or a dict from joints to (T, 3).
+        skeleton: The skeleton; a free joint is added above a root that is not free.
         joints: Joint, link or site of each point, by name, role or row; None for all joints in order. Several points
             may belong to one joint.
         offsets: The points in the frames of their joints, (K, 3); None for the origins of the joints.
@@ -131,7 +131,7 @@ def fit_positions(
         >>> walk = sy.Motion(body, [body.rest_pose().q] * 5, 30.0)
         >>> names = ["hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"]
         >>> points = walk.positions()[:, [body.index(name) for name in names]]  # (5 frames, 6 points, 3)
-        >>> fitted = sy.fit_positions(body, points, names, fps=30.0)
+        >>> fitted = sy.fit_positions(points, body, names, fps=30.0)
         >>> bool(fitted.errors.max() < 1e-3)
         True
 

@@ -158,7 +158,7 @@ def fit_keypoints(
         flips = () if marks is None else find_flips(marks.turned(_from_y_up(body).T @ turn), fps)
         if meters_per_unit is not None and body.meters_per_unit is not None:
             turn = turn * (meters_per_unit / body.meters_per_unit)
-        fitted = fit_positions(body, places @ turn.T, names, offsets=offsets, confidence=weights, **settings)
+        fitted = fit_positions(places @ turn.T, body, names, offsets=offsets, confidence=weights, **settings)
         return Fitted.made(fitted, fitted.errors, fitted.smoothness, notes + _flip_notes(flips), flips)
     if found is None:
         raise InputError(
@@ -187,7 +187,7 @@ def fit_keypoints(
     def fitted_to(skeleton: Skeleton, progress: Progress | None) -> Fitted:
         """Return the motion of a skeleton with the joints of the measured one."""
         points: dict[str, Any] = {**settings, "offsets": fit.offsets, "confidence": fit.weights, "progress": progress}
-        return fit_positions(skeleton, fit.places, fit.rows, **points)
+        return fit_positions(fit.places, skeleton, fit.rows, **points)
 
     if body is None and progress is not None:
         fitted = fitted_to(fit.skeleton, part_of(progress, 0.0, FIRST))

@@ -109,8 +109,8 @@ class FitHand:
         hand, rows = _hand_to_measure(seen, palms, side, limits=self.limits)
         every = [k for k in range(COUNT) if k in rows and (weights[:, k] > 0.0).any()]
         fitted = fit_positions(
-            hand,
             points[:, every],
+            hand,
             [rows[k] for k in every],
             confidence=weights[:, every],
             fps=self.fps,
