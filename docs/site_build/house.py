@@ -11,6 +11,13 @@ ROOT = Path(__file__).resolve().parents[2]
 PICTURE = ROOT / "docs" / "pictures" / "house.svg"
 WORDS = {
     "cli": "command line",
+    "formats": "single formats",
+    "hands": "fingers, points",
+    "live": "filters, clutches",
+    "results": "types of results",
+    "shapes": "distances",
+    "simulators": "orders of joints",
+    "skeletons": "more on bodies",
     "viewer": "live page",
     "jobs": "what commands do with files",
     "batch": "folders, tables",
@@ -39,6 +46,7 @@ WORDS = {
     "model": "skeletons, limits, poses, motions",
     "arguments": "checks",
     "compiling": "messages",
+    "lazy": "late imports",
     "notebook": "pictures",
     "planting": "foot lock",
     "text": "JSON, TOML",
