@@ -34,6 +34,7 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.tables import Ints
+from synovia.problem import table_of
 from synovia.servo.limits import Axes
 from synovia.servo.path import between
 
@@ -68,8 +69,8 @@ class Answers:
         self._scratch = new_scratch(ik.scratch_size)
         self._strict = ik.method.supports_priorities
         self._stays = ik.skeleton.mechanism is not None  # answers of bodies with loops stay in their assembly branch
-        self._floats = ik.floats.copy()
-        self._exact = ik.floats if ik.obstacles is None else ik.floats.copy()
+        self._floats, self._exact = ik.floats.copy(), ik.floats.copy()
+        self._held: tuple[Ints, Array] | None = None  # places in q of joints that stay at values, and these
         self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= _PRECISION if self._strict else _PRECISION**2
         self._few, self._again = ik.one_attempt.copy(), ik.ints.copy()
         self._again[ATTEMPTS] = min(2, int(self._again[ATTEMPTS]))  # the first, from an answer, ends at once
@@ -92,6 +93,22 @@ class Answers:
         for floats in (self._floats, self._exact):
             places.put_into(self._ik.obstacles, floats)
         self.row = None
+
+    def hold(self, held: tuple[Ints, Array] | None) -> None:
+        """Keep joints at values in the next answers: their places in q, and the values; None for none."""
+        before, self._held = self._held, held
+        if before is None and held is None:
+            return
+        if before is not None and held is not None and all(map(np.array_equal, before, held)):
+            return
+        self.row = None
+        variables = self._ik.reduced.variables
+        for floats in (self._floats, self._exact):
+            limits = table_of(self._ik.ints, floats, "limits")
+            limits[...] = table_of(self._ik.ints, self._ik.floats, "limits")
+            for at, value in () if held is None else zip(held[0].tolist(), held[1].tolist(), strict=True):
+                here = (variables[:, BLOCK] == SCALAR) & (variables[:, BLOCK_Q] == at)
+                limits[here, LOWER] = limits[here, UPPER] = value
 
     def stay(self, q: Array) -> None:
         """Take joint values (nq,) as the answer, without a row of results."""
@@ -230,6 +247,10 @@ class Answers:
         """
         ik, scratch = self._ik, self._scratch
         first = start[None]
+        if self._held is not None:
+            first = first.copy()
+            first[0, self._held[0]] = self._held[1]
+            ik.skeleton.follow(first)
         out = ik.new_rows(1)
         if self._deadline is not None:
             set_deadline(scratch, self._deadline)
@@ -241,6 +262,8 @@ class Answers:
             if self._deadline is not None:
                 clear(scratch)
         self._unwind(out[0, ik.places])
+        if self._held is not None:
+            out[0, ik.places][self._held[0]] = self._held[1]
         return out[0]
 
     def _unwind(self, q: Array) -> None:

@@ -105,9 +105,9 @@ class Command:
     """
 
     __slots__ = (
-        "_aimed", "_beside", "_blocked", "_errors", "_lost", "_offset", "_places", "_pose", "_reasons", "_row",
-        "_servo", "_table", "_tools", "_waiting", "_wanted", "acceleration", "holding", "q", "skeleton", "stamps",
-        "time", "velocity",
+        "_aimed", "_beside", "_blocked", "_errors", "_goalless", "_joints", "_lost", "_offset", "_places", "_pose",
+        "_reasons", "_row", "_servo", "_table", "_tools", "_waiting", "_wanted", "acceleration", "holding", "q",
+        "skeleton", "stamps", "time", "velocity",
     )  # fmt: skip
 
     def __init__(
@@ -128,6 +128,8 @@ class Command:
         aimed: Bools,
         waiting: tuple[int, ...] = (),
         stamps: dict[str, str],
+        joints: dict[str, str] | None = None,
+        goalless: bool = False,
         tools: dict[str, str],
         time: float,
         blocked: bool = False,
@@ -138,7 +140,8 @@ class Command:
         ``offset`` is how far the robot is beside its commands, by axis, and ``beside`` a sentence about it.
         ``lost`` has the goals whose targets have stopped coming, ``aimed`` those that have got one since the reset, and
         ``waiting`` those whose target waits for the body. ``blocked`` says whether clearance has changed the tick, and
-        ``places`` where obstacles stood in it.
+        ``places`` where obstacles stood in it. ``joints`` has the states of driven joints, and ``goalless`` says that
+        the body has no goals.
         """
         self._servo, self._table, self._row, self._wanted, self._reasons = servo, table, row, wanted, reasons
         self.skeleton: Skeleton = servo.skeleton
@@ -147,6 +150,7 @@ class Command:
         self._lost, self._aimed, self._waiting = lost, aimed, waiting
         self._tools, self._blocked, self._places = tools, blocked, places
         self.time, self._offset, self._beside = time, offset, beside
+        self._joints, self._goalless = joints or {}, goalless
         self._pose: Pose | None = None
         self._errors: tuple[GoalError, ...] | None = None
 
@@ -214,7 +218,7 @@ class Command:
 
     @property
     def states(self) -> dict[str, str]:
-        """The state of each goal, by its name.
+        """The state of each goal and of each driven joint, by its name; a joint that is named as a goal is "joint:NAME".
 
         - "reached": it is met.
         - "late": it is not met, and the body is on its way, or a twist is faster than the body.
@@ -222,17 +226,23 @@ class Command:
         - "waiting": it has got no target since the reset, and keeps its place.
         - "lost": its targets have stopped coming, or its clutch is released: it keeps the place where it stopped.
         - "holding": the body holds.
+
+        A joint with a velocity has "reached" it, is "late" until then, and "missed" at the end of its range. "lost" is
+        one that has got neither value nor velocity for longer than the timeout: it brakes, and goals lead it again.
         """
         goals, missed = self._servo.problem.goals, self.missed
         ends = bool(missed) and self.status not in (Status.LATE, Status.HOLDING)
         out: dict[str, str] = {}
-        for i, goal in enumerate(goals):
+        for i, goal in enumerate(() if self._goalless else goals):
             if self._lost[i] or self.holding:
                 out[goal.label] = "lost" if self._lost[i] else "holding"
             elif i in missed:
                 out[goal.label] = "missed" if ends and i not in self._waiting else "late"
             else:
                 out[goal.label] = "reached" if self._aimed[i] or not goal.takes else "waiting"
+        for joint, state in self._joints.items():
+            key = f"joint:{joint}" if joint in out else joint
+            out[key] = "holding" if self.holding and state != "lost" else state
         return out
 
     @property
@@ -241,19 +251,37 @@ class Command:
         if self.holding:
             return Status.HOLDING
         if not self.missed:
-            return Status.REACHED
+            states = self._joints.values()
+            return Status.LATE if "late" in states else Status.LIMITED if "missed" in states else Status.REACHED
+        if self._drives:
+            return self._status_of_driven
         if self._row is None or self._waiting or not self._arrived or self._row[STATUS] == Status.REACHED:
             return Status.LATE
         status = Status(int(self._servo.classified(self._row, self._places)[STATUS]))
         return Status.LATE if status is Status.REACHED else status  # another pose reaches, to which it does not come
 
     @property
+    def _drives(self) -> bool:
+        """Whether a joint is driven in this tick."""
+        return any(state != "lost" for state in self._joints.values())
+
+    @property
+    def _status_of_driven(self) -> Status:
+        """The status of a tick in which a goal is missed, and joints are driven: these come first."""
+        row = self._row
+        if "late" in self._joints.values() or self._waiting or not self._arrived or row is None:
+            return Status.LATE
+        if row[STATUS] == Status.REACHED:
+            return Status.LATE
+        return Status.CONFLICT
+
+    @property
     def reached(self) -> bool:
-        """Whether every goal is met at these joint values."""
-        return not self.missed
+        """Whether every goal is met at these joint values, and every driven joint has its value or velocity."""
+        return not self.missed and not {"late", "missed"} & {*self._joints.values()}
 
     def __bool__(self) -> bool:
-        """Return whether every goal is met at these joint values."""
+        """Return whether every goal is met at these joint values, and every driven joint has its value or velocity."""
         return self.reached
 
     @property
@@ -274,8 +302,11 @@ class Command:
         """Return sentences that say how far the body is behind, and why."""
         status = self.status
         lines = [self.holding or status.meaning]
+        driven = [joint for joint, state in self._joints.items() if state != "lost"]
         problem = self._servo.problem
-        if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
+        if driven and not self.holding:
+            lines += self._of_driven(driven)
+        elif status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
             problem = problem if self._places is None else problem.with_obstacles_at(self._places)
             lines = Solution(problem, self._servo.classified(self._row, self._places)[None]).explain()
         else:
@@ -294,6 +325,14 @@ class Command:
             away = length_text(lag.position, self.skeleton.meters_per_unit)
             lines.append(f"The body is {away} and {math.degrees(lag.angle):.3g} deg behind its targets.")
         return lines
+
+    def _of_driven(self, driven: Sequence[str]) -> list[str]:
+        """Return sentences about driven joints."""
+        ends = [joint for joint in driven if self._joints[joint] == "missed"]
+        lines = [f"At the end of its range: {joint}. It goes no farther." for joint in ends]
+        goals = self._servo.problem.goals
+        names = ", ".join(repr(goals[i].label) for i in self.missed)
+        return lines + ([f"{', '.join(driven[:_SHOWN])}, driven by step(), come before {names}."] if names else [])
 
     def _behind(self) -> list[str]:
         """Return sentences about what keeps late goals from their targets, except limits that are named."""
