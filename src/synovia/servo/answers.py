@@ -95,13 +95,21 @@ class Answers:
         self.row = None
 
     def hold(self, held: tuple[Ints, Array] | None) -> None:
-        """Keep joints at values in the next answers: their places in q, and the values; None for none."""
+        """Keep joints at values in the next answers, as far as goals can do without them.
+
+        Args:
+            held: Their places in q, and the values; None for none.
+        """
         before, self._held = self._held, held
         if before is None and held is None:
             return
         if before is not None and held is not None and all(map(np.array_equal, before, held)):
             return
         self.row = None
+        self._lock(held)
+
+    def _lock(self, held: tuple[Ints, Array] | None) -> None:
+        """Give joints that are held limits that leave them one value, and all others their own."""
         variables = self._ik.reduced.variables
         for floats in (self._floats, self._exact):
             limits = table_of(self._ik.ints, floats, "limits")
@@ -159,6 +167,8 @@ class Answers:
             last: Those of the tick before.
             q: Joint values of the body, (nq,).
         """
+        if self._held is not None and self._take_held(table):
+            return
         before, place, self._place = self.q, self._place, None
         if place is not None:
             near = self._solve(last, place, self._few)
@@ -178,6 +188,29 @@ class Answers:
             self._good = row[self._ik.places]
         self.row = row
         self.before, self.q = before, row[self._ik.places]
+
+    def _take_held(self, table: Array) -> bool:
+        """Take the answer in which joints are held; return whether it meets the targets, or misses no more without."""
+        held, before = self._held, self.q
+        row = self._solve(table, before, self._few)
+        reaches = row[STATUS] == Status.REACHED
+        if not reaches:
+            self._held = None
+            self._lock(None)
+            free = self._solve(table, before, self._few)
+            self._held = held
+            self._lock(held)
+            first = self._ik.places.stop
+            errors, least = (one[first : first + 2 * len(self._ik.goals)].reshape(-1, 2) for one in (row, free))
+            if free[STATUS] == Status.REACHED or (errors > least + self._ik.tolerance).any():
+                self._held = None
+                self._lock(None)
+                return False
+        self._misses = self._searching = 0
+        if reaches:
+            self._good = row[self._ik.places]
+        self.row, self.before, self.q, self._place = row, before, row[self._ik.places], None
+        return True
 
     def _elsewhere(self, table: Array) -> bool:
         """Return whether these targets (1, goals, 17) are far from those at which the misses began."""

@@ -227,8 +227,9 @@ class Command:
         - "lost": its targets have stopped coming, or its clutch is released: it keeps the place where it stopped.
         - "holding": the body holds.
 
-        A joint with a velocity has "reached" it, is "late" until then, and "missed" at the end of its range. "lost" is
-        one that has got neither value nor velocity for longer than the timeout: it brakes, and goals lead it again.
+        A driven joint has "reached" its value or velocity, is "late" until then, and "missed" if the end of its range
+        or goals keep it from there. "lost" is one that has got neither for longer than the timeout: it brakes, and
+        goals lead it again.
         """
         goals, missed = self._servo.problem.goals, self.missed
         ends = bool(missed) and self.status not in (Status.LATE, Status.HOLDING)
@@ -252,28 +253,13 @@ class Command:
             return Status.HOLDING
         if not self.missed:
             states = self._joints.values()
-            return Status.LATE if "late" in states else Status.LIMITED if "missed" in states else Status.REACHED
-        if self._drives:
-            return self._status_of_driven
+            if "late" in states or "missed" not in states:
+                return Status.LATE if "late" in states else Status.REACHED
+            return Status.CONFLICT if self._blocking else Status.LIMITED
         if self._row is None or self._waiting or not self._arrived or self._row[STATUS] == Status.REACHED:
             return Status.LATE
         status = Status(int(self._servo.classified(self._row, self._places)[STATUS]))
         return Status.LATE if status is Status.REACHED else status  # another pose reaches, to which it does not come
-
-    @property
-    def _drives(self) -> bool:
-        """Whether a joint is driven in this tick."""
-        return any(state != "lost" for state in self._joints.values())
-
-    @property
-    def _status_of_driven(self) -> Status:
-        """The status of a tick in which a goal is missed, and joints are driven: these come first."""
-        row = self._row
-        if "late" in self._joints.values() or self._waiting or not self._arrived or row is None:
-            return Status.LATE
-        if row[STATUS] == Status.REACHED:
-            return Status.LATE
-        return Status.CONFLICT
 
     @property
     def reached(self) -> bool:
@@ -298,15 +284,18 @@ class Command:
         """
         return self._servo.axes.limits_of(self._reasons) | self._tools
 
+    @property
+    def _blocking(self) -> list[str]:
+        """The driven joints that goals keep where they are."""
+        limited = self.limited
+        return [joint for joint, state in self._joints.items() if state == "missed" and limited.get(joint) != "position"]
+
     def explain(self) -> list[str]:
         """Return sentences that say how far the body is behind, and why."""
         status = self.status
         lines = [self.holding or status.meaning]
-        driven = [joint for joint, state in self._joints.items() if state != "lost"]
         problem = self._servo.problem
-        if driven and not self.holding:
-            lines += self._of_driven(driven)
-        elif status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
+        if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None and self.missed:
             problem = problem if self._places is None else problem.with_obstacles_at(self._places)
             lines = Solution(problem, self._servo.classified(self._row, self._places)[None]).explain()
         else:
@@ -317,6 +306,8 @@ class Command:
                 lines.append(_sentence(limit, joints))
         if status is Status.LATE:
             lines += self._behind()
+        if not self.holding and self._blocking:
+            lines.append(f"Goals come first, and need {', '.join(self._blocking)} where they are.")
         lines += [_STAMPS[told].format(goal) for goal, told in self.stamps.items() if told in _STAMPS]
         lines += [self._beside] if self._beside else []
         lines += contact_sentences(self.solution) if self._blocked else []
@@ -325,14 +316,6 @@ class Command:
             away = length_text(lag.position, self.skeleton.meters_per_unit)
             lines.append(f"The body is {away} and {math.degrees(lag.angle):.3g} deg behind its targets.")
         return lines
-
-    def _of_driven(self, driven: Sequence[str]) -> list[str]:
-        """Return sentences about driven joints."""
-        ends = [joint for joint in driven if self._joints[joint] == "missed"]
-        lines = [f"At the end of its range: {joint}. It goes no farther." for joint in ends]
-        goals = self._servo.problem.goals
-        names = ", ".join(repr(goals[i].label) for i in self.missed)
-        return lines + ([f"{', '.join(driven[:_SHOWN])}, driven by step(), come before {names}."] if names else [])
 
     def _behind(self) -> list[str]:
         """Return sentences about what keeps late goals from their targets, except limits that are named."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 import numpy as np
@@ -81,7 +81,10 @@ class _Drive:
         high: Largest value.
         row: The state of its place, (1, AXIS_WIDTH).
         place: Where it is, (1,).
+        step: Takes a tick of it.
+        begin: Lets it begin anew, with a velocity.
         lost: Whether orders have stopped coming: it brakes.
+        end: Where it goes.
     """
 
     order: Order
@@ -91,8 +94,9 @@ class _Drive:
     row: Array
     place: Array
     step: Callable[..., Any]
+    begin: Callable[..., Any]
     lost: bool = False
-    end: float = field(default=0.0)  # where it goes
+    end: float = 0.0
 
 
 class Drives:
@@ -250,9 +254,9 @@ class Drives:
         limits = self._axes.skeleton.tables.limits[self._axes.variable[axis]][None].copy()
         variables = np.zeros((1, VARIABLE_WIDTH), np.int32)
         variables[0, BLOCK] = SCALAR
-        step, _ = self._kernels(variables, limits, row)
+        step, begin = self._kernels(variables, limits, row)
         place = q[[self._q[axis]]].copy()
-        self._drives[axis] = _Drive(order, 0.0, low, high, row, place, step)
+        self._drives[axis] = _Drive(order, 0.0, low, high, row, place, step, begin)
 
     def brake(self) -> None:
         """Let all driven joints brake; the goals then lead them again."""
@@ -280,24 +284,32 @@ class Drives:
             drive.step(drive.place, wanted, wanted, out, h, PROPOSE | ADVANCE | stops)
             drive.place = out
 
-    def follow(self, q: Array, led: Array, h: float) -> None:
+    def follow(self, q: Array, led: Array, h: float, moved: Array | None = None) -> None:
         """Note where the body is after a tick: what leads it waits if it is behind, and ends if it stands.
 
         Args:
             q: Joint values of the robot, (nq,).
             led: Those that it is led to.
             h: Seconds.
+            moved: How far each axis was led in the tick, if goals lead the others.
         """
         behind = self._axes.way(q, led)
-        self._pace.adapt(behind, h)
+        self._pace.adapt(behind, h, led=moved)
         table = self._axes.table
         self._waits = bool((np.abs(behind) > _WAITS * table[:, TOP_SPEED]).any())
         self.states = {}
         for axis, drive in list(self._drives.items()):
-            reason = self._reason(axis, drive)
+            at = float(led[self._q[axis]])
+            blocked = abs(at - float(drive.place[0])) > _AT and not drive.lost
+            if blocked:  # goals need the joint there
+                drive.begin(np.zeros(1), h)
+                drive.place = np.array([at])
+            reason = 0.0 if blocked else self._reason(axis, drive)
             if table[axis, REASON] == 0.0:
                 table[axis, REASON] = reason
-            self.states[self._key(drive.order.row)] = self._state(axis, drive, float(q[self._q[axis]]), reason)
+            self.states[self._key(drive.order.row)] = (
+                "missed" if blocked else self._state(axis, drive, float(q[self._q[axis]]), reason)
+            )
             if drive.lost and abs(drive.row[0, AXIS_VELOCITY]) <= _AT and abs(table[axis, AXIS_VELOCITY]) <= _AT:
                 del self._drives[axis]
                 self._ended[axis] = drive.order

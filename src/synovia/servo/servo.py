@@ -847,7 +847,9 @@ class Servo(ChecksArguments):
             self._tools.tell(q, out, h, self._closed.slowed)
         self._q = out
         if self._drives.active:
-            self._drives.follow(self._feedback.body(out), self._answers.q, h)
+            answers = self._answers
+            moved = None if self._driven else self.axes.way(answers.before, answers.q)
+            self._drives.follow(self._feedback.body(out), answers.q, h, moved)
         self._answers.rest()
         self._last = self._command()
         return self._last
@@ -935,7 +937,7 @@ class Servo(ChecksArguments):
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
-        if alone and not stop and self.axes.table[:, REASON].any():
+        if alone and not stop and not self._drives.active and self.axes.table[:, REASON].any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))
             self._answers.restart(self._feedback.body(place))
 
