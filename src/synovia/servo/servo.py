@@ -848,7 +848,7 @@ class Servo(ChecksArguments):
         self._q = out
         if self._drives.active:
             answers = self._answers
-            moved = None if self._driven else self.axes.way(answers.before, answers.q)
+            moved = None if self._driven or self._levels is not None else self.axes.way(answers.before, answers.q)
             self._drives.follow(self._feedback.body(out), answers.q, h, moved)
         self._answers.rest()
         self._last = self._command()
