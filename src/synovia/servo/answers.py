@@ -167,8 +167,16 @@ class Answers:
             last: Those of the tick before.
             q: Joint values of the body, (nq,).
         """
-        if self._held is not None and self._take_held(table):
-            return
+        held, kept, start = self._held, None, self.q
+        if held is not None:
+            kept = self._solve(table, start, self._few)
+            if kept[STATUS] == Status.REACHED:
+                self._misses = self._searching = 0
+                self.row, self.before, self.q, self._place = kept, start, kept[self._ik.places], None
+                self._good = self.q
+                return
+            self._held = None  # goals come first
+            self._lock(None)
         before, place, self._place = self.q, self._place, None
         if place is not None:
             near = self._solve(last, place, self._few)
@@ -186,31 +194,16 @@ class Answers:
             self._misses = self._searching = 0
             row = self._nearer(table, last, row)
             self._good = row[self._ik.places]
+        elif kept is not None and self._no_worse(kept, row):
+            row, before = kept, start
         self.row = row
         self.before, self.q = before, row[self._ik.places]
 
-    def _take_held(self, table: Array) -> bool:
-        """Take the answer in which joints are held; return whether it meets the targets, or misses no more without."""
-        held, before = self._held, self.q
-        row = self._solve(table, before, self._few)
-        reaches = row[STATUS] == Status.REACHED
-        if not reaches:
-            self._held = None
-            self._lock(None)
-            free = self._solve(table, before, self._few)
-            self._held = held
-            self._lock(held)
-            first = self._ik.places.stop
-            errors, least = (one[first : first + 2 * len(self._ik.goals)].reshape(-1, 2) for one in (row, free))
-            if free[STATUS] == Status.REACHED or (errors > least + self._ik.tolerance).any():
-                self._held = None
-                self._lock(None)
-                return False
-        self._misses = self._searching = 0
-        if reaches:
-            self._good = row[self._ik.places]
-        self.row, self.before, self.q, self._place = row, before, row[self._ik.places], None
-        return True
+    def _no_worse(self, row: Array, other: Array) -> bool:
+        """Return whether a row of results misses no goal by more than another one does."""
+        first = self._ik.places.stop
+        errors, least = (one[first : first + 2 * len(self._ik.goals)].reshape(-1, 2) for one in (row, other))
+        return bool((errors <= least + self._ik.tolerance).all())
 
     def _elsewhere(self, table: Array) -> bool:
         """Return whether these targets (1, goals, 17) are far from those at which the misses began."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Final, cast
 
 import numpy as np
@@ -44,6 +44,7 @@ _AHEAD: Final = 1e6  # radians, length units: where a velocity leads that no lim
 _MOST: Final = 1e6  # largest value and velocity
 _AT: Final = 1e-9  # radians, length units, and per second: nearer than that is there
 _KEEPS_UP: Final = 1e-6  # part of its velocity by which a joint may be slower
+_BLOCKED: Final = 0.2  # seconds for which a joint counts as blocked by goals
 _WAITS: Final = 0.5  # seconds at top speed by which a place is at most ahead of its joint
 
 
@@ -85,6 +86,7 @@ class _Drive:
         begin: Lets it begin anew, with a velocity.
         lost: Whether orders have stopped coming: it brakes.
         end: Where it goes.
+        blocked: When goals kept it from there for the last time.
     """
 
     order: Order
@@ -97,6 +99,7 @@ class _Drive:
     begin: Callable[..., Any]
     lost: bool = False
     end: float = 0.0
+    blocked: float = -math.inf
 
 
 class Drives:
@@ -138,21 +141,9 @@ class Drives:
         """Forget all orders."""
         self._drives: dict[int, _Drive] = {}
         self._ended: dict[int, Order] = {}
+        self._now = 0.0
         self._pace, self._waits = Pace(self._axes.table), False
         self.states: dict[str, str] = {}
-
-    def copy(self) -> tuple[Any, ...]:
-        """Return the state, for ``restore``."""
-        kept = {axis: replace(drive, row=drive.row.copy()) for axis, drive in self._drives.items()}
-        return kept, dict(self._ended), self._pace.share
-
-    def restore(self, state: tuple[Any, ...]) -> None:
-        """Return to a state."""
-        kept, self._ended, self._pace.share = state
-        for axis, drive in kept.items():
-            self._drives[axis].row[:] = drive.row
-            kept[axis] = replace(drive, row=self._drives[axis].row)
-        self._drives = kept
 
     @property
     def active(self) -> bool:
@@ -243,6 +234,7 @@ class Drives:
                 drive = self._drives[axis]
                 drive.order, drive.seen, drive.lost = order, now, False
                 self._ended.pop(axis, None)
+        self._now = now
         for drive in self._drives.values():
             drive.lost = drive.lost or now - drive.seen > self._timeout
 
@@ -303,12 +295,12 @@ class Drives:
             blocked = abs(at - float(drive.place[0])) > _AT and not drive.lost
             if blocked:  # goals need the joint there
                 drive.begin(np.zeros(1), h)
-                drive.place = np.array([at])
+                drive.place, drive.blocked = np.array([at]), self._now
             reason = 0.0 if blocked else self._reason(axis, drive)
             if table[axis, REASON] == 0.0:
                 table[axis, REASON] = reason
             self.states[self._key(drive.order.row)] = (
-                "missed" if blocked else self._state(axis, drive, float(q[self._q[axis]]), reason)
+                "missed" if self._now - drive.blocked < _BLOCKED else self._state(axis, drive, float(q[self._q[axis]]), reason)
             )
             if drive.lost and abs(drive.row[0, AXIS_VELOCITY]) <= _AT and abs(table[axis, AXIS_VELOCITY]) <= _AT:
                 del self._drives[axis]
