@@ -307,7 +307,8 @@ class Command:
         if status is Status.LATE:
             lines += self._behind()
         if not self.holding and self._blocking:
-            lines.append(f"Goals come first, and need {', '.join(self._blocking)} where they are.")
+            first = "Loops come first, and keep" if self._goalless else "Goals come first, and keep"
+            lines.append(f"{first} {', '.join(self._blocking)} from going on.")
         lines += [_STAMPS[told].format(goal) for goal, told in self.stamps.items() if told in _STAMPS]
         lines += [self._beside] if self._beside else []
         lines += contact_sentences(self.solution) if self._blocked else []

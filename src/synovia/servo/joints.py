@@ -35,7 +35,7 @@ from synovia.kernels.layout import (
     VARIABLE_WIDTH,
 )
 from synovia.model import Kind
-from synovia.model.geometry import Array, is_finite
+from synovia.model.geometry import Array, Bools, is_finite
 from synovia.model.tables import Ints
 from synovia.servo.limits import Axes
 from synovia.servo.pace import Pace
@@ -154,6 +154,13 @@ class Drives:
     def at(self) -> Ints:
         """Where the values of driven joints are in q."""
         return np.array([self._q[axis] for axis in self._drives], np.int64)
+
+    @property
+    def variables(self) -> Bools:
+        """Which variables of the skeleton are driven."""
+        out = np.zeros(len(self._axes.firsts), bool)
+        out[self._axes.variable[list(self._drives)]] = True
+        return out
 
     @property
     def places(self) -> Array:

@@ -445,8 +445,8 @@ class Servo(ChecksArguments):
         """Take one tick.
 
         Joints that get a value or a velocity go there as their limits allow, and stop inside them. While a goal has a
-        target, the other joints keep the goals as far as they can. Else only these joints move, unless the root moves
-        or the body has loops, and goals without a target keep the place to which that leads.
+        target, or the root moves, goals come first: the others make up for these joints, which go as far as goals
+        allow. Else only these joints move, and goals keep the place to which that leads.
 
         Args:
             targets: New targets as in ``IK.solve``, or a ``Twist``, of some goals or all. A goal that gets none keeps
@@ -535,7 +535,10 @@ class Servo(ChecksArguments):
         if driven:
             q = answers.q.copy()
             q[drives.at] = drives.places
-            answers.lead(self.skeleton.follow(q), None)
+            q = self.skeleton.follow(q)
+            if self.skeleton.mechanism is not None:
+                q = self.skeleton.mechanism.way(answers.q[None], q[None], drives.variables)[0][0]
+            answers.lead(q, None)
             keeps = self._live.anchored | (self._live.seen > -np.inf)
             self._live.keep(keeps, self.probe.places(q, self._live.unanchored(keeps)))
         else:
@@ -550,7 +553,7 @@ class Servo(ChecksArguments):
         """Return whether goals lead joints that are not driven; ``fresh`` are those that get targets now."""
         if self._goalless:
             return False
-        if self._root_moves or self.skeleton.mechanism is not None:
+        if self._root_moves:
             return True
         own = self._live.takes & ~self._live.anchored
         live = (own | (self._live.seen > -np.inf)) & ~self._lost
