@@ -130,7 +130,7 @@ def test_goals_with_a_target_come_first():
 
 def test_a_joint_that_no_goal_needs_and_one_that_follows():
     body = with_gripper()
-    servo = servo_of(sy.PoseGoal("tool"), body=body, velocity={joint: V for joint in body.joint_names[1:8]} | {
+    servo = servo_of(sy.PoseGoal("tool"), body=body, velocity=dict.fromkeys(body.joint_names[1:8], V) | {
         "finger1": 0.1, "finger2": 0.04}, acceleration=A)  # fmt: skip
     target = servo.step(dt=0).pose.transform("tool")
     target[:3, 3] += (0.0, 0.1, 0.05)
@@ -142,8 +142,8 @@ def test_a_joint_that_no_goal_needs_and_one_that_follows():
     assert np.abs(np.diff(fingers)).max() * 200 <= 0.08 * (1 + 1e-9)  # the finger that follows has 0.04
     after = [servo.step({"tool": target}, joints={"finger2": 0.02}) for _ in range(300)]
     assert after[-1].pose["finger1"] == pytest.approx(0.0, abs=1e-9)
-    bare = servo_of(sy.PoseGoal("tool"), body=body, velocity={joint: V for joint in body.joint_names[1:8]})
-    with pytest.raises(sy.InputError, match="velocity: .*finger1"):
+    bare = servo_of(sy.PoseGoal("tool"), body=body, velocity=dict.fromkeys(body.joint_names[1:8], V))
+    with pytest.raises(sy.InputError, match=r"velocity: .*finger1"):
         bare.step(joints={"finger1": 0.03})
 
 

@@ -218,7 +218,7 @@ class Command:
 
     @property
     def states(self) -> dict[str, str]:
-        """The state of each goal and of each driven joint, by its name; a joint that is named as a goal is "joint:NAME".
+        """The state of each goal and of each driven joint, by its name; "joint:NAME" for a joint with a goal's name.
 
         - "reached": it is met.
         - "late": it is not met, and the body is on its way, or a twist is faster than the body.
@@ -288,7 +288,9 @@ class Command:
     def _blocking(self) -> list[str]:
         """The driven joints that goals keep where they are."""
         limited = self.limited
-        return [joint for joint, state in self._joints.items() if state == "missed" and limited.get(joint) != "position"]
+        return [
+            joint for joint, state in self._joints.items() if state == "missed" and limited.get(joint) != "position"
+        ]
 
     def explain(self) -> list[str]:
         """Return sentences that say how far the body is behind, and why."""

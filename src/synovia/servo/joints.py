@@ -1,4 +1,4 @@
-"""Joints that users drive by themselves: to values, or with velocities, beside the goals of a servo or without any.
+"""Joints that users drive by themselves: to values, or with velocities, with goals of a servo or without.
 
 Each driven joint has a place that goes ahead of the body: an axis of its own, with the limits of the joint and the same
 law. So the place stops inside the limits of the position, jumps of targets are no jumps of it, and a body that may
@@ -83,7 +83,7 @@ class _Drive:
         row: The state of its place, (1, AXIS_WIDTH).
         place: Where it is, (1,).
         step: Takes a tick of it.
-        begin: Lets it begin anew, with a velocity.
+        begin: Puts it at rest, or at a velocity.
         lost: Whether orders have stopped coming: it brakes.
         end: Where it goes.
         blocked: When goals kept it from there for the last time.
@@ -153,7 +153,7 @@ class Drives:
     @property
     def at(self) -> Ints:
         """Where the values of driven joints are in q."""
-        return np.array([self._q[axis] for axis in self._drives], np.int64)
+        return np.array([self._q[axis] for axis in self._drives], np.int32)
 
     @property
     def variables(self) -> Bools:
@@ -307,7 +307,9 @@ class Drives:
             if table[axis, REASON] == 0.0:
                 table[axis, REASON] = reason
             self.states[self._key(drive.order.row)] = (
-                "missed" if self._now - drive.blocked < _BLOCKED else self._state(axis, drive, float(q[self._q[axis]]), reason)
+                "missed"
+                if self._now - drive.blocked < _BLOCKED
+                else self._state(axis, drive, float(q[self._q[axis]]), reason)
             )
             if drive.lost and abs(drive.row[0, AXIS_VELOCITY]) <= _AT and abs(table[axis, AXIS_VELOCITY]) <= _AT:
                 del self._drives[axis]

@@ -211,8 +211,8 @@ class Servo(ChecksArguments):
         lag = float(interpolation)
         self._inputs = Inputs(self.problem, self._live, self, lag=lag, noise=filter, timeout=self.timeout)
         self._drives = Drives(self.axes, self._path_kernels, self.timeout, self.ik.tolerance)
-        root = free_root(self.skeleton.joints, self.skeleton.parents)
-        self._root_moves = self.ik.root != "fixed" or root in self.ik.moving
+        free = free_root(self.skeleton.joints, self.skeleton.parents)
+        self._root_moves = self.ik.root != "fixed" or free in self.ik.moving
         self._driven = False  # whether joints are driven and no goal leads the others
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
@@ -289,13 +289,11 @@ class Servo(ChecksArguments):
         """Go on without levels, from the present state."""
         self._choose_tick()
         if self._slow is not None and self._path is None:
-            self._begin_path(self._slow, self._stopped())
+            self._path = self._slow
         for part in (self._way, self._follow):
             if part is not None and self._places is not None:
                 part.put(self._places)
-        if self._way is not None:
-            self._go_ahead_anew(self._way, 1.0 / self.rate)
-            self._way.holds = self._met(_NEARLY)
+        self._go_on(1.0 / self.rate)
 
     def _new_guard(self, stops: Stops, tool_speed: Any) -> Guard | None:
         """Return what keeps the distances of clearance goals, None without one.
