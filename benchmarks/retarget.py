@@ -44,7 +44,7 @@ def judge(motion, skeleton, rounds):
     for role, spans in answer.contacts.items():
         foot = places[:, answer.target.roles[role]]
         slips += [np.linalg.norm(foot[a:b] - np.median(foot[a:b], axis=0), axis=1).max() for a, b in spans]
-    free = sy.retarget(motion, skeleton, feet=False, threads=1).motion.positions()
+    free = sy.retarget(motion, skeleton, hold_feet=False, threads=1).motion.positions()
     hands = [answer.target.roles[role] for role in ("left_hand", "right_hand") if role in answer.target.roles]
     way = np.linalg.norm(places[:, hands] - free[:, hands], axis=-1)
     before, after = turns(motion.frames()).max(0), turns(out.frames()).max(0)

@@ -102,9 +102,9 @@ def test_live_poses_follow_as_clips_do():
     """Hips, spines and twists of a live body are those of the clip, before its feet are corrected."""
     source, target = person([0.1] * 3, neck=2), person([0.06] * 5, extra=LEAF)
     clip = moved(source, {**{f"spine{k}": 0.2 * BOW for k in range(4)}, "left_hand": ROLL, "head": 0.3 * BOW})
-    wanted = sy.retarget(clip, target, feet=False).motion
+    wanted = sy.retarget(clip, target, hold_feet=False).motion
     known = sy.live.LiveCalibration.learn(clip, target)
-    live = sy.LiveRetarget(source, target, rate=30, calibration=known, feet=False)
+    live = sy.LiveRetarget(source, target, rate=30, calibration=known, hold_feet=False)
     for t, q in enumerate(clip.q):
         pose = live.step(q)
         for row, name in enumerate(live.skeleton.joint_names):

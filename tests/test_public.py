@@ -239,3 +239,58 @@ def test_functions_say_which_object_they_take(name: str, what: str, tmp_path: Pa
 
 class Plain:
     """No object of the package."""
+
+
+# Names of options, each with what it means wherever a user meets it.
+OPTIONS = {
+    "blend": {"int", "int | None"},  # frames
+    "deadline": {"float | None"},  # seconds
+    "fade": {"float"},  # seconds
+    "feet": {"Sequence[str | int] | None"},  # joints
+    "force": {"bool"},
+    "fps": {"float", "float | None"},
+    "hold_feet": {"bool"},
+    "joint_map": {"Mapping[str, tuple[Any, Any]] | None"},
+    "lock_feet": {"bool"},
+    "meters_per_unit": {"float | None"},
+    "moving": {"Iterable[str | int] | None", "Iterable[Name] | None"},
+    "priority": {"int", "int | None"},
+    "progress": {"Progress | None"},
+    "rate": {"float"},  # ticks per second
+    "rest": {"Rest | None", "Array"},  # a pose; the transform of a joint at rest
+    "seed": {"int"},
+    "side": {"str | None"},
+    "solver": {"Solver | SolverName | None", "Solver | str | None"},
+    "threads": {"int | None"},
+    "tolerance": {
+        "tuple[float, float] | None",
+        "tuple[float, float]",
+        "float",
+    },  # length and radians; a CustomGoal has no unit
+    "velocity": {"Any", "float | None"},  # as in Motion.slowed; of a joint in its file
+    "weight": {"float", "float | ArrayLike"},
+    "world": {"World | None", "World", "World | str | Path | None"},
+}
+FORMER = {"beside", "jobs", "watch"}  # next_to, threads, progress
+CALLED = [
+    (name, inspect.signature(thing))
+    for name, thing in PUBLIC.items()
+    if inspect.isfunction(thing)
+    or (
+        inspect.isclass(thing) and thing.__module__.startswith("synovia") and not name.startswith(("results.", "live."))
+    )
+] + [
+    (f"{name}.{method}", inspect.signature(member))
+    for name in ("IK", "LiveRetarget", "Motion", "Servo", "Skeleton", "World", "hands.LiveHand")
+    for method, member in inspect.getmembers(PUBLIC[name], inspect.isfunction)
+    if not method.startswith("_") or method == "__init__"
+]
+
+
+@pytest.mark.parametrize(("name", "signature"), CALLED, ids=[name for name, _ in CALLED])
+def test_an_option_has_one_meaning_everywhere(name: str, signature: inspect.Signature) -> None:
+    assert not FORMER & signature.parameters.keys()
+    for option in OPTIONS.keys() & signature.parameters.keys():
+        kind = str(signature.parameters[option].annotation).strip("'")
+        kind = re.sub(r"\b(?:synovia|typing|collections|pathlib)(?:\.\w+)*\.", "", kind)
+        assert kind in OPTIONS[option], f"{name}({option}: {kind})"

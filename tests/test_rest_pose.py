@@ -152,7 +152,7 @@ def test_a_file_that_lies_while_its_clip_stands(humanoid, clip):
         for joint, parent in zip(humanoid.joints, humanoid.parents, strict=True)
     ]
     motion = sy.Motion(sy.Skeleton(bare, name="lies"), q, 30.0)
-    answer = sy.retarget(motion, humanoid, feet=False)
+    answer = sy.retarget(motion, humanoid, hold_feet=False)
     assert (answer.stance.rest.name, answer.stance.up.name) == ("file", "z")
     differences = compared(motion, answer, turn.as_matrix())
     assert max(differences.values()) < 1.0, differences
@@ -167,7 +167,7 @@ def test_a_body_upside_down_is_a_question(humanoid, clip):
     assert down.stance.up.given
     height = down.motion.positions()[..., 1]
     assert (height[:, down.target.roles["head"]] > height[:, down.target.roles["hips"]]).all()
-    hands = sy.retarget(over, humanoid, up="y", feet=False).motion.positions()[..., 1]
+    hands = sy.retarget(over, humanoid, up="y", hold_feet=False).motion.positions()[..., 1]
     assert (hands[:, down.target.roles["head"]] < hands[:, down.target.roles["hips"]]).all()
     with pytest.raises(InputError, match="up: expected x, y, z"):
         sy.retarget(over, humanoid, up="w")
@@ -200,7 +200,7 @@ def test_a_tilted_world_is_corrected_told_and_questioned(clip, humanoid, axis, a
     assert (trunk[:, 1] > 0.95 * np.linalg.norm(trunk, axis=1)).all()
     assert answer.verdict == "look"
     assert [one.cause for one in answer.judgement.warnings] == ["up axis"]
-    kept = sy.retarget(tilted, humanoid, up="y", feet=False).motion
+    kept = sy.retarget(tilted, humanoid, up="y", hold_feet=False).motion
     assert any("leans by" in one.text for one in sy.judge(kept).warnings)
 
 
@@ -230,7 +230,7 @@ def test_a_body_that_leans_while_it_walks_does_not_tilt_the_world(clip, humanoid
     q[:, at.start : at.start + 3] *= (1.0, 1.0, 3.0)
     places = sy.Motion(humanoid, q, 30.0).positions()
     q[:, at.start + 1] -= places[..., 1].min(1) - places[0, :, 1].min()
-    answer = sy.retarget(sy.Motion(humanoid, q, 30.0), humanoid, feet=False)
+    answer = sy.retarget(sy.Motion(humanoid, q, 30.0), humanoid, hold_feet=False)
     assert answer.stance.up.tilt == 0.0
     assert not any(one.cause == "up axis" and "source" in one.text for one in answer.findings)
     assert answer.judgement.trunk_tilt < np.radians(4.0)
@@ -255,7 +255,7 @@ def test_a_real_body_with_legs_of_one_bone_stands(shared_data, clip, humanoid):
     answer = sy.retarget(clip, sy.load_motion(path))
     places, body = answer.motion.positions(), answer.motion.skeleton
     assert (places[:, body.index("socket_hat"), 1] > places[:, body.index("hip_L"), 1] + 1.0).all()
-    assert sy.retarget(sy.load_motion(path, "2_move"), humanoid, feet=False).stance.up.name == "y"
+    assert sy.retarget(sy.load_motion(path, "2_move"), humanoid, hold_feet=False).stance.up.name == "y"
 
 
 def test_a_body_that_crawls_does_not_stand_along_its_way(humanoid, clip):
@@ -270,9 +270,9 @@ def test_a_body_that_crawls_does_not_stand_along_its_way(humanoid, clip):
         for joint, parent in zip(humanoid.joints, humanoid.parents, strict=True)
     ]
     crawl = sy.Motion(sy.Skeleton(bare, name="crawls"), q, 30.0)
-    stance = sy.retarget(crawl, humanoid, feet=False).stance
+    stance = sy.retarget(crawl, humanoid, hold_feet=False).stance
     assert (stance.rest.name, stance.up.name) == ("file", "y")
-    alone = sy.retarget(rerigged(crawl, 11), humanoid, feet=False).stance
+    alone = sy.retarget(rerigged(crawl, 11), humanoid, hold_feet=False).stance
     assert min(alone.rest.certainty, alone.up.certainty) < 0.5
 
 
@@ -284,8 +284,10 @@ def test_the_user_names_the_rest_pose(humanoid, clip, tmp_path):
     cases = {"file": "file", "first": "first", "tpose": "tpose", frame: f"frame {frame}", path: "rest.json"}
     for rest, name in cases.items():
         assert find_stance(again, Body.of(again.skeleton), rest).rest.name == name
-    by_frame, by_pose = (sy.retarget(again, humanoid, rest=rest, feet=False) for rest in (frame, again.pose(frame)))
-    for answer in (by_frame, by_pose, sy.retarget(again, humanoid, rest=str(path), feet=False)):
+    by_frame, by_pose = (
+        sy.retarget(again, humanoid, rest=rest, hold_feet=False) for rest in (frame, again.pose(frame))
+    )
+    for answer in (by_frame, by_pose, sy.retarget(again, humanoid, rest=str(path), hold_feet=False)):
         differences = compared(again, answer)
         assert max(value for role, value in differences.items() if role in LIMBS) < 15.0, differences
     for rest, message in (
@@ -309,7 +311,7 @@ def test_left_and_right_are_corrected_alike(humanoid, clip):
             rest[:3, :3] = Rotation.from_euler("z", spread, degrees=True).as_matrix() @ rest[:3, :3]
         joints.append(dataclasses.replace(joint, rest=rest, limit=None, parent=parent if parent >= 0 else None))
     spread = sy.Skeleton(joints, up="y", forward="z", meters_per_unit=1.0, name="spread")
-    answer = sy.retarget(clip, spread, feet=False)
+    answer = sy.retarget(clip, spread, hold_feet=False)
     differences = compared(clip, answer)
     assert max(differences[role] for role in LIMBS) < 1e-3, differences
     angles = {part.role: np.degrees(part.angle) for part in answer.parts}
@@ -356,7 +358,7 @@ def crouching(motion, lean=50.0):
 @pytest.mark.parametrize("seed", [2, 9])
 def test_a_rest_pose_is_chosen_by_its_result_where_none_is_certain(humanoid, clip, seed):
     """The zero pose means nothing, and the body never stands."""
-    answer = sy.retarget(rerigged(crouching(clip), seed), humanoid, feet=False)
+    answer = sy.retarget(rerigged(crouching(clip), seed), humanoid, hold_feet=False)
     assert answer.stance.rest.certainty < 0.5
     assert len(answer.stance.tried) > 1
     assert answer.judgement.trunk_tilt < np.radians(8.0)
@@ -364,10 +366,10 @@ def test_a_rest_pose_is_chosen_by_its_result_where_none_is_certain(humanoid, cli
     assert "--rest" in told.text
     assert answer.stance.rest.name in told.text
     assert "the best result of" in answer.report()
-    certain = sy.retarget(clip, humanoid, feet=False)
+    certain = sy.retarget(clip, humanoid, hold_feet=False)
     assert certain.stance.tried == ()
     assert not any("--rest" in one.text for one in certain.findings)
-    given = sy.retarget(rerigged(crouching(clip), seed), humanoid, feet=False, rest="first")
+    given = sy.retarget(rerigged(crouching(clip), seed), humanoid, hold_feet=False, rest="first")
     assert given.stance.tried == ()
 
 
@@ -381,8 +383,10 @@ def test_trunks_that_lean_at_rest_are_aligned(humanoid, clip, angle):
             rest[:3, 3] = Rotation.from_euler("x", angle, degrees=True).apply(rest[:3, 3])
         joints.append(dataclasses.replace(joint, rest=rest, parent=parent if parent >= 0 else None))
     other = sy.Skeleton(joints, name="leaning", up="y", forward="z")
-    assert sy.retarget(sy.Motion(other, clip.q, clip.fps), humanoid, feet=False).judgement.trunk_tilt < np.radians(4.0)
-    assert sy.retarget(clip, other, feet=False).judgement.trunk_tilt < np.radians(4.0)
+    assert sy.retarget(sy.Motion(other, clip.q, clip.fps), humanoid, hold_feet=False).judgement.trunk_tilt < np.radians(
+        4.0
+    )
+    assert sy.retarget(clip, other, hold_feet=False).judgement.trunk_tilt < np.radians(4.0)
 
 
 def test_exchanged_sides_are_told(humanoid, clip):
@@ -392,23 +396,23 @@ def test_exchanged_sides_are_told(humanoid, clip):
         part: ("_".join([other.get(part.split("_")[0], part.split("_")[0]), *part.split("_")[1:]]), part)
         for part in names
     }
-    answer = sy.retarget(clip, humanoid, swapped, feet=False)
+    answer = sy.retarget(clip, humanoid, swapped, hold_feet=False)
     assert answer.stance.exchanged
     assert answer.stance.rest.certainty < 0.5
     assert "left and right seem to be exchanged" in answer.report()
-    assert not sy.retarget(clip, humanoid, feet=False).stance.exchanged
+    assert not sy.retarget(clip, humanoid, hold_feet=False).stance.exchanged
 
 
 def test_a_path_in_another_unit_than_the_bones_is_told(humanoid, clip):
     q = clip.q.copy()
     q[:, :3] *= 100.0
-    plain = sy.retarget(clip, humanoid, feet=False)
-    answer = sy.retarget(sy.Motion(humanoid, q, 30.0), humanoid, feet=False)
+    plain = sy.retarget(clip, humanoid, hold_feet=False)
+    answer = sy.retarget(sy.Motion(humanoid, q, 30.0), humanoid, hold_feet=False)
     assert 0.7 < plain.stance.path_scale < 1.4
     assert answer.stance.path_scale == pytest.approx(plain.stance.path_scale / 100.0, rel=1e-6)
     assert "the path fits the steps of the legs if it is multiplied by 0.0" in answer.report()
     still = sy.Motion(humanoid, np.tile(clip.q[:1], (30, 1)), 30.0)
-    assert sy.retarget(still, humanoid, feet=False).stance.path_scale is None
+    assert sy.retarget(still, humanoid, hold_feet=False).stance.path_scale is None
 
 
 def skinned(humanoid, path, seed):
@@ -449,7 +453,7 @@ def test_the_bind_pose_of_a_skin(humanoid, clip, tmp_path):
     target, rest = standing_target(Body.of(body.with_root("free")))
     assert rest.name == "bind"
     assert examined(target, "file", target.skeleton.rest_pose().frames, own_up(target, target.rest)).certainty < 0.2
-    answer = sy.retarget(clip, body, feet=False)
+    answer = sy.retarget(clip, body, hold_feet=False)
     assert "rest pose of the target: bind" in answer.report()
     differences = compared(clip, answer)
     assert max(differences[role] for role in LIMBS) < 1.0, differences
@@ -469,15 +473,15 @@ def test_a_target_whose_zero_pose_means_nothing(humanoid, clip):
     again = rerigged(clip, 10)
     assert stands(humanoid)
     assert not stands(again.skeleton)
-    shown = sy.retarget(clip, again, feet=False)
+    shown = sy.retarget(clip, again, hold_feet=False)
     assert (shown.target_rest.name, shown.target_rest.certainty > 0.8) == ("tpose", True)
     differences = compared(clip, shown)
     assert max(differences.values()) < 8.0, differences
-    same = sy.retarget(again, again, feet=False)
+    same = sy.retarget(again, again, hold_feet=False)
     rows = [part.target for part in same.parts]
     np.testing.assert_allclose(same.motion.frames()[:, rows, :9], again.frames()[:, rows, :9], atol=1e-6)
     lined = in_line(humanoid)
-    alone = sy.retarget(clip, lined, feet=False)
+    alone = sy.retarget(clip, lined, hold_feet=False)
     assert (alone.target_rest.name, 0.5 < alone.target_rest.certainty < 0.8) == ("tpose", True)
     assert "how limbs are turned about their bones is a guess" in alone.report()
     differences = compared(clip, alone)

@@ -100,7 +100,7 @@ def test_a_body_is_known_by_its_shape_alone(humanoid):
 
 
 def test_the_same_body_gets_the_same_motion(humanoid, clip):
-    same = sy.retarget(clip, humanoid, feet=False)
+    same = sy.retarget(clip, humanoid, hold_feet=False)
     assert same.scale == pytest.approx(1.0)
     a, b = clip.frames(), same.motion.frames()
     np.testing.assert_allclose(a[..., :9], b[..., :9], atol=1e-9)  # limits of the bundled body hold in the clip
@@ -166,7 +166,7 @@ def test_arms_that_hang_and_arms_that_are_stretched_out_meet(humanoid, clip):
         parent = humanoid.parents[row] if humanoid.parents[row] >= 0 else None
         joints.append(dataclasses.replace(joint, rest=rest, limit=None, parent=parent))
     hanging = sy.Skeleton(joints, up=humanoid.up, forward=humanoid.forward, meters_per_unit=1.0)
-    answer = sy.retarget(clip, hanging, feet=False)
+    answer = sy.retarget(clip, hanging, hold_feet=False)
     assert max(part.angle for part in answer.parts) > 1.0
     a, b = clip.positions(), answer.motion.positions()
     shift = 1 if len(answer.motion.skeleton) > len(humanoid) else 0
@@ -207,7 +207,7 @@ def test_contacts_and_plants():
 
 def test_hands_stay_while_feet_are_put_in_place(other, clip):
     """Where arms can make up for what the feet ask of the hips, hands are where turning alone has put them."""
-    free, placed = (sy.retarget(clip, other, feet=feet).motion for feet in (False, True))
+    free, placed = (sy.retarget(clip, other, hold_feet=feet).motion for feet in (False, True))
     rows = [placed.skeleton.index(f"{side}_{part}") for part in ("hand", "foot") for side in ("left", "right")]
     way = np.linalg.norm(placed.positions()[:, rows] - free.positions()[:, rows], axis=-1).max(0)
     assert way[2:].max() > 0.005

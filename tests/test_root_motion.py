@@ -157,7 +157,7 @@ def test_the_heading_is_kept_while_the_body_rolls():
     q = np.tile(body.rest_q, (FRAMES, 1))
     angle = np.linspace(0.0, 0.5 * np.pi, FRAMES)
     q[:, 3:7] = sy.Rotation.from_euler("x", angle[:, None]).as_quat()
-    answer = sy.retarget(sy.Motion(body, q, 30.0), with_root_bone(sy.bundled("humanoid")), feet=False)
+    answer = sy.retarget(sy.Motion(body, q, 30.0), with_root_bone(sy.bundled("humanoid")), hold_feet=False)
     _, turn = places(answer, "root")
     np.testing.assert_allclose(turn, np.broadcast_to(np.eye(3), turn.shape), atol=1e-6)
 

@@ -95,7 +95,7 @@ def test_hips_are_as_high_as_the_legs_of_the_target_reach(degrees):
     source = sy.bundled("humanoid").with_root("free")
     still = sy.Motion(source, np.tile(source.rest_q, (5, 1)), 30.0)
     target = bent(shod(raised(sy.bundled("humanoid"), 0.7), 0.02), degrees)
-    answer = sy.retarget(still, target, feet=False)
+    answer = sy.retarget(still, target, hold_feet=False)
     soles = [sole_of(answer.target.skeleton, foot, UP) for foot in feet_of(answer.target.skeleton)]
     frames = answer.motion.frames()[-1]
     assert [float(sole.lowest(frames, UP)) for sole in soles] == pytest.approx([0.0, 0.0], abs=0.003)

@@ -6,13 +6,15 @@ import functools
 import inspect
 import operator
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
 from typing import Any, Final, Self, cast
 
 import numpy as np
 
 from synovia.errors import InputError, UnknownNameError, did_you_mean
+
+Progress = Callable[[int, int], object]  # called with (steps done, all)
 
 
 class ChecksArguments:

@@ -9,13 +9,13 @@ from typing import Any, Self
 import numpy as np
 
 from synovia import diagnosis
-from synovia.arguments import ChecksArguments, check_kind, whole_number
+from synovia.arguments import ChecksArguments, Progress, check_kind, whole_number
 from synovia.errors import InputError, SynoviaError
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem, Start, Starts
 from synovia.ik.frame import FrameSolver
 from synovia.ik.interrupts import Watch, clear, deadline_of, set_deadline
-from synovia.ik.parallel import Packed, Progress, Workers, checked_threads, simd_kernel
+from synovia.ik.parallel import Packed, Workers, checked_threads, simd_kernel
 from synovia.ik.solution import Solution, Solutions
 from synovia.ik.starts import LearnedStarts
 from synovia.ik.status import invalid_rows

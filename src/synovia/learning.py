@@ -14,13 +14,13 @@ from typing import Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import whole_number
+from synovia.arguments import Progress, whole_number
 from synovia.errors import InputError
 from synovia.facade import IK
 from synovia.goals import Goal
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import Watch
-from synovia.ik.parallel import Progress, Workers, checked_threads
+from synovia.ik.parallel import Workers, checked_threads
 from synovia.ik.proposals import Proposer
 from synovia.ik.starts import SLOPE, Learnable, LearnedStarts
 from synovia.ik.status import reached

@@ -10,11 +10,10 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 _M = TypeVar("_M")
-Progress = Callable[[int, int], object]
-_plant: list[Callable[[Any, Progress | None], Any]] = []  # at most one
+_plant: list[Callable[[Any, Callable[[int, int], object] | None], Any]] = []  # at most one
 
 
-def plant_with(plant: Callable[[Any, Progress | None], Any]) -> None:
+def plant_with(plant: Callable[[Any, Callable[[int, int], object] | None], Any]) -> None:
     """Register the function that holds the planted feet of a clip.
 
     Args:
@@ -24,7 +23,7 @@ def plant_with(plant: Callable[[Any, Progress | None], Any]) -> None:
     _plant[:] = [plant]
 
 
-def with_planted_feet(motion: _M, progress: Progress | None = None) -> _M:
+def with_planted_feet(motion: _M, progress: Callable[[int, int], object] | None = None) -> _M:
     """Return a clip whose planted feet do not slide.
 
     Args:

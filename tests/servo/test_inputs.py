@@ -357,7 +357,7 @@ def test_a_chunk_is_played_in_time_and_another_one_replaces_its_rest():
     assert commands[-1].status is not sy.Status.HOLDING
     np.testing.assert_allclose(place(commands[-1]) - NEAR[:3, 3], (0.04, 0.0, 0.0), atol=1e-3)
     other = np.array([shifted(NEAR, (0.04, 0.012 * k, 0.0)) for k in range(11)])
-    servo.schedule({"tool": other}, servo.time - 0.2 + 0.1 * np.arange(11), blend=0.3)
+    servo.schedule({"tool": other}, servo.time - 0.2 + 0.1 * np.arange(11), fade=0.3)
     commands.append(servo.step())
     assert commands[-1].stamps == {"tool": "late"}
     assert any("later than its time" in line for line in commands[-1].explain())
@@ -379,7 +379,7 @@ def test_a_chunk_that_is_over_does_not_count_and_a_target_or_hold_ends_one():
     servo.schedule({"tool": frames}, servo.time - 1.0 + 0.1 * np.arange(5))
     command = servo.step({"tool": NEAR})
     assert command.stamps == {"tool": "too late"}
-    servo.schedule({"tool": frames[:2]}, servo.time + np.array((0.005, 0.01)), blend=0.2)
+    servo.schedule({"tool": frames[:2]}, servo.time + np.array((0.005, 0.01)), fade=0.2)
     soon = run(servo, 50, None)
     np.testing.assert_allclose(place(soon[-1]) - NEAR[:3, 3], (0.0, 0.01, 0.0), atol=2e-4)
     assert max(np.linalg.norm(np.diff([place(one) for one in soon], axis=0), axis=1)) < 1.6 * 0.01 / 0.2 * 0.01
@@ -400,17 +400,17 @@ BAD_CHUNKS = {
     "nan": ({"tool": np.array([NEAR])}, (np.nan,), 0.1, "times: expected finite"),
     "clock": ({"tool": np.array([NEAR])}, (1.7e9,), 0.1, r"times: expected a time on the clock .* Servo.reset\(time="),
     "one": ({"tool": NEAR}, (0.1,), 0.1, "targets of 'tool'"),
-    "blend": ({"tool": np.array([NEAR])}, (0.1,), -1.0, "blend: expected seconds, 0 or more"),
+    "fade": ({"tool": np.array([NEAR])}, (0.1,), -1.0, "fade: expected seconds, 0 or more"),
     "target": ({"tool": np.full((1, 4, 4), np.nan)}, (0.1,), 0.1, "target"),
 }
 
 
 @pytest.mark.parametrize("case", BAD_CHUNKS)
 def test_chunks_that_cannot_be_used_are_refused(case):
-    targets, times, blend, words = BAD_CHUNKS[case]
+    targets, times, fade, words = BAD_CHUNKS[case]
     servo, other = arm(), arm()
     with pytest.raises(sy.InputError, match=words):
-        servo.schedule(targets, times, blend=blend)
+        servo.schedule(targets, times, fade=fade)
     np.testing.assert_array_equal(servo.step({"tool": NEAR}).q, other.step({"tool": NEAR}).q)
 
 

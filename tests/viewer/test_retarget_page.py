@@ -57,7 +57,7 @@ def test_outward_raises_the_arms_of_both_sides_alike():
 
 def test_limbs_are_compared_by_their_directions():
     motion = walk()
-    answer = retarget(motion, motion.skeleton, feet=False)
+    answer = retarget(motion, motion.skeleton, hold_feet=False)
     limbs = compare_limbs(answer, motion)
     assert {limb.role for limb in limbs} >= {"trunk", "left_upper_arm", "right_lower_leg"}
     assert max(limb.angles.max() for limb in limbs) < 1e-3

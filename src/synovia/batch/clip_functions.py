@@ -123,7 +123,7 @@ class Retarget(_ClipFunction):
     Args:
         skeleton: The target body: a skeleton, a file, or the name of a bundled model.
         joint_map: As in ``sy.retarget``.
-        feet: As in ``sy.retarget``.
+        hold_feet: As in ``sy.retarget``.
         clearance: As in ``sy.retarget``.
         clip: Name or number of the clip in each file; None for the first.
 
@@ -141,7 +141,7 @@ class Retarget(_ClipFunction):
         skeleton: Skeleton | str | os.PathLike[str],
         joint_map: Mapping[str, tuple[Any, Any]] | None = None,
         *,
-        feet: bool = True,
+        hold_feet: bool = True,
         clearance: float | None = 0.0,
         clip: str | int | None = None,
     ) -> None:
@@ -151,7 +151,7 @@ class Retarget(_ClipFunction):
         given = None if joint_map is None else check_map(joint_map)
         roles = None if given is None else {role: self.skeleton.index(pair[1]) for role, pair in given.items()}
         Body.of(self.skeleton, roles).recognised()
-        self._map, self._feet, self._clearance = given, feet, checked_clearance(clearance)
+        self._map, self._hold_feet, self._clearance = given, hold_feet, checked_clearance(clearance)
         self._clip_of = int(clip) if isinstance(clip, str) and clip.isdecimal() else clip
 
     def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:
@@ -164,7 +164,9 @@ class Retarget(_ClipFunction):
         motion = load_motion(path, self._clip_of)
         ends = [f"{note} (--trim-tpose cuts this off)" for note in find_ends(motion).notes]
         notes = [*dict.fromkeys((*motion.skeleton.notes, *motion.notes)), *ends]
-        answer = retarget(motion, self._target, self._map, feet=self._feet, clearance=self._clearance, threads=1)
+        answer = retarget(
+            motion, self._target, self._map, hold_feet=self._hold_feet, clearance=self._clearance, threads=1
+        )
         figures = {"missed": len(answer.missed_frames), "worst": float(answer.worst), "scale": float(answer.scale)}
         return answer.motion, figures | judged(answer.judgement), [*notes, *notes_of(answer)]
 

@@ -13,12 +13,11 @@ from typing import Any, Final, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import check_kind
+from synovia.arguments import Progress, check_kind
 from synovia.clips import guess, prior
 from synovia.clips.points import Points, pieces_of, points_of
 from synovia.errors import InputError
 from synovia.goals import PositionGoal
-from synovia.ik.parallel import Progress
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, as_numbers, rotation_between, times_exp
 from synovia.model.motion import Motion

@@ -8,14 +8,13 @@ from typing import Final, NamedTuple
 
 import numpy as np
 
-from synovia.arguments import as_call, check_kind
+from synovia.arguments import Progress, as_call, check_kind
 from synovia.bodies.crossing import Steps, crossing, moved_by
 from synovia.bodies.footing import Foothold
 from synovia.clips.onfeet import HEEL_SHARE, FootPoint, on_feet, point_of, raised
 from synovia.clips.points import pieces_of
 from synovia.errors import InputError, UnsupportedError
 from synovia.goals import PositionGoal
-from synovia.ik.parallel import Progress
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import Bools, Foot, contacts, feet_of, runs
 from synovia.model.anatomy.up import find_up

@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.arguments import Progress
 from synovia.clips.fit import Fitted, fit_positions, positive
 from synovia.clips.flips import find_flips
 from synovia.clips.hands.bones import hands_of_body
@@ -36,7 +37,6 @@ from synovia.clips.seen import only_seen
 from synovia.clips.travel import find_travel, middle_of_hips
 from synovia.clips.upright import SURE, check_sides, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
-from synovia.ik.parallel import Progress
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, side_of

@@ -9,8 +9,8 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.arguments import Progress
 from synovia.goals import PositionGoal
-from synovia.ik.parallel import Progress
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import world_frames

@@ -20,7 +20,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.ik.parallel import Progress
+from synovia.arguments import Progress
 from synovia.model.geometry import Array
 from synovia.tracking.trajectory import Effort, Model, Terms, one_blas_thread, solve_in_windows, spread
 

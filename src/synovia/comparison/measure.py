@@ -9,11 +9,11 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.arguments import Progress
 from synovia.comparison.problems import Problems
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.ik import Status
-from synovia.ik.parallel import Progress
 from synovia.ik.starts import LearnedStarts
 from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers

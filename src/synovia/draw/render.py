@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final
 
 import numpy as np
 
+from synovia.arguments import Progress
 from synovia.draw.camera import Camera, fit
 from synovia.draw.camera import look as axes_of
 from synovia.draw.film import FASTEST_GIF, SHEET, check_film, film_frames, write_film
@@ -22,7 +23,6 @@ from synovia.draw.raster import Canvas, require_pillow
 from synovia.draw.scene import Appearance, Scene, build_scene
 from synovia.draw.theme import Theme, theme_of
 from synovia.errors import InputError
-from synovia.ik.parallel import Progress
 from synovia.io.base import as_path
 from synovia.model import Skeleton
 from synovia.model.anatomy.up import SHOWN, find_up

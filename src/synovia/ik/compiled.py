@@ -10,7 +10,7 @@ from typing import Any, ClassVar, Final, Literal, Protocol, Self, TypedDict, Unp
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import ChecksArguments, check_kind, checked_joints, shown
+from synovia.arguments import ChecksArguments, Progress, check_kind, checked_joints, shown
 from synovia.compiling import compile_with_next
 from synovia.errors import InputError, SynoviaError, UnknownNameError, UnsupportedError, restated
 from synovia.goals import Goal, PositionGoal
@@ -19,7 +19,7 @@ from synovia.ik.clear_branches import ClearBranches, Listed
 from synovia.ik.engine import engine_of
 from synovia.ik.interrupts import has_ended, new_scratch, raise_signal
 from synovia.ik.obstacles import Obstacles, Places
-from synovia.ik.parallel import Batch, Packed, Progress, Workers, run_rows
+from synovia.ik.parallel import Batch, Packed, Workers, run_rows
 from synovia.ik.starts import Learnable, LearnedStarts
 from synovia.ik.status import Status, mark_interrupted
 from synovia.ik.targets import Targets, TargetWriter, Workspace, regular_rows, shape_of

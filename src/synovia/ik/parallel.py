@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.arguments import Progress
 from synovia.errors import InputError, UnsupportedError
 from synovia.ik.interrupts import Watch, new_scratch
 from synovia.ik.obstacles import Places
@@ -20,8 +21,6 @@ from synovia.model.geometry import Array
 from synovia.problem import Reduced
 from synovia.solver import Solver
 from synovia.solver.base import Kernel
-
-Progress = Callable[[int, int], object]
 
 _BLOCKS_PER_THREAD: Final = 8  # small, so that a busy core does not delay the end
 _SMALLEST_BLOCK: Final = 16  # rows; submitting a block costs as much as a few solves

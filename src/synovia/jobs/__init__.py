@@ -2,7 +2,7 @@
 
     import synovia as sy
 
-    retarget = sy.jobs.Retarget("robot.xml", feet=False)
+    retarget = sy.jobs.Retarget("robot.xml", hold_feet=False)
     outcome = retarget("walk.bvh", "walk.npz")  # one clip: outcome.report(), outcome.figures, outcome.code
     run = retarget.run("clips", "out", format="npz")  # a folder: a process for each core, and a ledger
 

@@ -46,7 +46,7 @@ class Flag(Kind):
     """Whether something is done.
 
     Args:
-        both: Whether the command line has a name for each, ``--feet`` and ``--no-feet``.
+        both: Whether the command line has a name for each, ``--hold-feet`` and ``--no-hold-feet``.
     """
 
     def __init__(self, *, both: bool = False) -> None:

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any, Final, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from synovia.arguments import check_kind
+from synovia.arguments import Progress, check_kind
 from synovia.errors import InputError
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.anatomy.up import find_up
@@ -449,7 +449,7 @@ class Motion:
         *,
         cut: bool = True,
         lock_feet: bool = False,
-        progress: Callable[[int, int], object] | None = None,
+        progress: Progress | None = None,
     ) -> Motion:
         """Return the clip as a loop: its last frame goes over into its first one.
 

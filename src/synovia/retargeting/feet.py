@@ -11,12 +11,12 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.arguments import Progress
 from synovia.bodies.crossing import Steps, crossing, moved_by
 from synovia.bodies.footing import Foothold
 from synovia.clips.onfeet import HEEL_SHARE, FootPoint, on_feet
 from synovia.facade import IK
 from synovia.goals import PositionGoal
-from synovia.ik.parallel import Progress
 from synovia.model.anatomy.feet import contact_spans, feet_of, runs
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array

@@ -9,12 +9,11 @@ from typing import Any, Final, cast
 
 import numpy as np
 
-from synovia.arguments import check_kind
+from synovia.arguments import Progress, check_kind
 from synovia.bodies.footing import Foothold, standing_lines
 from synovia.clips.ends import find_ends
 from synovia.compiling import compile_soon
 from synovia.errors import InputError
-from synovia.ik.parallel import Progress
 from synovia.ik.solution import length_text
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import frames_text, runs
@@ -285,7 +284,7 @@ def retarget(
     *,
     rest: Rest | None = None,
     up: str | None = None,
-    feet: bool = True,
+    hold_feet: bool = True,
     clearance: float | None = 0.0,
     velocity: Any = None,
     world: World | None = None,
@@ -346,7 +345,7 @@ def retarget(
             ``Pose`` or a pose file. By default the clip and its skeleton show which of these to take; see
             ``Retargeted.stance``.
         up: Axis of the source that points up, for example ``"z"`` or ``"-y"``; None to find it.
-        feet: Whether to correct the feet, unless the legs are those of the source.
+        hold_feet: Whether standing feet stay in place. They are corrected unless the legs are those of the source.
         clearance: Least distance between shapes of different limbs of the target, length units; None to let limbs pass
             through each other. It has no effect on a body without shapes.
         world: Steps, ramps and stones on which the feet of the target stand; None for a level floor. See above.
@@ -386,7 +385,7 @@ def retarget(
     pair = paired(motion, skeleton, joint_map, rest=rest, up=up)
     source, target, parts, roles = pair.source, pair.target, pair.parts, pair.roles
     own = target.skeleton
-    feet = feet and pair.moves
+    feet = hold_feet and pair.moves
     alike = pair.same_legs and not own.loops
     passes = 2 if feet and not (alike and world is None) and any(f"{side}_foot" in roles for side in SIDES) else 1
     if passes > 1:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 
 import numpy as np
 
-from synovia.ik.parallel import Progress
+from synovia.arguments import Progress
 from synovia.model.geometry import Array
 from synovia.model.limb_turns import Spread
 from synovia.model.path_turns import PathTurns

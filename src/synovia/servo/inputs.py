@@ -206,7 +206,7 @@ class Inputs:
             self._body.axes_of(twist.frame)
         twists[g] = twist
 
-    def schedule(self, targets: Any, times: Any, blend: Any, now: float) -> None:
+    def schedule(self, targets: Any, times: Any, fade: Any, now: float) -> None:
         """Replace the targets ahead, see ``Servo.schedule``.
 
         Raises:
@@ -219,8 +219,8 @@ class Inputs:
             raise InputError("times", value=times.tolist(), expected="times that increase")
         if len(times):
             _check_clock("times", float(times[0]), now)
-        if not is_number(blend) or not 0.0 <= blend < math.inf:
-            raise InputError("blend", value=blend, expected="seconds, 0 or more")
+        if not is_number(fade) or not 0.0 <= fade < math.inf:
+            raise InputError("fade", value=fade, expected="seconds, 0 or more")
         for g in np.flatnonzero(given).tolist():
             if g in self._clutches:
                 raise InputError(f"targets of {self._keys[g]!r}", expected="those of a goal without a clutch")
@@ -233,7 +233,7 @@ class Inputs:
             frames = tables[first - 1 if first else 0 :, g, :TRANSFORM_WIDTH].reshape(-1, 4, 4)
             samples = list(zip(times[first - 1 if first else 0 :].tolist(), frames, strict=True))
             curve = self._curves.setdefault(g, Curve(self._frame(self._live.table, g), now))
-            curve.replace(samples, now, now + float(blend), stops=True)
+            curve.replace(samples, now, now + float(fade), stops=True)
             self._drifts.pop(g, None)
             self._scheduled[g] = float(times[-1])
 

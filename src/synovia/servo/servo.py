@@ -606,7 +606,7 @@ class Servo(ChecksArguments):
         self._drive(None, self._time, h)
         return self._advance(h)
 
-    def schedule(self, targets: Targets, times: ArrayLike, *, blend: float = 0.2) -> None:
+    def schedule(self, targets: Targets, times: ArrayLike, *, fade: float = 0.2) -> None:
         """Give targets in advance, such as a chunk of a policy. Then call ``step()`` without any.
 
         From the next tick on, the goals go smoothly through these targets, each at its time, and stop at the last one.
@@ -616,7 +616,7 @@ class Servo(ChecksArguments):
             targets: Targets with a leading axis, as in ``IK.track``, of some goals or all.
             times: When each is reached, on the clock of the servo (``time``), increasing, seconds. Those that are past
                 already are left out, and ``Command.stamps`` says "late".
-            blend: Seconds in which it goes over to the new targets.
+            fade: Seconds in which it goes over to the new targets.
 
         Raises:
             InputError: If a value cannot be used.
@@ -624,7 +624,7 @@ class Servo(ChecksArguments):
         """
         if self._obstacles is not None and self._obstacles.knows(targets):
             raise InputError("targets", expected="none of a clearance goal", hint="pass places of obstacles to step")
-        self._inputs.schedule(targets, times, blend, self._time)
+        self._inputs.schedule(targets, times, fade, self._time)
 
     def clutch(self, goal: str | int, *, scale: float | tuple[float, float] = 1.0) -> Clutch:
         """Return a clutch, released: from now on, targets of this goal are places of a controller, see ``Clutch``.

@@ -6,10 +6,10 @@ from typing import Final
 
 import numpy as np
 
+from synovia.arguments import Progress
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.frame import Frames, FrameSolver, complete
 from synovia.ik.interrupts import Watch
-from synovia.ik.parallel import Progress
 from synovia.ik.status import Status, better_of, interrupted, mark_interrupted, restarted, status_of
 from synovia.ik.targets import Targets
 from synovia.model.geometry import Array

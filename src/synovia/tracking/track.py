@@ -11,10 +11,11 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from synovia.arguments import Progress
 from synovia.errors import InputError
 from synovia.ik.compiled import CompiledProblem, HoldsProblem, Start
 from synovia.ik.interrupts import Watch, deadline_of
-from synovia.ik.parallel import Progress, Workers, checked_threads
+from synovia.ik.parallel import Workers, checked_threads
 from synovia.ik.solution import Frame, Solution, Solutions
 from synovia.ik.status import mark_interrupted, reached
 from synovia.ik.targets import Targets

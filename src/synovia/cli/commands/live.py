@@ -59,7 +59,7 @@ class Live(Roles):
         default=None, help="Highest acceleration, likewise, per s².", kind=Parsed(velocities), metavar="A|B=A",
         shown="no limit",
     )  # fmt: skip
-    feet: bool = option(default=True, help="Keep standing feet in place.")
+    hold_feet: bool = option(default=True, help="Keep standing feet in place.")
     fixed: bool = option(default=False, help="Leave the base of DST where it is.")
     learn: float = option(
         default=1.0, help="Seconds for which SRC is learned; 0 for its first pose alone.", kind=Number(0),
@@ -147,8 +147,9 @@ def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRet
 
     return LiveRetarget(
         body, target, rate=rate, joint_map=None if given.joint_map is None else read_map(given.joint_map),
-        rest=given.rest, up=given.up, velocity=given.velocity, acceleration=given.acceleration, feet=given.feet,
-        root="fixed" if given.fixed else "free", calibration=given.calibration, learn=given.learn,
+        rest=given.rest, up=given.up, velocity=given.velocity, acceleration=given.acceleration,
+        hold_feet=given.hold_feet, root="fixed" if given.fixed else "free", calibration=given.calibration,
+        learn=given.learn,
     )  # fmt: skip
 
 

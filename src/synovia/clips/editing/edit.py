@@ -10,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from synovia.arguments import check_kind
+from synovia.arguments import Progress, check_kind
 from synovia.clips.editing.body import Body, size_of
 from synovia.clips.editing.clear import EditClearance, clearances, near_pairs
 from synovia.clips.editing.layered import LayerOnClip, LayerResult
@@ -21,7 +21,6 @@ from synovia.clips.loosened import at_limit
 from synovia.errors import InputError, SynoviaError, restated
 from synovia.goals import AimGoal, Goal
 from synovia.ik.interrupts import Watch, deadline_of
-from synovia.ik.parallel import Progress
 from synovia.ik.solution import length_text, unchecked_shapes
 from synovia.layers import Layer
 from synovia.model import Skeleton

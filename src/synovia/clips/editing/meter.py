@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from synovia.ik.parallel import Progress
+from synovia.arguments import Progress
 
 _SHARE: Final = 0.7  # of what is left of a layer, for one more pass: the first one is usually the last
 

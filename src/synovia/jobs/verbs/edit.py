@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 SCHEMA: Final = "synovia.edited/1"
 _SLICE: Final = "FIRST:END or FIRST:END:STEP, as in Python, such as 10:60"
 _OWN: Final = (
-    "feet",
+    "hold_feet",
     "tolerance",
     "deadline",
     "blend",
@@ -152,7 +152,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         default=0, help="Frames over which pins and offsets fade in, and out.", kind=Number(0, 10**6, whole=True),
         metavar="N", rank=-1,
     )  # fmt: skip
-    feet: bool = option(default=True, help="Layers keep feet in place that stand in the clip.", rank=-1)
+    hold_feet: bool = option(default=True, help="Layers keep feet in place that stand in the clip.", rank=-1)
     moving: Sequence[str] = option(
         default=(),
         help="A joint that layers may move, by name or role; repeat for more. A layer of the file may have its own.",
@@ -310,8 +310,8 @@ class Edit(Saved, Roles, Clear, ClipJob):
         if wanted:
             with host.bar(self.doing, len(motion)) as progress:
                 edited = edit(
-                    motion, wanted, feet=None if self.feet else (), tolerance=self.tolerance, deadline=self.deadline,
-                    progress=progress,
+                    motion, wanted, feet=None if self.hold_feet else (), tolerance=self.tolerance,
+                    deadline=self.deadline, progress=progress,
                 )  # fmt: skip
             motion, marked = edited.motion, _marked(edited)
         motion, marked = self._timed(motion, marked)

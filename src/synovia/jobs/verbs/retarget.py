@@ -76,7 +76,7 @@ class Retarget(Saved, Roles, ClipJob):
     """Carry clips over to another body, and judge the results.
 
     >>> import synovia as sy
-    >>> retarget = sy.jobs.Retarget("humanoid", feet=False)
+    >>> retarget = sy.jobs.Retarget("humanoid", hold_feet=False)
     >>> outcome = retarget("walk.bvh", "walk.npz")  # doctest: +SKIP
     >>> print(outcome.report())  # doctest: +SKIP
     >>> run = retarget.run("clips", "out")  # doctest: +SKIP
@@ -109,7 +109,7 @@ class Retarget(Saved, Roles, ClipJob):
         default=None, help="Plot the judgement: .png, .svg or .pdf. Needs the extra [plot].", kind=File(),
         metavar="OUT", single="clip", recorded=NEVER,
     )  # fmt: skip
-    feet: bool = option(default=True, help="Keep standing feet in place.", recorded=ALWAYS)
+    hold_feet: bool = option(default=True, help="Keep standing feet in place.", recorded=ALWAYS)
     idle_hands: Any = option(
         default="rest", help="How DST holds hands whose fingers SRC does not move: rest or relaxed.",
         kind=Word(("rest", "relaxed")), metavar="rest|relaxed",
@@ -187,7 +187,7 @@ class Retarget(Saved, Roles, ClipJob):
 
         super().prepare()
         try:
-            _ = retarget(warm_clip(), self._target, feet=self.feet, threads=1).judgement
+            _ = retarget(warm_clip(), self._target, hold_feet=self.hold_feet, threads=1).judgement
         except InputError:
             if self._given is None:
                 raise  # the model has no legs: every clip would fail
@@ -250,7 +250,7 @@ class Retarget(Saved, Roles, ClipJob):
         try:
             with host.bar("retargeting", len(motion)) as progress:
                 return retarget(
-                    motion, body, joints, rest=self.rest, up=self.up, feet=self.feet, velocity=self.velocity,
+                    motion, body, joints, rest=self.rest, up=self.up, hold_feet=self.hold_feet, velocity=self.velocity,
                     clearance=distance_of(self.clearance), world=self._ground,
                     idle_hands=self.idle_hands, root_motion=self.root_motion,
                     threads=host.threads, progress=progress,

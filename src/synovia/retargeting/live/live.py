@@ -105,7 +105,7 @@ class LiveRetarget(ChecksArguments):
             no limit. For a free root, a number is rad/s for turns and legs/s for the way; or a pair of both.
         acceleration: Highest acceleration, likewise, per s²; None for no limit.
         jerk: Highest jerk, likewise, per s³; None for no limit.
-        feet: Whether feet stand.
+        hold_feet: Whether standing feet stay in place.
         root: ``"free"``, or ``"fixed"`` for a base of the target that stays where it is.
         up: Axis of the source that points up, for example ``"z"``; None to find it.
         calibration: A calibration or its file; None to learn it from the source.
@@ -142,7 +142,7 @@ class LiveRetarget(ChecksArguments):
         velocity: Any = None,
         acceleration: Any = None,
         jerk: Any = None,
-        feet: bool = True,
+        hold_feet: bool = True,
         root: Literal["free", "fixed"] = "free",
         up: str | None = None,
         calibration: LiveCalibration | str | os.PathLike[str] | None = None,
@@ -167,7 +167,7 @@ class LiveRetarget(ChecksArguments):
         self._learning = max(1, round(learn * self.rate))
         self._how: dict[str, Any] = {"joint_map": joint_map, "rest": rest, "up": up, "root": root}
         self._limits = {"velocity": velocity, "acceleration": acceleration, "jerk": jerk}
-        self._feet, self._root = feet, root
+        self._hold_feet, self._root = hold_feet, root
         self._set_source(target if source_skeleton is None else source_skeleton)
         self._stand: Stand | None = None
         self.skeleton = target.with_root("free") if root == "free" else target
@@ -220,7 +220,7 @@ class LiveRetarget(ChecksArguments):
         self._follower = PoseFollower(pair, calibration.floor, calibration.bends)
         self._body = LimitedBody(skeleton, target.leg, self.rate, self._limits)
         self._meter = Meter(pair, self.rate)
-        feet = self._feet and pair.moves and any(role.endswith("_foot") for role in pair.roles)
+        feet = self._hold_feet and pair.moves and any(role.endswith("_foot") for role in pair.roles)
         self._stand = Stand(pair, calibration.grounds, self.rate) if feet else None
 
     @property

@@ -22,7 +22,7 @@ from typing import Any, Final, NamedTuple, ParamSpec, TypeVar
 
 import numpy as np
 
-from synovia.ik.parallel import Progress
+from synovia.arguments import Progress
 from synovia.model.geometry import Array
 from synovia.tracking.trajectory.model import Model
 

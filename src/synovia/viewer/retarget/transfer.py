@@ -205,7 +205,7 @@ class Transfer:
             given = known if self._edited or self.joint_map is not None else None
             rest = self.rest_pose() if self.angles or self.rest is not None else None
         try:
-            answer = retarget(self.motion, self.target, given, rest=rest, feet=feet)
+            answer = retarget(self.motion, self.target, given, rest=rest, hold_feet=feet)
             if not answer.moves:
                 raise UnsupportedError(
                     "this page moves whole bodies", expected="hips and both legs in the map",
