@@ -17,8 +17,8 @@ import pytest
 
 import synovia as sy
 from conftest import REPO
-from synovia import comparison
 from synovia.cli import main
+from synovia.comparison import ticks
 from synovia.comparison.ticks import time_ticks
 from synovia.diagnosis import reasons
 
@@ -72,9 +72,7 @@ def desk(tmp_path, monkeypatch, short_films, small_pictures):
     """A folder with the files that the pages name; what they make is small, and told from few trials."""
     monkeypatch.setattr(reasons, "_ATTEMPTS", 4)
     monkeypatch.setattr(reasons, "_MOST_LIMITS", 3)
-    monkeypatch.setattr(
-        comparison, "time_ticks", lambda bodies, ticks, watch: time_ticks(bodies, min(ticks, 50), watch)
-    )
+    monkeypatch.setattr(ticks, "time_ticks", lambda bodies, count, watch: time_ticks(bodies, min(count, 50), watch))
     monkeypatch.setattr("synovia.comparison.ticks._WARM", 5)
     shutil.copytree(REPO / "examples", tmp_path / "examples", ignore=shutil.ignore_patterns("gallery"))
     for name in ("walk.bvh", "character.glb", "arm.urdf", "robot_hand.toml"):

@@ -673,7 +673,7 @@ def test_errors_on_maps_say_what_to_do(humanoid, clip, tmp_path):
     path.write_text('schema = "synovia.map/1"\n[joints]\nhips = ["hips", ""]\n', encoding="utf-8")
     with pytest.raises(FormatError, match=r"'hips': expected a joint of the target.*Fill in the empty name"):
         sy.formats.read_map(path)
-    with pytest.raises(InputError, match=r"sy\.read_map\(path\) reads a file"):
+    with pytest.raises(InputError, match=r"sy\.formats\.read_map\(path\) reads a file"):
         sy.retarget(clip, humanoid, "map.toml")
     with pytest.raises(InputError, match=r"the map has only hips.*Add a limb of two joints, such as left_upper_arm"):
         sy.retarget(clip, sy.bundled("arm7"), {"hips": ("hips", 0)})
