@@ -1,5 +1,6 @@
 """Landmarks of pose detectors: recognised, turned upright, refused where nothing can be known, and fitted."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -222,6 +223,21 @@ def test_z_up_is_taken_from_a_laboratory_but_not_from_a_camera(walk):
         else:
             with pytest.raises(InputError, match="--up"):
                 make_upright(marks)
+
+
+def test_a_body_that_lies_in_half_of_a_clip_does_not_stand_up(walk):
+    """Who lies on the face in a part of the frames, and stands in the others, lies there: up is y, or a question."""
+    y_up = make_upright(as_landmarks(tables.landmarks(walk, "smpl"), None, None, "smpl")).marks
+    for share in (0.3, 0.55):
+        turned = {name: at.copy() for name, at in y_up.places.items()}
+        for at in turned.values():
+            at[: int(share * len(at))] @= tables.AXES["z"]
+        found = dataclasses.replace(y_up, places=turned)
+        if share > 0.5:
+            with pytest.raises(InputError, match="which axis points up"):
+                make_upright(found)
+        else:
+            np.testing.assert_allclose(make_upright(found).turn, np.eye(3), atol=1e-12)
 
 
 @pytest.mark.compiled

@@ -226,11 +226,8 @@ class Shape:
         """Return the direction up, (3,), of a body whose arms reach down as far as its legs; None for other bodies."""
         if len(chosen) < len(PARTS):
             return None
-        return up_on_four(*(self._rest_ends(chosen[limb]) for limb in PARTS))
-
-    def _rest_ends(self, pair: Pair) -> tuple[Array, Array]:
-        """Return the place between the first joints of two limbs, and that between their ends, (3,)."""
-        return self._begin(pair), self._end(pair)
+        legs, arms = ((self._begin(chosen[limb]), self._end(chosen[limb])) for limb in PARTS)
+        return up_on_four(legs, arms)
 
     def _is_body(self, chosen: Mapping[str, Pair]) -> bool:
         """Return whether two pairs are the legs and arms of one body.
@@ -510,16 +507,15 @@ def up_on_four(legs: tuple[Array, Array], arms: tuple[Array, Array], up: Array |
         up: The direction that points up, (3,), if it is known; None for that of the limbs.
     """
     ways = [begin - end for begin, end in (legs, arms)]
-    if up is None:
-        up = unit(ways[0] + ways[1])
-        axis = int(np.argmax(np.abs(up)))
-        if abs(up[axis]) > _DOWN:  # legs that are bent at rest lean, but bodies stand along an axis of the file
-            up = np.sign(up[axis]) * np.eye(3)[axis]
+    upwards = unit(ways[0] + ways[1]) if up is None else up
+    axis = int(np.argmax(np.abs(upwards)))
+    if abs(upwards[axis]) > _DOWN:  # legs that are bent at rest lean, but bodies stand along an axis of the file
+        upwards: Array = np.sign(upwards[axis]) * np.eye(3)[axis]
     trunk = arms[0] - legs[0]
-    down = all(float(way @ up) > _DOWN * float(np.linalg.norm(way)) for way in ways)
-    level = abs(float(trunk @ up)) < _DOWN * float(np.linalg.norm(trunk))
-    ground = abs(float((arms[1] - legs[1]) @ up)) < _GROUND * float(np.linalg.norm(ways[0]))
-    return up if down and level and ground else None
+    down = all(float(way @ upwards) > _DOWN * float(np.linalg.norm(way)) for way in ways)
+    level = abs(float(trunk @ upwards)) < _DOWN * float(np.linalg.norm(trunk))
+    ground = abs(float((arms[1] - legs[1]) @ upwards)) < _GROUND * float(np.linalg.norm(ways[0]))
+    return upwards if down and level and ground else None
 
 
 def _vote(limb: Limb, known: Mapping[str, int]) -> tuple[str, str] | None:

@@ -17,6 +17,7 @@ from functools import cached_property, lru_cache
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Skeleton
@@ -291,7 +292,11 @@ class Lines:
         return axis_name(axis)
 
     def up_in(
-        self, at: Callable[[Array], Array], count: int, stated: str | None = None, usual: Mapping[str, float] = _USUAL
+        self,
+        at: Callable[[NDArray[np.intp]], Array],
+        count: int,
+        stated: str | None = None,
+        usual: Mapping[str, float] = _USUAL,
     ) -> Up:
         """Return the direction that the file, the rest pose and the frames of a clip show together.
 
@@ -314,7 +319,9 @@ class Lines:
             return _leaning(mean)
         lowest = np.concatenate([places.min(1), -places.max(1)], axis=1) / leg
         low, high = np.quantile(lowest, (0.1, 0.9), axis=0)
-        spread = dict(zip(AXES, np.square(np.minimum(high - low, _TALLEST) / _STEADY_FLOOR).tolist(), strict=True))
+        spread: dict[str, float] = dict(
+            zip(AXES, np.square(np.minimum(high - low, _TALLEST) / _STEADY_FLOOR).tolist(), strict=True)
+        )
         points: dict[str, float] = {}
         for name, evidence in usual.items():
             axis = axis_vector(name)
