@@ -84,6 +84,11 @@ def _seen(share: Array) -> Bools:
     return np.where(last < 0, True, share[np.maximum(last, 0)] >= _HIGH)
 
 
+def still_seen(share: Array, before: Bools) -> Bools:
+    """Return which points are seen in the next frame, (K,), for their shares of the confidence of well seen points."""
+    return (share >= _HIGH) | (before & (share >= _LOW))
+
+
 def _shown(marks: Landmarks, name: str) -> bool:
     """Return whether a landmark is seen in some frames."""
     return name in marks.places and float(np.isfinite(marks.places[name]).all(1).mean()) > _NEVER
