@@ -33,6 +33,7 @@ _TURN: Final = np.array([1.0, -1.0, -1.0])  # images have y down and z away from
 _LEFT, _UP = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
 _AHEAD: Final = np.array([0.0, 0.0, 1.0])
 _SHORT: Final = 1e-6
+_RETURN: Final = 8  # frames in which a part that is seen again goes over to where it is
 _ADULT: Final = (0.18, 0.495, 0.35, 0.22, 0.283, 0.27, 0.09, 0.425, 0.435, 0.2)  # metres: lengths that are not seen
 _THUMB: Final = np.array([0.6, 0.75, 0.3])  # direction of a right thumb at rest in the frame of the palm
 # Each bone: its part, the part above, the landmark at its end, and its direction in a T-pose for the left side
@@ -75,6 +76,8 @@ class LandmarkBody:
         self._shown: Bools | None = None
         self._poses, self._missed = 0, Counter[str]()
         self._up = _UP  # direction of the trunk
+        self._left: dict[str, int] = {}  # frames in which a part goes over to where it is seen
+        self._hips_seen = True
 
     @property
     def unseen(self) -> dict[str, float]:
@@ -166,6 +169,9 @@ class LandmarkBody:
         if not min(float(np.linalg.norm(one)) for one in lines) > _SHORT:
             return None
         self._up = up = unit(lines[2])
+        if seen["hips"] != self._hips_seen and self._poses:
+            self._left["hips"] = self._left["chest"] = _RETURN
+        self._hips_seen = seen["hips"]
         q = self._last = self._last.copy()
         world: dict[str, Array] = {}
 
@@ -176,13 +182,18 @@ class LandmarkBody:
             base = np.eye(3) if above < 0 else world[skeleton.joint_names[above]]
             at = skeleton.q_slice(row).stop - 4
             if found is None:
-                found = base @ quat_to_matrix(q[at : at + 4])
+                self._left[name] = _RETURN
             else:
-                q[at : at + 4] = matrix_to_quat((base.T @ found)[None])[0]
-            world[name] = found
-            return found
+                new, left = matrix_to_quat((base.T @ found)[None])[0], self._left.get(name, 0)
+                if left:
+                    self._left[name] = left - 1
+                    new = np.copysign(1.0, new @ q[at : at + 4]) * new
+                    new = unit(q[at : at + 4] + (new - q[at : at + 4]) / left)
+                q[at : at + 4] = new
+            world[name] = base @ quat_to_matrix(q[at : at + 4])
+            return world[name]
 
-        q[:3] = hips
+        q[:3] += (hips - q[:3]) / max(1, self._left.get("hips", 0))
         turn("hips", _turn(line, up))
         chest = turn("chest", _turn(across, up))
         head = _middle(p, "ear") - neck
@@ -304,7 +315,7 @@ def _median_lengths(p: Array) -> Array:
 
 
 def _lengths(p: Array) -> Array:
-    """Return lengths (T, 10): hips, trunk, shoulders, head, and the bones of limbs, the mean of both sides."""
+    """Return lengths (T, 10): hips, trunk, shoulders, head, and bones of limbs, the mean of the sides that are seen."""
     rows = [
         np.linalg.norm(p[:, _AT["left_hip"]] - p[:, _AT["right_hip"]], axis=1),
         np.linalg.norm(_middle(p, "shoulder") - _middle(p, "hip"), axis=1),
@@ -312,10 +323,9 @@ def _lengths(p: Array) -> Array:
         np.linalg.norm(_middle(p, "ear") - _middle(p, "shoulder"), axis=1),
     ]
     for part, _, end, _ in _LINES:
-        both = [
+        sides = [
             np.linalg.norm(p[:, _AT[f"{side}_{end}"]] - p[:, _AT[f"{side}_{_START[part]}"]], axis=1) for side in SIDES
         ]
-        rows.append(
-            np.where(np.isfinite(both[0]), np.where(np.isfinite(both[1]), np.mean(both, axis=0), both[0]), both[1])
-        )
+        left, right = sides
+        rows.append(0.5 * (np.where(np.isnan(left), right, left) + np.where(np.isnan(right), left, right)))
     return np.array(rows).T
