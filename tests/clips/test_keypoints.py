@@ -710,6 +710,55 @@ def test_legs_that_are_not_seen_rest_whatever_a_detector_invents(walk, hips, gon
         assert np.degrees(np.arccos(np.clip(np.sum(own * true, 1), -1.0, 1.0))).mean() < 3.0
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("parts", "unseen"),
+    [
+        (("shoulder", "elbow", "wrist", "hip"), "legs are not seen"),
+        (("shoulder", "elbow", "wrist", "ear", "nose"), "hips and legs are not seen"),
+        (("shoulder", "right_elbow", "right_wrist", "ear"), "left arm is not seen"),
+        (("hip", "knee", "ankle", "toe"), "shoulders are not seen"),
+    ],
+)
+@pytest.mark.parametrize("named", [True, False])
+def test_single_limbs_and_upper_bodies_are_followed(walk, parts, unseen, named):
+    """Bones between points that are seen point as in the clip, whether the others are missing or without a place."""
+    names, points = list(PRESETS["mediapipe"]), tables.landmarks(walk, "mediapipe", centred=False)
+    seen = [k for k, name in enumerate(names) if name.endswith(parts)]
+    if named:
+        made = sy.fit_keypoints(points[:, seen], [names[k] for k in seen], fps=walk.fps)
+    else:
+        hidden = [k for k in range(len(names)) if k not in seen]
+        points[:, hidden] = np.nan
+        made = sy.fit_keypoints(points, preset="mediapipe", fps=walk.fps)
+    assert any(unseen in note for note in made.notes)
+    places, body, limbs = made.positions(), made.skeleton, 0
+    for first, last, upper, lower in (
+        ("left_shoulder", "left_elbow", "left_upper_arm", "left_lower_arm"),
+        ("right_elbow", "right_wrist", "right_lower_arm", "right_hand"),
+        ("left_hip", "left_knee", "left_upper_leg", "left_lower_leg"),
+    ):
+        if {names.index(first), names.index(last)} <= set(seen):
+            own = tables.unit(places[:, body.index(lower)] - places[:, body.index(upper)])
+            true = tables.unit(points[:, names.index(last)] - points[:, names.index(first)])
+            assert np.degrees(np.arccos(np.clip(np.sum(own * true, 1), -1.0, 1.0))).mean() < 3.0
+            limbs += 1
+        else:
+            at = body.q_slice(body.index(lower))
+            assert np.ptp(np.array(made.q)[:, at], axis=0).max() < 0.05
+    assert limbs
+
+
+def test_points_that_do_not_show_what_is_up_are_a_question(walk):
+    names, points = list(PRESETS["mediapipe"]), tables.landmarks(walk, "mediapipe", centred=False)
+    seen = [k for k, name in enumerate(names) if name.endswith(("shoulder", "elbow", "wrist"))]
+    with pytest.raises(InputError, match="which axis points up"):
+        sy.fit_keypoints(points[:, seen], [names[k] for k in seen], fps=walk.fps)
+    points[:, [k for k, name in enumerate(names) if not name.startswith("left")]] = np.nan
+    with pytest.raises(InputError, match="both shoulders"):
+        sy.fit_keypoints(points, preset="mediapipe", fps=walk.fps)
+
+
 def test_a_point_that_flickers_is_seen_until_its_confidence_is_low():
     count = 60
     names = ["left_shoulder", "right_shoulder", "left_hip", "right_hip", "left_knee", "right_knee", "nose"]

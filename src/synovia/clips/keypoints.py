@@ -97,7 +97,7 @@ def fit_keypoints(
             ``"holistic"`` or ``"hand"``. None to find it from the names, or from the number of landmarks and the
             lengths between them.
         confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen. Landmarks of low confidence do not count:
-            legs that are never seen are at rest.
+            limbs that are never seen are at rest, as are names that are missing; both shoulders or both hips suffice.
         offsets: Points in the frames of their joints, (K, 3), if they are joints of ``body``.
         up: Axis of the points that points up, such as ``"-y"``; None to find it.
         mirror: How to undo a mirror image: ``"x"``, ``"y"`` or ``"z"`` negates an axis, ``"names"`` exchanges left and

@@ -186,7 +186,7 @@ def _check_depth(marks: Landmarks) -> None:
     """
     length = _body_length(marks)
     if not (np.isfinite(length) and length > 0.0):
-        raise InputError("shoulders and legs are never seen together", expected="landmarks of a whole body")
+        raise InputError("shoulders and legs are never seen together", expected="both shoulders, or both hips")
     every = np.concatenate(list(marks.places.values()))
     depth = np.nanmax(every, axis=0) - np.nanmin(every, axis=0)
     if depth.min() < FLAT * length:
