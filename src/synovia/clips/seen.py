@@ -135,7 +135,7 @@ def _upwards(marks: Landmarks, part: str, others: Sequence[str], up: str | None)
 
 
 def _with_pair(marks: Landmarks, part: str, along: Array) -> Landmarks:
-    """Return landmarks with both hips, or both shoulders, on the other end of an upright trunk, which leads along an axis."""
+    """Return landmarks with hips, or shoulders, at the other end of an upright trunk, which leads along an axis."""
     other = "shoulder" if part == "hip" else "hip"
     left, right = (marks.places[f"{side}_{other}"] for side in SIDES)
     across = left - right
