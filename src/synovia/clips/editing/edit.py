@@ -338,14 +338,35 @@ def _helping(body: Body, before: Array, after: Array, layer: Layer, result: Laye
     moved = ways.max(axis=1, initial=0.0) > _MOVED * skeleton.size
     if not moved.any():
         return []
-    far = dict(zip(others, ways.max(axis=0).tolist(), strict=True))
-    parts = set(skeleton.role_rows.values()) & far.keys() or far.keys()
-    names = [
-        f"{skeleton.joint_names[row]} by up to {length_text(far[row], skeleton.meters_per_unit)}"
-        for row in sorted(parts, key=lambda row: -far[row])[:_HELPERS]
-    ]
+    names = _by_themselves(body, before, after, others)
     text = f"the rest of the body moves too, as the limb alone does not reach: {' and '.join(names)}"
     return [EditFinding(layer.label, "body", tuple(result.frames[moved].tolist()), text)]
+
+
+def _by_themselves(body: Body, before: Array, after: Array, rows: list[int]) -> list[str]:
+    """Return how far the joints turn and move that change most relative to their parents; those with a role first."""
+    skeleton, changes = body.given, dict[int, tuple[float, str]]()
+    for row in rows:
+        (a, place), (b, moved) = (_relative(frames, row, skeleton.parents[row]) for frames in (before, after))
+        angle = float(np.linalg.norm(rotation_between(a, b), axis=1).max())
+        length = float(np.linalg.norm(moved - place, axis=1).max())
+        name, share = skeleton.joint_names[row], length / skeleton.size
+        if share > _MOVED:
+            changes[row] = share + angle, f"{name} moves by up to {length_text(length, skeleton.meters_per_unit)}"
+        else:
+            changes[row] = angle, f"{name} turns by up to {np.degrees(angle):.3g} deg"
+    shown = changes.keys() & set(skeleton.role_rows.values()) or changes.keys()
+    first, *more = sorted((changes[row] for row in shown), reverse=True)[:_HELPERS]
+    return [first[1], *(text for change, text in more if change > _TURNED)]
+
+
+def _relative(frames: Array, row: int, parent: int) -> tuple[Array, Array]:
+    """Return rotations (n, 4) and places (n, 3) of a joint in the frame of its parent; frames are (n, joints, 12)."""
+    turn, place = frames[:, row, :9].reshape(-1, 3, 3), frames[:, row, 9:]
+    if parent < 0:
+        return matrix_to_quat(turn), place
+    inverse = frames[:, parent, :9].reshape(-1, 3, 3).swapaxes(1, 2)
+    return matrix_to_quat(inverse @ turn), (inverse @ (place - frames[:, parent, 9:])[:, :, None])[:, :, 0]
 
 
 def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> list[EditFinding]:
