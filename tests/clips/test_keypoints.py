@@ -749,6 +749,23 @@ def test_single_limbs_and_upper_bodies_are_followed(walk, parts, unseen, named):
     assert limbs
 
 
+@pytest.mark.compiled
+def test_limbs_that_are_not_seen_keep_the_pose_of_rest(walk):
+    """Who sits at a desk: thighs ahead in all frames, whatever a detector invents; of another body it is an error."""
+    body = sy.bundled("humanoid")
+    turn = sy.Rotation.from_euler("x", -80, degrees=True)
+    seat = sy.Pose(body, {"left_upper_leg": turn.as_quat(), "right_upper_leg": turn.as_quat()})
+    points, confidence, _ = at_a_desk(walk, 5, hips=False)
+    given = {"preset": "mediapipe", "confidence": confidence, "fps": walk.fps}
+    for own in ({}, {"body": body}):
+        made = sy.fit_keypoints(points, rest=seat, **given, **own)
+        at, kept = made.skeleton.q_slice("left_upper_leg"), body.q_slice("left_upper_leg")
+        np.testing.assert_allclose(np.array(made.q)[:, at], np.tile(seat.q[kept], (len(made), 1)), atol=1e-12)
+    for wrong in (sy.bundled("arm7").rest_pose(), "seat.toml"):
+        with pytest.raises((InputError, TypeError), match="rest"):
+            sy.fit_keypoints(points, rest=wrong, **given)
+
+
 def test_points_that_do_not_show_what_is_up_are_a_question(walk):
     names, points = list(PRESETS["mediapipe"]), tables.landmarks(walk, "mediapipe", centred=False)
     seen = [k for k, name in enumerate(names) if name.endswith(("shoulder", "elbow", "wrist"))]

@@ -36,13 +36,18 @@ class Seen:
 
     Args:
         marks: The landmarks; hips that are never seen are below the shoulders, and shoulders above the hips.
-        legs: Whether the legs are seen.
+        limbs: Limbs that are never seen, such as ``"left_leg"``.
         notes: Sentences about what is not seen.
     """
 
     marks: Landmarks
-    legs: bool
+    limbs: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def legs(self) -> bool:
+        """Whether legs are seen."""
+        return not {"left_leg", "right_leg"} <= {*self.limbs}
 
 
 def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
@@ -80,14 +85,15 @@ def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
         found = _with_pair(found, "shoulder", _upwards(found, "hip", ends, up))
         notes.append("shoulders are not seen: the trunk is upright, and the arms are at rest")
         hidden = {name: share for name, share in hidden.items() if "shoulder" not in name}
+    limbs: list[str] = []
     for limb, parts in _LIMBS.items():
-        if not (shoulders if limb == "arm" else legs) or not any(
-            f"{side}_{part}" in marks.places for side in SIDES for part in parts
-        ):
-            continue
+        known = any(f"{side}_{part}" in marks.places for side in SIDES for part in parts)
         for side in SIDES:
             own = [f"{side}_{part}" for part in parts]
-            if not any(_shown(found, name) for name in own):
+            if any(_shown(found, name) for name in own):
+                continue
+            limbs.append(f"{side}_{limb}")
+            if known and (shoulders if limb == "arm" else legs):
                 notes.append(f"the {side} {limb} is not seen: it is at rest")
                 hidden = {name: share for name, share in hidden.items() if name not in own}
     if hidden:
@@ -95,7 +101,7 @@ def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
         listed = ", ".join(f"{name.replace('_', ' ')} in {100.0 * hidden[name]:.0f} %" for name in most[:_LISTED])
         more = f" and {len(most) - _LISTED} more" if len(most) > _LISTED else ""
         notes.append(f"landmarks of low confidence were left out: {listed}{more} of the frames")
-    return Seen(found.with_middles(), legs, tuple(notes))
+    return Seen(found.with_middles(), tuple(limbs), tuple(notes))
 
 
 def _seen(share: Array) -> Bools:
