@@ -174,6 +174,7 @@ class LandmarkBody:
         self._hips_seen = seen["hips"]
         q = self._last = self._last.copy()
         world: dict[str, Array] = {}
+        turned: dict[int, Array] = {}  # rotations by their place in q: all become quaternions at once
 
         def turn(name: str, found: Array | None) -> Array:
             """Turn a part in the world, or let it keep its pose relative to the part above."""
@@ -181,16 +182,17 @@ class LandmarkBody:
             above = skeleton.parents[row]
             base = np.eye(3) if above < 0 else world[skeleton.joint_names[above]]
             at = skeleton.q_slice(row).stop - 4
+            left = self._left.get(name, 0)
             if found is None:
                 self._left[name] = _RETURN
+            elif left:
+                self._left[name] = left - 1
+                new = matrix_to_quat((base.T @ found)[None])[0]
+                new *= np.copysign(1.0, new @ q[at : at + 4])
+                q[at : at + 4] = unit(q[at : at + 4] + (new - q[at : at + 4]) / left)
             else:
-                new, left = matrix_to_quat((base.T @ found)[None])[0], self._left.get(name, 0)
-                if left:
-                    self._left[name] = left - 1
-                    new = np.copysign(1.0, new @ q[at : at + 4]) * new
-                    new = unit(q[at : at + 4] + (new - q[at : at + 4]) / left)
-                q[at : at + 4] = new
-            world[name] = base @ quat_to_matrix(q[at : at + 4])
+                turned[at] = base.T @ found
+            world[name] = base @ quat_to_matrix(q[at : at + 4]) if found is None or left else found
             return world[name]
 
         q[:3] += (hips - q[:3]) / max(1, self._left.get("hips", 0))
@@ -215,6 +217,8 @@ class LandmarkBody:
                 for name in self._hands[side].lengths:
                     for k in range(3):
                         turn(f"{side}_{name}_{k + 1}", fingers.get(f"{name}_{k + 1}"))
+        for at, quat in zip(turned, matrix_to_quat(np.array(list(turned.values()))), strict=True):
+            q[at : at + 4] = quat
         self._poses += 1
         self._missed.update(part for part, fine in seen.items() if not fine)
         return q
