@@ -72,6 +72,7 @@ _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint
 _MARGIN: Final = 10  # ticks
 _SLOW_LEAD: Final = 0.3  # of the time that a twist may be ahead, for a body that stays on its path
 _SMALL_PART: Final = 1e-4  # of the way to a stop: so far, goals go straight
+_ROUNDING: Final = 1e-9
 _NO_WORSE: Final = 1.01  # factor of the error of a goal by which that of an answer may be larger
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
@@ -218,6 +219,7 @@ class Servo(ChecksArguments):
         free = free_root(self.skeleton.joints, self.skeleton.parents)
         self._root_moves = self.ik.root != "fixed" or free in self.ik.moving
         self._recovers = np.zeros(len(self.axes.joints), bool)  # axes that keep lower limits only later
+        self._braked = False  # whether the body has braked for them
         self._coming: Array | None = None  # limits that hold as soon as the body can brake with them
         self._aim = self._q, self._q
         self._build()
@@ -916,8 +918,7 @@ class Servo(ChecksArguments):
     def _advance(self, h: float) -> Command:
         """Take a tick of time h towards the answer, or brake."""
         out = np.empty(len(self._q))
-        if self._coming is not None:
-            self._change_limits(self._coming, out, h)
+        brakes = self._coming is not None and self._change_limits(self._coming, out, h)
         if self._clear is not None:
             self._clear.note(self._q)
         stop, way = STOP if self._held and not self._driven else 0, self._way
@@ -925,7 +926,9 @@ class Servo(ChecksArguments):
         if way is not None and stop and self._time > self._hold_until:
             self._go_ahead_anew(way, h)  # each joint for itself: then the body is still
             way = None
-        if self._driven:
+        if brakes:
+            self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
+        elif self._driven:
             self._go_driven(out, h)
         elif self._path is not None and (not stop or self._time <= self._hold_until):
             self._follow_path(self._path, out, h, stop)
@@ -955,16 +958,28 @@ class Servo(ChecksArguments):
         self._aim = there, before
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
 
-    def _change_limits(self, limits: Array, out: Array, h: float) -> None:
+    def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
         """Take other limits (axes, 3) where the body can brake with them in ticks of time h; ``out`` is scratch memory.
 
-        An axis that would leave the limits of its position keeps its own limits until it would not.
+        An axis that would leave the limits of its position keeps its own acceleration until it would not. With a limit
+        of the jerk, the body brakes with its own limits until it can keep the others.
+
+        Returns:
+            Whether the body has to brake in this tick.
         """
         table, q, guard = self.axes.table, self._q, self._guard
-        kept, planned, taken = table.copy(), table.copy(), np.ones(len(table), bool)
+        kept, planned = table.copy(), table.copy()
+        v, a = kept[:, AXIS_VELOCITY], kept[:, AXIS_ACCELERATION]
+        able = np.ones(len(table), bool)
+        if self._limits_jerk:
+            most = limits * (1.0 + _ROUNDING)
+            able = (np.abs(v) <= most[:, 0]) & (np.abs(v + 0.5 * a * np.abs(a) / most[:, 2]) <= most[:, 0])
+            able &= np.abs(a) <= most[:, 1]
+        held = kept[:, _LIMITS].copy()
+        held[:, 0] = 0.0  # lower velocities hold at once
         state = None if guard is None else guard.state
         for _ in range(2):
-            planned[:, _LIMITS] = np.where(taken[:, None], limits, np.maximum(kept[:, _LIMITS], limits))
+            planned[:, _LIMITS] = np.where(able[:, None], limits, np.maximum(held, limits))
             table[:] = planned
             self._replan()
             planned[:] = table
@@ -972,18 +987,25 @@ class Servo(ChecksArguments):
             failed = table[:, REASON] == EMERGENCY
             if not failed.any():
                 break
-            taken &= ~np.isin(self.axes.variable, self.axes.variable[failed])
+            able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
             planned[:] = kept
-        able = guard is None or guard.allows(q, out, h, self._feedback)
+        clear = guard is None or guard.allows(q, out, h, self._feedback)
         if guard is not None and state is not None:
             guard.state = state
-        table[:] = planned if able else kept
+        brakes = self._limits_jerk and not able.all()
+        takes = clear and not brakes
+        self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
+        table[:] = planned if takes else kept
         levels = self._levels or self._twisting
-        if able and levels is not None:
+        if takes and levels is not None:
             levels.forget()
-        self._recovers = ~taken if able else np.ones(len(table), bool)
-        if able and taken.all():
+        if takes and able.all():
             self._coming = None
+            if self._braked:
+                self._braked = False
+                self._go_on(h)
+        self._braked |= brakes
+        return brakes
 
     def _keep_clear(self, guard: Guard, kept: Array, q: Array, out: Array, h: float) -> None:
         """Change a tick from joint values q to ``out`` (nq,) that clearance goals do not allow.
@@ -1219,7 +1241,8 @@ _LEVELS: Final = "servo.step.servo_step"
 
 def _default_solver(goals: tuple[Goal, ...]) -> Solver:
     """Return the solver of a servo that is given none."""
-    return LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
+    plain = len(goals) == 1 and goals[0].needs in _ARM_GOALS and goals[0].rank == 0
+    return LevenbergMarquardt() if plain else FullBody()
 
 
 def _positive(name: str, value: Any, unit: str) -> float:
