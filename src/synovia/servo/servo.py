@@ -927,7 +927,7 @@ class Servo(ChecksArguments):
             self._go_ahead_anew(way, h)  # each joint for itself: then the body is still
             way = None
         if brakes:
-            self._tick(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
+            self._go(out, h, STOP)
         elif self._driven:
             self._go_driven(out, h)
         elif self._path is not None and (not stop or self._time <= self._hold_until):
@@ -961,8 +961,8 @@ class Servo(ChecksArguments):
     def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
         """Take other limits (axes, 3) where the body can brake with them in ticks of time h; ``out`` is scratch memory.
 
-        An axis that would leave the limits of its position keeps its own acceleration until it would not. With a limit
-        of the jerk, the body brakes with its own limits until it can keep the others.
+        An axis that would leave the limits of its position keeps its own acceleration until it would not. If that is
+        not enough, or with a limit of the jerk, the body brakes with its own limits until it can keep the others.
 
         Returns:
             Whether the body has to brake in this tick.
@@ -978,21 +978,23 @@ class Servo(ChecksArguments):
         held = kept[:, _LIMITS].copy()
         held[:, 0] = 0.0  # lower velocities hold at once
         state = None if guard is None else guard.state
+        self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
+        before = table[:, REASON] == EMERGENCY
         for _ in range(2):
+            planned[:] = kept
             planned[:, _LIMITS] = np.where(able[:, None], limits, np.maximum(held, limits))
             table[:] = planned
             self._replan()
             planned[:] = table
             self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
-            failed = table[:, REASON] == EMERGENCY
+            failed = (table[:, REASON] == EMERGENCY) & ~before
             if not failed.any():
                 break
             able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
-            planned[:] = kept
+        brakes = bool(failed.any()) or (self._limits_jerk and not able.all())
         clear = guard is None or guard.allows(q, out, h, self._feedback)
         if guard is not None and state is not None:
             guard.state = state
-        brakes = self._limits_jerk and not able.all()
         takes = clear and not brakes
         self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
         table[:] = planned if takes else kept
