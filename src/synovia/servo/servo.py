@@ -72,6 +72,7 @@ _PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint
 _MARGIN: Final = 10  # ticks
 _SLOW_LEAD: Final = 0.3  # of the time that a twist may be ahead, for a body that stays on its path
 _SMALL_PART: Final = 1e-4  # of the way to a stop: so far, goals go straight
+_LONGEST_STOP: Final = 2000  # ticks
 _ROUNDING: Final = 1e-9
 _NO_WORSE: Final = 1.01  # factor of the error of a goal by which that of an answer may be larger
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
@@ -978,22 +979,23 @@ class Servo(ChecksArguments):
         held = kept[:, _LIMITS].copy()
         held[:, 0] = 0.0  # lower velocities hold at once
         state = None if guard is None else guard.state
-        self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
-        before = table[:, REASON] == EMERGENCY
+        before = failed = self._leaves_limits(h)
         for _ in range(2):
             planned[:] = kept
             planned[:, _LIMITS] = np.where(able[:, None], limits, np.maximum(held, limits))
             table[:] = planned
             self._replan()
             planned[:] = table
-            self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
-            failed = (table[:, REASON] == EMERGENCY) & ~before
+            failed = self._leaves_limits(h) & ~before
             if not failed.any():
                 break
             able &= ~np.isin(self.axes.variable, self.axes.variable[failed])
         brakes = bool(failed.any()) or (self._limits_jerk and not able.all())
-        clear = guard is None or guard.allows(q, out, h, self._feedback)
+        clear = True
         if guard is not None and state is not None:
+            table[:] = planned
+            self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
+            clear = guard.allows(q, out, h, self._feedback)
             guard.state = state
         takes = clear and not brakes
         self._recovers = (~able | (not takes)) & (limits < kept[:, _LIMITS]).any(axis=1)
@@ -1008,6 +1010,20 @@ class Servo(ChecksArguments):
                 self._go_on(h)
         self._braked |= brakes
         return brakes
+
+    def _leaves_limits(self, h: float) -> Bools:
+        """Return which axes leave limits of positions if each brakes from now on, in ticks of time h; changes them."""
+        table, q = self.axes.table, self._q
+        leaves, ticks = np.zeros(len(table), bool), 1
+        if self.axes.limits_balls:  # they may come to a limit later on their stop
+            lasts = float((np.abs(table[:, AXIS_VELOCITY]) / table[:, TOP_ACCELERATION]).max(initial=0.0))
+            ticks = min(math.ceil(lasts / h) + 1, _LONGEST_STOP)
+        for _ in range(ticks):
+            out = np.empty(len(q))
+            self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
+            leaves |= table[:, REASON] == EMERGENCY
+            q = out
+        return leaves
 
     def _keep_clear(self, guard: Guard, kept: Array, q: Array, out: Array, h: float) -> None:
         """Change a tick from joint values q to ``out`` (nq,) that clearance goals do not allow.
