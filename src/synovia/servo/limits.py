@@ -25,7 +25,6 @@ from synovia.kernels.layout import (
     FIRST_Q,
     GAP,
     IS_ANGLE,
-    IS_LIMITED,
     LOWER,
     REASON,
     RECOVERING,
@@ -75,7 +74,6 @@ class Axes:
         table: The state of all axes, (n, AXIS_WIDTH); see ``kernels.layout``.
         joints: Joint of each axis, rows of the skeleton.
         firsts: First axis of each variable.
-        limits_balls: Whether a rotation has a limit.
         lengths: Whether each axis has a length, no angle.
         axis: Axis of each velocity of the skeleton; ``factor`` is that of a mimic joint.
         rows: Limits of all joints, (joints, 2), by name.
@@ -104,7 +102,6 @@ class Axes:
         free = np.array([joint.kind is Kind.FREE for joint in skeleton.joints], bool)
         scalar = t.variables[self.variable, BLOCK] == SCALAR
         self._norm: Bools = ~scalar | free[self.joints]  # its limit is one of a norm of three
-        self.limits_balls = bool(t.limits[~numbers, IS_LIMITED].any())
         self.lengths: Bools = scalar & (t.limits[self.variable, IS_ANGLE] == 0.0)
         self.axis = np.zeros(len(skeleton.dof_names), np.int64)  # of each velocity of the skeleton
         self.factor = np.ones(len(self.axis))

@@ -26,6 +26,9 @@ from synovia.kernels.layout import (
     FAR,
     MEETS,
     MODE,
+    PLAN_FIRST,
+    PLAN_LAST,
+    PLAN_MIDDLE,
     PROPOSE,
     REASON,
     RECOVERING,
@@ -976,6 +979,9 @@ class Servo(ChecksArguments):
             most = limits * (1.0 + _ROUNDING)
             able = (np.abs(v) <= most[:, 0]) & (np.abs(v + 0.5 * a * np.abs(a) / most[:, 2]) <= most[:, 0])
             able &= np.abs(a) <= most[:, 1]
+            if not able.all():
+                self._recovers, self._braked = (limits < kept[:, _LIMITS]).any(axis=1), True
+                return True
         held = kept[:, _LIMITS].copy()
         held[:, 0] = 0.0  # lower velocities hold at once
         state = None if guard is None else guard.state
@@ -1014,11 +1020,9 @@ class Servo(ChecksArguments):
     def _leaves_limits(self, h: float) -> Bools:
         """Return which axes leave limits of positions if each brakes from now on, in ticks of time h; changes them."""
         table, q = self.axes.table, self._q
-        leaves, ticks = np.zeros(len(table), bool), 1
-        if self.axes.limits_balls:  # they may come to a limit later on their stop
-            lasts = float((np.abs(table[:, AXIS_VELOCITY]) / table[:, TOP_ACCELERATION]).max(initial=0.0))
-            ticks = min(math.ceil(lasts / h) + 1, _LONGEST_STOP)
-        for _ in range(ticks):
+        leaves = np.zeros(len(table), bool)
+        lasts = float(table[:, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum(axis=1).max(initial=0.0))
+        for _ in range(min(math.ceil(lasts / h) + 1, _LONGEST_STOP)):
             out = np.empty(len(q))
             self._brake(q, q, q, out, h, PROPOSE | ADVANCE | STOP)
             leaves |= table[:, REASON] == EMERGENCY
