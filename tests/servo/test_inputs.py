@@ -467,7 +467,7 @@ def test_a_bad_target_is_refused_with_all_inputs_on():
     run(servo, 10, {"tool": NEAR})
     run(other, 10, {"tool": NEAR})
     with pytest.raises(sy.InputError):
-        servo.step({"tool": np.full((4, 4), np.nan)}, at=servo.time)
+        servo.step({"tool": np.full((4, 4), np.inf)}, at=servo.time)
     np.testing.assert_array_equal(servo.step({"tool": NEAR}).q, other.step({"tool": NEAR}).q)
 
 

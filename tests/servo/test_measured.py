@@ -101,7 +101,7 @@ def test_beyond_the_bound_the_body_holds_says_so_and_goes_on_when_the_robot_is_b
     assert f"commanded {commands[-1].pose['joint2']:.4g}" in words
     assert "0.05" in words
     with pytest.raises(sy.InputError, match="target of 'tool': expected finite numbers"):
-        servo.step({"tool": np.full((4, 4), np.nan)})
+        servo.step({"tool": np.full((4, 4), np.inf)})
     servo.measured(held[-1].q)
     assert servo.step(None).status is sy.Status.HOLDING  # it waits for a target
     back = run(servo, 300, {"tool": NEAR})

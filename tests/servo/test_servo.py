@@ -466,7 +466,7 @@ def test_settings_that_cannot_be_used_are_refused(case):
 
 
 WRONG = {
-    "nan": {"tool": np.full((4, 4), math.nan)},
+    "inf": {"tool": np.full((4, 4), math.inf)},
     "shape": {"tool": (1.0, 2.0)},
     "no rotation": {"tool": np.diag((2.0, 1.0, 1.0, 1.0))},
 }
@@ -591,9 +591,9 @@ def test_near_targets_of_a_straight_body_are_reached_near_by():
 def test_a_target_that_cannot_be_used_is_named_as_it_was_given():
     servo = arm()
     bad = NEAR.copy()
-    bad[0, 3] = math.nan
+    bad[0, 3] = math.inf
     before = servo.step({"tool": NEAR})
-    with pytest.raises(sy.InputError, match=r"finite numbers, got .*nan"):
+    with pytest.raises(sy.InputError, match=r"finite numbers, got .*inf"):
         servo.step({"tool": bad})
     with pytest.raises(sy.InputError, match="last row"):
         servo.step({"tool": 2.0 * NEAR})
