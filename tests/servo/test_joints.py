@@ -198,6 +198,7 @@ def test_a_path_a_tool_speed_and_a_wall_are_kept():
 def test_loops_stay_closed_while_a_joint_of_them_moves():
     body = four_bar()
     servo = sy.Servo(body, (), rate=100, velocity=2.0, acceleration=10.0)
+    servo.reset()
     joint = next(name for name, kind in zip(body.joint_names, body.joints, strict=True) if kind.kind is sy.Kind.HINGE)
     commands = [servo.step(jog={joint: 0.3}) for _ in range(100)]
     lacks = body.mechanism.lacks(np.array([command.q for command in commands]))

@@ -116,6 +116,7 @@ def test_turns_of_a_whole_circle_are_no_difference():
         sy.Joint("tip", "turn", rest=np.eye(4) + 0.5 * np.eye(4, k=3)),
     ]
     servo = sy.Servo(sy.Skeleton(joints), sy.PositionGoal("tip"), rate=100, velocity=1.0, acceleration=8.0)
+    servo.reset()
     command = servo.step((0.0, 0.5, 0.0))
     servo.measured(command.q + 2.0 * np.pi)
     assert servo.step((0.0, 0.5, 0.0)).status is sy.Status.LATE

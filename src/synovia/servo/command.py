@@ -91,6 +91,7 @@ class Command:
     Example:
         >>> import synovia as sy
         >>> servo = sy.Servo(sy.bundled("arm7"), sy.PositionGoal("tool"), rate=100, velocity=1.0, acceleration=5.0)
+        >>> servo.reset("rest")
         >>> command = servo.step((0.4, 0.1, 0.5))
         >>> command.status.name, command.q.shape
         ('LATE', (7,))
