@@ -126,6 +126,8 @@ def test_a_whole_body_is_measured_too():
     body = sy.bundled("humanoid")
     goals = [sy.PoseGoal("left_foot"), sy.PoseGoal("right_foot"), sy.PositionGoal("right_hand", priority=1)]
     servo, plain = (sy.Servo(body, goals, rate=100, velocity=2.0, acceleration=10.0, root="free") for _ in range(2))
+    for one in (servo, plain):
+        one.reset()
     hand = servo.skeleton.rest_pose().position("right_hand") + np.array((0.1, -0.2, 0.2))
     commands = []
     for _ in range(200):
