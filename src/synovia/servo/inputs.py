@@ -302,10 +302,9 @@ class Inputs:
             now: Time at its end, seconds.
             h: How long it takes, seconds.
         """
-        self.told, self._told = self._told, {}
         self.unseen = self._none if news is None else news.unseen
-        for g in np.flatnonzero(self.unseen).tolist():
-            self.told[self._keys[g]] = NO_NUMBER
+        late, self._told = self._told, {}
+        self.told = late | {self._keys[g]: NO_NUMBER for g in np.flatnonzero(self.unseen).tolist()}
         table, fresh = (None, self._none) if news is None else (news.table, news.given)
         if news is not None and (news.twists or news.at is not None or self._works):
             table, fresh = self._taken(news, now, h)

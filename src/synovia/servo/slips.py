@@ -44,7 +44,7 @@ def question_time(dt: float, rate: float) -> None:
 
 
 def question_start() -> None:
-    """Warn of a servo that nobody has told where the robot is."""
+    """Warn of a servo that begins at rest while its robot may be elsewhere."""
     warn(
         "step() came before reset(): the body begins at its rest pose."
         " Did you mean servo.reset(pose) first, with the pose of the robot?"
