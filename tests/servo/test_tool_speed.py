@@ -125,6 +125,7 @@ def test_a_hand_of_a_whole_body_keeps_its_limit():
     goals = [sy.PoseGoal("left_foot"), sy.PoseGoal("right_foot"), sy.PositionGoal("right_hand", priority=1)]
     limits = {"right_hand": 0.3, "hips": (None, 0.5)}
     servo = sy.Servo(body, goals, rate=100, velocity=2.0, acceleration=10.0, root="free", tool_speed=limits)
+    servo.reset()
     rest = servo.skeleton.rest_pose()
     hand = rest.position("right_hand")
     poses = [rest]

@@ -38,6 +38,7 @@ class OneEuro(ChecksArguments):
         >>> import synovia as sy
         >>> goal = sy.PositionGoal("tool")
         >>> servo = sy.Servo(sy.bundled("arm7"), goal, rate=100, velocity=1.0, acceleration=5.0, filter=sy.OneEuro())
+        >>> servo.reset("rest")
         >>> servo.step((0.4, 0.1, 0.5)).status.name
         'LATE'
     """
