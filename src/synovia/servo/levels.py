@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from functools import partial
 
 import numpy as np
 
+from synovia.goals import PoseGoal
 from synovia.ik.compiled import CompiledProblem
 from synovia.ik.interrupts import new_scratch
 from synovia.ik.obstacles import Places
@@ -13,12 +15,15 @@ from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
+    ANGULAR,
     GOAL_STATE_WIDTH,
     HELD_STILL,
+    LINEAR,
     MODE,
     SCALAR,
     TARGET_WIDTH,
     TICK,
+    TOOL_WIDTH,
     WHOLE,
     size_of,
     size_of_all,
@@ -30,6 +35,8 @@ from synovia.servo.limits import Axes
 from synovia.servo.probe import goals_of_rows
 from synovia.solver import FullBody
 
+_SPEED = "speed of "  # names of end effectors in the problem of a tick
+
 
 class TickLevels:
     """The goals of a tick by their priorities, in the box of velocities of all axes.
@@ -37,21 +44,24 @@ class TickLevels:
     Args:
         ik: The problem.
         axes: The axes of the body.
+        tools: Speed limits of end effectors, linear and angular, by name.
 
     Attributes:
+        tools: What limits them, (tools, TOOL_WIDTH).
         states: How each goal takes part, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
         count: How many levels count.
         memory: What a tick takes over from the one before, besides states and axes: targets, and the known stop.
     """
 
-    def __init__(self, ik: CompiledProblem, axes: Axes) -> None:
+    def __init__(self, ik: CompiledProblem, axes: Axes, tools: Mapping[str, tuple[float, float]] = {}) -> None:  # noqa: B006
         """Pack the problem, and find the axis of each of its columns."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.step import servo_step
 
-        problem = ik.with_parts(solver=FullBody(attempts=1), tolerance=ik.tolerance)
-        self._obstacles, self._floats = ik.obstacles, problem.floats.copy()
-        goals, nq = len(ik.goals), axes.skeleton.nq
+        measured = [PoseGoal(name, priority=None, name=f"{_SPEED}{name}") for name in tools]
+        problem = ik.with_parts([*ik.goals, *measured], FullBody(attempts=1), tolerance=ik.tolerance)
+        self._obstacles, self._floats = problem.obstacles, problem.floats.copy()
+        aimed, goals, nq = len(ik.goals), len(problem.goals), axes.skeleton.nq
         columns = _columns(problem, axes)
         sizes = {
             "columns": len(columns),
@@ -60,18 +70,26 @@ class TickLevels:
             "goals": goals,
             "errors": 2 * goals,
             "residuals": int(table_of(problem.ints, problem.floats, "levels")[-1]),
+            "tools": len(tools),
         }
         memory = np.zeros(size_of_all(TICK, sizes))
-        start = sum(size_of(table, sizes) for table in TICK[: [table.name for table in TICK].index("last")])
-        self._last = memory[start : start + goals * TARGET_WIDTH].reshape(goals, TARGET_WIDTH)
-        self.states = np.zeros((goals, GOAL_STATE_WIDTH))
+        names = [table.name for table in TICK]
+        last, self.tools = (
+            memory[start : start + count * width].reshape(count, width)
+            for name, count, width in (("last", goals, TARGET_WIDTH), ("tools", len(tools), TOOL_WIDTH))
+            for start in (sum(size_of(table, sizes) for table in TICK[: names.index(name)]),)
+        )
+        self._last = last[:aimed]
+        self.tools[:, [LINEAR, ANGULAR]] = np.array(list(tools.values())).reshape(-1, 2)
+        self._targets = np.zeros((goals, TARGET_WIDTH))
+        self.states = np.zeros((aimed, GOAL_STATE_WIDTH))
         self.count = len(table_of(problem.ints, problem.floats, "levels")) - 1
         t = axes.skeleton.tables
         self._stops = np.zeros((2, size_of_all(WHOLE, sizes)))
         self.memory = self._last, self._stops
         arguments = (
             problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,
-            np.zeros(len(columns), np.int32), _aimed_rows(problem), self.states, axes.table,
+            np.zeros(len(columns), np.int32), _aimed_rows(problem, aimed), self.states, axes.table,
             *writable(t.variables, t.limits, t.followers, t.coupling),
         )  # fmt: skip
         table, q = np.zeros((goals, TARGET_WIDTH)), np.zeros(nq)
@@ -114,7 +132,8 @@ class TickLevels:
         Returns:
             The number of linear systems that were solved.
         """
-        return self._solve(targets, *places, *aim, out, *tick, self.count)
+        self._targets[: len(targets)] = targets
+        return self._solve(self._targets, *places, *aim, out, *tick, self.count)
 
 
 def _columns(problem: CompiledProblem, axes: Axes) -> Ints:
@@ -128,8 +147,8 @@ def _columns(problem: CompiledProblem, axes: Axes) -> Ints:
     return columns
 
 
-def _aimed_rows(problem: CompiledProblem) -> Ints:
-    """Return the goal of each residual row, -1 for those without a target."""
+def _aimed_rows(problem: CompiledProblem, aimed: int) -> Ints:
+    """Return which of the first goals each residual row belongs to, -1 for those without a target."""
     out = goals_of_rows(problem)
     takes = np.array([goal.takes > 0 for goal in problem.goals])
-    return np.where((out >= 0) & takes[out], out, -1).astype(np.int32)
+    return np.where((out >= 0) & takes[out] & (out < aimed), out, -1).astype(np.int32)

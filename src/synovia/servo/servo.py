@@ -27,6 +27,8 @@ from synovia.kernels.layout import (
     MODE,
     PROPOSE,
     REASON,
+    SHARE,
+    SLOWS,
     SPIN,
     STOP,
     TOP_ACCELERATION,
@@ -162,8 +164,7 @@ class Servo(ChecksArguments):
         following_error: Any = WINDOW,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
-        plain = tool_speed is None and jerk is None
-        kernels = (*_KERNELS, _LEVELS) if plain else _KERNELS
+        kernels = (*_KERNELS, _LEVELS) if jerk is None else _KERNELS
         if isinstance(skeleton, IK):
             if goals is not None or solver is not None or root != "fixed":
                 raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
@@ -231,12 +232,12 @@ class Servo(ChecksArguments):
         """
         deviates = self.late == "deviate" and self._closed is None
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        free = self._tools is None and self._brakes_at_once and not clear
+        free = self._brakes_at_once and not clear
         self._levels = self._way = self._follow = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
         if self._closed is None and free:
-            levels = TickLevels(self.problem, self.axes)
+            levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits)
             if deviates:
                 self._levels = levels
                 return
@@ -808,6 +809,8 @@ class Servo(ChecksArguments):
         meets = MEETS if self._led is not None or self._answers.reaches else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
+        if self._tools is not None:
+            self._tools.tell_shares(levels.tools[:, SHARE], levels.tools[:, SLOWS])
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
         if alone and not stop and self.axes.table[:, REASON].any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))

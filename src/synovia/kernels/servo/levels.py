@@ -59,6 +59,7 @@ from synovia.kernels.layout import (
     REFERENCE,
     ROTATION,
     SCALAR,
+    SLOWS,
     SOLVES,
     SPIN,
     STEP,
@@ -74,6 +75,7 @@ from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_n
 from synovia.kernels.servo.axis import acceleration_of, reason_of
 from synovia.kernels.servo.ball import bound_turn
 from synovia.kernels.servo.stop import NO_LIMIT
+from synovia.kernels.servo.tools import CRUISE, most_used, note_places, write_tools
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
@@ -96,7 +98,7 @@ STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
 FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
 
 Tick = record("Tick", TICK)
-open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "residuals"))
+open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "residuals", "tools"))
 
 
 @device
@@ -329,6 +331,8 @@ def assemble(held, together, time, levels, stays):
     for j in range(n):
         if tick.lead[j] != F(0):
             add_lead(h, work.J, tick, together, goal_of_row, states, j)
+    if tick.tools.shape[0] > 0:
+        write_tools(problem, work, h, tick, n + slack_count(problem), time)
     for i in range(problem.levels[min(levels, problem.levels.shape[0] - 1)], m):
         h.e[i] = F(0)
         for k in range(columns):
@@ -477,10 +481,17 @@ def leads_promised(held):
     return False
 
 
+@device
+def has_promise(held):
+    """Return whether a tick needs a stop of the whole body."""
+    return held[3].tools.shape[0] > 0 or holds_promised(held) or leads_promised(held)
+
+
 @inline
 def open_held(problem, work, tick, columns, goal_of_row, states, stops):
     """Return what solves the levels of a tick: (problem, work, h, tick, columns, goal_of_row, states, promised)."""
-    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slack_count(problem))
+    slacks = slack_count(problem) + 2 * tick.tools.shape[0]
+    h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
     return problem, work, h, tick, columns, goal_of_row, states, promised_rows(problem, goal_of_row, states, stops)
 
 
@@ -642,9 +653,9 @@ def keep_turns(problem, tick, q, h):
 
 
 @device
-def begin_tick(held, axes, q):
-    """Take the box and the proposed velocities of a tick from the state of all axes."""
-    _, _, _, tick, columns, _, states, _ = held
+def begin_tick(held, axes, q, h):
+    """Take the proposed velocities of a tick from the state of all axes, as fast as end effectors may go."""
+    problem, work, _, tick, columns, _, states, _ = held
     elsewhere = any_far(states) or leads_elsewhere(tick, axes, columns)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
@@ -652,6 +663,19 @@ def begin_tick(held, axes, q):
             row[FEED] = row[FEED_ACCELERATION] = F(0)
         tick.reference[j] = row[NEXT]
     copy(q, tick.pose)
+    if tick.tools.shape[0] > 0:
+        update_frames(problem, q, work.frames)
+        note_places(problem, tick, work.frames)
+        copy(tick.reference, tick.choice)
+        write_sample(problem, tick, q, h)
+        update_frames(problem, tick.pose, work.frames)
+        for t in range(tick.tools.shape[0]):
+            tick.tools[t, SLOWS] = F(0)
+        most = most_used(problem, tick, work.frames, h)
+        for j in range(columns.shape[0]):
+            row = axes[columns[j]]
+            if most > CRUISE:
+                tick.reference[j] = min(max(row[NEXT] * CRUISE / most, row[NEXT_LOWER]), row[NEXT_UPPER])
 
 
 @device
@@ -693,7 +717,7 @@ def solve_tick(held, axes, together, q, time, levels, stays):
     """
     problem, work, h, tick, columns, _, states, _ = held
     n = columns.shape[0]
-    promises = holds_promised(held)
+    promises = tick.tools.shape[0] > 0 or holds_promised(held)
     far = any_far(states)
     for j in range(n):
         row = axes[columns[j]]
@@ -720,7 +744,7 @@ def solve_tick(held, axes, together, q, time, levels, stays):
             tick.choice[j] = F(0)
     changed = False
     for j in range(n):
-        changed = changed or tick.choice[j] != tick.reference[j]
+        changed = changed or tick.choice[j] != axes[columns[j], NEXT]
         axes[columns[j], NEXT] = tick.choice[j]
     if changed:
         give_reasons(tick, axes, columns, time)

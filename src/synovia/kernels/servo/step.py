@@ -6,9 +6,8 @@ from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, ST
 from synovia.kernels.servo.levels import (
     begin_tick,
     choose_modes,
-    holds_promised,
+    has_promise,
     leads_elsewhere,
-    leads_promised,
     open_held,
     open_tick,
     solve_tick,
@@ -16,6 +15,7 @@ from synovia.kernels.servo.levels import (
     write_units,
 )
 from synovia.kernels.servo.tick import advance, move, take_tick
+from synovia.kernels.servo.tools import measure_tools
 from synovia.kernels.servo.whole import KNOWN, accept_tick
 from synovia.kernels.tree.problem import open_all, open_work
 from synovia.kernels.tree.variables import follower_value
@@ -62,13 +62,13 @@ def servo_step(
         columns: The axis of each column of the problem, (columns,).
         together: A number for each column; axes of the same number come to rest in the same time.
         goal_of_row: The goal of each residual row, -1 for none, (residuals,).
-        states: How each goal takes part, (goals, GOAL_STATE_WIDTH); changed.
+        states: How each goal takes part, (goals, GOAL_STATE_WIDTH), end effectors apart; changed.
         axes: The state of all axes.
         variables: All variables of the skeleton.
         limits: Their limits.
         followers: Mimic joints and their leaders.
         coupling: Their ratios and offsets.
-        targets: Targets of all goals, (goals, 17).
+        targets: Targets of all goals, (goals, 17); end effectors whose speed is limited are the last ones.
         place: Joint values of the robot, (nq,).
         q: Those that are commanded, (nq,).
         wanted: Joint values to go to, (nq,), at the end of the tick.
@@ -88,18 +88,17 @@ def servo_step(
         take_tick(body, axes, q, wanted, before, out, time, PROPOSE | (parts & STOP))
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     n, goals = axes.shape[0], problem.goals.shape[0]
-    tick = open_tick(
-        memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, problem.levels[problem.levels.shape[0] - 1])
-    )
+    rows, tools = problem.levels[problem.levels.shape[0] - 1], goals - states.shape[0]
+    tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, rows, tools))
     write_units(problem, tick)
     leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
     now = parts & STOP != 0, stands(axes, time), leads, time
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
     held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
-    begin_tick(held, axes, place)
+    begin_tick(held, axes, place, time)
     solved = solve_tick(held, axes, together, place, time, levels, False)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
-    if holds_promised(held) or leads_promised(held):
+    if has_promise(held):
         solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
     else:
         known.clock[KNOWN] = F(0)
@@ -108,4 +107,5 @@ def servo_step(
         proven = known.clock[KNOWN] != F(0) and is_same(place, q)
         advance((variables, limits), axes, q, wanted, out, time, parts & STOP != 0, proven)
     follow_leaders(followers, coupling, out)
+    measure_tools(problem, work, tick, q, out, time)
     return int(solved)
