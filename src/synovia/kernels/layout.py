@@ -583,9 +583,6 @@ WAYS: Final = (
     Table("trial", ("axes", AXIS_WIDTH)),
     Table("saved", ("axes", AXIS_WIDTH)),
 )
-# End effectors whose speed is limited, see ``servo.tools``
-LINEAR, ANGULAR, SHARE, SLOWS = 0, 1, 2, 3  # limits, per s; part of them that was used; 1 if they slow down the body
-TOOL_WIDTH = 4
 # Scratch memory of the goals of a tick, see ``servo.levels``; one number for each column
 TICK: Final = (
     Table("low", ("columns",)),  # bounds of its velocity
@@ -613,8 +610,6 @@ TICK: Final = (
     Table("given", ("goals", TARGET_WIDTH)),  # targets of the goals that are followed or held
     Table("last", ("goals", TARGET_WIDTH)),  # targets of the tick before
     Table("errors", ("errors",)),  # distance and angle of each goal, one after the other
-    Table("tools", ("tools", TOOL_WIDTH)),  # end effectors whose speed is limited: the last goals of the problem
-    Table("places", ("tools", TRANSFORM_WIDTH)),  # where they were at the sample before
 )
 # A stop of a whole body, see ``servo.whole``
 WHOLE: Final = (

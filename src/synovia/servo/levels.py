@@ -15,15 +15,12 @@ from synovia.kernels.layout import (
     BLOCK,
     BLOCK_COLUMN,
     BLOCK_Q,
-    ANGULAR,
     GOAL_STATE_WIDTH,
     HELD_STILL,
-    LINEAR,
     MODE,
     SCALAR,
     TARGET_WIDTH,
     TICK,
-    TOOL_WIDTH,
     WHOLE,
     size_of,
     size_of_all,
@@ -47,13 +44,13 @@ class TickLevels:
         tools: Speed limits of end effectors, linear and angular, by name.
 
     Attributes:
-        tools: What limits them, (tools, TOOL_WIDTH).
+        tools: Which part of them was used, and 1 for those that slowed down the body, (2, tools).
         states: How each goal takes part, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
         count: How many levels count.
         memory: What a tick takes over from the one before, besides states and axes: targets, and the known stop.
     """
 
-    def __init__(self, ik: CompiledProblem, axes: Axes, tools: Mapping[str, tuple[float, float]] = {}) -> None:  # noqa: B006
+    def __init__(self, ik: CompiledProblem, axes: Axes, tools: Mapping[str, tuple[float, float]]) -> None:
         """Pack the problem, and find the axis of each of its columns."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.step import servo_step
@@ -70,17 +67,11 @@ class TickLevels:
             "goals": goals,
             "errors": 2 * goals,
             "residuals": int(table_of(problem.ints, problem.floats, "levels")[-1]),
-            "tools": len(tools),
         }
         memory = np.zeros(size_of_all(TICK, sizes))
-        names = [table.name for table in TICK]
-        last, self.tools = (
-            memory[start : start + count * width].reshape(count, width)
-            for name, count, width in (("last", goals, TARGET_WIDTH), ("tools", len(tools), TOOL_WIDTH))
-            for start in (sum(size_of(table, sizes) for table in TICK[: names.index(name)]),)
-        )
-        self._last = last[:aimed]
-        self.tools[:, [LINEAR, ANGULAR]] = np.array(list(tools.values())).reshape(-1, 2)
+        start = sum(size_of(table, sizes) for table in TICK[: [table.name for table in TICK].index("last")])
+        self._last = memory[start : start + goals * TARGET_WIDTH].reshape(goals, TARGET_WIDTH)[:aimed]
+        self._speeds, self.tools = np.array(list(tools.values())).reshape(-1, 2), np.zeros((2, len(tools)))
         self._targets = np.zeros((goals, TARGET_WIDTH))
         self.states = np.zeros((aimed, GOAL_STATE_WIDTH))
         self.count = len(table_of(problem.ints, problem.floats, "levels")) - 1
@@ -93,7 +84,22 @@ class TickLevels:
             *writable(t.variables, t.limits, t.followers, t.coupling),
         )  # fmt: skip
         table, q = np.zeros((goals, TARGET_WIDTH)), np.zeros(nq)
-        like = *arguments[:9], axes.table[:0], *arguments[10:], table, q, q, q, q, q, 1.0, 0, 0
+        like = (
+            *arguments[:9],
+            axes.table[:0],
+            *arguments[10:],
+            table,
+            q,
+            q,
+            q,
+            q,
+            q,
+            1.0,
+            0,
+            0,
+            self._speeds,
+            self.tools,
+        )
         self._solve = partial(ready(servo_step, *like), *arguments)
 
     def forget(self) -> None:
@@ -133,7 +139,7 @@ class TickLevels:
             The number of linear systems that were solved.
         """
         self._targets[: len(targets)] = targets
-        return self._solve(self._targets, *places, *aim, out, *tick, self.count)
+        return self._solve(self._targets, *places, *aim, out, *tick, self.count, self._speeds, self.tools)
 
 
 def _columns(problem: CompiledProblem, axes: Axes) -> Ints:

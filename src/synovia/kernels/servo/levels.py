@@ -59,7 +59,6 @@ from synovia.kernels.layout import (
     REFERENCE,
     ROTATION,
     SCALAR,
-    SLOWS,
     SOLVES,
     SPIN,
     STEP,
@@ -75,7 +74,7 @@ from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_n
 from synovia.kernels.servo.axis import acceleration_of, reason_of
 from synovia.kernels.servo.ball import bound_turn
 from synovia.kernels.servo.stop import NO_LIMIT
-from synovia.kernels.servo.tools import CRUISE, most_used, note_places, write_tools
+from synovia.kernels.servo.tools import CRUISE, most_used, write_tools
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
@@ -98,7 +97,7 @@ STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
 FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
 
 Tick = record("Tick", TICK)
-open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "residuals", "tools"))
+open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "residuals"))
 
 
 @device
@@ -301,7 +300,7 @@ def assemble(held, together, time, levels, stays):
 
     The unknowns are changes of the stop place. Frames and residuals at the next sample are in ``work``.
     """
-    problem, work, h, tick, axis_of, goal_of_row, states, _ = held
+    problem, work, h, tick, axis_of, goal_of_row, states, _, tools = held
     m, n = work.J.shape
     columns = h.v.shape[1]
     choose_edges(problem.general, problem, work.frames, h.edges)
@@ -331,8 +330,7 @@ def assemble(held, together, time, levels, stays):
     for j in range(n):
         if tick.lead[j] != F(0):
             add_lead(h, work.J, tick, together, goal_of_row, states, j)
-    if tick.tools.shape[0] > 0:
-        write_tools(problem, work, h, tick, n + slack_count(problem), time)
+    write_tools(problem, work, h, tick, tools[0], n + slack_count(problem), time)
     for i in range(problem.levels[min(levels, problem.levels.shape[0] - 1)], m):
         h.e[i] = F(0)
         for k in range(columns):
@@ -382,7 +380,7 @@ def promised_residual(held, pose, share):
         pose: A pose on the stop.
         share: The part of its way that is behind; less than 0 if only goals that are held count.
     """
-    problem, work, _, tick, _, goal_of_row, states, (still, led) = held
+    problem, work, _, tick, _, goal_of_row, states, (still, led), _ = held
     update_frames(problem, pose, work.frames)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     most = F(0)
@@ -405,7 +403,7 @@ def promised_step(held, follows):
     They keep their levels. The pose is ``tick.pose``, and ``tick.least`` and ``tick.most`` are bounds, per unit; goals
     that are followed count if it ``follows`` them.
     """
-    problem, work, h, tick, _, goal_of_row, states, (still, led) = held
+    problem, work, h, tick, _, goal_of_row, states, (still, led), _ = held
     m, n = work.J.shape
     choose_edges(problem.general, problem, work.frames, h.edges)
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
@@ -429,7 +427,7 @@ def promised_step(held, follows):
 @apart
 def note_first_rows(held, pose):
     """Note the errors of all rows, and their derivatives, at the pose where a stop begins."""
-    problem, work, h, tick, _, _, _, _ = held
+    problem, work, h, tick, _, _, _, _, _ = held
     update_frames(problem, pose, work.frames)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     choose_edges(problem.general, problem, work.frames, h.edges)
@@ -481,18 +479,28 @@ def leads_promised(held):
     return False
 
 
+@inline
+def limits_tools(held):
+    """Return whether the speed of an end effector is limited."""
+    return held[8][0].shape[0] > 0
+
+
 @device
 def has_promise(held):
     """Return whether a tick needs a stop of the whole body."""
-    return held[3].tools.shape[0] > 0 or holds_promised(held) or leads_promised(held)
+    return limits_tools(held) or holds_promised(held) or leads_promised(held)
 
 
 @inline
-def open_held(problem, work, tick, columns, goal_of_row, states, stops):
-    """Return what solves the levels of a tick: (problem, work, h, tick, columns, goal_of_row, states, promised)."""
-    slacks = slack_count(problem) + 2 * tick.tools.shape[0]
+def open_held(problem, work, tick, columns, goal_of_row, states, tools, stops):
+    """Return what solves the levels of a tick: (problem, work, h, tick, columns, goal_of_row, states, promised, tools).
+
+    ``tools`` are the limits of end effectors, and what is noted about them, see ``servo.tools``.
+    """
+    slacks = slack_count(problem) + 2 * tools[0].shape[0]
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
-    return problem, work, h, tick, columns, goal_of_row, states, promised_rows(problem, goal_of_row, states, stops)
+    promised = promised_rows(problem, goal_of_row, states, stops)
+    return problem, work, h, tick, columns, goal_of_row, states, promised, tools
 
 
 @device
@@ -618,7 +626,7 @@ def any_far(states):
 @device
 def go_to_sample(held, axes, together, q, time, fixed):
     """Write the pose after the velocities that are chosen, its frames, and where the body stops from there."""
-    problem, work, _, tick, columns, _, _, _ = held
+    problem, work, _, tick, columns, _, _, _, _ = held
     write_stops(tick, axes, columns, together, time, fixed)
     write_sample(problem, tick, q, time)
     update_frames(problem, tick.pose, work.frames)
@@ -655,7 +663,7 @@ def keep_turns(problem, tick, q, h):
 @device
 def begin_tick(held, axes, q, h):
     """Take the proposed velocities of a tick from the state of all axes, as fast as end effectors may go."""
-    problem, work, _, tick, columns, _, states, _ = held
+    problem, work, _, tick, columns, _, states, _, tools = held
     elsewhere = any_far(states) or leads_elsewhere(tick, axes, columns)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
@@ -663,18 +671,14 @@ def begin_tick(held, axes, q, h):
             row[FEED] = row[FEED_ACCELERATION] = F(0)
         tick.reference[j] = row[NEXT]
     copy(q, tick.pose)
-    if tick.tools.shape[0] > 0:
-        update_frames(problem, q, work.frames)
-        note_places(problem, tick, work.frames)
+    if limits_tools(held):
         copy(tick.reference, tick.choice)
         write_sample(problem, tick, q, h)
         update_frames(problem, tick.pose, work.frames)
-        for t in range(tick.tools.shape[0]):
-            tick.tools[t, SLOWS] = F(0)
-        most = most_used(problem, tick, work.frames, h)
-        for j in range(columns.shape[0]):
-            row = axes[columns[j]]
-            if most > CRUISE:
+        most = most_used(problem, tick, work.frames, tools, h)
+        if most > CRUISE:
+            for j in range(columns.shape[0]):
+                row = axes[columns[j]]
                 tick.reference[j] = min(max(row[NEXT] * CRUISE / most, row[NEXT_LOWER]), row[NEXT_UPPER])
 
 
@@ -685,7 +689,7 @@ def may_rest(held, axes, h):
     The chosen velocities are rounding, or all goals are met and joints are where they go: a body that is to go on to
     the last digit may go to and fro in a singular pose.
     """
-    problem, _, _, tick, columns, _, states, _ = held
+    problem, _, _, tick, columns, _, states, _, _ = held
     there = True
     for g in range(states.shape[0]):
         off = max(states[g, AWAY] / problem.tolerance, states[g, TURNED_AWAY] / problem.tolerance_angle)
@@ -715,9 +719,9 @@ def solve_tick(held, axes, together, q, time, levels, stays):
     Returns:
         The number of linear systems that were solved.
     """
-    problem, work, h, tick, columns, _, states, _ = held
+    problem, work, h, tick, columns, _, states, _, _ = held
     n = columns.shape[0]
-    promises = tick.tools.shape[0] > 0 or holds_promised(held)
+    promises = limits_tools(held) or holds_promised(held)
     far = any_far(states)
     for j in range(n):
         row = axes[columns[j]]

@@ -49,7 +49,7 @@ def is_same(a, b):
 @entry
 def servo_step(
     ints, floats, scratch, memory, stops, columns, together, goal_of_row, states, axes, variables, limits, followers,
-    coupling, targets, place, q, wanted, before, out, time, parts, levels,
+    coupling, targets, place, q, wanted, before, out, time, parts, levels, speeds, told,
 ):  # fmt: skip
     """Take one tick, or a part of it, in which goals keep their priorities.
 
@@ -77,6 +77,8 @@ def servo_step(
         time: Of the tick, seconds.
         parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``; without PROPOSE, call that before. And MEETS.
         levels: How many levels count.
+        speeds: Limits of end effectors, linear and angular, per s, (tools, 2).
+        told: Which part of them was used, and 1 for those that slow down the body, (2, tools); written.
 
     Returns:
         The number of linear systems that were solved.
@@ -88,13 +90,14 @@ def servo_step(
         take_tick(body, axes, q, wanted, before, out, time, PROPOSE | (parts & STOP))
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     n, goals = axes.shape[0], problem.goals.shape[0]
-    rows, tools = problem.levels[problem.levels.shape[0] - 1], goals - states.shape[0]
-    tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, rows, tools))
+    rows, tools = problem.levels[problem.levels.shape[0] - 1], (speeds, told)
+    tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, rows))
+    told[1, :] = F(0)
     write_units(problem, tick)
     leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
     now = parts & STOP != 0, stands(axes, time), leads, time
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
-    held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, tools, parts & STOP != 0)
     begin_tick(held, axes, place, time)
     solved = solve_tick(held, axes, together, place, time, levels, False)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
@@ -107,5 +110,5 @@ def servo_step(
         proven = known.clock[KNOWN] != F(0) and is_same(place, q)
         advance((variables, limits), axes, q, wanted, out, time, parts & STOP != 0, proven)
     follow_leaders(followers, coupling, out)
-    measure_tools(problem, work, tick, q, out, time)
+    measure_tools(problem, work, tick, tools, q, out, time)
     return int(solved)

@@ -48,6 +48,7 @@ from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of
 from synovia.kernels.servo.levels import (
     holds_promised,
     leads_promised,
+    limits_tools,
     note_first_rows,
     promised_residual,
     promised_step,
@@ -460,25 +461,23 @@ def tools_keep(held, variables, stop, jerk, q, h):
     Samples are denser where the stop begins, as most stops are fastest there. Where it becomes faster between two of
     them, it may go on so until the next one.
     """
-    problem, work, tick = held[0], held[1], held[3]
-    if tick.tools.shape[0] == 0:
+    if not limits_tools(held):
         return True
-    update_frames(problem, q, work.frames)
-    note_places(problem, tick, work.frames)
+    problem, work, tick, tools = held[0], held[1], held[3], held[8]
     update_frames(problem, stop.start, work.frames)
-    if most_used(problem, tick, work.frames, h) > F(1):
-        return False
+    keeps = most_used(problem, tick, work.frames, tools, h) <= F(1)
     T, last = stop.clock[ENDS_IN], F(0)
-    for n in range(1, SAMPLES + 1 if T > F(0) else 1):
-        note_places(problem, tick, work.frames)
+    for n in range(1, SAMPLES + 1 if keeps and T > F(0) else 1):
+        note_places(problem, tick, work.frames, tools)
         begin, end = F(n - 1) / F(SAMPLES), F(n) / F(SAMPLES)
         write_place(variables, stop, end * end, jerk, tick.pose)
         update_frames(problem, tick.pose, work.frames)
-        part = most_used(problem, tick, work.frames, (end * end - begin * begin) * T)
-        if part + (max(part - last, F(0)) if n > 1 else F(0)) > AHEAD:
-            return False
+        part = most_used(problem, tick, work.frames, tools, (end * end - begin * begin) * T)
+        keeps = keeps and part + (max(part - last, F(0)) if n > 1 else F(0)) <= AHEAD
         last = part
-    return True
+    update_frames(problem, q, work.frames)
+    note_places(problem, tick, work.frames, tools)
+    return keeps
 
 
 @device
@@ -550,7 +549,7 @@ def accept_tick(held, body, axes, together, known, found, q, h):
         axes[i, NEXT] = tick.chosen[i]
     if keep_tick(held, body, axes, known, found, q, h):
         return F(0)
-    follows, holds = leads_promised(held), tick.tools.shape[0] > 0 or holds_promised(held)
+    follows, holds = leads_promised(held), limits_tools(held) or holds_promised(held)
     solved = solve_tick(held, axes, together, q, h, led_level(held) if follows else moving_level(held) + 1, True)
     if follows:
         for i in range(n):
