@@ -55,8 +55,9 @@ class TickLevels:
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.step import servo_step
 
-        measured = [PoseGoal(name, priority=None, name=f"{_SPEED}{name}") for name in tools]
-        problem = ik.with_parts([*ik.goals, *measured], FullBody(attempts=1), tolerance=ik.tolerance)
+        below = [goal.lowered(1) for goal in ik.goals] if tools else ik.goals
+        measured = [PoseGoal(name, name=f"{_SPEED}{name}") for name in tools]
+        problem = ik.with_parts([*below, *measured], FullBody(attempts=1), tolerance=ik.tolerance)
         self._obstacles, self._floats = problem.obstacles, problem.floats.copy()
         aimed, goals, nq = len(ik.goals), len(problem.goals), axes.skeleton.nq
         columns = _columns(problem, axes)
