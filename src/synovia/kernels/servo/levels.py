@@ -661,9 +661,41 @@ def keep_turns(problem, tick, q, h):
 
 
 @device
+def tool_part(held, velocities, q, h):
+    """Return the largest part of its limits that an end effector would use with some velocities, (columns,)."""
+    problem, work, _, tick, _, _, _, _, tools = held
+    copy(velocities, tick.choice)
+    write_sample(problem, tick, q, h)
+    update_frames(problem, tick.pose, work.frames)
+    return most_used(problem, tick, work.frames, tools, h)
+
+
+@device
+def slow_down(held, axes, q, h):
+    """Let no axis go faster than its part of the straight way to the answer, on which end effectors keep their limits.
+
+    So all axes arrive together, as without these limits.
+    """
+    tick, columns = held[3], held[4]
+    longest = fastest = F(0)
+    for j in range(columns.shape[0]):
+        longest = max(longest, abs(axes[columns[j], AXIS_TARGET]))
+        fastest = max(fastest, abs(tick.reference[j]))
+    if longest <= F(0):
+        return
+    for j in range(columns.shape[0]):
+        tick.shift[j] = axes[columns[j], AXIS_TARGET] * fastest / longest
+    part = tool_part(held, tick.shift, q, h)
+    for j in range(columns.shape[0]):
+        row = axes[columns[j]]
+        most = abs(tick.shift[j]) * CRUISE / part if part > F(0) else F(math.inf)
+        tick.reference[j] = min(max(min(max(row[NEXT], -most), most), row[NEXT_LOWER]), row[NEXT_UPPER])
+
+
+@device
 def begin_tick(held, axes, q, h):
     """Take the proposed velocities of a tick from the state of all axes, as fast as end effectors may go."""
-    problem, work, _, tick, columns, _, states, _, tools = held
+    _, _, _, tick, columns, _, states, _, _ = held
     elsewhere = any_far(states) or leads_elsewhere(tick, axes, columns)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
@@ -671,15 +703,8 @@ def begin_tick(held, axes, q, h):
             row[FEED] = row[FEED_ACCELERATION] = F(0)
         tick.reference[j] = row[NEXT]
     copy(q, tick.pose)
-    if limits_tools(held):
-        copy(tick.reference, tick.choice)
-        write_sample(problem, tick, q, h)
-        update_frames(problem, tick.pose, work.frames)
-        most = most_used(problem, tick, work.frames, tools, h)
-        if most > CRUISE:
-            for j in range(columns.shape[0]):
-                row = axes[columns[j]]
-                tick.reference[j] = min(max(row[NEXT] * CRUISE / most, row[NEXT_LOWER]), row[NEXT_UPPER])
+    if limits_tools(held) and tool_part(held, tick.reference, q, h) > CRUISE:
+        slow_down(held, axes, q, h)
 
 
 @device

@@ -14,7 +14,7 @@ from synovia.kernels.layout import FIRST_RESIDUAL, POSITION_WEIGHT, ROTATION_WEI
 from synovia.kernels.math.rotations import angle_of, matmul_t
 from synovia.kernels.math.vectors import norm, sub
 
-CRUISE = F(0.98)  # part of a limit up to which goals lead: so a stop from there keeps it
+CRUISE = F(0.99)  # part of a limit up to which goals lead: so a stop from there keeps it
 SIDES = 3  # rows of the way, and of the turn
 
 
