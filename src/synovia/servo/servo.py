@@ -225,8 +225,8 @@ class Servo(ChecksArguments):
     def _choose_tick(self) -> None:
         """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
 
-        Levels take those without a limit of the jerk, tool speeds, loops and clearance. If the body stays on a path,
-        they do so while twists lead it (``_twisting``): these have paths of their own.
+        Levels take those without a limit of the jerk, loops and clearance. If the body stays on a path, they do so
+        while twists lead it (``_twisting``), as these have paths of their own, and no end effector has a limit.
         """
         deviates = self.late == "deviate" and self._closed is None
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
@@ -234,7 +234,7 @@ class Servo(ChecksArguments):
         self._levels = self._way = self._follow = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
-        if self._closed is None and free:
+        if self._closed is None and free and (deviates or self._tools is None):
             levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits)
             if deviates:
                 self._levels = levels
