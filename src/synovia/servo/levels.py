@@ -41,7 +41,7 @@ class TickLevels:
     Args:
         ik: The problem.
         axes: The axes of the body.
-        tools: Speed limits of end effectors, linear and angular, by name.
+        tools: Speed limits of end effectors, linear and angular, by name; None for none.
 
     Attributes:
         tools: Which part of them was used, and 1 for those that slowed down the body, (2, tools).
@@ -50,11 +50,12 @@ class TickLevels:
         memory: What a tick takes over from the one before, besides states and axes: targets, and the known stop.
     """
 
-    def __init__(self, ik: CompiledProblem, axes: Axes, tools: Mapping[str, tuple[float, float]]) -> None:
+    def __init__(self, ik: CompiledProblem, axes: Axes, tools: Mapping[str, tuple[float, float]] | None = None) -> None:
         """Pack the problem, and find the axis of each of its columns."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.servo.step import servo_step
 
+        tools = tools or {}
         below = [goal.lowered(1) for goal in ik.goals] if tools else ik.goals
         measured = [PoseGoal(name, name=f"{_SPEED}{name}") for name in tools]
         problem = ik.with_parts([*below, *measured], FullBody(attempts=1), tolerance=ik.tolerance)

@@ -80,8 +80,8 @@ class Servo(ChecksArguments):
     follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
 
-    Goals keep their priorities in every tick, unless jerk, tool speeds or clearance are limited: goals that hold, or
-    are followed, are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
+    Goals keep their priorities in every tick, unless jerk or clearance are limited: goals that hold, or are followed,
+    are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
     body cannot follow, as in singular poses, and hardly leaves its line or turn.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
@@ -234,8 +234,10 @@ class Servo(ChecksArguments):
         self._levels = self._way = self._follow = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
-        if self._closed is None and free and (deviates or self._tools is None):
-            levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits)
+        tools = {} if self._tools is None else self._tools.limits
+        named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
+        if self._closed is None and free and (not tools or (deviates and named)):
+            levels = TickLevels(self.problem, self.axes, tools)
             if deviates:
                 self._levels = levels
                 return
