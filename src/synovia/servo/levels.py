@@ -74,6 +74,7 @@ class TickLevels:
         start = sum(size_of(table, sizes) for table in TICK[: [table.name for table in TICK].index("last")])
         self._last = memory[start : start + goals * TARGET_WIDTH].reshape(goals, TARGET_WIDTH)[:aimed]
         self._speeds, self.tools = np.array(list(tools.values())).reshape(-1, 2), np.zeros((2, len(tools)))
+        self._rates = np.zeros((2, sizes["residuals"]))
         self._targets = np.zeros((goals, TARGET_WIDTH))
         self.states = np.zeros((aimed, GOAL_STATE_WIDTH))
         self.count = len(table_of(problem.ints, problem.floats, "levels")) - 1
@@ -86,22 +87,8 @@ class TickLevels:
             *writable(t.variables, t.limits, t.followers, t.coupling),
         )  # fmt: skip
         table, q = np.zeros((goals, TARGET_WIDTH)), np.zeros(nq)
-        like = (
-            *arguments[:9],
-            axes.table[:0],
-            *arguments[10:],
-            table,
-            q,
-            q,
-            q,
-            q,
-            q,
-            1.0,
-            0,
-            0,
-            self._speeds,
-            self.tools,
-        )
+        given = table, q, q, q, q, q, 1.0, 0, 0, self._speeds, self.tools, self._rates
+        like = *arguments[:9], axes.table[:0], *arguments[10:], *given
         self._solve = partial(ready(servo_step, *like), *arguments)
 
     def forget(self) -> None:
@@ -120,7 +107,7 @@ class TickLevels:
             q: Joint values, (nq,).
             rests: Whether it stands still.
         """
-        self.states[:], self._stops[:] = 0.0, 0.0
+        self.states[:], self._stops[:], self._rates[:] = 0.0, 0.0, 0.0
         self._stops[0, : len(q)], self._stops[0, -1] = q, float(rests)
         self.states[:, MODE] = HELD_STILL
         self._last[:] = targets
@@ -141,7 +128,7 @@ class TickLevels:
             The number of linear systems that were solved.
         """
         self._targets[: len(targets)] = targets
-        return self._solve(self._targets, *places, *aim, out, *tick, self.count, self._speeds, self.tools)
+        return self._solve(self._targets, *places, *aim, out, *tick, self.count, self._speeds, self.tools, self._rates)
 
 
 def _columns(problem: CompiledProblem, axes: Axes) -> Ints:

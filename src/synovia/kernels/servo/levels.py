@@ -91,6 +91,7 @@ ROOM = F(1.2)  # times the way to the stop, as that may take longer
 ELSEWHERE = F(0.2)  # radians, reaches: an answer that is farther away moves otherwise than the body would
 SLOW = F(1e-3)  # of the highest velocity: an axis that is not faster stands still
 REST = F(1e-9)  # radians, length units: a body that would go no farther in a tick does not move
+SMOOTH = F(0.01)  # of its square: a velocity that changes by less in a tick is one of a target that does not jump
 MET, ARRIVED = F(0.02), F(1e-3)  # tolerances; radians, reaches: goals are met, and joints are where they go
 ALONG = F(0.1)  # weight of the error of a turning twist about its axis, beside those across it
 STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
@@ -231,7 +232,7 @@ def add_lead(h, J, tick, together, goal_of_row, states, j):
 
 
 @device
-def write_row(h, J, tick, i, mode, time):
+def write_row(h, J, tick, rates, i, mode, time):
     """Write row i of the levels, relative to the velocities that are chosen, from its residual at the next sample."""
     n = J.shape[1]
     ahead = F(0)
@@ -246,7 +247,7 @@ def write_row(h, J, tick, i, mode, time):
     if mode == FAR:
         h.e[i] = ahead
     elif mode == FOLLOWED:
-        h.e[i] += ahead
+        h.e[i] += ahead + (tick.slope[0] - time) * rates[0, i]
 
 
 @device
@@ -300,7 +301,7 @@ def assemble(held, together, time, levels, stays):
 
     The unknowns are changes of the stop place. Frames and residuals at the next sample are in ``work``.
     """
-    problem, work, h, tick, axis_of, goal_of_row, states, _, tools = held
+    problem, work, h, tick, axis_of, goal_of_row, states, _, tools, rates = held
     m, n = work.J.shape
     columns = h.v.shape[1]
     choose_edges(problem.general, problem, work.frames, h.edges)
@@ -322,7 +323,7 @@ def assemble(held, together, time, levels, stays):
     for i in range(m):
         h.constrains[i] = F(1)
         mode = FOLLOWED if goal_of_row[i] < 0 else int(states[goal_of_row[i], MODE])
-        write_row(h, work.J, tick, i, mode, time)
+        write_row(h, work.J, tick, rates, i, mode, time)
         if mode == FAR and i >= holds:  # the joints go to the answer as far as what is above allows
             h.e[i] = F(0)
             for j in range(n):
@@ -380,7 +381,7 @@ def promised_residual(held, pose, share):
         pose: A pose on the stop.
         share: The part of its way that is behind; less than 0 if only goals that are held count.
     """
-    problem, work, _, tick, _, goal_of_row, states, (still, led), _ = held
+    problem, work, _, tick, _, goal_of_row, states, (still, led), _, _ = held
     update_frames(problem, pose, work.frames)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     most = F(0)
@@ -403,7 +404,7 @@ def promised_step(held, follows):
     They keep their levels. The pose is ``tick.pose``, and ``tick.least`` and ``tick.most`` are bounds, per unit; goals
     that are followed count if it ``follows`` them.
     """
-    problem, work, h, tick, _, goal_of_row, states, (still, led), _ = held
+    problem, work, h, tick, _, goal_of_row, states, (still, led), _, _ = held
     m, n = work.J.shape
     choose_edges(problem.general, problem, work.frames, h.edges)
     update_jacobian(problem, tick.pose, work.frames, tick.aimed, work.J, h)
@@ -427,7 +428,7 @@ def promised_step(held, follows):
 @apart
 def note_first_rows(held, pose):
     """Note the errors of all rows, and their derivatives, at the pose where a stop begins."""
-    problem, work, h, tick, _, _, _, _, _ = held
+    problem, work, h, tick, _, _, _, _, _, _ = held
     update_frames(problem, pose, work.frames)
     residual(problem, pose, work.frames, tick.aimed, work.e)
     choose_edges(problem.general, problem, work.frames, h.edges)
@@ -492,15 +493,16 @@ def has_promise(held):
 
 
 @inline
-def open_held(problem, work, tick, columns, goal_of_row, states, tools, stops):
-    """Return what solves the levels of a tick: (problem, work, h, tick, columns, goal_of_row, states, promised, tools).
+def open_held(problem, work, tick, columns, goal_of_row, states, tools, rates, stops):
+    """Return what solves the levels of a tick.
 
-    ``tools`` are the limits of end effectors, and what is noted about them, see ``servo.tools``.
+    That is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates). ``tools`` are the limits of
+    end effectors, and what is noted about them, see ``servo.tools``; for ``rates`` see ``note_rates``.
     """
     slacks = slack_count(problem) + 2 * tools[0].shape[0]
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
     promised = promised_rows(problem, goal_of_row, states, stops)
-    return problem, work, h, tick, columns, goal_of_row, states, promised, tools
+    return problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates
 
 
 @device
@@ -569,7 +571,35 @@ def leads_elsewhere(tick, axes, columns):
 
 
 @device
-def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
+def note_rates(problem, work, tick, goal_of_row, states, targets, q, h, rates):
+    """Note how fast the residuals of goals grow as their targets move; not of those that jump.
+
+    Frames at the joint values q are in ``work``; ``tick.last`` has the targets of the tick before.
+    """
+    complete_targets(problem, work.frames, tick.last, tick.aimed)
+    residual(problem, q, work.frames, tick.aimed, work.e)
+    for i in range(rates.shape[1]):
+        rates[0, i] = -work.e[i]
+    complete_targets(problem, work.frames, targets, tick.aimed)
+    residual(problem, q, work.frames, tick.aimed, work.e)
+    for g in range(states.shape[0]):
+        size = change = F(0)
+        for i in range(rates.shape[1]):
+            if goal_of_row[i] == g:
+                rates[0, i] = (rates[0, i] + work.e[i]) / h
+                size += rates[0, i] * rates[0, i]
+                change += (rates[0, i] - rates[1, i]) * (rates[0, i] - rates[1, i])
+        for i in range(rates.shape[1]):
+            if goal_of_row[i] == g:
+                rates[1, i] = rates[0, i]
+                rates[0, i] = rates[0, i] if change <= SMOOTH * size else F(0)
+    for i in range(rates.shape[1]):
+        if goal_of_row[i] < 0:
+            rates[0, i] = F(0)
+
+
+@device
+def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now, rates):
     """Decide how each goal takes part.
 
     ``now`` is whether the body is to stop, whether it stands still, whether the answer meets the targets elsewhere, and
@@ -582,6 +612,7 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
     measure(problem, q, work.frames, tick.aimed, tick.errors)
+    note_rates(problem, work, tick, goal_of_row, states, targets, q, h, rates)
     for g in range(states.shape[0]):
         same = True
         for i in range(TARGET_WIDTH):
@@ -626,7 +657,7 @@ def any_far(states):
 @device
 def go_to_sample(held, axes, together, q, time, fixed):
     """Write the pose after the velocities that are chosen, its frames, and where the body stops from there."""
-    problem, work, _, tick, columns, _, _, _, _ = held
+    problem, work, _, tick, columns, _, _, _, _, _ = held
     write_stops(tick, axes, columns, together, time, fixed)
     write_sample(problem, tick, q, time)
     update_frames(problem, tick.pose, work.frames)
@@ -663,7 +694,7 @@ def keep_turns(problem, tick, q, h):
 @device
 def tool_part(held, velocities, q, h):
     """Return the largest part of its limits that an end effector would use with some velocities, (columns,)."""
-    problem, work, _, tick, _, _, _, _, tools = held
+    problem, work, _, tick, _, _, _, _, tools, _ = held
     copy(velocities, tick.choice)
     write_sample(problem, tick, q, h)
     update_frames(problem, tick.pose, work.frames)
@@ -695,8 +726,10 @@ def slow_down(held, axes, q, h):
 @device
 def begin_tick(held, axes, q, h):
     """Take the proposed velocities of a tick from the state of all axes, as fast as end effectors may go."""
-    _, _, _, tick, columns, _, states, _, _ = held
+    _, _, _, tick, columns, _, states, _, _, rates = held
     elsewhere = any_far(states) or leads_elsewhere(tick, axes, columns)
+    if not elsewhere:
+        rates[0, :] = F(0)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
         if elsewhere:  # the answer is elsewhere: its motion does not move the goals here as it does there
@@ -714,7 +747,7 @@ def may_rest(held, axes, h):
     The chosen velocities are rounding, or all goals are met and joints are where they go: a body that is to go on to
     the last digit may go to and fro in a singular pose.
     """
-    problem, _, _, tick, columns, _, states, _, _ = held
+    problem, _, _, tick, columns, _, states, _, _, _ = held
     there = True
     for g in range(states.shape[0]):
         off = max(states[g, AWAY] / problem.tolerance, states[g, TURNED_AWAY] / problem.tolerance_angle)
@@ -744,7 +777,7 @@ def solve_tick(held, axes, together, q, time, levels, stays):
     Returns:
         The number of linear systems that were solved.
     """
-    problem, work, h, tick, columns, _, states, _, _ = held
+    problem, work, h, tick, columns, _, states, _, _, _ = held
     n = columns.shape[0]
     promises = limits_tools(held) or holds_promised(held)
     far = any_far(states)

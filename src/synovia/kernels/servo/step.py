@@ -49,7 +49,7 @@ def is_same(a, b):
 @entry
 def servo_step(
     ints, floats, scratch, memory, stops, columns, together, goal_of_row, states, axes, variables, limits, followers,
-    coupling, targets, place, q, wanted, before, out, time, parts, levels, speeds, told,
+    coupling, targets, place, q, wanted, before, out, time, parts, levels, speeds, told, rates,
 ):  # fmt: skip
     """Take one tick, or a part of it, in which goals keep their priorities.
 
@@ -79,6 +79,7 @@ def servo_step(
         levels: How many levels count.
         speeds: Limits of end effectors, linear and angular, per s, (tools, 2).
         told: Which part of them was used, and 1 for those that slow down the body, (2, tools); written.
+        rates: How fast residuals grow as targets move, and in the tick before, (2, residuals); written.
 
     Returns:
         The number of linear systems that were solved.
@@ -96,8 +97,8 @@ def servo_step(
     write_units(problem, tick)
     leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
     now = parts & STOP != 0, stands(axes, time), leads, time
-    choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
-    held = open_held(problem, work, tick, columns, goal_of_row, states, tools, parts & STOP != 0)
+    choose_modes(problem, work, tick, goal_of_row, states, targets, place, now, rates)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, tools, rates, parts & STOP != 0)
     begin_tick(held, axes, place, time)
     solved = solve_tick(held, axes, together, place, time, levels, False)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
