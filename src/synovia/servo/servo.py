@@ -810,7 +810,7 @@ class Servo(ChecksArguments):
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
         if self._tools is not None:
-            self._tools.tell_shares(*levels.tools)
+            self._tools.note_shares(*levels.tools)
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
         if alone and not stop and self.axes.table[:, REASON].any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))

@@ -243,9 +243,9 @@ class ToolSpeed:
     def tell(self, q: Array, out: Array, h: float, slowed: bool) -> None:
         """Find out which end effectors limited the tick, or were too fast."""
         shares = self.seconds(np.array([q, out]))[0] / h
-        self.tell_shares(shares, (slowed or self._leads) * (shares > _TOLD))
+        self.note_shares(shares, (slowed or self._leads) * (shares > _TOLD))
 
-    def tell_shares(self, shares: Array, slows: Array) -> None:
+    def note_shares(self, shares: Array, slows: Array) -> None:
         """Note which end effectors limited a tick, or were too fast, from the parts of their limits (tools,) they used.
 
         Those that slow the body down have a number other than 0 in ``slows``.

@@ -493,12 +493,14 @@ def has_promise(held):
 
 
 @inline
-def open_held(problem, work, tick, columns, goal_of_row, states, tools, rates, stops):
+def open_held(problem, work, tick, columns, goal_of_row, states, live, stops):
     """Return what solves the levels of a tick.
 
-    That is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates). ``tools`` are the limits of
-    end effectors, and what is noted about them, see ``servo.tools``; for ``rates`` see ``note_rates``.
+    That is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates), the last two from ``live``.
+    ``tools`` are the limits of end effectors, and what is noted about them, see ``servo.tools``; for ``rates`` see
+    ``note_rates``.
     """
+    tools, rates = live
     slacks = slack_count(problem) + 2 * tools[0].shape[0]
     h = open_levels(work.solver_scratch, work.J.shape[0], work.J.shape[1] + slacks)
     promised = promised_rows(problem, goal_of_row, states, stops)
@@ -571,18 +573,19 @@ def leads_elsewhere(tick, axes, columns):
 
 
 @device
-def note_rates(problem, work, tick, goal_of_row, states, targets, q, h, rates):
+def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
     """Note how fast the residuals of goals grow as their targets move; not of those that jump.
 
-    Frames at the joint values q are in ``work``; ``tick.last`` has the targets of the tick before.
+    ``tick.last`` has the targets of the tick before.
     """
+    update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, tick.last, tick.aimed)
     residual(problem, q, work.frames, tick.aimed, work.e)
     for i in range(rates.shape[1]):
         rates[0, i] = -work.e[i]
     complete_targets(problem, work.frames, targets, tick.aimed)
     residual(problem, q, work.frames, tick.aimed, work.e)
-    for g in range(states.shape[0]):
+    for g in range(targets.shape[0]):
         size = change = F(0)
         for i in range(rates.shape[1]):
             if goal_of_row[i] == g:
@@ -599,7 +602,7 @@ def note_rates(problem, work, tick, goal_of_row, states, targets, q, h, rates):
 
 
 @device
-def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now, rates):
+def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     """Decide how each goal takes part.
 
     ``now`` is whether the body is to stop, whether it stands still, whether the answer meets the targets elsewhere, and
@@ -612,7 +615,6 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now, rate
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
     measure(problem, q, work.frames, tick.aimed, tick.errors)
-    note_rates(problem, work, tick, goal_of_row, states, targets, q, h, rates)
     for g in range(states.shape[0]):
         same = True
         for i in range(TARGET_WIDTH):

@@ -8,6 +8,7 @@ from synovia.kernels.servo.levels import (
     choose_modes,
     has_promise,
     leads_elsewhere,
+    note_rates,
     open_held,
     open_tick,
     solve_tick,
@@ -49,7 +50,7 @@ def is_same(a, b):
 @entry
 def servo_step(
     ints, floats, scratch, memory, stops, columns, together, goal_of_row, states, axes, variables, limits, followers,
-    coupling, targets, place, q, wanted, before, out, time, parts, levels, speeds, told, rates,
+    coupling, targets, place, q, wanted, before, out, time, parts, levels, speeds, used, rates,
 ):  # fmt: skip
     """Take one tick, or a part of it, in which goals keep their priorities.
 
@@ -78,7 +79,7 @@ def servo_step(
         parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``; without PROPOSE, call that before. And MEETS.
         levels: How many levels count.
         speeds: Limits of end effectors, linear and angular, per s, (tools, 2).
-        told: Which part of them was used, and 1 for those that slow down the body, (2, tools); written.
+        used: Which part of them was used, and 1 for those that slow down the body, (2, tools); written.
         rates: How fast residuals grow as targets move, and in the tick before, (2, residuals); written.
 
     Returns:
@@ -91,14 +92,15 @@ def servo_step(
         take_tick(body, axes, q, wanted, before, out, time, PROPOSE | (parts & STOP))
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     n, goals = axes.shape[0], problem.goals.shape[0]
-    rows, tools = problem.levels[problem.levels.shape[0] - 1], (speeds, told)
+    rows, tools = problem.levels[problem.levels.shape[0] - 1], (speeds, used)
     tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, rows))
-    told[1, :] = F(0)
+    used[1, :] = F(0)
     write_units(problem, tick)
     leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
     now = parts & STOP != 0, stands(axes, time), leads, time
-    choose_modes(problem, work, tick, goal_of_row, states, targets, place, now, rates)
-    held = open_held(problem, work, tick, columns, goal_of_row, states, tools, rates, parts & STOP != 0)
+    note_rates(problem, work, tick, goal_of_row, targets, place, time, rates)
+    choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates), parts & STOP != 0)
     begin_tick(held, axes, place, time)
     solved = solve_tick(held, axes, together, place, time, levels, False)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
