@@ -730,7 +730,7 @@ def begin_tick(held, axes, q, h):
     """Take the proposed velocities of a tick from the state of all axes, as fast as end effectors may go."""
     _, _, _, tick, columns, _, states, _, _, rates = held
     elsewhere = any_far(states) or leads_elsewhere(tick, axes, columns)
-    if not elsewhere:
+    if not any_far(states):
         rates[0, :] = F(0)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
