@@ -237,6 +237,7 @@ def test_changes_that_cannot_be_made_change_nothing(case):
         for _ in range(2)
     )
     for servo in (one, other):
+        servo.reset()
         servo.step((0.4, 0.1, 0.5))
     with pytest.raises(sy.SynoviaError, match=message):
         one.change(**change)

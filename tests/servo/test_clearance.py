@@ -145,6 +145,7 @@ def test_a_whole_body_keeps_its_hands_apart_and_its_feet_planted():
     servo = sy.Servo(
         body, [*feet, *hands, sy.ClearanceGoal(0.005)], rate=100, velocity=3.0, acceleration=20.0, root="free"
     )
+    servo.reset()
     rest = body.rest_pose()
     for tick in range(150):
         swapped = tick >= 75

@@ -20,7 +20,9 @@ CENTER, BELOW = (1.5, 0.5, 0.0), (1.5, 0.0, 0.0)
 
 def servo_of(body: sy.Skeleton, goals: Any, **changes: Any) -> sy.Servo:
     """Return a servo that starts at rest."""
-    return sy.Servo(body, goals, **({"rate": 100, "velocity": V, "acceleration": A} | changes))
+    servo = sy.Servo(body, goals, **({"rate": 100, "velocity": V, "acceleration": A} | changes))
+    servo.reset()
+    return servo
 
 
 def place(body: sy.Skeleton, q: Any, joint: str, offset: tuple[float, float, float]) -> Array:

@@ -39,6 +39,7 @@ class OneEuro(ChecksArguments):
         >>> goal = sy.PositionGoal("tool")
         >>> smooth = sy.live.OneEuro()
         >>> servo = sy.Servo(sy.bundled("arm7"), goal, rate=100, velocity=1.0, acceleration=5.0, filter=smooth)
+        >>> servo.reset("rest")
         >>> servo.step((0.4, 0.1, 0.5)).status.name
         'LATE'
     """

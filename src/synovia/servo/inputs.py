@@ -19,6 +19,7 @@ from synovia.servo.clutch import Clutch
 from synovia.servo.curve import Curve
 from synovia.servo.filter import OneEuro, TargetFilter
 from synovia.servo.live import LiveTargets
+from synovia.servo.slips import question_twist
 from synovia.servo.twist import Drift, Twist
 
 _FARTHEST: Final = 60.0  # seconds ahead of the clock of the servo: a time stamp beyond is one of another clock
@@ -28,6 +29,7 @@ LATE: Final = "late"
 TOO_LATE: Final = "too late"
 DOUBLED: Final = "doubled"
 UNORDERED: Final = "out of order"
+NO_NUMBER: Final = "NaN"
 
 
 @dataclass(frozen=True)
@@ -38,6 +40,7 @@ class News:
     given: Bools
     twists: Mapping[int, Twist]
     at: float | None
+    unseen: Bools  # goals whose targets have NaN
 
 
 class Moving(Protocol):
@@ -104,6 +107,7 @@ class Inputs:
         self._filter = None if self._noise is None else TargetFilter(self._noise, n, self._ik.reach)
         self._told: dict[str, str] = {}
         self.told: dict[str, str] = {}
+        self.unseen: Bools = self._none
         for clutch in self._clutches.values():
             clutch.begin()
 
@@ -204,9 +208,31 @@ class Inputs:
                     self._add(twists, self._goal(key, "twist"), twist)
                 targets = {key: value for key, value in mapping.items() if key not in moving}
         if twists and not targets:
-            return News(self._live.table, np.zeros(len(self._keys), bool), twists, at)
+            return News(self._live.table, self._none, twists, at, self._none)
+        targets, unseen = self._seen(targets)
+        if unseen.any() and not targets:
+            return News(self._live.table, self._none, twists, at, unseen)
         table, given = self._live.read(targets)
-        return News(table, given, twists, at)
+        return News(table, given, twists, at, unseen)
+
+    def _seen(self, targets: Any) -> tuple[Any, Bools]:
+        """Return the targets without those that have NaN, and which goals these are.
+
+        Raises:
+            InputError: If a target has NaN that belongs to no goal.
+            UnknownNameError: Likewise.
+        """
+        unseen = self._none.copy()
+        if not isinstance(targets, Mapping):
+            if self._only is None or not _has_nan(targets):
+                return targets, self._none
+            unseen[self._only] = True
+            return {}, unseen
+        pairs = dict(cast("Mapping[Any, Any]", targets))
+        for key in [key for key, value in pairs.items() if _has_nan(value)]:
+            unseen[self._ik.writer.goal_of(key, POSITION | ROTATION)] = True
+            del pairs[key]
+        return pairs, unseen
 
     def _add(self, twists: dict[int, Twist], g: int, twist: Twist) -> None:
         """Check a twist of goal g, and add it.
@@ -229,6 +255,7 @@ class Inputs:
             )
         if twist.frame not in ("world", "local"):
             self._body.axes_of(twist.frame)
+        question_twist(goal.label, twist, self._ik.reach)
         twists[g] = twist
 
     def schedule(self, targets: Any, times: Any, fade: Any, now: float) -> None:
@@ -275,7 +302,9 @@ class Inputs:
             now: Time at its end, seconds.
             h: How long it takes, seconds.
         """
-        self.told, self._told = self._told, {}
+        self.unseen = self._none if news is None else news.unseen
+        late, self._told = self._told, {}
+        self.told = late | {self._keys[g]: NO_NUMBER for g in np.flatnonzero(self.unseen).tolist()}
         table, fresh = (None, self._none) if news is None else (news.table, news.given)
         if news is not None and (news.twists or news.at is not None or self._works):
             table, fresh = self._taken(news, now, h)
@@ -398,6 +427,16 @@ class Inputs:
                 stops = self._body.stop_places(goes_on=drift.goes_on)
                 drift.advance(self._frame(table, g), h, lead, stops[g].reshape(4, 4))
         return table
+
+
+def _has_nan(value: Any) -> bool:
+    """Return whether a target has NaN: numbers, an array, or a pair of them; rotations have none."""
+    if isinstance(value, np.ndarray):
+        numbers = cast("Array", value)
+        return numbers.dtype.kind == "f" and bool(np.isnan(numbers).any())
+    if isinstance(value, list | tuple):
+        return any(map(_has_nan, cast("Sequence[Any]", value)))
+    return is_number(value) and math.isnan(value)
 
 
 def _check_clock(name: str, time: float, now: float) -> None:

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from synovia.arguments import ChecksArguments, check_kind
 from synovia.compiling import compile_soon, needed_next
-from synovia.errors import InputError, SynoviaError, UnsupportedError
+from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
 from synovia.goals import Goal, RestGoal
 from synovia.ik.compiled import CompiledProblem, Start
@@ -62,6 +62,7 @@ from synovia.servo.loops.closed import ClosedTick, Judge
 from synovia.servo.measured import WINDOW, Feedback
 from synovia.servo.path import Path
 from synovia.servo.probe import Probe
+from synovia.servo.slips import question_rate, question_start, question_time, question_velocities
 from synovia.servo.stops import Stops
 from synovia.servo.tool_speed import ToolSpeed
 from synovia.servo.twist import Twist
@@ -91,8 +92,8 @@ class Servo(ChecksArguments):
     follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
 
-    Goals keep their priorities in every tick, unless jerk, tool speeds or clearance are limited: goals that hold, or
-    are followed, are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
+    Goals keep their priorities in every tick, unless jerk or clearance are limited: goals that hold, or are followed,
+    are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
     body cannot follow, as in singular poses, and hardly leaves its line or turn.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
@@ -173,8 +174,7 @@ class Servo(ChecksArguments):
         following_error: Any = WINDOW,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
-        plain = tool_speed is None and jerk is None
-        kernels = (*_KERNELS, _LEVELS) if plain else _KERNELS
+        kernels = (*_KERNELS, _LEVELS) if jerk is None else _KERNELS
         if isinstance(skeleton, IK):
             if goals is not None or solver is not None or root != "fixed":
                 raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
@@ -194,10 +194,12 @@ class Servo(ChecksArguments):
             raise InputError("solver", value=self.ik.solver, expected="one without largest_move")
         self.skeleton = self.ik.skeleton
         self.rate = _positive("rate", rate, "ticks per second")
+        question_rate(self.rate)
         self.timeout = _positive("timeout", timeout, "seconds")
         self.deadline = None if deadline is None else _positive("deadline", deadline, "seconds")
         self.axes = Axes(self.skeleton, self.ik.moving, self.ik.reach)
         self.axes.set_limits(velocity, acceleration, jerk)
+        question_velocities(self.skeleton, self.axes.rows["velocity"])
         self._limits_jerk = jerk is not None
         self._feedback = Feedback(self.axes, self.ik.reach, following_error, winding=winding(self.skeleton))
         self._tick, self._begin, self._rest = self._kernels(self.axes.table)
@@ -230,6 +232,7 @@ class Servo(ChecksArguments):
         self.reset()
         self._load()
         self.reset()
+        self._placed = False  # whether the user has said where the body begins
 
     def _build(self) -> None:
         """Make the parts that depend on the goals."""
@@ -253,17 +256,19 @@ class Servo(ChecksArguments):
     def _choose_tick(self) -> None:
         """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
 
-        Levels take those without a limit of the jerk, tool speeds, loops and clearance. If the body stays on a path,
-        they do so while twists lead it (``_twisting``): these have paths of their own.
+        Levels take those without a limit of the jerk, loops and clearance. If the body stays on a path, they do so
+        while twists lead it (``_twisting``), as these have paths of their own, and no end effector has a limit.
         """
         deviates = self.late == "deviate" and self._closed is None
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        free = self._tools is None and self._brakes_at_once and not clear
+        free = self._brakes_at_once and not clear
         self._levels = self._way = self._follow = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
-        if self._closed is None and free:
-            levels = TickLevels(self.problem, self.axes)
+        tools = {} if self._tools is None else self._tools.limits
+        named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
+        if self._closed is None and free and (not tools or (deviates and named)):
+            levels = TickLevels(self.problem, self.axes, tools)
             if deviates:
                 self._levels = levels
                 return
@@ -334,6 +339,7 @@ class Servo(ChecksArguments):
         if self._obstacles is not None:
             self._put(self._obstacles.none)
             self._places = None
+        self._placed = True
         self.step()
         self._answers.load(self._q, self._live.table)
 
@@ -418,6 +424,7 @@ class Servo(ChecksArguments):
         if self._clear is not None:
             self._clear.reset(self._q)
         self._last = self._command()
+        self._placed = True
 
     def change(
         self,
@@ -460,7 +467,7 @@ class Servo(ChecksArguments):
                 wanted = changed_goals(self.ik.goals, goals, weights or {}, priorities or {}, world)
                 self._adopt(self._packed(wanted))
             self._take_limits(velocity=velocity, acceleration=acceleration, jerk=jerk)
-        except SynoviaError:
+        except BaseException:
             self.__dict__.clear()
             self.__dict__.update(kept)
             self.axes.table[:], self.axes.rows = table, before
@@ -520,6 +527,8 @@ class Servo(ChecksArguments):
         table = self.axes.table
         kept = table[:, _LIMITS]
         self.axes.change_limits(**new)
+        if new["velocity"] is not None:
+            question_velocities(self.skeleton, self.axes.rows["velocity"])
         self._coming = table[:, _LIMITS]
         if new["jerk"] is not None and not self._limits_jerk:
             self._limits_jerk = True
@@ -551,6 +560,7 @@ class Servo(ChecksArguments):
             targets: New targets as in ``IK.solve``, or a ``Twist``, of some goals or all. A goal that gets none keeps
                 its last one for ``timeout`` seconds. A goal that never had one keeps its place. An obstacle that gets
                 a place, by the name of its ``ClearanceGoal``, stands there from this tick on, and keeps its last place.
+                A target with NaN counts as none, and the state of its goal in this tick is "lost".
             dt: Seconds since the last tick; 1 / ``rate`` by default. For 0 or less the last command is returned.
             at: Time of the targets on the clock of the servo (``time``), seconds; None for now. Targets that are not
                 newer than the last ones of their goal do not count, and ``Command.stamps`` says so.
@@ -570,8 +580,13 @@ class Servo(ChecksArguments):
             targets = found[0] or None
         news = self._inputs.read(targets, at, now)
         orders = self._drives.read(joints, jog)
+        if dt is not None:
+            question_time(h, self.rate)
         if h <= 0.0:
             return self._last
+        if not self._placed:
+            self._placed = True
+            question_start()
         if orders is not None or self._drives.active:
             if news is not None:
                 self.check_targets(news.table)
@@ -619,6 +634,7 @@ class Servo(ChecksArguments):
             fresh: Which goals get targets in it.
         """
         drives, answers = self._drives, self._answers
+        drives.unseen = () if orders is None else orders.unseen
         if orders is None and not drives.active and not self._driven:
             return
         leads = self._goals_lead(fresh)
@@ -1092,6 +1108,8 @@ class Servo(ChecksArguments):
         meets = MEETS if self._led is not None or self._answers.reaches else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
+        if self._tools is not None:
+            self._tools.note_shares(*levels.tools)
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
         if alone and not stop and not self._drives.active and self.axes.table[:, REASON].any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))
@@ -1220,7 +1238,7 @@ class Servo(ChecksArguments):
             offset=self._feedback.found,
             beside=self._feedback.beside,
             holding=self._held,
-            lost=self._lost.copy(),
+            lost=self._lost | self._inputs.unseen,
             aimed=self._live.seen > -np.inf,
             waiting=self._inputs.waiting(),
             stamps=self._inputs.told,
