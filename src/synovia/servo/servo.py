@@ -92,8 +92,8 @@ class Servo(ChecksArguments):
     follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
     the body can always stop inside the limits of its joints.
 
-    Goals keep their priorities in every tick, unless jerk, tool speeds or clearance are limited: goals that hold, or
-    are followed, are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
+    Goals keep their priorities in every tick, unless jerk or clearance are limited: goals that hold, or are followed,
+    are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
     body cannot follow, as in singular poses, and hardly leaves its line or turn.
 
     With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
@@ -174,8 +174,7 @@ class Servo(ChecksArguments):
         following_error: Any = WINDOW,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
-        plain = tool_speed is None and jerk is None
-        kernels = (*_KERNELS, _LEVELS) if plain else _KERNELS
+        kernels = (*_KERNELS, _LEVELS) if jerk is None else _KERNELS
         if isinstance(skeleton, IK):
             if goals is not None or solver is not None or root != "fixed":
                 raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
@@ -257,17 +256,19 @@ class Servo(ChecksArguments):
     def _choose_tick(self) -> None:
         """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
 
-        Levels take those without a limit of the jerk, tool speeds, loops and clearance. If the body stays on a path,
-        they do so while twists lead it (``_twisting``): these have paths of their own.
+        Levels take those without a limit of the jerk, loops and clearance. If the body stays on a path, they do so
+        while twists lead it (``_twisting``), as these have paths of their own, and no end effector has a limit.
         """
         deviates = self.late == "deviate" and self._closed is None
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        free = self._tools is None and self._brakes_at_once and not clear
+        free = self._brakes_at_once and not clear
         self._levels = self._way = self._follow = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
-        if self._closed is None and free:
-            levels = TickLevels(self.problem, self.axes)
+        tools = {} if self._tools is None else self._tools.limits
+        named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
+        if self._closed is None and free and (not tools or (deviates and named)):
+            levels = TickLevels(self.problem, self.axes, tools)
             if deviates:
                 self._levels = levels
                 return
@@ -1107,6 +1108,8 @@ class Servo(ChecksArguments):
         meets = MEETS if self._led is not None or self._answers.reaches else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
+        if self._tools is not None:
+            self._tools.note_shares(*levels.tools)
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
         if alone and not stop and not self._drives.active and self.axes.table[:, REASON].any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))

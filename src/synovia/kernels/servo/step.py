@@ -6,9 +6,9 @@ from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, ST
 from synovia.kernels.servo.levels import (
     begin_tick,
     choose_modes,
-    holds_promised,
+    has_promise,
     leads_elsewhere,
-    leads_promised,
+    note_rates,
     open_held,
     open_tick,
     solve_tick,
@@ -16,6 +16,7 @@ from synovia.kernels.servo.levels import (
     write_units,
 )
 from synovia.kernels.servo.tick import advance, move, take_tick
+from synovia.kernels.servo.tools import measure_tools
 from synovia.kernels.servo.whole import KNOWN, accept_tick
 from synovia.kernels.tree.problem import open_all, open_work
 from synovia.kernels.tree.variables import follower_value
@@ -49,7 +50,7 @@ def is_same(a, b):
 @entry
 def servo_step(
     ints, floats, scratch, memory, stops, columns, together, goal_of_row, states, axes, variables, limits, followers,
-    coupling, targets, place, q, wanted, before, out, time, parts, levels,
+    coupling, targets, place, q, wanted, before, out, time, parts, levels, speeds, used, rates,
 ):  # fmt: skip
     """Take one tick, or a part of it, in which goals keep their priorities.
 
@@ -62,13 +63,13 @@ def servo_step(
         columns: The axis of each column of the problem, (columns,).
         together: A number for each column; axes of the same number come to rest in the same time.
         goal_of_row: The goal of each residual row, -1 for none, (residuals,).
-        states: How each goal takes part, (goals, GOAL_STATE_WIDTH); changed.
+        states: How each goal takes part, (goals, GOAL_STATE_WIDTH), end effectors apart; changed.
         axes: The state of all axes.
         variables: All variables of the skeleton.
         limits: Their limits.
         followers: Mimic joints and their leaders.
         coupling: Their ratios and offsets.
-        targets: Targets of all goals, (goals, 17).
+        targets: Targets of all goals, (goals, 17); end effectors whose speed is limited are the last ones.
         place: Joint values of the robot, (nq,).
         q: Those that are commanded, (nq,).
         wanted: Joint values to go to, (nq,), at the end of the tick.
@@ -77,6 +78,9 @@ def servo_step(
         time: Of the tick, seconds.
         parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``; without PROPOSE, call that before. And MEETS.
         levels: How many levels count.
+        speeds: Limits of end effectors, linear and angular, per s, (tools, 2).
+        used: Which part of them was used, and 1 for those that slow down the body, (2, tools); written.
+        rates: How fast residuals grow as targets move, and in the tick before, (2, residuals); written.
 
     Returns:
         The number of linear systems that were solved.
@@ -88,18 +92,19 @@ def servo_step(
         take_tick(body, axes, q, wanted, before, out, time, PROPOSE | (parts & STOP))
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     n, goals = axes.shape[0], problem.goals.shape[0]
-    tick = open_tick(
-        memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, problem.levels[problem.levels.shape[0] - 1])
-    )
+    rows, tools = problem.levels[problem.levels.shape[0] - 1], (speeds, used)
+    tick = open_tick(memory, (columns.shape[0], n, problem.nq, goals, 2 * goals, rows))
+    used[1, :] = F(0)
     write_units(problem, tick)
     leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
     now = parts & STOP != 0, stands(axes, time), leads, time
+    note_rates(problem, work, tick, goal_of_row, targets, place, time, rates)
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
-    held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
-    begin_tick(held, axes, place)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates), parts & STOP != 0)
+    begin_tick(held, axes, place, time)
     solved = solve_tick(held, axes, together, place, time, levels, False)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
-    if holds_promised(held) or leads_promised(held):
+    if has_promise(held):
         solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
     else:
         known.clock[KNOWN] = F(0)
@@ -108,4 +113,5 @@ def servo_step(
         proven = known.clock[KNOWN] != F(0) and is_same(place, q)
         advance((variables, limits), axes, q, wanted, out, time, parts & STOP != 0, proven)
     follow_leaders(followers, coupling, out)
+    measure_tools(problem, work, tick, tools, q, out, time)
     return int(solved)

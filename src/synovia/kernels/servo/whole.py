@@ -18,7 +18,7 @@ are held, or it follows that stop.
 import math
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
-from synovia.kernels.hierarchy.step import smallest_tolerance
+from synovia.kernels.hierarchy.step import smallest_tolerance, update_frames
 from synovia.kernels.layout import (
     AXIS_LOWER,
     AXIS_UPPER,
@@ -48,6 +48,7 @@ from synovia.kernels.servo.axis import ROUNDING, WITHIN, acceleration_of
 from synovia.kernels.servo.levels import (
     holds_promised,
     leads_promised,
+    limits_tools,
     note_first_rows,
     promised_residual,
     promised_step,
@@ -55,6 +56,7 @@ from synovia.kernels.servo.levels import (
     sync_time,
 )
 from synovia.kernels.servo.stop import NO_LIMIT
+from synovia.kernels.servo.tools import most_used, note_places
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
@@ -74,6 +76,8 @@ CLOSED = F(0.02)  # tolerances: rows that are held to this are closed
 OPEN = F(0.5)  # tolerances: what they may lack on the stop
 SHARES = 4  # parts of the way from the known stop to a tick that are tried: 1, 1/2, 1/4, 1/8
 MORE_SHARES = 8  # the same, if the body would rest else
+SAMPLES = 16  # of a stop on which the speed of end effectors is measured
+AHEAD = F(0.995)  # part of their limits that is kept there
 ENDS_IN, PASSED, KNOWN = 0, 1, 2  # numbers of a stop: its time, the time since its start, 1 if it is a promise
 
 
@@ -451,9 +455,37 @@ def put_back(held, variables, axes, stop, q, h):
 
 
 @device
+def tools_keep(held, variables, stop, jerk, q, h):
+    """Return whether end effectors keep their limits in a tick from q, and on the stop after it, by samples of that.
+
+    Samples are denser where the stop begins, as most stops are fastest there. Where it becomes faster between two of
+    them, it may go on so until the next one.
+    """
+    if not limits_tools(held):
+        return True
+    problem, work, tick, tools = held[0], held[1], held[3], held[8]
+    update_frames(problem, stop.start, work.frames)
+    keeps = most_used(problem, tick, work.frames, tools, h) <= F(1)
+    T, last = stop.clock[ENDS_IN], F(0)
+    for n in range(1, SAMPLES + 1 if keeps and T > F(0) else 1):
+        note_places(problem, tick, work.frames, tools)
+        begin, end = F(n - 1) / F(SAMPLES), F(n) / F(SAMPLES)
+        write_place(variables, stop, end * end, jerk, tick.pose)
+        update_frames(problem, tick.pose, work.frames)
+        part = most_used(problem, tick, work.frames, tools, (end * end - begin * begin) * T)
+        keeps = keeps and part + (max(part - last, F(0)) if n > 1 else F(0)) <= AHEAD
+        last = part
+    update_frames(problem, q, work.frames)
+    note_places(problem, tick, work.frames, tools)
+    return keeps
+
+
+@device
 def keep_tick(held, body, axes, known, found, q, h):
     """Put the chosen velocities back onto what is held; return whether a stop is found, which is then the known one."""
     if not (put_back(held, body[0], axes, found, q, h) and find_stop(held, body, axes, q, found, h)):
+        return False
+    if not tools_keep(held, body[0], found, axes[0, TOP_JERK] < NO_LIMIT, q, h):
         return False
     copy(found.start, known.start)
     copy(found.way, known.way)
@@ -517,7 +549,7 @@ def accept_tick(held, body, axes, together, known, found, q, h):
         axes[i, NEXT] = tick.chosen[i]
     if keep_tick(held, body, axes, known, found, q, h):
         return F(0)
-    follows, holds = leads_promised(held), holds_promised(held)
+    follows, holds = leads_promised(held), limits_tools(held) or holds_promised(held)
     solved = solve_tick(held, axes, together, q, h, led_level(held) if follows else moving_level(held) + 1, True)
     if follows:
         for i in range(n):
