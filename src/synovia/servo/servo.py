@@ -231,7 +231,7 @@ class Servo(ChecksArguments):
         """
         deviates = self.late == "deviate" and self._closed is None
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        free = self._tools is None and self._brakes_at_once and not clear
+        free = self._tools is None and not clear
         self._levels = self._way = self._follow = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer

@@ -2,7 +2,7 @@
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
-from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, WHOLE
+from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE
 from synovia.kernels.servo.levels import (
     begin_tick,
     choose_modes,
@@ -15,8 +15,9 @@ from synovia.kernels.servo.levels import (
     stands,
     write_units,
 )
+from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.servo.tick import advance, move, take_tick
-from synovia.kernels.servo.whole import KNOWN, accept_tick
+from synovia.kernels.servo.whole import KNOWN, accept_tick, brake_tick
 from synovia.kernels.tree.problem import open_all, open_work
 from synovia.kernels.tree.variables import follower_value
 
@@ -93,13 +94,16 @@ def servo_step(
     )
     write_units(problem, tick)
     leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
-    now = parts & STOP != 0, stands(axes, time), leads, time
+    now = parts & STOP != 0, stands(axes, time), leads, axes[0, TOP_JERK] < NO_LIMIT, time
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
     held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
-    begin_tick(held, axes, place)
-    solved = solve_tick(held, axes, together, place, time, levels, False)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
-    if holds_promised(held) or leads_promised(held):
+    begin_tick(held, axes, place)
+    brakes = parts & STOP != 0 and brake_tick(held, variables, axes, known, time)
+    solved = F(0) if brakes else solve_tick(held, axes, together, place, time, levels, False)
+    if brakes:
+        pass
+    elif holds_promised(held) or leads_promised(held):
         solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
     else:
         known.clock[KNOWN] = F(0)
