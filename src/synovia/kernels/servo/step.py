@@ -3,7 +3,9 @@
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
 from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE
+from synovia.kernels.servo.axis import choose
 from synovia.kernels.servo.levels import (
+    any_far,
     begin_tick,
     choose_modes,
     holds_promised,
@@ -16,7 +18,7 @@ from synovia.kernels.servo.levels import (
     write_units,
 )
 from synovia.kernels.servo.stop import NO_LIMIT
-from synovia.kernels.servo.tick import advance, move, take_tick
+from synovia.kernels.servo.tick import advance, move, stretch, take_tick
 from synovia.kernels.servo.whole import KNOWN, accept_tick, brake_tick
 from synovia.kernels.tree.problem import open_all, open_work
 from synovia.kernels.tree.variables import follower_value
@@ -98,6 +100,10 @@ def servo_step(
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
     held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
+    if axes[0, TOP_JERK] < NO_LIMIT and parts & STOP == 0 and holds_promised(held) and any_far(states):
+        stretch(axes, time)
+        for i in range(n):
+            choose(axes[i], time)
     begin_tick(held, axes, place)
     brakes = parts & STOP != 0 and brake_tick(held, variables, axes, known, time)
     solved = F(0) if brakes else solve_tick(held, axes, together, place, time, levels, False)

@@ -23,6 +23,7 @@ from synovia.kernels.layout import (
     AXIS_ACCELERATION,
     AXIS_LOWER,
     AXIS_UPPER,
+    AXIS_VELOCITY,
     BLOCK,
     BLOCK_Q,
     GAP,
@@ -61,8 +62,8 @@ from synovia.kernels.servo.tick import move
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
-BENT = F(1.1)  # times accelerations and jerks of bends, as they are seen at instants
-PARTS = 3  # parts of a part of a stop, at whose ends motions with jerk are seen
+BENT = F(1.2)  # times accelerations and jerks of bends, as they are seen at instants
+PARTS = 2  # parts of a part of a stop, at whose ends motions with jerk are seen
 SPLITS = 12  # steps of a search for the part of the limits with which velocities end
 INSTANTS = 12  # parts of a stop in which extremes of its places and velocities are sought, without a limit of the jerk
 HALVINGS = 30  # of such a part around an extreme
@@ -430,11 +431,11 @@ def excess_of(stop, axes, h):
             worst = max(worst, push / A)
         else:
             push, jolt, speed, low, high = curved_extremes(stop, i, count)
-            begins = abs(acceleration_of(row, row[NEXT], h))
+            begins = min(abs(acceleration_of(row, row[NEXT], h)), abs(row[AXIS_ACCELERATION]))
             worst = max(worst, push / max(A, begins), jolt / J)
-        x, most = row[NEXT] * h, max(V * (F(1) + ROUNDING), abs(row[NEXT]))
+        x, most = row[NEXT] * h, max(V * (F(1) + ROUNDING), min(abs(row[NEXT]), abs(row[AXIS_VELOCITY])))
         inside = x + high <= row[AXIS_UPPER] + WITHIN and x + low >= row[AXIS_LOWER] - WITHIN
-        keeps = keeps and inside and speed <= most
+        keeps = keeps and inside and max(speed, abs(row[NEXT])) <= most
     return worst, keeps
 
 
