@@ -805,7 +805,8 @@ class Servo(ChecksArguments):
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
         places = self._feedback.body(self._q), self._q
-        meets = MEETS if self._led is not None or self._answers.reaches else 0
+        leads = (self._led is not None or self._answers.reaches) and not self._inputs.twisted().any()
+        meets = MEETS if leads else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
