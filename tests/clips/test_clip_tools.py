@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.spatial.transform import Rotation, RotationSpline
 
@@ -327,12 +327,12 @@ def test_clips_that_do_not_fit():
 
 
 def seam(motion):
-    """Steps of joint values about the seam, place and heading apart, and the median step."""
+    """Steps of places at the seam, place and heading apart, and the median and the largest step elsewhere."""
     if motion.skeleton.joints[0].kind is Kind.FREE:
         motion = motion.in_place(heading=True)
     places = motion.positions()
     steps = np.linalg.norm(np.diff(places, axis=0, append=places[:1]), axis=2).max(1)
-    return steps[-1], np.median(steps[:-1])
+    return steps[-1], np.median(steps[:-1]), steps[:-1].max()
 
 
 @given(seeds, st.sampled_from([LEG, FREE, ARM]), st.integers(2, 20))
@@ -341,8 +341,9 @@ def test_a_loop_goes_over_into_its_beginning(seed, skeleton, blend):
     loop = clip.looped(blend, cut=False)
     assert len(loop) == 40
     assert inside(loop)
-    before, usual = seam(clip)
-    after, _ = seam(loop)
+    before, usual, largest = seam(clip)
+    assume(largest < 3.0 * usual)  # at limits, joints of the clip jump by themselves
+    after, _, _ = seam(loop)
     assert after <= max(2.0 * usual, 0.3 * before)
     assert np.allclose(loop.q[blend : 40 - blend], clip.q[blend : 40 - blend], atol=1e-9)
 

@@ -104,7 +104,7 @@ def standing_goals(
     if head is not None and face is not None:
         ahead = rise + stance.position(head) + _AHEAD * skeleton.size * (stance.matrix(head) @ face)
         point = ahead if look_at is None else look_at
-        goals.append(AimGoal(skeleton.address(head), point, priority=LOWEST, name="gaze"))
+        goals.append(AimGoal(skeleton.address(head), point, priority=LOWEST, name="gaze", roll="free"))
     elif look_at is not None:
         raise InputError(
             "look_at", where=skeleton.name, value="no head whose face is known", expected="a joint for head",

@@ -43,7 +43,7 @@ def loosened(fitted: Fitted, body: Skeleton, fit: Callable[[Skeleton], Fitted]) 
         fit: Makes the same fit with another skeleton.
     """
     errors = np.nan_to_num(fitted.errors)
-    bound = np.any([_at_limit(fitted, row) for row in range(len(fitted.skeleton))], axis=0)
+    bound = np.any([at_limit(fitted, row) for row in range(len(fitted.skeleton))], axis=0)
     held = bound[:, None] & (errors > FAR * float(np.nanmedian(fitted.errors)))
     points = np.flatnonzero(np.count_nonzero(held, axis=0) >= max(LASTS * fitted.fps, 1.0)).tolist()
     if not points:
@@ -74,7 +74,7 @@ def _values(motion: Motion, row: int) -> Array:
     return motion.q[:, max(at.start, at.stop - 4) : at.stop]
 
 
-def _at_limit(motion: Motion, row: int) -> Bools:
+def at_limit(motion: Motion, row: int) -> Bools:
     """Return in which frames a joint is at its limit, (T,)."""
     limit, values = motion.skeleton.joints[row].limit, _values(motion, row)
     if isinstance(limit, Interval):

@@ -8,15 +8,21 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
+from synovia.errors import InputError
 from synovia.goals import describe
-from synovia.goals.base import POSITION, Goal, Term, as_lengths, goal_class
+from synovia.goals.base import POSITION, ROTATION, Goal, Term, as_lengths, goal_class
 from synovia.goals.describe import Place, Sketch, View
+from synovia.model import Kind
 from synovia.model.geometry import Array, align_z, as_direction, between_directions, rigid, unit
 
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
+_Y: Final = (0.0, 1.0, 0.0)
 _Z: Final = (0.0, 0.0, 1.0)
+_ALONG: Final = 0.95  # cosine of the angle to the axis above which a direction does not show the roll
+_APART: Final = "a direction at least 18 degrees away from the axis"
+_TRUNK: Final = ("upper_chest", "chest", "spine", "hips", "root")
 _FAR: Final = 0.5  # sizes of the body: longest line in a picture
 
 
@@ -25,13 +31,20 @@ class AimGoal(Goal):
     """An axis of a joint should point at a point: a gaze, a lamp, a pointing finger.
 
     Residual: the rotation vector θ n of the smallest rotation that takes the axis u to the direction d of the point,
-    n = u × d / |u × d|, θ = atan2(|u × d|, u·d) (3 rows, radians). The rotation about the axis is free. At the point
-    itself, the direction is undefined and the residual is 0.
+    n = u × d / |u × d|, θ = atan2(|u × d|, u·d) (3 rows, radians). With ``up``, the roll φ u is added: φ is the angle
+    about u from ``top`` to ``up``. Where u is within 11.5° of ``up``, the roll fades to 0. At the point itself, the
+    direction is undefined and the residual is 0.
 
     Args:
         point: World point (3,), length units; None to keep the point that the start aims at.
         axis: Axis in the joint's frame, (3,); its length does not matter. None for the face of a head, which is known
             by its role and looks ahead at rest, and for the z axis of any other joint.
+        up: World direction (3,) in which ``top`` should point as far as the axis allows. None for the upward direction
+            if the joint is a head or an eye that turns in all directions; other joints roll freely. A target with a
+            rotation has up as its z axis.
+        roll: ``"free"`` for a head or an eye that may roll, too; None for the default.
+        top: Direction (3,) in the joint's frame. None for the direction that points up at rest, or the y axis if that
+            is nearly the axis.
         offset: Point on the joint that the axis passes through, (3,), in its frame.
         ancestors: How many joints above its own may move for it; None for all.
 
@@ -48,6 +61,14 @@ class AimGoal(Goal):
     fields = (
         describe.position("point"),
         describe.attribute("axis", "direction", describe.AXIS, control=True),
+        describe.Field(
+            name="up",
+            form="direction",
+            text="World direction of top; by default, upwards for a head or an eye.",
+            take=describe.normal_of,
+        ),
+        describe.attribute("roll", "choice", '"free" lets a head or an eye roll.', choices=("free",)),
+        describe.attribute("top", "direction", "Direction in the joint's frame that up turns; by default, up at rest."),
         describe.offset(),
         describe.ANCESTORS,
     )
@@ -56,45 +77,87 @@ class AimGoal(Goal):
     point: InitVar[Any] = None
     _: KW_ONLY
     axis: Any = None
+    up: InitVar[Any] = None
+    roll: str | None = None
+    top: Any = None
     offset: Any = None
     ancestors: int | None = None
 
-    def __post_init__(self, point: Any) -> None:
-        """Check the values; the axis becomes the z axis of the goal's frame."""
+    def __post_init__(self, point: Any, up: Any) -> None:
+        """Check the values; the axis becomes the z axis of the goal's frame, and up that of its target."""
         place = (0.0, 0.0, 0.0) if self.offset is None else as_lengths(self.offset, (3,), "offset")
         axis = None if self.axis is None else as_direction(self.axis, "axis")
-        self._keep(offset=rigid(place, None if axis is None else align_z(axis)), axis=axis)
+        top = None if self.top is None else as_direction(self.top, "top")
+        if self.roll not in (None, "free") or (self.roll is not None and up is not None):
+            raise InputError("roll", value=self.roll, expected="'free' without up=, or None")
+        if axis is not None and top is not None and abs(float(axis @ top)) > _ALONG:
+            raise InputError("top", value=top.tolist(), expected=_APART)
+        self._keep(offset=rigid(place, None if axis is None else align_z(axis)), axis=axis, top=top)
         super().__post_init__()
-        self._aim_at(point)
+        self._aim_at(point, None if up is None else align_z(as_direction(up, "up")))
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with its axis, as the z axis of its frame."""
-        if self.axis is not None:
-            return self
-        axis = axis_of(skeleton, skeleton.locate(self.joints[0])[0])
-        return self._with(offset=rigid(self.offset[:3, 3], align_z(axis)), axis=axis)
+        """Return the goal with its axis, as the z axis of its frame, and its top as the y axis if it has an up."""
+        row, place = skeleton.locate(self.joints[0])
+        axis, top = axis_of(skeleton, row) if self.axis is None else self.axis, self.top
+        free = self._with(offset=rigid(self.offset[:3, 3], align_z(axis)), axis=axis)
+        asked = bool(self.given & ROTATION)
+        if not asked and (self.roll is not None or not _keeps_level(skeleton, row)):
+            return free
+        rises = None if asked and top is not None else _rises_at_rest(skeleton)
+        if top is None and rises is not None:
+            turn = skeleton.rest_pose().matrix(row)
+            top = (turn if place is None else turn @ place[:3, :3]).T @ rises
+        if top is None or abs(float(axis @ top)) > _ALONG:
+            if self.top is not None:
+                raise InputError("top", value=self.top.tolist(), expected=_APART, where=f"goal on {self.joint!r}")
+            if not asked:
+                return free
+            top = np.array(_Y if abs(float(axis[1])) <= _ALONG else _Z)
+        target = rigid() if self.target is None else self.target.copy()
+        if not asked:
+            if rises is None:
+                return free
+            target[:3, :3] = align_z(rises)
+        side = unit(np.cross(top, axis))
+        offset = rigid(self.offset[:3, 3], np.column_stack([side, np.cross(axis, side), axis]))
+        return self._with(offset=offset, axis=axis, top=top, target=target, given=self.given | ROTATION)
+
+    def rolling_freely(self) -> Goal:
+        """Return the same goal without an up."""
+        return self._with(given=self.given & ~ROTATION)
 
     @property
     def terms(self) -> tuple[Term, ...]:
         """An angle, in three rows."""
-        return (Term(kind="aim", angles=3, takes=POSITION),)
+        return (Term(kind="aim", angles=3, takes=POSITION | (self.given & ROTATION)),)
+
+    @property
+    def usual_parts(self) -> int:
+        """Points; up is usually the goal's own."""
+        return POSITION
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return points straight ahead, at a distance of one length unit."""
+        """Return points straight ahead, at a distance of one length unit, and top as up."""
         out = now.copy()
         out[:, :3, 3] += now[:, :3, 2]
+        out[:, :3, :3] = now[:, :3, [2, 0, 1]]
         return out
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Return points at the distance of the target, in directions between the axis and its own."""
+        """Return points at the distance of the target, in directions between the axis and its own; ups likewise."""
         out, way = target.copy(), target[:, :3, 3] - now[:, :3, 3]
         far = np.linalg.norm(way, axis=1, keepdims=True)
         out[:, :3, 3] = now[:, :3, 3] + far * between_directions(now[:, :3, 2], unit(way), weight)
+        if self.given & ROTATION:
+            ups = between_directions(now[:, :3, 1], target[:, :3, 2], weight)
+            out[:, :3, :3] = np.reshape([align_z(up) for up in ups], (-1, 3, 3))
         return out
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the angle between the axis and the direction of the point."""
-        return f"points {describe.degrees(angle)} past its target"
+        """Return the angle between the axis and the direction of the point, roll included."""
+        roll = " or rolls away from its up" if self.given & ROTATION else ""
+        return f"points {describe.degrees(angle)} past its target{roll}"
 
     def sketch(self, view: View) -> Sketch:
         """Return a line to the point; if the point is far away, a part of it, so that the body stays large."""
@@ -115,6 +178,30 @@ class AimGoal(Goal):
         way = place.frames(place.row)[:3, :3] @ np.asarray(values["axis"], float)
         target[:3, 3] = describe.ray(target[:3, 3], way, describe.AHEAD * place.size)[1]
         return target
+
+
+def _rises_at_rest(skeleton: Skeleton) -> Array | None:
+    """Return the upward direction of the world, (3,), if the skeleton or its rest pose shows it."""
+    if skeleton.up is not None:
+        return skeleton.up_vector("up=")
+    from synovia.model.anatomy.up import SHOWN, find_up
+
+    found = find_up(skeleton)
+    return found.vector if found.certainty >= SHOWN else None
+
+
+def _keeps_level(skeleton: Skeleton, row: int) -> bool:
+    """Return whether a joint is a head that shows its face, or an eye, and it can turn in all directions."""
+    roles = skeleton.role_rows
+    if row == roles.get("head"):
+        freedom, trunk = 0, {roles.get(role) for role in _TRUNK}
+        if skeleton.face is None:
+            return False
+        while row >= 0 and row not in trunk:
+            freedom += skeleton.joints[row].kind.v_size
+            row = skeleton.parents[row]
+        return freedom >= 3
+    return row in {roles.get("left_eye"), roles.get("right_eye")} and skeleton.joints[row].kind is Kind.BALL
 
 
 def axis_of(skeleton: Skeleton, row: int) -> Array:

@@ -309,6 +309,11 @@ class Goal(_Immutable):
         return bits
 
     @property
+    def usual_parts(self) -> int:
+        """Parts of a target that most targets have: arrays of that shape are written fastest."""
+        return self.takes
+
+    @property
     def measures(self) -> int:
         """Kinds of its error: a length (POSITION), an angle (ROTATION), both or none."""
         length, angle = (any(rows) for rows in ([t.lengths for t in self.terms], [t.angles for t in self.terms]))
@@ -418,7 +423,8 @@ class Goal(_Immutable):
         if self.target is not None:
             place = dict.fromkeys(("position", "point", "direction"), self.target[:3, 3])
             values = (place if self.given & POSITION else {}) | values
-            values |= {"rotation": self.target[:3, :3]} if self.given & ROTATION else {}
+            if self.given & ROTATION:
+                values |= {"rotation": self.target[:3, :3]} | dict.fromkeys(("up", "normal"), self.target[:3, 2])
         arguments = {field.name for field in self.fields}
         if "axis" in arguments and "offset_rotation" not in arguments:  # it is the z axis of the offset
             values.setdefault("axis", tuple((self.offset[:3, 2] + 0.0).tolist()))

@@ -158,7 +158,7 @@ class CompiledProblem(ChecksArguments):
         self.skeleton = skeleton if root == "fixed" else skeleton.with_root(root)
         self.root = root
         try:
-            located = [goal.resolved(skeleton).located(skeleton) for goal in self.goals]
+            located = [self.solver.resolved(goal, skeleton).located(skeleton) for goal in self.goals]
         except UnknownNameError as error:
             added = self.skeleton.joint_names[: len(self.skeleton) - len(skeleton)]
             if not any(error.what.startswith(f"no joint named {name!r}") for name in added):

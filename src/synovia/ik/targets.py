@@ -106,10 +106,11 @@ class TargetWriter:
             row[GIVEN] = float(goal.given)
         # by key: index of the goal, shape of its array form, bit of the goal
         self._names = {
-            key: (at[0], _POINT if goals[at[0]].takes == POSITION else _FRAME, 1 << at[0])
+            key: (at[0], _POINT if goals[at[0]].usual_parts == POSITION else _FRAME, 1 << at[0])
             for key, at in self._goals_by_key.items()
             if len(at) == 1 and goals[at[0]].takes & POSITION
         }
+        self._keeps_parts = any(goal.usual_parts != goal.takes for goal in goals)  # of their own, in the fast form
         with_target = [i for i, goal in enumerate(goals) if goal.takes]
         self._all_bits, self._count = sum(1 << i for i in with_target), len(with_target)
         self._only = _key_of(goals[with_target[0]]) if len(with_target) == 1 else None  # of the one goal with a target
@@ -133,6 +134,8 @@ class TargetWriter:
             targets, kind = {self._only: targets}, dict
         if kind is dict and len(targets) == self._count:
             slots, written = workspace.slots, 0
+            if self._keeps_parts and not workspace.all_given:
+                workspace.table[...] = self.own
             for key in targets:  # faster than ``items`` and ``get``
                 if key not in slots:
                     break

@@ -34,6 +34,7 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.model.tables import Ints
+from synovia.problem import table_of
 from synovia.servo.limits import Axes
 from synovia.servo.path import between
 
@@ -68,8 +69,8 @@ class Answers:
         self._scratch = new_scratch(ik.scratch_size)
         self._strict = ik.method.supports_priorities
         self._stays = ik.skeleton.mechanism is not None  # answers of bodies with loops stay in their assembly branch
-        self._floats = ik.floats.copy()
-        self._exact = ik.floats if ik.obstacles is None else ik.floats.copy()
+        self._floats, self._exact = ik.floats.copy(), ik.floats.copy()
+        self._held: tuple[Ints, Array] | None = None  # places in q of joints that stay at values, and these
         self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= _PRECISION if self._strict else _PRECISION**2
         self._few, self._again = ik.one_attempt.copy(), ik.ints.copy()
         self._again[ATTEMPTS] = min(2, int(self._again[ATTEMPTS]))  # the first, from an answer, ends at once
@@ -92,6 +93,30 @@ class Answers:
         for floats in (self._floats, self._exact):
             places.put_into(self._ik.obstacles, floats)
         self.row = None
+
+    def hold(self, held: tuple[Ints, Array] | None) -> None:
+        """Keep joints at values in the next answers, as far as goals can do without them.
+
+        Args:
+            held: Their places in q, and the values; None for none.
+        """
+        before, self._held = self._held, held
+        if before is None and held is None:
+            return
+        if before is not None and held is not None and all(map(np.array_equal, before, held)):
+            return
+        self.row = None
+        self._lock(held)
+
+    def _lock(self, held: tuple[Ints, Array] | None) -> None:
+        """Give joints that are held limits that leave them one value, and all others their own."""
+        variables = self._ik.reduced.variables
+        for floats in (self._floats, self._exact):
+            limits = table_of(self._ik.ints, floats, "limits")
+            limits[...] = table_of(self._ik.ints, self._ik.floats, "limits")
+            for at, value in () if held is None else zip(held[0].tolist(), held[1].tolist(), strict=True):
+                here = (variables[:, BLOCK] == SCALAR) & (variables[:, BLOCK_Q] == at)
+                limits[here, LOWER] = limits[here, UPPER] = value
 
     def stay(self, q: Array) -> None:
         """Take joint values (nq,) as the answer, without a row of results."""
@@ -142,6 +167,16 @@ class Answers:
             last: Those of the tick before.
             q: Joint values of the body, (nq,).
         """
+        held, kept, start = self._held, None, self.q
+        if held is not None:
+            kept = self._solve(table, start, self._few)
+            if kept[STATUS] == Status.REACHED:
+                self._misses = self._searching = 0
+                self.row, self.before, self.q, self._place = kept, start, kept[self._ik.places], None
+                self._good = self.q
+                return
+            self._held = None  # goals come first
+            self._lock(None)
         before, place, self._place = self.q, self._place, None
         if place is not None:
             near = self._solve(last, place, self._few)
@@ -159,8 +194,16 @@ class Answers:
             self._misses = self._searching = 0
             row = self._nearer(table, last, row)
             self._good = row[self._ik.places]
+        elif kept is not None and self._no_worse(kept, row):
+            row, before = kept, start
         self.row = row
         self.before, self.q = before, row[self._ik.places]
+
+    def _no_worse(self, row: Array, other: Array) -> bool:
+        """Return whether a row of results misses no goal by more than another one does."""
+        first = self._ik.places.stop
+        errors, least = (one[first : first + 2 * len(self._ik.goals)].reshape(-1, 2) for one in (row, other))
+        return bool((errors <= least + self._ik.tolerance).all())
 
     def _elsewhere(self, table: Array) -> bool:
         """Return whether these targets (1, goals, 17) are far from those at which the misses began."""
@@ -230,6 +273,10 @@ class Answers:
         """
         ik, scratch = self._ik, self._scratch
         first = start[None]
+        if self._held is not None:
+            first = first.copy()
+            first[0, self._held[0]] = self._held[1]
+            ik.skeleton.follow(first)
         out = ik.new_rows(1)
         if self._deadline is not None:
             set_deadline(scratch, self._deadline)
@@ -241,6 +288,8 @@ class Answers:
             if self._deadline is not None:
                 clear(scratch)
         self._unwind(out[0, ik.places])
+        if self._held is not None:
+            out[0, ik.places][self._held[0]] = self._held[1]
         return out[0]
 
     def _unwind(self, q: Array) -> None:

@@ -105,9 +105,9 @@ class Command:
     """
 
     __slots__ = (
-        "_aimed", "_beside", "_blocked", "_errors", "_lost", "_offset", "_places", "_pose", "_reasons", "_row",
-        "_servo", "_table", "_tools", "_waiting", "_wanted", "acceleration", "holding", "q", "skeleton", "stamps",
-        "time", "velocity",
+        "_aimed", "_beside", "_blocked", "_errors", "_goalless", "_joints", "_lost", "_offset", "_places", "_pose",
+        "_reasons", "_row", "_servo", "_table", "_tools", "_waiting", "_wanted", "acceleration", "holding", "q",
+        "skeleton", "stamps", "time", "velocity",
     )  # fmt: skip
 
     def __init__(
@@ -128,6 +128,8 @@ class Command:
         aimed: Bools,
         waiting: tuple[int, ...] = (),
         stamps: dict[str, str],
+        joints: dict[str, str] | None = None,
+        goalless: bool = False,
         tools: dict[str, str],
         time: float,
         blocked: bool = False,
@@ -138,7 +140,8 @@ class Command:
         ``offset`` is how far the robot is beside its commands, by axis, and ``beside`` a sentence about it.
         ``lost`` has the goals whose targets have stopped coming, ``aimed`` those that have got one since the reset, and
         ``waiting`` those whose target waits for the body. ``blocked`` says whether clearance has changed the tick, and
-        ``places`` where obstacles stood in it.
+        ``places`` where obstacles stood in it. ``joints`` has the states of driven joints, and ``goalless`` says that
+        the body has no goals.
         """
         self._servo, self._table, self._row, self._wanted, self._reasons = servo, table, row, wanted, reasons
         self.skeleton: Skeleton = servo.skeleton
@@ -147,6 +150,7 @@ class Command:
         self._lost, self._aimed, self._waiting = lost, aimed, waiting
         self._tools, self._blocked, self._places = tools, blocked, places
         self.time, self._offset, self._beside = time, offset, beside
+        self._joints, self._goalless = joints or {}, goalless
         self._pose: Pose | None = None
         self._errors: tuple[GoalError, ...] | None = None
 
@@ -214,7 +218,7 @@ class Command:
 
     @property
     def states(self) -> dict[str, str]:
-        """The state of each goal, by its name.
+        """The state of each goal and of each driven joint, by its name; "joint:NAME" for a joint with a goal's name.
 
         - "reached": it is met.
         - "late": it is not met, and the body is on its way, or a twist is faster than the body.
@@ -222,17 +226,24 @@ class Command:
         - "waiting": it has got no target since the reset, and keeps its place.
         - "lost": its targets have stopped coming, or its clutch is released: it keeps the place where it stopped.
         - "holding": the body holds.
+
+        A driven joint has "reached" its value or velocity, is "late" until then, and "missed" if the end of its range
+        or goals keep it from there. "lost" is one that has got neither for longer than the timeout: it brakes, and
+        goals lead it again.
         """
         goals, missed = self._servo.problem.goals, self.missed
         ends = bool(missed) and self.status not in (Status.LATE, Status.HOLDING)
         out: dict[str, str] = {}
-        for i, goal in enumerate(goals):
+        for i, goal in enumerate(() if self._goalless else goals):
             if self._lost[i] or self.holding:
                 out[goal.label] = "lost" if self._lost[i] else "holding"
             elif i in missed:
                 out[goal.label] = "missed" if ends and i not in self._waiting else "late"
             else:
                 out[goal.label] = "reached" if self._aimed[i] or not goal.takes else "waiting"
+        for joint, state in self._joints.items():
+            key = f"joint:{joint}" if joint in out else joint
+            out[key] = "holding" if self.holding and state != "lost" else state
         return out
 
     @property
@@ -241,7 +252,10 @@ class Command:
         if self.holding:
             return Status.HOLDING
         if not self.missed:
-            return Status.REACHED
+            states = self._joints.values()
+            if "late" in states or "missed" not in states:
+                return Status.LATE if "late" in states else Status.REACHED
+            return Status.CONFLICT if self._blocking else Status.LIMITED
         if self._row is None or self._waiting or not self._arrived or self._row[STATUS] == Status.REACHED:
             return Status.LATE
         status = Status(int(self._servo.classified(self._row, self._places)[STATUS]))
@@ -249,11 +263,11 @@ class Command:
 
     @property
     def reached(self) -> bool:
-        """Whether every goal is met at these joint values."""
-        return not self.missed
+        """Whether every goal is met at these joint values, and every driven joint has its value or velocity."""
+        return not self.missed and not {"late", "missed"} & {*self._joints.values()}
 
     def __bool__(self) -> bool:
-        """Return whether every goal is met at these joint values."""
+        """Return whether every goal is met at these joint values, and every driven joint has its value or velocity."""
         return self.reached
 
     @property
@@ -270,12 +284,20 @@ class Command:
         """
         return self._servo.axes.limits_of(self._reasons) | self._tools
 
+    @property
+    def _blocking(self) -> list[str]:
+        """The driven joints that goals keep where they are."""
+        limited = self.limited
+        return [
+            joint for joint, state in self._joints.items() if state == "missed" and limited.get(joint) != "position"
+        ]
+
     def explain(self) -> list[str]:
         """Return sentences that say how far the body is behind, and why."""
         status = self.status
         lines = [self.holding or status.meaning]
         problem = self._servo.problem
-        if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None:
+        if status not in (Status.REACHED, Status.LATE, Status.HOLDING) and self._row is not None and self.missed:
             problem = problem if self._places is None else problem.with_obstacles_at(self._places)
             lines = Solution(problem, self._servo.classified(self._row, self._places)[None]).explain()
         else:
@@ -286,6 +308,9 @@ class Command:
                 lines.append(_sentence(limit, joints))
         if status is Status.LATE:
             lines += self._behind()
+        if not self.holding and self._blocking:
+            first = "Loops come first, and keep" if self._goalless else "Goals come first, and keep"
+            lines.append(f"{first} {', '.join(self._blocking)} from going on.")
         lines += [_STAMPS[told].format(goal) for goal, told in self.stamps.items() if told in _STAMPS]
         lines += [self._beside] if self._beside else []
         lines += contact_sentences(self.solution) if self._blocked else []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Final, cast
 
 import numpy as np
@@ -76,6 +76,7 @@ class Axes:
         firsts: First axis of each variable.
         lengths: Whether each axis has a length, no angle.
         axis: Axis of each velocity of the skeleton; ``factor`` is that of a mimic joint.
+        followers: Of each mimic joint: its row, the axis of its leader, and the ratio.
     """
 
     def __init__(self, skeleton: Skeleton, moving: Any, reach: float) -> None:
@@ -109,11 +110,11 @@ class Axes:
         }
         first_of = {int(t.variables[k, BLOCK_Q]): int(firsts[k]) for k in range(len(firsts))}
         own = np.cumsum([0, *(joint.kind.v_size for joint in skeleton.joints)])
-        self._followers: list[tuple[int, int, float]] = []  # row of the follower, axis of its leader, ratio
+        self.followers: list[tuple[int, int, float]] = []
         for (follower, leader), ratio in zip(t.followers.tolist(), t.coupling[:, 0].tolist(), strict=True):
             row = row_at[follower]
             self.axis[own[row]], self.factor[own[row]] = first_of[leader], ratio
-            self._followers.append((row, first_of[leader], ratio))
+            self.followers.append((row, first_of[leader], ratio))
 
     def set_limits(self, velocity: Any, acceleration: Any, jerk: Any) -> None:
         """Write the limits into the table; see ``Servo``.
@@ -159,7 +160,7 @@ class Axes:
         self._check_complete(name, rows)
         out = rows[self.joints, self.lengths.astype(np.int64)]
         out[np.isnan(out)] = _UNUSED
-        for row, axis, ratio in self._followers:
+        for row, axis, ratio in self.followers:
             limit = rows[row, int(self.skeleton.joints[row].kind is Kind.SLIDE)]
             if ratio != 0.0 and not np.isnan(limit):
                 out[axis] = min(out[axis], limit / abs(ratio))
@@ -192,13 +193,27 @@ class Axes:
             rows[:] = scales * _pair(given, name, name)
         return rows
 
-    def _check_complete(self, name: str, rows: Array) -> None:
-        """Check that every joint that moves has a limit.
+    def check_limits_of(self, row: int) -> None:
+        """Check that a joint has all limits.
+
+        Raises:
+            InputError: If it has not.
+        """
+        for name, rows in self._rows.items():
+            self._check_complete(name, rows, [row])
+
+    def drive(self, axis: int) -> None:
+        """Count an axis among those that move, although no goal may need it."""
+        self._moves[axis] = True
+
+    def _check_complete(self, name: str, rows: Array, there: Sequence[int] | None = None) -> None:
+        """Check that every joint that moves, or each of some joints, has a limit.
 
         Raises:
             InputError: If one has none; the message names it.
         """
-        there = [int(row) for row in dict.fromkeys(self.joints.tolist()) if row in self._moving]
+        if there is None:
+            there = [int(row) for row in dict.fromkeys(self.joints.tolist()) if row in self._moving]
         missing = [self.skeleton.joint_names[row] for row in there if np.isnan(rows[row]).any()]
         if missing:
             shown = ", ".join(repr(joint) for joint in missing[:_SHOWN]) + ", …" * (len(missing) > _SHOWN)

@@ -14,7 +14,7 @@ from synovia.arguments import ChecksArguments, check_kind
 from synovia.compiling import compile_soon, needed_next
 from synovia.errors import InputError, UnsupportedError
 from synovia.facade import IK
-from synovia.goals import Goal
+from synovia.goals import Goal, RestGoal
 from synovia.ik.compiled import CompiledProblem, Start
 from synovia.ik.obstacles import Places
 from synovia.ik.targets import Target, Targets
@@ -36,7 +36,7 @@ from synovia.kernels.layout import (
 )
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array, Bools, is_number
-from synovia.model.root import Root
+from synovia.model.root import Root, free_root
 from synovia.model.tables import Ints, writable
 from synovia.servo.answers import Answers, winding
 from synovia.servo.clutch import Clutch
@@ -45,7 +45,8 @@ from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.filter import OneEuro
 from synovia.servo.follow import Follow
 from synovia.servo.guard import ClosedGuard, Guard
-from synovia.servo.inputs import Inputs, seconds
+from synovia.servo.inputs import Inputs, News, seconds
+from synovia.servo.joints import Drives, Orders
 from synovia.servo.levels import TickLevels
 from synovia.servo.limits import Axes
 from synovia.servo.live import LiveTargets
@@ -69,6 +70,7 @@ _SLOW_LEAD: Final = 0.3  # of the time that a twist may be ahead, for a body tha
 _SMALL_PART: Final = 1e-4  # of the way to a stop: so far, goals go straight
 _NO_WORSE: Final = 1.01  # factor of the error of a goal by which that of an answer may be larger
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
+_UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
 _LOST: Final = "Holding: no target has come for longer than the timeout; the next one goes on."
 
 
@@ -167,12 +169,14 @@ class Servo(ChecksArguments):
         if isinstance(skeleton, IK):
             if goals is not None or solver is not None or root != "fixed":
                 raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
-            self.ik = skeleton
+            self.ik, self._goalless = skeleton, False
             compile_soon(*kernels)
         else:
             if goals is None:
-                raise InputError("goals", expected="one Goal or several")
+                raise InputError("goals", expected="one Goal or several, or () to drive joints only")
             goals = (goals,) if isinstance(goals, Goal) else tuple(goals)
+            self._goalless = not goals
+            goals = goals or (RestGoal(),)
             if solver is None:
                 solver = LevenbergMarquardt() if len(goals) == 1 and goals[0].needs in _ARM_GOALS else FullBody()
             with needed_next(*kernels):
@@ -206,6 +210,10 @@ class Servo(ChecksArguments):
             raise InputError("interpolation", value=interpolation, expected="seconds, 0 or more")
         lag = float(interpolation)
         self._inputs = Inputs(self.problem, self._live, self, lag=lag, noise=filter, timeout=self.timeout)
+        self._drives = Drives(self.axes, self._path_kernels, self.timeout, self.ik.tolerance)
+        free = free_root(self.skeleton.joints, self.skeleton.parents)
+        self._root_moves = self.ik.root != "fixed" or free in self.ik.moving
+        self._driven = False  # whether joints are driven and no goal leads the others
         if late not in ("deviate", "slow"):
             raise InputError("late", value=late, expected="'deviate' or 'slow'")
         self.late: Literal["deviate", "slow"] = late
@@ -281,13 +289,11 @@ class Servo(ChecksArguments):
         """Go on without levels, from the present state."""
         self._choose_tick()
         if self._slow is not None and self._path is None:
-            self._begin_path(self._slow, self._stopped())
+            self._path = self._slow
         for part in (self._way, self._follow):
             if part is not None and self._places is not None:
                 part.put(self._places)
-        if self._way is not None:
-            self._go_ahead_anew(self._way, 1.0 / self.rate)
-            self._way.holds = self._met(_NEARLY)
+        self._go_on(1.0 / self.rate)
 
     def _new_guard(self, stops: Stops, tool_speed: Any) -> Guard | None:
         """Return what keeps the distances of clearance goals, None without one.
@@ -369,14 +375,17 @@ class Servo(ChecksArguments):
         if self._way is not None:
             self._way.reset(self._q, speeds, 1.0 / self.rate)
         self._time = clock
-        self._held, self._hold_until = "", 0.0
+        self._held, self._hold_until = _UNDRIVEN if self._goalless else "", 0.0
         self._following = False
         if self._follow is not None:
             self._follow.reset()
         self._lost: Bools = np.zeros(len(self.ik.goals), bool)
         self._inputs.reset()
+        self._drives.reset()
+        self._driven = False
         self._feedback.reset()
         self._live.reset(self.probe.places(self._q, self._live.unanchored(self._live.anchored)))
+        self._answers.hold(None)
         self._answers.reset(self._stopped())
         if self._branch is not None:
             self._branch.reset(self._answers.q)
@@ -422,8 +431,20 @@ class Servo(ChecksArguments):
         """The clock of the servo, seconds: the time of the last command."""
         return self._time
 
-    def step(self, targets: LiveTarget | None = None, dt: float | None = None, *, at: float | None = None) -> Command:
+    def step(
+        self,
+        targets: LiveTarget | None = None,
+        dt: float | None = None,
+        *,
+        at: float | None = None,
+        joints: Mapping[str, float | None] | Mapping[str | int, float | None] | None = None,
+        jog: Mapping[str, float | None] | Mapping[str | int, float | None] | None = None,
+    ) -> Command:
         """Take one tick.
+
+        Joints that get a value or a velocity go there as their limits allow, and stop inside them. While a goal has a
+        target, or the root moves, goals come first: the others make up for these joints, which go as far as goals
+        allow. Else only these joints move, and goals keep the place to which that leads.
 
         Args:
             targets: New targets as in ``IK.solve``, or a ``Twist``, of some goals or all. A goal that gets none keeps
@@ -432,10 +453,14 @@ class Servo(ChecksArguments):
             dt: Seconds since the last tick; 1 / ``rate`` by default. For 0 or less the last command is returned.
             at: Time of the targets on the clock of the servo (``time``), seconds; None for now. Targets that are not
                 newer than the last ones of their goal do not count, and ``Command.stamps`` says so.
+            joints: Values of hinges and slides to go to, radians or length units, by joint. They count for ``timeout``
+                seconds, after which the goals lead the joint again; None as a value lets go of it at once.
+            jog: Velocities of hinges and slides, per second, likewise.
 
         Raises:
             InputError: If a value cannot be used. The servo then is as before.
-            UnknownNameError: If a target belongs to no goal.
+            UnknownNameError: If a target belongs to no goal, or a joint does not exist.
+            UnsupportedError: If the servo cannot keep a joint at a value while goals lead the others.
         """
         h = 1.0 / self.rate if dt is None else seconds("dt", dt)
         now = self._time + h
@@ -443,8 +468,13 @@ class Servo(ChecksArguments):
         if found is not None:
             targets = found[0] or None
         news = self._inputs.read(targets, at, now)
+        orders = self._drives.read(joints, jog)
         if h <= 0.0:
             return self._last
+        if orders is not None or self._drives.active:
+            if news is not None:
+                self.check_targets(news.table)
+            self._check_drives(news)
         before = self._places
         try:
             if found is not None:
@@ -454,6 +484,7 @@ class Servo(ChecksArguments):
                 table, fresh = self._inputs.take(news, now, h)
             elif news is not None:
                 self.check_targets(news.table)
+            self._drive(orders, now, h, fresh)
             if table is not None and fresh is not None:
                 if self._slow is not None and self._twisting is not None:
                     self._choose_path(self._slow, self._twisting, fresh)
@@ -477,6 +508,86 @@ class Servo(ChecksArguments):
         self._lose()
         return self._advance(h)
 
+    def _drive(self, orders: Orders | None, now: float, h: float, fresh: Bools | None = None) -> None:
+        """Move what leads the joints that are driven by a tick of time h.
+
+        Args:
+            orders: What the tick passes.
+            now: Time at its end, seconds.
+            h: Seconds.
+            fresh: Which goals get targets in it.
+        """
+        drives, answers = self._drives, self._answers
+        if orders is None and not drives.active and not self._driven:
+            return
+        leads = self._goals_lead(fresh)
+        if not self._feedback.far:
+            if orders is not None and orders.given:
+                self._held = ""
+            drives.take(orders, self._feedback.body(self._q), now)
+        driven = drives.active and not leads
+        if driven and not self._driven:
+            answers.hold(None)
+            answers.stay(self._stopped())
+        drives.advance(h)
+        if driven:
+            q = answers.q.copy()
+            q[drives.at] = drives.places
+            q = self.skeleton.follow(q)
+            if self.skeleton.mechanism is not None:
+                q = self.skeleton.mechanism.way(answers.q[None], q[None], drives.variables)[0][0]
+            answers.lead(q, None)
+            keeps = self._live.anchored | (self._live.seen > -np.inf)
+            self._live.keep(keeps, self.probe.places(q, self._live.unanchored(keeps)))
+        else:
+            answers.hold((drives.at, drives.places) if drives.active else None)
+        was, self._driven = self._driven, driven
+        if was and not driven:
+            self._go_on(h)
+            if not leads and not self._held:
+                self._hold(_UNDRIVEN)
+
+    def _goals_lead(self, fresh: Bools | None) -> bool:
+        """Return whether goals lead joints that are not driven; ``fresh`` are those that get targets now."""
+        if self._goalless:
+            return False
+        if self._root_moves:
+            return True
+        own = self._live.takes & ~self._live.anchored
+        live = (own | (self._live.seen > -np.inf)) & ~self._lost
+        return bool(live.any() if fresh is None else (live | fresh).any())
+
+    def _check_drives(self, news: News | None) -> None:
+        """Check that the servo can drive joints in a tick with these targets.
+
+        Raises:
+            UnsupportedError: If it cannot, as goals lead the others.
+        """
+        leads = self._goals_lead(None) or (news is not None and bool(news.given.any() or news.twists))
+        if leads and self._path is not None:
+            raise UnsupportedError(
+                "late='slow' keeps to the path of targets, with all joints",
+                where="joints and jog", expected="late='deviate', or no goal with a target",
+            )  # fmt: skip
+        if leads and self.ik.solver.closed:
+            raise UnsupportedError(
+                f"{self.ik.solver.name} is a closed form, which moves all joints", where="joints and jog",
+                expected="a general solver, such as 'lm'",
+            )  # fmt: skip
+
+    def _go_on(self, h: float) -> None:
+        """Let goals lead the body again, from its present state."""
+        if self._levels is not None:
+            self._levels.reset(self._live.table[0], self._q, rests=not self.axes.table[:, AXIS_VELOCITY].any())
+            self._led, self._led_row = None, None
+        if self._follow is not None:
+            self._follow.reset()
+        if self._way is not None:
+            self._go_ahead_anew(self._way, h)
+            self._way.holds = self._met(_NEARLY)
+        if self._path is not None and self._slow is not None:
+            self._begin_path(self._slow, self._stopped())
+
     def hold(self, dt: float | None = None) -> Command:
         """Take one tick in which the body brakes; it then stands still until a ``step`` has a target.
 
@@ -492,6 +603,7 @@ class Servo(ChecksArguments):
         self._hold(_TOLD)
         self._inputs.forget(self._live.takes)
         self._time += h
+        self._drive(None, self._time, h)
         return self._advance(h)
 
     def schedule(self, targets: Targets, times: ArrayLike, *, blend: float = 0.2) -> None:
@@ -594,7 +706,10 @@ class Servo(ChecksArguments):
         """Begin to brake, if the body does not hold already."""
         if not self._held:
             self._inputs.forget(self._live.takes)
-        if not self._held and self._path is not None:
+            self._drives.brake()
+        if not self._held and self._driven:
+            pass  # the joints that are driven brake, and no other moves
+        elif not self._held and self._path is not None:
             self._path.cut()
             live = self._live.seen > -np.inf
             self._live.keep(live, self._path.targets[0, :, :TRANSFORM_WIDTH])
@@ -624,7 +739,7 @@ class Servo(ChecksArguments):
         self._inputs.forget(goals)
         if self._held or not new.any():
             return
-        if self._lost[live].all():
+        if self._lost[live].all() and not self._drives.active:
             self._hold(why)
             return
         if self._path is not None:
@@ -683,6 +798,8 @@ class Servo(ChecksArguments):
 
     def _answer(self, table: Array) -> None:
         """Solve the goals for these targets, from the answer before; unchanged targets keep it."""
+        if self._driven or self._goalless:
+            return
         same = np.array_equal(table, self._live.table)
         if same and self._answers.settled():
             self._answers.rest()
@@ -712,12 +829,14 @@ class Servo(ChecksArguments):
             self._change_limits(self._guard, self._coming, out, h)
         if self._clear is not None:
             self._clear.note(self._q)
-        stop, way = STOP if self._held else 0, self._way
+        stop, way = STOP if self._held and not self._driven else 0, self._way
         kept, q = self.axes.table.copy() if self._guard is not None else None, self._q
         if way is not None and stop and self._time > self._hold_until:
             self._go_ahead_anew(way, h)  # each joint for itself: then the body is still
             way = None
-        if self._path is not None and (not stop or self._time <= self._hold_until):
+        if self._driven:
+            self._go_driven(out, h)
+        elif self._path is not None and (not stop or self._time <= self._hold_until):
             self._follow_path(self._path, out, h, stop)
         elif way is None:
             self._go(out, h, stop)
@@ -728,9 +847,19 @@ class Servo(ChecksArguments):
         if self._closed is not None and self._tools is not None:
             self._tools.tell(q, out, h, self._closed.slowed)
         self._q = out
+        if self._drives.active:
+            answers = self._answers
+            moved = None if self._driven or self._levels is not None else self.axes.way(answers.before, answers.q)
+            self._drives.follow(self._feedback.body(out), answers.q, h, moved)
         self._answers.rest()
         self._last = self._command()
         return self._last
+
+    def _go_driven(self, out: Array, h: float) -> None:
+        """Take a tick in which only joints that are driven move, to ``out`` (nq,)."""
+        there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
+        self._aim = there, before
+        self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
 
     def _change_limits(self, guard: Guard, limits: Array, out: Array, h: float) -> None:
         """Take other limits (axes, 3) if the body can brake with them in ticks of time h; ``out`` is scratch memory."""
@@ -810,7 +939,7 @@ class Servo(ChecksArguments):
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
         alone = len(self.ik.goals) == 1 and levels.states[0, MODE] != FAR
-        if alone and not stop and self.axes.table[:, REASON].any():
+        if alone and not stop and not self._drives.active and self.axes.table[:, REASON].any():
             place = self.axes.shifted(out, self.axes.stop_together(follows=True))
             self._answers.restart(self._feedback.body(place))
 
@@ -941,6 +1070,8 @@ class Servo(ChecksArguments):
             aimed=self._live.seen > -np.inf,
             waiting=self._inputs.waiting(),
             stamps=self._inputs.told,
+            joints=self._drives.states,
+            goalless=self._goalless,
             tools={} if self._tools is None else self._tools.told,
             time=self._time,
             blocked=self._blocked,

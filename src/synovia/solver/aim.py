@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from synovia.errors import InputError
-from synovia.goals import Goal
+from synovia.goals import AimGoal, Goal
+from synovia.goals.base import ROTATION
 from synovia.kernels.layout import BLEND, BLEND_VALUES, COUNT, GOAL_ROW, SHARES, TOP_AXIS, TWIST, UP, size_of_all
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import as_direction, as_numbers
@@ -33,7 +34,8 @@ class Aim(ClosedForm):
 
     Args:
         shares: Parts of the turn, the goal's own joint first; only ratios count. At most seven.
-        up: World direction (3,) towards which ``top`` rolls; None keeps the roll of the smallest turn.
+        up: World direction (3,) towards which ``top`` rolls, for all goals; None: each goal has its own, a head or an
+            eye without an axis of its own stays level, and others keep the roll of the smallest turn.
         top: Direction (3,) that is rolled to ``up``, in the frame of the joint that turns; needs ``up``.
         twist: Roll away from ``up``, radians; needs ``up``.
         weight: Part of the way from the start pose (in a track: the first) to the solution, 0 to 1.
@@ -74,6 +76,23 @@ class Aim(ClosedForm):
                     f"{name} needs up", where="Aim", value=getattr(self, name), expected="up= a direction",
                     hint="Without it, the joint keeps the roll of the smallest turn",
                 )  # fmt: skip
+
+    def resolved(self, goal: Goal, skeleton: Skeleton) -> Goal:
+        """Return a goal as ``Goal.resolved`` does.
+
+        A head or an eye is level by itself only if it has no axis of its own and the settings have no ``up``.
+
+        Raises:
+            InputError: If goal and settings have an up.
+        """
+        out = Solver.resolved(self, goal, skeleton)
+        if not isinstance(goal, AimGoal) or not isinstance(out, AimGoal):
+            return out
+        if not goal.given & ROTATION:
+            return out if self.up is None and goal.axis is None else out.rolling_freely()
+        if self.up is not None:
+            raise InputError("up", where=f"goal on {goal.joint!r}", expected="no up of its own with Aim(up=)")
+        return out
 
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]

@@ -150,6 +150,14 @@ class Solver(ChecksArguments, ABC):
             hint="use the solver 'full-body', 'lm', 'dls' or 'pinv'; skeleton.with_loops([]) leaves the loops out",
         )
 
+    def resolved(self, goal: Goal, skeleton: Skeleton) -> Goal:
+        """Return a goal completed by values that depend on the skeleton, as this algorithm solves it.
+
+        Raises:
+            InputError: If the skeleton lacks what the goal needs, or the settings contradict it.
+        """
+        return goal.resolved(skeleton)
+
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:

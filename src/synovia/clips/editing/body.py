@@ -10,13 +10,14 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from synovia.bodies.limits import with_human_limits
 from synovia.clips.loosened import widened
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import contact_spans, feet_of
 from synovia.model.anatomy.up import SHOWN, Up, find_up
 from synovia.model.geometry import Array, axis_vector
-from synovia.model.limits import SwingTwist
+from synovia.model.limits import Limit, SwingTwist
 from synovia.model.loops.tables import joints_of
 from synovia.model.motion import Motion
 from synovia.model.pose import clamped
@@ -53,13 +54,24 @@ class Body:
         motion: The clip.
         feet: The joint of each foot (the ankle); None to find them by roles and names, empty for none.
         up: As in ``foot_lock``.
+        looks: Whether a layer turns the head to a point.
+
+    Attributes:
+        bounded: Rows of trunk and neck that have no limits in the file and get those of people for looks.
     """
 
-    def __init__(self, motion: Motion, feet: Sequence[str | int] | None, up: str | None) -> None:
+    def __init__(
+        self, motion: Motion, feet: Sequence[str | int] | None, up: str | None, *, looks: bool = False
+    ) -> None:
         """Find limits that the clip leaves."""
         self.given, self.fps, self.name = motion.skeleton, motion.fps, motion.name
         self.outside = _outside(motion)
         self.skeleton = _with_wider_limits(motion, self.outside)
+        self.bounded: dict[int, Limit] = _limits_of_looks(motion) if looks else {}
+        if self.bounded:
+            joints = [replace(joint, limit=self.bounded.get(row, joint.limit)) for row, joint in
+                      enumerate(self.skeleton.joints)]  # fmt: skip
+            self.skeleton = self.skeleton.with_joints(joints)
         self.top = free_root(self.given.joints, self.given.parents)  # row of the free joint at the root, if any
         self._motion, self._names, self._up = motion, feet, up
         if self.top is not None and _turns_below(motion, self.top):
@@ -228,6 +240,28 @@ def _outside(motion: Motion) -> dict[int, Bools]:
         frames: Bools = np.asarray(off[:, skeleton.q_slice(row)].any(axis=1))
         if joint.limit is not None and joint.mimic is None and frames.any():
             out[row] = frames
+    return out
+
+
+def _limits_of_looks(motion: Motion) -> dict[int, Limit]:
+    """Return the limits of people for the joints of trunk and neck that have none, wide enough for the clip, by row.
+
+    None for a body whose rest pose does not show them.
+    """
+    skeleton, roles = motion.skeleton, motion.skeleton.role_rows
+    try:
+        limited = with_human_limits(skeleton)
+    except InputError:
+        return {}
+    out: dict[int, Limit] = {}
+    for row in ancestors(skeleton.parents, roles["head"]):
+        if row == roles["hips"]:
+            break
+        limit = limited.joints[row].limit
+        if skeleton.joints[row].limit is None and limit is not None:
+            at = skeleton.q_slice(row)
+            wide, _ = widened(limit, motion.q[:, max(at.start, at.stop - 4) : at.stop])
+            out |= {} if wide is None else {row: wide}
     return out
 
 

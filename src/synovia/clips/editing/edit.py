@@ -17,7 +17,9 @@ from synovia.clips.editing.layered import LayerOnClip, LayerResult
 from synovia.clips.editing.meter import Meter
 from synovia.clips.editing.problems import Options, errors_of, legs_at_limits
 from synovia.clips.editing.smoothness import Moved
+from synovia.clips.loosened import at_limit
 from synovia.errors import InputError, SynoviaError, restated
+from synovia.goals import AimGoal, Goal
 from synovia.ik.interrupts import Watch, deadline_of
 from synovia.ik.parallel import Progress
 from synovia.ik.solution import length_text, unchecked_shapes
@@ -26,7 +28,7 @@ from synovia.model import Skeleton
 from synovia.model.anatomy.feet import frames_text
 from synovia.model.geometry import Array, matrix_to_quat, rotation_between
 from synovia.model.motion import Motion
-from synovia.model.pose import world_frames
+from synovia.model.pose import inside_limits, world_frames
 from synovia.model.tree import ancestors
 from synovia.text import counted, first_few, unit_name
 
@@ -229,7 +231,8 @@ def edit(
         for i, layer in acting:
             raise InputError("the clip has no frames", where=_place(i, layer))
         return Edited(motion, np.ones(count, bool), np.zeros(count, bool), ())
-    body = Body(motion, feet, up)
+    looks = any(_looks(motion.skeleton, goal) for _, layer in acting for goal, _ in layer.all_goals())
+    body = Body(motion, feet, up, looks=looks)
     q, results, changes = motion.q.copy(), list[tuple[Layer, LayerResult]](), list[EditChange]()
     found_in = list[list[EditFinding]]()  # of each layer, compared with the layer below it
     for i, layer in acting:
@@ -259,7 +262,7 @@ def edit(
                 for near in one.too_near
             ]
         findings += [*found, *_findings(body, motion, layer, result)]
-    findings += _about_the_clip(motion, body, acts)
+    findings += _about_the_clip(motion, body, q, acts)
     meter.end()
     edited = Motion(motion.skeleton, q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
     return Edited(edited, reached, acts, tuple(findings), tuple(changes), body.up, tuple(kept))
@@ -281,6 +284,14 @@ def _as_layers(layers: Any) -> tuple[Layer, ...]:
     for i, layer in enumerate(out):
         check_kind(f"layers[{i}]", layer, Layer, "sy.Layer({joint: place}, frames=(first, last)) makes one")
     return out
+
+
+def _looks(skeleton: Skeleton, goal: Goal) -> bool:
+    """Return whether a goal turns the head, or an eye, to a point."""
+    if not isinstance(goal, AimGoal) or "head" not in skeleton.role_rows or "hips" not in skeleton.role_rows:
+        return False
+    rows = [skeleton.role_rows.get(role) for role in ("head", "left_eye", "right_eye")]
+    return goal.located(skeleton)[1][0] in rows
 
 
 def _place(i: int, layer: Layer) -> str:
@@ -327,14 +338,35 @@ def _helping(body: Body, before: Array, after: Array, layer: Layer, result: Laye
     moved = ways.max(axis=1, initial=0.0) > _MOVED * skeleton.size
     if not moved.any():
         return []
-    far = dict(zip(others, ways.max(axis=0).tolist(), strict=True))
-    parts = set(skeleton.role_rows.values()) & far.keys() or far.keys()
-    names = [
-        f"{skeleton.joint_names[row]} by up to {length_text(far[row], skeleton.meters_per_unit)}"
-        for row in sorted(parts, key=lambda row: -far[row])[:_HELPERS]
-    ]
+    names = _by_themselves(body, before, after, others)
     text = f"the rest of the body moves too, as the limb alone does not reach: {' and '.join(names)}"
     return [EditFinding(layer.label, "body", tuple(result.frames[moved].tolist()), text)]
+
+
+def _by_themselves(body: Body, before: Array, after: Array, rows: list[int]) -> list[str]:
+    """Return how far the joints turn and move that change most relative to their parents; those with a role first."""
+    skeleton, changes = body.given, dict[int, tuple[float, str]]()
+    for row in rows:
+        (a, place), (b, moved) = (_relative(frames, row, skeleton.parents[row]) for frames in (before, after))
+        angle = float(np.linalg.norm(rotation_between(a, b), axis=1).max())
+        length = float(np.linalg.norm(moved - place, axis=1).max())
+        name, share = skeleton.joint_names[row], length / skeleton.size
+        if share > _MOVED:
+            changes[row] = share + angle, f"{name} moves by up to {length_text(length, skeleton.meters_per_unit)}"
+        else:
+            changes[row] = angle, f"{name} turns by up to {np.degrees(angle):.3g} deg"
+    shown = changes.keys() & set(skeleton.role_rows.values()) or changes.keys()
+    first, *more = sorted((changes[row] for row in shown), reverse=True)[:_HELPERS]
+    return [first[1], *(text for change, text in more if change > _TURNED)]
+
+
+def _relative(frames: Array, row: int, parent: int) -> tuple[Array, Array]:
+    """Return rotations (n, 4) and places (n, 3) of a joint in the frame of its parent; frames are (n, joints, 12)."""
+    turn, place = frames[:, row, :9].reshape(-1, 3, 3), frames[:, row, 9:]
+    if parent < 0:
+        return matrix_to_quat(turn), place
+    inverse = frames[:, parent, :9].reshape(-1, 3, 3).swapaxes(1, 2)
+    return matrix_to_quat(inverse @ turn), (inverse @ (place - frames[:, parent, 9:])[:, :, None])[:, :, 0]
 
 
 def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> list[EditFinding]:
@@ -473,14 +505,22 @@ def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> 
     return out
 
 
-def _about_the_clip(motion: Motion, body: Body, acts: Bools) -> list[EditFinding]:
-    """Return findings about values of the clip outside limits, and animated scale."""
+def _about_the_clip(motion: Motion, body: Body, q: Array, acts: Bools) -> list[EditFinding]:
+    """Return findings about values of the clip outside limits, limits of looks at poses (T, nq), and animated scale."""
     out: list[EditFinding] = []
     if body.outside:
         names = first_few([body.given.joint_names[row] for row in body.outside])
         frames: Bools = np.any(list(body.outside.values()), axis=0)
         text = f"the clip is outside the limits of {names}, and stays so"
         out.append(EditFinding("", "limits", tuple(np.flatnonzero(frames).tolist()), text))
+    if body.bounded:
+        edited = Motion(body.skeleton, inside_limits(body.skeleton, q), motion.fps)
+        held = {row: at_limit(edited, row) & acts for row in body.bounded}
+        if rows := [row for row, frames in held.items() if frames.any()]:
+            names = first_few([body.given.joint_names[row] for row in rows])
+            text = f"the file has no limits for {names}: to look, they turn no farther than those of people"
+            frames = np.any([held[row] for row in rows], axis=0)
+            out.append(EditFinding("", "limits", tuple(np.flatnonzero(frames).tolist()), text))
     if motion.stretch is not None:
         text = "goals were met on rigid bones: animated scale may move them"
         out.append(EditFinding("", "stretch", tuple(np.flatnonzero(acts).tolist()), text))

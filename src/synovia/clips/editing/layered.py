@@ -39,6 +39,7 @@ from synovia.text import counted
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
+_UPRIGHT: Final = 0.5  # cosine between the top of a head and up below which it lies
 _TIPS: Final = float(np.radians(20.0))  # radians by which hips may turn so that they come to a place
 _LEAD: Final = 8  # steps from the clip to targets that the first frame has at once
 _JERK: Final = 1.8  # times the acceleration of a smooth fade, or of the clip, from which joints jerk
@@ -266,9 +267,11 @@ class LayerOnClip:
         """
         if isinstance(goal, ClearanceGoal):
             goal = goal.on_rows(self._body.given)
-        goal, rows = goal.resolved(self._body.upright).located(self._skeleton)
+        asked, (goal, rows) = goal, goal.resolved(self._body.upright).located(self._skeleton)
         now, others = self._frames_of(goal, rows, frames)
         wanted = self._full_targets(goal, target, now, others)
+        if goal.needs == "aim" and goal.given & ~asked.given & ROTATION:  # a head that is level by itself
+            self._keep_lying(wanted, goal.met_at(now, others))
         weights: Array = self._layer.weight * self._shares
         steps = round(_LEAD * float(weights[0]))
         lead: Array | None = None
@@ -288,6 +291,11 @@ class LayerOnClip:
             wanted = np.where(full[:, None, None], wanted, faded)
         lead = wanted[:1].repeat(steps, axis=0) if lead is None else lead
         return Asked(goal, rows, wanted, lead, faded is not None or bool(full.all()))
+
+    def _keep_lying(self, wanted: Array, own: Array | None) -> None:
+        """Take the clip's own up for the targets (n, 4, 4) of a head that is far from upright in most frames."""
+        if own is not None and float(np.median(np.sum(wanted[:, :3, 2] * own[:, :3, 2], axis=1))) < _UPRIGHT:
+            wanted[:, :3, :3] = own[:, :3, :3]
 
     def _frames_of(self, goal: Goal, rows: Sequence[int], frames: Array) -> tuple[Array, list[Array]]:
         """Return a goal's frame in the world and those of its other joints, each (n, 4, 4)."""

@@ -16,7 +16,7 @@ import numpy as np
 from synovia.kernels.closed_form.blend import blend_answer, load_start, solve_in_order
 from synovia.kernels.closed_form.nearest_aim import lever, nearest_aim
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline
-from synovia.kernels.goals.frames import goal_frame
+from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.goals.general import aim_vectors
 from synovia.kernels.goals.residuals import residual
 from synovia.kernels.layout import (
@@ -28,7 +28,9 @@ from synovia.kernels.layout import (
     HINGE,
     KIND,
     LOWER,
+    ROTATION,
     SHARES,
+    TARGET_PARTS,
     TOP_AXIS,
     TWIST,
     UP,
@@ -85,12 +87,17 @@ def aim_hinge(problem, q, row, z, e, a, d, share):
 
 
 @device
-def roll_of(problem, R, turn, line):
-    """Return the turn about the line of sight that brings the joint's top nearest to up, plus the twist."""
-    up = (problem.params[UP], problem.params[UP + 1], problem.params[UP + 2])
-    top = quat_apply(
-        turn, apply(R, (problem.params[TOP_AXIS], problem.params[TOP_AXIS + 1], problem.params[TOP_AXIS + 2]))
-    )
+def roll_of(problem, targets, term, R, G, turn, line):
+    """Return the turn about the line of sight that brings the joint's top nearest to up, plus the twist.
+
+    Up is that of the goal, else that of the settings.
+    """
+    if problem.general.ints[term, TARGET_PARTS] & ROTATION:
+        up, top = column(target_frame(targets, problem.general.ints[term, GOAL])[0], 2), column(G, 1)
+    else:
+        up = (problem.params[UP], problem.params[UP + 1], problem.params[UP + 2])
+        top = apply(R, (problem.params[TOP_AXIS], problem.params[TOP_AXIS + 1], problem.params[TOP_AXIS + 2]))
+    top = quat_apply(turn, top)
     if norm(reject(top, line)) <= FLAT or norm(reject(up, line)) <= FLAT:
         return F(0)
     return turn_to(line, top, up) + problem.params[TWIST]
@@ -125,7 +132,7 @@ def aim_one(problem, work, targets, q, term, row, share, last):
         inside = True
         if last:
             line = scale(F(1) / norm(d), d)
-            roll = roll_of(problem, R, turn, line)
+            roll = roll_of(problem, targets, term, R, G, turn, line)
             roll, inside = nearest_allowed_swivel(problem, work.frames, q, row, turn, line, no_wrist(), roll)
             turn = quat_mul(turn_about(line, roll), turn)
         else:

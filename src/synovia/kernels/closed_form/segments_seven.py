@@ -113,12 +113,13 @@ def put_turns(problem, q, table, count, turns):
 
 
 @device
-def append_candidates(problem, q, arm, d, e, f, g, table, count):
-    """Append the candidates with the turns d, e, f, g of the fourth to seventh joint; return the new count.
+def append_candidates(problem, q, arm, turns, table, count):
+    """Append the candidates with the turns (d, e, f, g) of the fourth to seventh joint; return the new count.
 
     ``scd`` is (sine, cosine) of d, and so on.
     """
     z = arm.z
+    d, e, f, g = turns
     scd, sce, scf, scg = sincos(d), sincos(e), sincos(f), sincos(g)
     # the first three turns make R E7⁻¹ E6⁻¹ E5⁻¹ E4⁻¹
     goal = spin(z[4], spin(z[3], z[2], opposite(scd)), opposite(sce))
@@ -179,7 +180,7 @@ def candidates_at(problem, q, arm, g, table):
                 continue
             e, fits = clamped_turn(problem, q, 4, turn_to(z[4], spin(z[5], u, sincos(f)), v))
             if fits:
-                count = append_candidates(problem, q, arm, d, e, f, g, table, count)
+                count = append_candidates(problem, q, arm, (d, e, f, g), table, count)
     return count
 
 

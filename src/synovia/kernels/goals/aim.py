@@ -1,25 +1,48 @@
-"""Aim goal: the z axis u of a frame at p points at a target point t.
+"""Aim goal: the z axis u of a frame at p points at a target point t, and its y axis v upwards, if an up is given.
 
-With d = t - p, the error is the smallest rotation from u to d. A shift δp turns d by δp × d / |d|².
+With d = t - p, the error is the smallest rotation from u to d. A shift δp turns d by δp × d / |d|². With an upward
+direction a, the z axis of the target, the error has a part along u, too: the roll φ, the angle about u from v to a.
+
+Let w be the part of a normal to u. A rotation ω of the frame turns v by ω·u about u, and w by (ω·w) (u·a) / |w|². Where
+u is nearly vertical, w is undefined: there, the roll fades to 0 smoothly.
 """
+
+import math
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import goal_frame, target_frame
 from synovia.kernels.goals.term import NOTHING, turn_between, turn_rows
-from synovia.kernels.layout import GOAL
+from synovia.kernels.layout import GOAL, ROTATION, TARGET_PARTS
+from synovia.kernels.math.bend import smoothstep
 from synovia.kernels.math.rotations import column
-from synovia.kernels.math.vectors import axpy, dot, norm, scale, sub
+from synovia.kernels.math.vectors import TINY, axpy, cross, dot, norm, reject, scale, sub
 
 TOUCHING = F(1e-6)  # of the reach: for a nearer target the direction is undefined
+STEEP = F(0.2)  # sine of the angle between axis and up below which the roll fades
+
+
+@inline
+def upward(problem, R, targets, term):
+    """Return the part of up normal to the axis, and how much of the roll counts: 0 without an up."""
+    if problem.general.ints[term, TARGET_PARTS] & ROTATION == 0:
+        return NOTHING, F(0)
+    w = reject(column(target_frame(targets, problem.general.ints[term, GOAL])[0], 2), column(R, 2))
+    size2 = dot(w, w)
+    return w, smoothstep(math.sqrt(size2) / STEEP) if size2 > TINY else F(0)
 
 
 @inline
 def error(problem, frames, targets, term):
-    """Return the rotation onto the direction of the target; 0 if the target is at the point itself."""
+    """Return the rotation onto the direction of the target, and the roll; 0 if the target is at the point itself."""
     g = problem.general.ints[term, GOAL]
     R, p = goal_frame(problem, frames, g)
     d = sub(target_frame(targets, g)[1], p)
-    return NOTHING, turn_between(column(R, 2), d) if norm(d) > TOUCHING * problem.reach else NOTHING
+    if not norm(d) > TOUCHING * problem.reach:
+        return NOTHING, NOTHING
+    u, v = column(R, 2), column(R, 1)
+    w, fade = upward(problem, R, targets, term)
+    roll = fade * math.atan2(dot(u, cross(v, w)), dot(v, w)) if fade > F(0) else F(0)
+    return NOTHING, axpy(roll, u, turn_between(u, d))
 
 
 @device
@@ -30,14 +53,20 @@ def rows(problem, q, frames, targets, term, J):
     d = sub(target_frame(targets, g)[1], p)
     size2 = dot(d, d)
     if size2 > TOUCHING * TOUCHING * problem.reach * problem.reach:
-        turn_rows(problem, q, frames, term, column(R, 2), p, scale(F(1) / size2, d), J)
+        u, (w, fade) = column(R, 2), upward(problem, R, targets, term)
+        about = NOTHING
+        if fade > F(0):
+            up = column(target_frame(targets, g)[0], 2)
+            about = scale(fade, axpy(-dot(u, up) / dot(w, w), w, u))
+        turn_rows(problem, q, frames, term, u, p, scale(F(1) / size2, d), about, J)
 
 
 @inline
 def start_target(problem, frames, term):
-    """Return the target that keeps the start: a point on the axis, one reach away."""
+    """Return the target that keeps the start: a point on the axis, one reach away, and the y axis as up."""
     R, p = goal_frame(problem, frames, problem.general.ints[term, GOAL])
-    return R, axpy(problem.reach, column(R, 2), p)
+    turned = (R[2], R[0], R[1], R[5], R[3], R[4], R[8], R[6], R[7])  # its z axis is the y axis of R
+    return turned, axpy(problem.reach, column(R, 2), p)
 
 
 @inline

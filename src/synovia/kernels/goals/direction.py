@@ -32,7 +32,7 @@ def error(problem, frames, targets, term):
 def rows(problem, q, frames, term, J):
     """Write the three Jacobian rows."""
     R, p = goal_frame(problem, frames, problem.general.ints[term, GOAL])
-    turn_rows(problem, q, frames, term, column(R, 2), p, NOTHING, J)
+    turn_rows(problem, q, frames, term, column(R, 2), p, NOTHING, NOTHING, J)
 
 
 @inline

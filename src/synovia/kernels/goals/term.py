@@ -29,7 +29,7 @@ from synovia.kernels.layout import (
     WEIGHT,
 )
 from synovia.kernels.math.rotations import PI, apply, load_rotation, origin_of, rotation_of
-from synovia.kernels.math.vectors import add, cross, dot, load, norm, perpendicular, scale
+from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, sub
 
 PARALLEL = F(1e-12)  # sine below which two directions count as equal or opposite
 NEVER = F(math.inf)
@@ -79,15 +79,17 @@ def turn_between(u, d):
 
 
 @inline
-def turn_rows(problem, q, frames, term, u, p, by, J):
-    """Write the Jacobian rows of a direction u at the point p: (1 - u uᵀ) ω + ``by`` × v.
+def turn_rows(problem, q, frames, term, u, p, by, about, J):
+    """Write the Jacobian rows of a direction u at the point p: (1 - u uᵀ) ω + u (``about``·ω) + ``by`` × v.
 
-    ω is the angular velocity of the goal's joint, of which rotation about u has no effect, and v the velocity of p.
-    ``by`` is the vector by which v turns the direction to the target.
+    ω is the angular velocity of the goal's joint, and v the velocity of p. ``about`` turns ω into the rate of the roll
+    about u, 0 for a goal that leaves it free. ``by`` is the vector by which v turns the direction to the target; it
+    does not change the roll.
     """
     general = problem.general
     w, row, k = general.data[term, WEIGHT], problem.goals[general.ints[term, GOAL], GOAL_ROW], general.ints[term, FIRST]
+    rolls = F(1) if dot(about, about) > F(0) else F(0)
     for i in range(3):
-        e = unit(i)
-        torque = (w * (e[0] - u[0] * u[i]), w * (e[1] - u[1] * u[i]), w * (e[2] - u[2] * u[i]))
-        add_wrench_row(problem, q, frames, row, p, scale(w, cross(e, by)), torque, J, k + i)
+        e, free = unit(i), sub(about, u)
+        torque = (w * (e[0] + free[0] * u[i]), w * (e[1] + free[1] * u[i]), w * (e[2] + free[2] * u[i]))
+        add_wrench_row(problem, q, frames, row, p, scale(w, cross(axpy(-rolls * u[i], u, e), by)), torque, J, k + i)

@@ -1,0 +1,345 @@
+"""Joints that users drive by themselves: to values, or with velocities, with goals of a servo or without.
+
+Each driven joint has a place that goes ahead of the body: an axis of its own, with the limits of the joint and the same
+law. So the place stops inside the limits of the position, jumps of targets are no jumps of it, and a body that may
+moves exactly with it. The goals are solved with the joint at this place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import numpy as np
+
+from synovia.errors import InputError
+from synovia.kernels.layout import (
+    ADVANCE,
+    AT_POSITION,
+    AT_VELOCITY,
+    AXIS_VELOCITY,
+    BLOCK,
+    LOWER,
+    OFFSET,
+    PROPOSE,
+    RATIO,
+    REASON,
+    SCALAR,
+    STOP,
+    TOP_ACCELERATION,
+    TOP_JERK,
+    TOP_SPEED,
+    UPPER,
+    VARIABLE_WIDTH,
+)
+from synovia.model import Kind
+from synovia.model.geometry import Array, Bools, is_finite
+from synovia.model.tables import Ints
+from synovia.servo.limits import Axes
+from synovia.servo.pace import Pace
+
+_AHEAD: Final = 1e6  # radians, length units: where a velocity leads that no limit of the position ends
+_MOST: Final = 1e6  # largest value and velocity
+_AT: Final = 1e-9  # radians, length units, and per second: nearer than that is there
+_KEEPS_UP: Final = 1e-6  # part of its velocity by which a joint may be slower
+_BLOCKED: Final = 0.2  # seconds for which a joint counts as blocked by goals
+_WAITS: Final = 0.5  # seconds at top speed by which a place is at most ahead of its joint
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a user wants of one axis.
+
+    Args:
+        row: The joint that was named, a row of the skeleton.
+        value: Where the axis goes, radians or length units; None for a velocity.
+        speed: Its velocity, per second.
+    """
+
+    row: int
+    value: float | None
+    speed: float = 0.0
+
+
+@dataclass(frozen=True)
+class Orders:
+    """What a tick passes: an order for some axes, and axes that the goals lead again."""
+
+    given: Mapping[int, Order]
+    free: tuple[int, ...] = ()
+
+
+@dataclass
+class _Drive:
+    """One driven axis.
+
+    Args:
+        order: What it does.
+        seen: Time of its last order.
+        low: Least value.
+        high: Largest value.
+        row: The state of its place, (1, AXIS_WIDTH).
+        place: Where it is, (1,).
+        step: Takes a tick of it.
+        begin: Puts it at rest, or at a velocity.
+        lost: Whether orders have stopped coming: it brakes.
+        end: Where it goes.
+        blocked: When goals kept it from there for the last time.
+    """
+
+    order: Order
+    seen: float
+    low: float
+    high: float
+    row: Array
+    place: Array
+    step: Callable[..., Any]
+    begin: Callable[..., Any]
+    lost: bool = False
+    end: float = 0.0
+    blocked: float = -math.inf
+
+
+class Drives:
+    """The joints of a body that users drive.
+
+    Args:
+        axes: The axes of the body.
+        kernels: Returns the kernels of a tick and of a reset for other variables.
+        timeout: Seconds that an order counts.
+        tolerance: Within which a joint is at its value: length units, radians.
+
+    Attributes:
+        states: The state of each joint that has got an order since the reset, by its name; see ``Command.states``.
+    """
+
+    def __init__(
+        self,
+        axes: Axes,
+        kernels: Callable[[Ints, Array, Array], tuple[Any, Any]],
+        timeout: float,
+        tolerance: tuple[float, float],
+    ) -> None:
+        """Begin without any."""
+        self._axes, self._kernels, self._timeout, self._tolerance = axes, kernels, timeout, tolerance
+        t = axes.skeleton.tables
+        scalar = t.variables[:, BLOCK] == SCALAR
+        self._limits = dict(zip(axes.numbers.tolist(), t.limits[scalar][:, [LOWER, UPPER]].tolist(), strict=True))
+        self._q = dict(zip(axes.numbers.tolist(), axes.number_q.tolist(), strict=True))
+        self._leaders: dict[int, tuple[int, float, float]] = {}  # of a joint: its axis, and its ratio and offset
+        for axis in axes.numbers.tolist():
+            self._leaders[int(axes.joints[axis])] = axis, 1.0, 0.0
+        for (row, axis, _), (ratio, offset) in zip(
+            axes.followers, t.coupling[:, [RATIO, OFFSET]].tolist(), strict=True
+        ):
+            self._leaders[row] = axis, ratio, offset
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all orders."""
+        self._drives: dict[int, _Drive] = {}
+        self._ended: dict[int, Order] = {}
+        self._now = 0.0
+        self._pace, self._waits = Pace(self._axes.table), False
+        self.states: dict[str, str] = {}
+
+    @property
+    def active(self) -> bool:
+        """Whether any joint is driven, or brakes."""
+        return bool(self._drives)
+
+    @property
+    def at(self) -> Ints:
+        """Where the values of driven joints are in q."""
+        return np.array([self._q[axis] for axis in self._drives], np.int32)
+
+    @property
+    def variables(self) -> Bools:
+        """Which variables of the skeleton are driven."""
+        out = np.zeros(len(self._axes.firsts), bool)
+        out[self._axes.variable[list(self._drives)]] = True
+        return out
+
+    @property
+    def places(self) -> Array:
+        """Where driven joints are led, in the order of ``at``."""
+        return np.array([drive.place[0] for drive in self._drives.values()])
+
+    def read(self, joints: Any, jog: Any) -> Orders | None:
+        """Read what a tick passes, without a change.
+
+        Raises:
+            InputError: If a value cannot be used.
+            UnknownNameError: If a joint does not exist.
+        """
+        if joints is None and jog is None:
+            return None
+        given: dict[int, Order] = {}
+        free: list[int] = []
+        for name, values in (("joints", joints), ("jog", jog)):
+            if values is None:
+                continue
+            if not isinstance(values, Mapping):
+                what = "values" if name == "joints" else "velocities"
+                raise InputError(name, value=values, expected=f"{what} by joint, such as {{'joint1': 0.2}}")
+            for row, value in self._axes.skeleton.by_row(cast("Mapping[Any, Any]", values), name).items():
+                axis, ratio, offset = self._axis(row, name)
+                if axis in given or axis in free:
+                    raise InputError(
+                        f"{name} of {self._key(row)!r}", value=value,
+                        expected="one value or velocity of a joint, and of those that it is coupled to",
+                    )  # fmt: skip
+                if value is None:
+                    free.append(axis)
+                    continue
+                if not is_finite(value) or abs(value) > _MOST:
+                    unit = "radians or length units" if name == "joints" else "per second"
+                    raise InputError(f"{name} of {self._key(row)!r}", value=value, expected=f"a finite number, {unit}")
+                if name == "joints":
+                    given[axis] = Order(row, (float(value) - offset) / ratio)
+                else:
+                    given[axis] = Order(row, None, float(value) / ratio)
+        return Orders(given, tuple(free))
+
+    def _key(self, row: int) -> str:
+        """Return the name of a joint."""
+        return self._axes.skeleton.joint_keys[row]
+
+    def _axis(self, row: int, name: str) -> tuple[int, float, float]:
+        """Return the axis of a joint, and the ratio and offset of the joint's value to that of the axis.
+
+        Raises:
+            InputError: If the joint cannot be driven.
+        """
+        joint, where = self._axes.skeleton.joints[row], f"{name} of {self._key(row)!r}"
+        if joint.kind not in (Kind.HINGE, Kind.SLIDE):
+            hint = "a RotationGoal turns it" if joint.kind is Kind.BALL else None
+            raise InputError(where, value=joint.kind.name, expected="a HINGE or SLIDE", hint=hint)
+        axis, ratio, offset = self._leaders.get(row, (-1, 0.0, 0.0))
+        if axis < 0 or ratio == 0.0:
+            raise InputError(where, expected="a joint that moves")
+        self._axes.check_limits_of(int(self._axes.joints[axis]))
+        return axis, ratio, offset
+
+    def take(self, orders: Orders | None, q: Array, now: float) -> None:
+        """Take the orders of a tick.
+
+        Args:
+            orders: What it passes.
+            q: Joint values of the robot before the tick, (nq,).
+            now: Time at its end, seconds.
+        """
+        if orders is not None:
+            for axis in orders.free:
+                self._drives.pop(axis, None)
+                self._ended.pop(axis, None)
+            for axis, order in orders.given.items():
+                if axis not in self._drives:
+                    self._begin(axis, order, q)
+                drive = self._drives[axis]
+                drive.order, drive.seen, drive.lost = order, now, False
+                self._ended.pop(axis, None)
+        self._now = now
+        for drive in self._drives.values():
+            drive.lost = drive.lost or now - drive.seen > self._timeout
+
+    def _begin(self, axis: int, order: Order, q: Array) -> None:
+        """Begin to drive an axis, from its motion now."""
+        low, high = self._limits[axis]
+        self._axes.drive(axis)
+        row = self._axes.table[axis : axis + 1].copy()
+        limits = self._axes.skeleton.tables.limits[self._axes.variable[axis]][None].copy()
+        variables = np.zeros((1, VARIABLE_WIDTH), np.int32)
+        variables[0, BLOCK] = SCALAR
+        step, begin = self._kernels(variables, limits, row)
+        place = q[[self._q[axis]]].copy()
+        self._drives[axis] = _Drive(order, 0.0, low, high, row, place, step, begin)
+
+    def brake(self) -> None:
+        """Let all driven joints brake; the goals then lead them again."""
+        for drive in self._drives.values():
+            drive.lost = True
+
+    def advance(self, h: float) -> None:
+        """Move the places of all driven joints by a tick of time h."""
+        h *= 0.0 if self._waits else self._pace.share
+        for axis, drive in self._drives.items():
+            if h <= 0.0:
+                continue
+            table, row, order = self._axes.table[axis], drive.row[0], drive.order
+            row[[TOP_SPEED, TOP_ACCELERATION, TOP_JERK]] = table[[TOP_SPEED, TOP_ACCELERATION, TOP_JERK]]
+            stops = STOP if drive.lost or (order.value is None and order.speed == 0.0) else 0
+            if order.value is not None:
+                drive.end = min(max(order.value, drive.low), drive.high)
+            elif stops:
+                drive.end = float(drive.place[0])
+            else:
+                row[TOP_SPEED] = min(row[TOP_SPEED], abs(order.speed))
+                far = float(drive.place[0]) + math.copysign(_AHEAD, order.speed)
+                drive.end = min(max(far, drive.low), drive.high)
+            wanted, out = np.array([drive.end]), np.empty(1)
+            drive.step(drive.place, wanted, wanted, out, h, PROPOSE | ADVANCE | stops)
+            drive.place = out
+
+    def follow(self, q: Array, led: Array, h: float, moved: Array | None = None) -> None:
+        """Note where the body is after a tick: what leads it waits if it is behind, and ends if it stands.
+
+        Args:
+            q: Joint values of the robot, (nq,).
+            led: Those that it is led to.
+            h: Seconds.
+            moved: How far each axis was led in the tick, if goals lead the others.
+        """
+        behind = self._axes.way(q, led)
+        self._pace.adapt(behind, h, led=moved)
+        table = self._axes.table
+        self._waits = bool((np.abs(behind) > _WAITS * table[:, TOP_SPEED]).any())
+        self.states = {}
+        for axis, drive in list(self._drives.items()):
+            at = float(led[self._q[axis]])
+            blocked = abs(at - float(drive.place[0])) > _AT and not drive.lost
+            if blocked:  # goals need the joint there
+                drive.begin(np.zeros(1), h)
+                drive.place, drive.blocked = np.array([at]), self._now
+            reason = 0.0 if blocked else self._reason(axis, drive)
+            if table[axis, REASON] == 0.0:
+                table[axis, REASON] = reason
+            self.states[self._key(drive.order.row)] = (
+                "missed"
+                if self._now - drive.blocked < _BLOCKED
+                else self._state(axis, drive, float(q[self._q[axis]]), reason)
+            )
+            if drive.lost and abs(drive.row[0, AXIS_VELOCITY]) <= _AT and abs(table[axis, AXIS_VELOCITY]) <= _AT:
+                del self._drives[axis]
+                self._ended[axis] = drive.order
+        self.states |= {self._key(order.row): "lost" for order in self._ended.values()}
+
+    def _reason(self, axis: int, drive: _Drive) -> float:
+        """Return the limit that holds the place of an axis back, 0 for none."""
+        row, order = drive.row[0], drive.order
+        at = float(drive.place[0])
+        if order.value is None and not drive.lost and order.speed:
+            end = drive.high if order.speed > 0.0 else drive.low
+            if abs(end - at) <= _AT:
+                return float(AT_POSITION)
+        elif order.value is not None and abs(drive.end - at) <= _AT:
+            return float(AT_POSITION) if abs(order.value - drive.end) > _AT else 0.0
+        reason = float(row[REASON])
+        slow = order.value is None and abs(order.speed) <= self._axes.table[axis, TOP_SPEED]
+        return 0.0 if reason == AT_VELOCITY and slow else reason
+
+    def _state(self, axis: int, drive: _Drive, q: float, reason: float) -> str:
+        """Return the state of a driven joint."""
+        order, near = drive.order, self._tolerance[0 if self._axes.lengths[axis] else 1]
+        if drive.lost:
+            return "lost"
+        if order.value is not None:
+            if abs(q - order.value) <= near:
+                return "reached"
+            return "missed" if reason == AT_POSITION and abs(q - drive.end) <= near else "late"
+        if reason == AT_POSITION:
+            return "missed"
+        off = abs(float(self._axes.table[axis, AXIS_VELOCITY]) - order.speed)
+        return "reached" if off <= _KEEPS_UP * abs(order.speed) + _AT else "late"
