@@ -617,9 +617,7 @@ WHOLE: Final = (
     Table("way", ("axes",)),
     Table("push", ("axes",)),
     Table("bends", (3, "axes")),  # of three powers
-    Table("shapes", (2, 6)),  # stops of one axis: how velocity and acceleration end
-    Table("marks", (24, 9)),  # at instants: place, velocity, acceleration and jerk of both; the time
-    Table("clock", (4,)),  # see ``servo.whole``
+    Table("clock", (3,)),  # see ``servo.whole``
 )
 # A row of the answer
 ANSWER: Final = (

@@ -23,6 +23,7 @@ from synovia.kernels.layout import (
     size_of,
     size_of_all,
 )
+from synovia.kernels.servo.memory import STOP_OF_BODY
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints, writable
 from synovia.problem import table_of
@@ -67,7 +68,8 @@ class TickLevels:
         self.states = np.zeros((goals, GOAL_STATE_WIDTH))
         self.count = len(table_of(problem.ints, problem.floats, "levels")) - 1
         t = axes.skeleton.tables
-        self._stops = np.zeros((2, size_of_all(WHOLE, sizes)))
+        self._stops = np.zeros((2, size_of_all(STOP_OF_BODY, sizes)))
+        self._known = size_of_all(WHOLE, sizes) - 1
         self.memory = self._last, self._stops
         arguments = (
             problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,
@@ -80,7 +82,7 @@ class TickLevels:
 
     def forget(self) -> None:
         """Forget the stop that is known, as limits have changed."""
-        self._stops[0, -1] = 0.0
+        self._stops[0, self._known] = 0.0
 
     def put(self, places: Places) -> None:
         """Put obstacles where they stand now."""
@@ -95,7 +97,7 @@ class TickLevels:
             rests: Whether it stands still.
         """
         self.states[:], self._stops[:] = 0.0, 0.0
-        self._stops[0, : len(q)], self._stops[0, -1] = q, float(rests)
+        self._stops[0, : len(q)], self._stops[0, self._known] = q, float(rests)
         self.states[:, MODE] = HELD_STILL
         self._last[:] = targets
 

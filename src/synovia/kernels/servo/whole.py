@@ -62,8 +62,8 @@ from synovia.kernels.servo.tick import move
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
-BENT = F(1.2)  # times accelerations and jerks of bends, as they are seen at instants
-PARTS = 2  # parts of a part of a stop, at whose ends motions with jerk are seen
+BENT = F(1.1)  # times accelerations and jerks of bends, as they are seen at instants
+PARTS = 3  # parts of a part of a stop, at whose ends motions with jerk are seen
 SPLITS = 12  # steps of a search for the part of the limits with which velocities end
 INSTANTS = 12  # parts of a stop in which extremes of its places and velocities are sought, without a limit of the jerk
 HALVINGS = 30  # of such a part around an extreme
@@ -81,8 +81,8 @@ CLOSED = F(0.02)  # tolerances: rows that are held to this are closed
 OPEN = F(0.5)  # tolerances: what they may lack on the stop
 SHARES = 4  # parts of the way from the known stop to a tick that are tried: 1, 1/2, 1/4, 1/8
 MORE_SHARES = 8  # the same, if the body would rest else
-# Numbers of a stop: its time, the time since its start, how far a velocity of 1 goes, 1 if it is a promise
-ENDS_IN, PASSED, LENGTH, KNOWN = 0, 1, 2, 3
+ENDS_IN, PASSED, KNOWN = 0, 1, 2  # numbers of a stop: its time, the time since its start, 1 if it is a promise
+LENGTH = 6  # of a shape: how far it goes
 
 
 @inline
@@ -103,7 +103,7 @@ def store_shape(stop, k, profile):
 def progress(stop, t):
     """Return (r, g) of a stop after a time: the part of its way, and how far an acceleration of 1 has gone."""
     way = shape_of(stop, 0)
-    return travelled(way, t) / stop.clock[LENGTH] if t < duration(way) else F(1), travelled(shape_of(stop, 1), t)
+    return travelled(way, t) / stop.shapes[0, LENGTH] if t < duration(way) else F(1), travelled(shape_of(stop, 1), t)
 
 
 @device
@@ -182,7 +182,7 @@ def mark_instants(stop):
     Within a part, both have the same jerk.
     """
     T, t, count = stop.clock[ENDS_IN], F(0), 0
-    while t < T and count + PARTS < stop.marks.shape[0]:
+    while t < T and count + PARTS + 1 < stop.marks.shape[0]:
         end = T
         for k in range(2):
             knot = F(0)
@@ -194,7 +194,7 @@ def mark_instants(stop):
         _, _, g3 = motion_at(shape_of(stop, 1), F(0.5) * (t + end))
         for n in range(PARTS + 1):
             mark_at(stop, stop.marks[count], t + (end - t) * F(n) / F(PARTS))
-            stop.marks[count, 3], stop.marks[count, 7] = r3 / stop.clock[LENGTH], g3
+            stop.marks[count, 3], stop.marks[count, 7] = r3 / stop.shapes[0, LENGTH], g3
             count += 1
         t = end
     return count
@@ -203,7 +203,7 @@ def mark_instants(stop):
 @device
 def mark_at(stop, mark, t):
     """Write the motion of both shapes at an instant, without jerks."""
-    per = F(1) / stop.clock[LENGTH]
+    per = F(1) / stop.shapes[0, LENGTH]
     mark[0], mark[4] = progress(stop, t)
     r1, r2, _ = motion_at(shape_of(stop, 0), t)
     mark[5], mark[6], _ = motion_at(shape_of(stop, 1), t)
@@ -342,11 +342,11 @@ def choose_shapes(stop, axes, brake, spare):
     push = stop_profile(F(0), F(1), left / p, left / jp)
     store_shape(stop, 0, way)
     store_shape(stop, 1, push)
-    stop.clock[ENDS_IN], stop.clock[LENGTH] = max(duration(way), duration(push)), travelled(way, duration(way))
+    stop.clock[ENDS_IN], stop.shapes[0, LENGTH] = max(duration(way), duration(push)), travelled(way, duration(way))
     brake = min(brake, most)
     for i in range(axes.shape[0]):
         stop.push[i] += brake * stop.way[i]
-        stop.way[i] *= stop.clock[LENGTH]
+        stop.way[i] *= stop.shapes[0, LENGTH]
 
 
 @device
@@ -396,7 +396,7 @@ def shape_stop(stop, axes, h, longer):
     if axes[0, TOP_JERK] >= NO_LIMIT:
         T = longer * needed_time(axes, h)
         store_shape(stop, 0, (F(1), -F(1) / T if T > F(0) else F(0), F(0), F(0), T, F(0)))
-        stop.clock[ENDS_IN], stop.clock[LENGTH] = T, F(0.5) * T
+        stop.clock[ENDS_IN], stop.shapes[0, LENGTH] = T, F(0.5) * T
         return
     brake = begin_shapes(stop, axes, h)
     choose_shapes(stop, axes, brake, F(1) / longer)
@@ -548,9 +548,9 @@ def find_stop(held, body, axes, q, stop, h):
         worst, keeps = excess_of(stop, axes, h)
         if worst > F(1) + ROUNDING:
             longer *= LONGER * worst
-            before = stop.clock[LENGTH]
+            before = stop.shapes[0, LENGTH]
             shape_stop(stop, axes, h, longer)
-            lengthen(stop, stop.clock[LENGTH] / before, jerk)
+            lengthen(stop, stop.shapes[0, LENGTH] / before, jerk)
             continue
         if follows:
             write_lines(tick, held[4], stop)
