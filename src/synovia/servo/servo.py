@@ -164,8 +164,7 @@ class Servo(ChecksArguments):
         following_error: Any = WINDOW,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
-        plain = tool_speed is None and jerk is None
-        kernels = (*_KERNELS, _LEVELS) if plain else _KERNELS
+        kernels = (*_KERNELS, _LEVELS) if tool_speed is None else _KERNELS
         if isinstance(skeleton, IK):
             if goals is not None or solver is not None or root != "fixed":
                 raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
@@ -234,16 +233,14 @@ class Servo(ChecksArguments):
     def _choose_tick(self) -> None:
         """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
 
-        Levels take those without a limit of the jerk, tool speeds, loops and clearance. If the body stays on a path,
-        they do so while twists lead it (``_twisting``): these have paths of their own.
+        Levels take those that can (``_has_levels``). If the body stays on a path, they do so while twists lead it
+        (``_twisting``): these have paths of their own.
         """
         deviates = self.late == "deviate" and self._closed is None
-        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        free = self._tools is None and not clear
         self._levels = self._way = self._follow = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
-        if self._closed is None and free:
+        if self._has_levels:
             levels = TickLevels(self.problem, self.axes)
             if deviates:
                 self._levels = levels
@@ -254,6 +251,16 @@ class Servo(ChecksArguments):
         if deviates and self._tools is None:
             self._follow = Follow(self.problem, self.axes, self.probe, self._stops)
         self._following = False
+
+    @property
+    def _has_levels(self) -> bool:
+        """Whether goals go level by level: without tool speeds, loops and clearance.
+
+        With a limit of the jerk, they do so if there is one goal, and all joints are hinges and slides.
+        """
+        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
+        is_arm = len(self.ik.goals) == 1 and len(self.axes.numbers) == len(self.axes.table)
+        return self._closed is None and self._tools is None and not clear and (self._brakes_at_once or is_arm)
 
     def _new_closed(self, late: str) -> ClosedTick | None:
         """Return what takes the ticks of a body with loops, None without any.
@@ -420,7 +427,7 @@ class Servo(ChecksArguments):
         levels = self._levels or self._twisting
         if levels is not None:
             levels.forget()
-            if jerk is not None:
+            if not self._has_levels:
                 self._go_by_joints()
         if self._guard is not None:
             self._coming = self.axes.table[:, _LIMITS]
