@@ -504,7 +504,7 @@ def mode_after(problem, state, away, turned, same, now):
     rests, elsewhere, jerk, h = now
     mode = int(state[MODE])
     off = max(away / problem.tolerance, turned / problem.tolerance_angle)
-    if mode == HELD_STILL and same and off <= NEARLY:
+    if mode == HELD_STILL and same and off <= (F(1) if jerk else NEARLY):  # no single tick with jerk brings it back
         return HELD_STILL
     far, before = (
         max(away / problem.reach, F(0.5) * turned),
