@@ -97,26 +97,26 @@ def servo_step(
     )
     write_units(problem, tick)
     leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
-    now = parts & STOP != 0, stands(axes, time), leads, axes[0, TOP_JERK] < NO_LIMIT, time
+    jerk, brakes = axes[0, TOP_JERK] < NO_LIMIT, parts & STOP != 0
+    now = brakes, stands(axes, time), leads, jerk, time
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
-    held = open_held(problem, work, tick, columns, goal_of_row, states, parts & STOP != 0)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, brakes)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
-    if axes[0, TOP_JERK] < NO_LIMIT and parts & STOP == 0 and holds_promised(held) and any_far(states):
-        stretch(axes, time)
+    if jerk and not brakes and holds_promised(held) and any_far(states):
+        stretch(axes, time)  # what is held has led the joints off their ways
         for i in range(n):
             choose(axes[i], time)
     begin_tick(held, axes, place)
-    brakes = parts & STOP != 0 and brake_tick(held, variables, axes, known, time)
-    solved = F(0) if brakes else solve_tick(held, axes, together, place, time, levels, False)
-    if brakes:
-        pass
-    elif holds_promised(held) or leads_promised(held):
-        solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
-    else:
-        known.clock[KNOWN] = F(0)
+    solved = F(0)
+    if not (brakes and brake_tick(held, variables, axes, known, time)):
+        solved = solve_tick(held, axes, together, place, time, levels, False)
+        if holds_promised(held) or leads_promised(held):
+            solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
+        else:
+            known.clock[KNOWN] = F(0)
     move(variables, axes, q, out, time)
     if parts & ADVANCE:
         proven = known.clock[KNOWN] != F(0) and is_same(place, q)
-        advance((variables, limits), axes, q, wanted, out, time, parts & STOP != 0, proven)
+        advance((variables, limits), axes, q, wanted, out, time, brakes, proven)
     follow_leaders(followers, coupling, out)
     return int(solved)

@@ -317,6 +317,7 @@ def choose_shapes(stop, axes, brake, spare):
         brake: How fast velocities fall, 1/s.
         spare: The part of the limits that is used.
     """
+    part = most = u = ju = p = jp = F(1)
     for turn in range(2):
         u = ju = p = jp = F(1e-9)
         for i in range(axes.shape[0]):
@@ -324,7 +325,7 @@ def choose_shapes(stop, axes, brake, spare):
             rest = abs(stop.push[i] + brake * stop.way[i])
             u, ju = max(u, abs(stop.way[i]) / A), max(ju, abs(stop.way[i]) / J)
             p, jp = max(p, rest / A), max(jp, rest / J)
-        low, high = F(0.02), F(0.98)
+        low, high, part = F(0.02), F(0.98), F(0.5)
         for _ in range(SPLITS):
             part = F(0.5) * (low + high)
             ends = duration(stop_profile(F(1), -brake, spare * part / u, spare * part / ju))
