@@ -283,7 +283,7 @@ def test_with_a_limit_of_the_jerk_other_joints_make_up_for_a_slow_one(seed):
     errors, turned = [], start.q[0]
     for k in range(400):
         swing = 0.06 * np.sin(0.02 * max(k - 50, 0))
-        target = start.position("tool") + (0.0, swing, 0.0)
+        target = start.position("tool") + np.array([0.0, swing, 0.0])
         command = servo.step(target)
         errors.append(np.linalg.norm(command.pose.position("tool") - target))
     assert abs(command.q[0] - turned) <= 0.02 * 4.0 + 1e-6

@@ -79,8 +79,8 @@ class Servo(ChecksArguments):
 
     A tick solves the goals from the answer of the tick before. Then each joint moves towards its answer, as fast as its
     limits allow, and so that it can stop there. All joints arrive together. If targets move faster than a joint can
-    follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
-    the body can always stop inside the limits of its joints.
+    follow, the others make up for it, by the priorities of the goals; with a limit of the jerk, if an arm has one goal.
+    Whatever comes next, the body can always stop inside the limits of its joints.
 
     Goals keep their priorities in every tick, unless jerk, tool speeds or clearance are limited: goals that hold, or
     are followed, are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
@@ -427,7 +427,7 @@ class Servo(ChecksArguments):
         levels = self._levels or self._twisting
         if levels is not None:
             levels.forget()
-            if not self._has_levels:
+            if jerk is not None and not self._has_levels:
                 self._go_by_joints()
         if self._guard is not None:
             self._coming = self.axes.table[:, _LIMITS]
