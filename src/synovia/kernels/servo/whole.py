@@ -1,9 +1,13 @@
 """The stop of a whole body: all axes come to rest in the same time, and goals that are held stay held.
 
-With τ = t / T the body is at q ⊕ (d r + r² (b₀ + b₁ r + b₂ r²)), r = τ (2 - τ), from its last sample q at τ = 0 to rest
-at τ = 1: without bends b, velocities fall evenly. d continues the last samples. With a limit of the jerk it is at
-q ⊕ (d r + a g + r³ (b₀ + b₁ r + b₂ r²)), r = 2 τ (1 + τ² (τ / 2 - 1)), g = τ² (1 / 2 + τ (τ / 4 - 2 / 3)): it begins
-with the velocity 2 d / T and the acceleration a / T² of the last samples, and ends without either.
+Without a limit of the jerk, the body is at q ⊕ (d r + r² (b₀ + b₁ r + b₂ r²)), r = τ (2 - τ), τ = t / T, from its last
+sample q at τ = 0 to rest at τ = 1: without bends b, velocities fall evenly. d continues the last samples.
+
+With one, the cubic through the last three samples, which has a part of the last jerks, the same for all axes, ends with
+velocities u and accelerations a - c u. From there on the body is at q ⊕ (u p(t) + a g(t) + r³ (b₀ + b₁ r + b₂ r²)), r =
+p / p(T). p is the stop of one axis (``stop``) from the velocity 1 and the acceleration -c, g that from the acceleration
+1. Each has a part of the limits, so that both end together. As u and a are motions of the body, a motion that leaves
+rows unchanged does so until the end.
 
 Bends put nodes of the stop onto the rows that are held, by Newton steps of least norm within the limits of positions.
 One node, the end, suffices for a short way: what rows lack in between has the order of d³. Otherwise there are three
@@ -291,7 +295,7 @@ def share_jerk(axes, h):
 def begin_shapes(stop, axes, h):
     """Write the velocities (``way``) and accelerations (``push``) with which a stop with a limit of the jerk begins.
 
-    Of the accelerations, the part along the velocities is taken off; returned is how fast that brakes, 1/s.
+    Returned is how fast the accelerations brake along the velocities, 1/s.
     """
     part, c = share_jerk(axes, h)
     along = total = F(0)
