@@ -1,6 +1,7 @@
 """Bones on the floor below a body, as characters for game engines have them: which part of a motion they take."""
 
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -87,6 +88,37 @@ def test_any_of_the_two_may_be_free_in_the_file(walk, answers, kinds):
         np.testing.assert_allclose(places(answer, name)[0], places(answers["root"], name)[0], atol=1e-6)
 
 
+@pytest.mark.compiled
+def test_on_a_world_the_root_is_on_what_is_below(character):
+    """Onto a platform: the bone rises with the ground below the hips, and the hips are where they were."""
+    clip = sy.load_motion(Path(__file__).parents[1] / "examples" / "walk.bvh")
+    flat = sy.retarget(clip, character)
+    path, _ = places(flat, "root")
+    way = path[-1] - path[0]
+    length, axis = float(np.abs(way).max()), int(np.abs(way).argmax())
+    size, center = np.array([50.0, 0.2, 50.0]), 0.5 * (path[0] + path[-1]) + [0.0, 0.1, 0.0]
+    center[axis] += 25.0 * np.sign(way[axis])
+    world = sy.World({"floor": sy.HalfSpace(normal=(0, 1, 0)), "platform": sy.Box(center=center, size=size)})
+    answers = [sy.retarget(clip, character, world=world, root_motion=mode) for mode in ("root", "hips")]
+    assert length > 1.0
+    assert answers[0].footholds
+    bone, hips = (places(answers[0], name)[0] for name in ("root", "hips"))
+    np.testing.assert_allclose(hips, places(answers[1], "hips")[0], atol=1e-9)
+    assert bone[0, 1] == pytest.approx(0.0, abs=1e-9)
+    assert bone[-1, 1] == pytest.approx(0.2, abs=1e-9)
+    assert np.abs(np.diff(bone[:, 1])).max() < 0.05
+    np.testing.assert_allclose(bone[:, [0, 2]], hips[:, [0, 2]], atol=0.15)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("mode", ["root", "hips", "none"])
+def test_rows_of_a_batch_have_the_same_root_motion(character, mode):
+    path = Path(__file__).parents[1] / "examples" / "walk.bvh"
+    found = sy.batch.Retarget(character, root_motion=mode)({"path": [str(path)]})
+    own = sy.retarget(sy.load_motion(path), character, root_motion=mode)
+    np.testing.assert_array_equal(np.array(list(map(list, found["q"][0]))), own.motion.q)
+
+
 def test_without_root_motion_the_body_stays_in_its_place(answers):
     place, turn = places(answers["none"], "hips")
     assert np.ptp(place[:, [0, 2]], axis=0).max() < 0.06
@@ -148,6 +180,8 @@ def test_files_hold_the_root(tmp_path, answers, ending):
 def test_wrong_values_are_refused(walk, character):
     with pytest.raises(InputError, match="root_motion: expected 'root', 'hips' or 'none', got 'feet'"):
         sy.retarget(walk, character, root_motion="feet")
+    with pytest.raises(InputError, match="root_motion: expected"):
+        sy.batch.Retarget(character, root_motion="feet")
     assert_refused(run("retarget", "a.bvh", "b.glb", "--root-motion", "feet"), "root-motion", code=2)
 
 

@@ -1,5 +1,6 @@
 """Landmarks of pose detectors: recognised, turned upright, refused where nothing can be known, and fitted."""
 
+import dataclasses
 from pathlib import Path
 
 import numpy as np
@@ -222,6 +223,21 @@ def test_z_up_is_taken_from_a_laboratory_but_not_from_a_camera(walk):
         else:
             with pytest.raises(InputError, match="--up"):
                 make_upright(marks)
+
+
+def test_a_body_that_lies_in_half_of_a_clip_does_not_stand_up(walk):
+    """Who lies on the face in a part of the frames, and stands in the others, lies there: up is y, or a question."""
+    y_up = make_upright(as_landmarks(tables.landmarks(walk, "smpl"), None, None, "smpl")).marks
+    for share in (0.3, 0.55):
+        turned = {name: at.copy() for name, at in y_up.places.items()}
+        for at in turned.values():
+            at[: int(share * len(at))] @= tables.AXES["z"]
+        found = dataclasses.replace(y_up, places=turned)
+        if share > 0.5:
+            with pytest.raises(InputError, match="which axis points up"):
+                make_upright(found)
+        else:
+            np.testing.assert_allclose(make_upright(found).turn, np.eye(3), atol=1e-12)
 
 
 @pytest.mark.compiled
@@ -692,6 +708,72 @@ def test_legs_that_are_not_seen_rest_whatever_a_detector_invents(walk, hips, gon
         own = tables.unit(places[:, body.index(b)] - places[:, body.index(a)])
         true = tables.unit(seen[:, walk.skeleton.index(b)] - seen[:, walk.skeleton.index(a)])
         assert np.degrees(np.arccos(np.clip(np.sum(own * true, 1), -1.0, 1.0))).mean() < 3.0
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize(
+    ("parts", "unseen"),
+    [
+        (("shoulder", "elbow", "wrist", "hip"), "legs are not seen"),
+        (("shoulder", "elbow", "wrist", "ear", "nose"), "hips and legs are not seen"),
+        (("shoulder", "right_elbow", "right_wrist", "ear"), "left arm is not seen"),
+        (("hip", "knee", "ankle", "toe"), "shoulders are not seen"),
+    ],
+)
+@pytest.mark.parametrize("named", [True, False])
+def test_single_limbs_and_upper_bodies_are_followed(walk, parts, unseen, named):
+    """Bones between points that are seen point as in the clip, whether the others are missing or without a place."""
+    names, points = list(PRESETS["mediapipe"]), tables.landmarks(walk, "mediapipe", centred=False)
+    seen = [k for k, name in enumerate(names) if name.endswith(parts)]
+    if named:
+        made = sy.fit_keypoints(points[:, seen], [names[k] for k in seen], fps=walk.fps)
+    else:
+        hidden = [k for k in range(len(names)) if k not in seen]
+        points[:, hidden] = np.nan
+        made = sy.fit_keypoints(points, preset="mediapipe", fps=walk.fps)
+    assert any(unseen in note for note in made.notes)
+    places, body, limbs = made.positions(), made.skeleton, 0
+    for first, last, upper, lower in (
+        ("left_shoulder", "left_elbow", "left_upper_arm", "left_lower_arm"),
+        ("right_elbow", "right_wrist", "right_lower_arm", "right_hand"),
+        ("left_hip", "left_knee", "left_upper_leg", "left_lower_leg"),
+    ):
+        if {names.index(first), names.index(last)} <= set(seen):
+            own = tables.unit(places[:, body.index(lower)] - places[:, body.index(upper)])
+            true = tables.unit(points[:, names.index(last)] - points[:, names.index(first)])
+            assert np.degrees(np.arccos(np.clip(np.sum(own * true, 1), -1.0, 1.0))).mean() < 3.0
+            limbs += 1
+        else:
+            at = body.q_slice(body.index(lower))
+            assert np.ptp(np.array(made.q)[:, at], axis=0).max() < 0.05
+    assert limbs
+
+
+@pytest.mark.compiled
+def test_limbs_that_are_not_seen_keep_the_pose_of_rest(walk):
+    """Who sits at a desk: thighs ahead in all frames, whatever a detector invents; of another body it is an error."""
+    body = sy.bundled("humanoid")
+    turn = sy.Rotation.from_euler("x", -80, degrees=True)
+    seat = sy.Pose(body, {"left_upper_leg": turn.as_quat(), "right_upper_leg": turn.as_quat()})
+    points, confidence, _ = at_a_desk(walk, 5, hips=False)
+    given = {"preset": "mediapipe", "confidence": confidence, "fps": walk.fps}
+    for own in ({}, {"body": body}):
+        made = sy.fit_keypoints(points, rest=seat, **given, **own)
+        at, kept = made.skeleton.q_slice("left_upper_leg"), body.q_slice("left_upper_leg")
+        np.testing.assert_allclose(np.array(made.q)[:, at], np.tile(seat.q[kept], (len(made), 1)), atol=1e-12)
+    for wrong in (sy.bundled("arm7").rest_pose(), "seat.toml"):
+        with pytest.raises((InputError, TypeError), match="rest"):
+            sy.fit_keypoints(points, rest=wrong, **given)
+
+
+def test_points_that_do_not_show_what_is_up_are_a_question(walk):
+    names, points = list(PRESETS["mediapipe"]), tables.landmarks(walk, "mediapipe", centred=False)
+    seen = [k for k, name in enumerate(names) if name.endswith(("shoulder", "elbow", "wrist"))]
+    with pytest.raises(InputError, match="which axis points up"):
+        sy.fit_keypoints(points[:, seen], [names[k] for k in seen], fps=walk.fps)
+    points[:, [k for k, name in enumerate(names) if not name.startswith("left")]] = np.nan
+    with pytest.raises(InputError, match="both shoulders"):
+        sy.fit_keypoints(points, preset="mediapipe", fps=walk.fps)
 
 
 def test_a_point_that_flickers_is_seen_until_its_confidence_is_low():

@@ -459,27 +459,107 @@ def test_a_csv_is_read_back(walk, tmp_path):
         CsvSink(walk.skeleton, path)
 
 
-def test_landmarks_become_a_body_whose_joints_are_where_they_are(walk):
+@pytest.fixture(scope="module")
+def landmarks(walk):
+    """The first frames of a walk as landmarks of MediaPipe with their visibility, (60, 33, 4)."""
     from synovia.clips.landmarks import OF_ROLES, PRESETS
 
-    body, names = LandmarkBody(), PRESETS["mediapipe"]
-    roles = {landmark: role for role, landmark in OF_ROLES.items()}
-    for k in range(40):
-        points = np.zeros((33, 3))
-        pose = walk[k]
+    names, roles = PRESETS["mediapipe"], {landmark: role for role, landmark in OF_ROLES.items()}
+    out = np.ones((60, 33, 4))
+    for points, pose in zip(out[..., :3], walk[:60], strict=True):
         for at, name in enumerate(names):
             side = name.partition("_")[0]
             role = roles.get(name, {"index": f"{side}_hand"}.get(name.partition("_")[2], "head"))
             points[at] = pose.position(role if role in walk.skeleton.role_rows else "head")
             if name.endswith("index"):
                 points[at] += 0.2 * (pose.position(f"{side}_hand") - pose.position(f"{side}_lower_arm"))
-        q = body.pose(points * (1.0, -1.0, -1.0))
-    found = sy.Pose(body.skeleton, q)
+        points *= (1.0, -1.0, -1.0)
+    return out
+
+
+def _of(*parts):
+    """Return the places of landmarks in the order of MediaPipe."""
+    from synovia.clips.landmarks import PRESETS
+
+    return [k for k, name in enumerate(PRESETS["mediapipe"]) if name.endswith(parts)]
+
+
+def _followed(points):
+    """Return the body of landmarks (T, 33, 4), and its poses."""
+    body = LandmarkBody()
+    return body, [sy.Pose(body.skeleton, q) for one in points if (q := body.pose(one)) is not None]
+
+
+def test_landmarks_become_a_body_whose_joints_are_where_they_are(walk, landmarks):
+    body, poses = _followed(landmarks[:40, :, :3])
+    found, pose = poses[-1], walk[39]
     size = walk.skeleton.size
     for part in ("left_lower_arm", "right_hand", "left_lower_leg", "right_foot"):
         assert np.linalg.norm(found.position(part) - pose.position(part)) < 0.06 * size
+    assert body.unseen == {}
     live = sy.LiveRetarget(body.skeleton, sy.bundled("humanoid"), rate=30, learn=0)
-    assert live.step(q).status is sy.Status.REACHED
+    assert live.step(found).status is sy.Status.REACHED
+
+
+@pytest.mark.parametrize("hips", [False, True])
+def test_legs_that_a_detector_invents_are_at_rest(landmarks, hips):
+    """Behind a desk: trunk and arms stay where they are, legs rest, and hips that are hidden are below the neck."""
+    hidden = _of("knee", "ankle", "heel", "toe", *(["hip"] if hips else []))
+    points = landmarks.copy()
+    points[:, hidden, :3] += np.random.default_rng(0).normal(0.0, 0.6, points[:, hidden, :3].shape)
+    points[:, hidden, 3] = 0.05
+    _, whole = _followed(landmarks)
+    body, poses = _followed(points)
+    assert len(poses) == len(whole)
+    assert body.unseen == dict.fromkeys([*(["hips"] if hips else []), "left leg", "right leg"], 1.0)
+    rest = body.skeleton.rest_pose()
+    for pose, other in zip(poses, whole, strict=True):
+        for at in map(body.skeleton.q_slice, ("left_upper_leg", "right_lower_leg", "left_foot")):
+            np.testing.assert_array_equal(pose.q[at], rest.q[at])
+        for ends in (("left_upper_arm", "left_lower_arm"), ("right_lower_arm", "right_hand")):
+            ways = [np.subtract(*(one.position(end) for end in ends)) for one in (pose, other)]
+            assert np.dot(*ways) > 0.999 * np.linalg.norm(ways[0]) * np.linalg.norm(ways[1])
+        if hips:
+            trunk = pose.position("neck") - pose.position("hips")
+            assert trunk[1] > 0.999 * np.linalg.norm(trunk)
+        else:
+            np.testing.assert_allclose(pose.position("hips"), other.position("hips"), atol=1e-9)
+    nan = points.copy()
+    nan[:, hidden, :3] = np.nan
+    for pose, other in zip(_followed(nan)[1], poses, strict=True):
+        np.testing.assert_array_equal(pose.q, other.q)
+
+
+def test_a_part_that_is_hidden_for_a_while_goes_over_to_where_it_is_seen_again(landmarks):
+    hidden, points = _of("knee", "ankle", "heel", "toe", "hip", "elbow"), landmarks.copy()
+    points[25:40, hidden, 3] = 0.1
+    points[40:42, hidden, 3] = 0.3  # not yet seen again
+    points[20:25, hidden, 3] = 0.3  # still seen
+    whole, poses = (np.array([pose.q for pose in _followed(one)[1]]) for one in (landmarks, points))
+    first = len(landmarks) - len(whole)
+    np.testing.assert_array_equal(poses[: 25 - first], whole[: 25 - first])
+    np.testing.assert_allclose(poses[-8:], whole[-8:], atol=1e-9)
+    usual = np.abs(np.diff(whole, axis=0)).max()
+    assert np.abs(np.diff(poses, axis=0)).max() < 3.0 * usual
+    jumping = landmarks.copy()
+    jumping[25:42, hidden, :3] = np.nan
+    np.testing.assert_array_equal([pose.q for pose in _followed(jumping)[1]], poses)
+
+
+def test_reports_name_the_parts_that_are_not_seen(landmarks):
+    points = landmarks.copy()
+    points[:, _of("knee", "ankle"), 3] = 0.0
+    live = sy.LiveRetarget(None, sy.bundled("humanoid"), rate=30, learn=0)
+    for one in points:
+        live.step(one)
+    assert any("left leg in 100 %" in line for line in live.report().findings)
+    source = JsonSource(None, None)
+    samples = [source.take(json.dumps({"points": one.tolist()}).encode()) for one in points]
+    assert samples[-1] is not None
+    assert source.unseen == {"left leg": 1.0, "right leg": 1.0}
+    live = sy.LiveRetarget(None, sy.bundled("humanoid"), rate=30, learn=0)
+    nobody = np.full((33, 3), np.nan)
+    assert all(live.step(nobody).status is sy.Status.HOLDING for _ in range(20))
 
 
 @pytest.mark.compiled

@@ -30,6 +30,7 @@ from synovia.retargeting import retarget
 from synovia.retargeting.body import Body
 from synovia.retargeting.clearance import checked_clearance
 from synovia.retargeting.joint_map import check_map
+from synovia.retargeting.root_motion import RootMotion, checked_root_motion
 
 _EMPTY: Final = {str: None, int: 0, float: float("nan")}  # figures of a row that failed
 
@@ -126,6 +127,7 @@ class Retarget(_ClipFunction):
         feet: As in ``sy.retarget``.
         clearance: As in ``sy.retarget``.
         clip: Name or number of the clip in each file; None for the first.
+        root_motion: As in ``sy.retarget``.
 
     Raises:
         InputError: If no part of the body is known, or the map has no pairs.
@@ -144,6 +146,7 @@ class Retarget(_ClipFunction):
         feet: bool = True,
         clearance: float | None = 0.0,
         clip: str | int | None = None,
+        root_motion: RootMotion = "root",
     ) -> None:
         """Read the model and check the settings."""
         self._target = skeleton if isinstance(skeleton, Skeleton) else target_of(str(skeleton))
@@ -152,6 +155,8 @@ class Retarget(_ClipFunction):
         roles = None if given is None else {role: self.skeleton.index(pair[1]) for role, pair in given.items()}
         Body.of(self.skeleton, roles).recognised()
         self._map, self._feet, self._clearance = given, feet, checked_clearance(clearance)
+        checked_root_motion(root_motion)
+        self._root_motion: RootMotion = root_motion
         self._clip_of = int(clip) if isinstance(clip, str) and clip.isdecimal() else clip
 
     def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:
@@ -164,7 +169,10 @@ class Retarget(_ClipFunction):
         motion = load_motion(path, self._clip_of)
         ends = [f"{note} (--trim-tpose cuts this off)" for note in find_ends(motion).notes]
         notes = [*dict.fromkeys((*motion.skeleton.notes, *motion.notes)), *ends]
-        answer = retarget(motion, self._target, self._map, feet=self._feet, clearance=self._clearance, threads=1)
+        answer = retarget(
+            motion, self._target, self._map, feet=self._feet, clearance=self._clearance,
+            root_motion=self._root_motion, threads=1,
+        )  # fmt: skip
         figures = {"missed": len(answer.missed_frames), "worst": float(answer.worst), "scale": float(answer.scale)}
         return answer.motion, figures | judged(answer.judgement), [*notes, *notes_of(answer)]
 

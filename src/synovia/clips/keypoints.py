@@ -12,6 +12,7 @@ from typing import Any, Final
 
 import numpy as np
 
+from synovia.arguments import check_kind
 from synovia.clips.fit import Fitted, fit_positions, positive
 from synovia.clips.flips import find_flips
 from synovia.clips.hands.bones import hands_of_body
@@ -36,12 +37,13 @@ from synovia.clips.seen import only_seen
 from synovia.clips.travel import find_travel, middle_of_hips
 from synovia.clips.upright import SURE, check_sides, forwardness, make_upright, to_y_up
 from synovia.errors import InputError
-from synovia.model import Skeleton
+from synovia.model import Pose, Skeleton
 from synovia.model.anatomy.feet import frames_text
 from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, WRIST, side_of
 from synovia.model.geometry import Array, as_numbers, axis_name
 from synovia.model.motion import Motion
 from synovia.model.root import free_root
+from synovia.model.tree import ancestors
 from synovia.text import DOUBT, counted
 from synovia.tracking.trajectory import Progress, part_of
 
@@ -71,6 +73,7 @@ def fit_keypoints(
     smoothness: float | None = None,
     side: str | None = None,
     finger_limits: bool = True,
+    rest: Pose | None = None,
     name: str = "fitted",
     threads: int | None = None,
     progress: Progress | None = None,
@@ -97,7 +100,7 @@ def fit_keypoints(
             ``"holistic"`` or ``"hand"``. None to find it from the names, or from the number of landmarks and the
             lengths between them.
         confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen. Landmarks of low confidence do not count:
-            legs that are never seen are at rest.
+            limbs that are never seen are at rest, as are names that are missing; both shoulders or both hips suffice.
         offsets: Points in the frames of their joints, (K, 3), if they are joints of ``body``.
         up: Axis of the points that points up, such as ``"-y"``; None to find it.
         mirror: How to undo a mirror image: ``"x"``, ``"y"`` or ``"z"`` negates an axis, ``"names"`` exchanges left and
@@ -108,6 +111,8 @@ def fit_keypoints(
         side: Side of the hand of 21 landmarks, ``"left"`` or ``"right"``; None to find it from how its fingers bend.
         finger_limits: Whether fingers stay within human ranges: knuckles bend by -30 to 95° and go aside by 25°, the
             next joints bend by -5 to 115° and -5 to 85°; a thumb has its own.
+        rest: Pose that limbs keep which are never seen, such as that of a person who sits at a desk: of ``body``, or of
+            ``sy.bundled("humanoid")`` without one. None for the rest pose.
         name: Name of the motion.
         threads: Number of threads; None for all cores. Results are identical for any number.
         progress: Called with the share of the work that is done.
@@ -130,6 +135,13 @@ def fit_keypoints(
     if names is not None and (len(names) != places.shape[1] or not all(isinstance(one, str) for one in names)):
         raise InputError("names do not match the positions", value=names, expected=f"{places.shape[1]} texts")
     fps = positive(fps, "fps")
+    if rest is not None:
+        from synovia.io.bundled import bundled
+
+        check_kind("rest", rest, Pose, "sy.load_pose(path, skeleton) reads one")
+        given = body if body is not None else bundled("humanoid")
+        if not {*given.joint_names} <= {*rest.skeleton.joint_names}:
+            raise InputError("rest", value=f"a pose of {rest.skeleton.name}", expected=f"a pose of {given.name}")
     if meters_per_unit is not None:
         meters_per_unit = positive(meters_per_unit, "meters_per_unit")
     settings: dict[str, Any] = {
@@ -193,8 +205,8 @@ def fit_keypoints(
     else:
         fitted = fitted_to(fit.skeleton, progress)
     if body is None:
-        rest = None if progress is None else part_of(progress, FIRST, 1.0)
-        fitted, widened = loosened(fitted, fit.skeleton, lambda skeleton: fitted_to(skeleton, rest))
+        after = None if progress is None else part_of(progress, FIRST, 1.0)
+        fitted, widened = loosened(fitted, fit.skeleton, lambda skeleton: fitted_to(skeleton, after))
         notes += widened
         if progress is not None:
             progress(1.0)
@@ -205,6 +217,7 @@ def fit_keypoints(
         moving, q = body.with_root("free"), q.copy()
         q[:, _path_of(moving)] /= fit.ratio
     apart: list[Array] = []
+    q, kept = _resting(moving, q, rest, seen.limbs)
     hips = marks.places["hips"]
     if hands:
         turn = _from_y_up(own) @ upright.turn
@@ -213,7 +226,7 @@ def fit_keypoints(
         notes += more
     centred = bool(np.nanstd(hips, axis=0).max() < CENTRED * own.size)
     if not seen.legs:
-        q = _at_rest_height(moving, q, centred=centred)
+        q = _at_rest_height(moving, q, kept, centred=centred)
     elif centred:
         travel = find_travel(moving, q, fps, metre)
         q = _shifted(moving, q, travel.path - middle_of_hips(moving, q))
@@ -407,9 +420,26 @@ def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
     return out
 
 
-def _at_rest_height(body: Skeleton, q: Array, *, centred: bool) -> Array:
+def _resting(body: Skeleton, q: Array, rest: Pose | None, limbs: Sequence[str]) -> tuple[Array, Array]:
+    """Return joint values (T, nq) whose limbs of some names keep a pose, and the joint values (nq,) of this pose."""
+    kept = np.array(body.rest_q)
+    for row, name in enumerate(() if rest is None else rest.skeleton.joint_names):
+        if rest is not None and name in body.joint_names:
+            own, to = rest.q[rest.skeleton.q_slice(row)], body.q_slice(body.joint_names.index(name))
+            kept[to] = own if len(own) == to.stop - to.start else kept[to]
+    out, rows = q.copy(), body.role_rows
+    for limb in limbs:
+        side, part = limb.split("_")
+        first = rows[f"{side}_upper_{part}"]
+        for row in range(first, len(body)):
+            if first in ancestors(body.parents, row):
+                out[:, body.q_slice(row)] = kept[body.q_slice(row)]
+    return out, kept
+
+
+def _at_rest_height(body: Skeleton, q: Array, rest_q: Array, *, centred: bool) -> Array:
     """Return joint values (T, nq) whose hips are as high as at rest in most frames; centred ones stay where rest is."""
-    rest, now = middle_of_hips(body, body.rest_q[None]), middle_of_hips(body, q)
+    rest, now = middle_of_hips(body, rest_q[None]), middle_of_hips(body, q)
     if centred:
         return _shifted(body, q, rest - now)
     up = upward(body)

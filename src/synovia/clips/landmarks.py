@@ -203,7 +203,7 @@ def as_landmarks(
         order, names = list(np.argsort([int(name) for name in names])), None
     if names is not None:
         chosen, found = preset or "", named_landmarks(names)
-        if not all(part in found for part in NEEDED):
+        if not any(found.count(f"left_{part}") and found.count(f"right_{part}") for part in ("shoulder", "hip")):
             return None
     else:
         chosen = preset or _by_lengths(positions[:, order])
@@ -220,6 +220,9 @@ def as_landmarks(
         if part and part not in places:
             places[part] = positions[:, k]
             own[part] = weights[:, k]
+    for part in NEEDED:
+        places.setdefault(part, np.full((len(positions), 3), np.nan))
+        own.setdefault(part, np.zeros(len(positions)))
     return Landmarks(places, own, chosen).with_middles()
 
 

@@ -2,17 +2,19 @@
 
 A landmark counts as seen from the frame in which its confidence is high to that in which it is low, so that it does not
 come and go. Hips that are hidden in a whole clip, as behind a desk, are put below the shoulders of a body that is
-upright.
+upright, and shoulders that are hidden above the hips.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
 
 from synovia.clips.landmarks import SIDES, Landmarks
+from synovia.errors import InputError
 from synovia.model.geometry import Array, Bools, axis_name, axis_vector, unit
 
 _HIGH: Final = 0.4  # of the confidence of points that are well seen: from this on, a point is seen
@@ -24,7 +26,8 @@ _WIDTH: Final = 0.5  # distance of the hip joints, in the same
 _DOUBTED: Final = 0.3  # weight of hips that were put below the shoulders, relative to these
 _LISTED: Final = 4  # landmarks that a note names
 _HEAD: Final = ("left_ear", "right_ear", "nose", "head_top", "head")
-_LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("knee", "ankle", "heel", "toe"))
+_LIMBS: Final = {"arm": ("elbow", "wrist"), "leg": ("knee", "ankle", "heel", "toe")}
+_LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in _LIMBS["leg"])
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,14 +35,19 @@ class Seen:
     """Landmarks without those that are hidden.
 
     Args:
-        marks: The landmarks; hips that are never seen are below the shoulders.
-        legs: Whether the legs are seen.
+        marks: The landmarks; hips that are never seen are below the shoulders, and shoulders above the hips.
+        limbs: Limbs that are never seen, such as ``"left_leg"``.
         notes: Sentences about what is not seen.
     """
 
     marks: Landmarks
-    legs: bool
+    limbs: tuple[str, ...]
     notes: tuple[str, ...]
+
+    @property
+    def legs(self) -> bool:
+        """Whether legs are seen."""
+        return not {"left_leg", "right_leg"} <= {*self.limbs}
 
 
 def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
@@ -47,7 +55,10 @@ def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
 
     Args:
         marks: The landmarks.
-        up: Axis of the points that points up; None for that of the head.
+        up: Axis of the points that points up; None for that of the head, or of the legs.
+
+    Raises:
+        InputError: If hips or shoulders are hidden, and nothing shows which axis points up.
     """
     known = np.concatenate([weights[np.isfinite(marks.places[name]).all(1)] for name, weights in marks.weights.items()])
     well = float(np.quantile(known, _WELL)) if len(known) else 1.0
@@ -63,18 +74,34 @@ def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
         if legs or name not in _LEGS
     }
     hidden = {name: share for name, share in left_out.items() if share > _NEVER}
-    if not legs and not any(_shown(found, f"{side}_hip") for side in SIDES):
-        below = _with_hips(found, up)
-        if below is not None:
-            notes = ["hips and legs are not seen: the trunk is upright, and the legs are at rest"]
-            found = below
-            hidden = {name: share for name, share in hidden.items() if "hip" not in name}
+    hips, shoulders = (all(_shown(found, f"{side}_{part}") for side in SIDES) for part in ("hip", "shoulder"))
+    if shoulders and not hips and not legs:
+        heads = [name for name in _HEAD if _shown(found, name)]
+        found = _with_pair(found, "hip", -_upwards(found, "shoulder", heads, up))
+        notes = ["hips and legs are not seen: the trunk is upright, and the legs are at rest"]
+        hidden = {name: share for name, share in hidden.items() if "hip" not in name}
+    elif hips and not shoulders:
+        ends = [name for name in _LEGS if _shown(found, name)]
+        found = _with_pair(found, "shoulder", _upwards(found, "hip", ends, up))
+        notes.append("shoulders are not seen: the trunk is upright, and the arms are at rest")
+        hidden = {name: share for name, share in hidden.items() if "shoulder" not in name}
+    limbs: list[str] = []
+    for limb, parts in _LIMBS.items():
+        known = any(f"{side}_{part}" in marks.places for side in SIDES for part in parts)
+        for side in SIDES:
+            own = [f"{side}_{part}" for part in parts]
+            if any(_shown(found, name) for name in own):
+                continue
+            limbs.append(f"{side}_{limb}")
+            if known and (shoulders if limb == "arm" else legs):
+                notes.append(f"the {side} {limb} is not seen: it is at rest")
+                hidden = {name: share for name, share in hidden.items() if name not in own}
     if hidden:
         most = sorted(hidden, key=lambda name: -hidden[name])
         listed = ", ".join(f"{name.replace('_', ' ')} in {100.0 * hidden[name]:.0f} %" for name in most[:_LISTED])
         more = f" and {len(most) - _LISTED} more" if len(most) > _LISTED else ""
         notes.append(f"landmarks of low confidence were left out: {listed}{more} of the frames")
-    return Seen(found.with_middles(), legs, tuple(notes))
+    return Seen(found.with_middles(), tuple(limbs), tuple(notes))
 
 
 def _seen(share: Array) -> Bools:
@@ -84,26 +111,46 @@ def _seen(share: Array) -> Bools:
     return np.where(last < 0, True, share[np.maximum(last, 0)] >= _HIGH)
 
 
+def still_seen(share: Array, before: Bools) -> Bools:
+    """Return which points are seen in the next frame, (K,), for their shares of the confidence of well seen points."""
+    return (share >= _HIGH) | (before & (share >= _LOW))
+
+
 def _shown(marks: Landmarks, name: str) -> bool:
     """Return whether a landmark is seen in some frames."""
     return name in marks.places and float(np.isfinite(marks.places[name]).all(1).mean()) > _NEVER
 
 
-def _with_hips(marks: Landmarks, up: str | None) -> Landmarks | None:
-    """Return landmarks with hips below the shoulders; None if shoulders or head are not seen together."""
-    left, right = (marks.places[f"{side}_shoulder"] for side in SIDES)
-    neck, across = 0.5 * (left + right), left - right
-    heads = [marks.places[name] for name in _HEAD if _shown(marks, name)]
-    ways = np.concatenate([head - neck for head in heads]) if heads else np.empty((0, 3))
+def _upwards(marks: Landmarks, part: str, others: Sequence[str], up: str | None) -> Array:
+    """Return the axis that points up, (3,): the given one, else from the shoulders to a head, or from legs to the hips.
+
+    Raises:
+        InputError: If neither shows it.
+    """
+    if up is not None:
+        return axis_vector(up)
+    middle = marks.middle(*(f"{side}_{part}" for side in SIDES))
+    ways = np.concatenate([marks.places[name] - middle for name in others] or [np.empty((0, 3))])
     ways = ways[np.isfinite(ways).all(1)]
-    width = marks.length(left, right)
-    if not np.isfinite(width) or not (len(ways) or up):
-        return None
-    upwards = axis_vector(up or axis_name(ways.mean(0)))
-    level = unit(across - (across @ upwards)[:, None] * upwards)
-    middle = neck - _TRUNK * width * upwards
+    if not len(ways):
+        raise InputError(
+            "cannot find which axis points up", value=f"{part}s without head and legs", expected="an axis",
+            hint="name it: up='y', '-y', 'z', ... (--up)",
+        )  # fmt: skip
+    return axis_vector(axis_name(ways.mean(0) if part == "shoulder" else -ways.mean(0)))
+
+
+def _with_pair(marks: Landmarks, part: str, along: Array) -> Landmarks:
+    """Return landmarks with hips, or shoulders, at the other end of an upright trunk, which leads along an axis."""
+    other = "shoulder" if part == "hip" else "hip"
+    left, right = (marks.places[f"{side}_{other}"] for side in SIDES)
+    across = left - right
+    widths = {other: marks.length(left, right)}
+    widths[part] = widths[other] * (_WIDTH if part == "hip" else 1.0 / _WIDTH)
+    level = unit(across - (across @ along)[:, None] * along)
+    middle = 0.5 * (left + right) + _TRUNK * widths["shoulder"] * along
     places, weights = dict(marks.places), dict(marks.weights)
     for side, sign in zip(SIDES, (0.5, -0.5), strict=True):
-        places[f"{side}_hip"] = middle + sign * _WIDTH * width * level
-        weights[f"{side}_hip"] = _DOUBTED * weights["neck"]
+        places[f"{side}_{part}"] = middle + sign * widths[part] * level
+        weights[f"{side}_{part}"] = _DOUBTED * np.minimum(*(weights[f"{one}_{other}"] for one in SIDES))
     return replace(marks, places=places, weights=weights)

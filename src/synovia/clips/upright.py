@@ -1,7 +1,7 @@
 """Find which way is up in landmarks, whether they are mirrored, and whether they have any depth.
 
-The vector from the feet to the shoulders shows what is up while a person stands. Toes, nose and bent knees point
-forward; together with left and up they distinguish a body from its mirror image.
+As in other clips, the way from the feet to the shoulders, and what is level over time, show which axis points up.
+Toes, nose and bent knees point forward; together with left and up they distinguish a body from its mirror image.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import numpy as np
 
 from synovia.clips.landmarks import CAMERA, SIDES, Landmarks
 from synovia.errors import InputError
+from synovia.model.anatomy.up import SHOWN, Lines
 from synovia.model.geometry import AXES, Array, axis_vector
 
 MIRRORS: Final = ("x", "y", "z", "names", "none")
-STANDING: Final = np.cos(np.radians(45.0))  # the body counts as upright along an axis within this angle
-OFTEN: Final = 0.5  # share of the frames in which the body is upright along the axis that points up
+_FROM_CAMERA: Final = {"-y": 0.3, "y": 0.25}  # axes that may point up, with the evidence for it
+_FROM_SPACE: Final = {"y": 0.3, "z": 0.25, "-y": 0.0, "-z": 0.0}
 SURE: Final = 0.3  # mean cosine between expected and seen forward directions that decides about a mirror image
 TINY: Final = 0.02  # a shorter vector does not determine the forward axis; a fraction of the body's length
 _LINES: Final = ("shoulder", "hip")  # that are level and point to the same side
@@ -163,10 +164,17 @@ def body_up(marks: Landmarks) -> Array:
 
 
 def _low(marks: Landmarks) -> Array:
-    """Return the middle of the ankles (T, 3); of the knees or hips in frames without."""
-    out = marks.middle("left_ankle", "right_ankle")
-    for part in ("knee", "hip"):
-        out = np.where(np.isnan(out), marks.middle(f"left_{part}", f"right_{part}"), out)
+    """Return the middle of the lowest known joints of the legs, (T, 3)."""
+    low: Array = np.mean([_lowest(marks, side) for side in SIDES], axis=0)
+    return low
+
+
+def _lowest(marks: Landmarks, side: str) -> Array:
+    """Return the ankle of a side, (T, 3); in frames in which those of both sides are not seen, the knee, or the hip."""
+    out = np.full((len(marks.places["neck"]), 3), np.nan)
+    for part in ("ankle", "knee", "hip"):
+        hidden = np.isnan(out) & np.isfinite(marks.middle(f"left_{part}", f"right_{part}"))
+        out = np.where(hidden, marks.middle(f"{side}_{part}"), out)
     return out
 
 
@@ -178,7 +186,7 @@ def _check_depth(marks: Landmarks) -> None:
     """
     length = _body_length(marks)
     if not (np.isfinite(length) and length > 0.0):
-        raise InputError("shoulders and legs are never seen together", expected="landmarks of a whole body")
+        raise InputError("shoulders and legs are never seen together", expected="both shoulders, or both hips")
     every = np.concatenate(list(marks.places.values()))
     depth = np.nanmax(every, axis=0) - np.nanmin(every, axis=0)
     if depth.min() < FLAT * length:
@@ -190,24 +198,29 @@ def _check_depth(marks: Landmarks) -> None:
 
 
 def _up_of(marks: Landmarks) -> str:
-    """Return the axis along which the body is upright in most frames.
+    """Return the axis that points up, which the body shows as in any clip; see ``find_up``.
 
     Raises:
-        InputError: If there is none, or a camera cannot have had it as its upward axis.
+        InputError: If the body does not show it, or lies along an axis that is not up for a camera or a laboratory.
     """
-    way = marks.places["neck"] - _low(marks)
-    way = way[np.isfinite(way).all(1)]
-    d: Array = way / np.maximum(np.linalg.norm(way, axis=1, keepdims=True), 1e-300)
-    shares = {name: float((np.inner(d, axis_vector(name)) > STANDING).mean()) for name in AXES}
-    best = max(shares, key=lambda name: shares[name])
-    possible = ("y", "-y") if marks.preset in CAMERA else ("y", "-y", "z", "-z")
-    if shares[best] < OFTEN or best not in possible:
-        mean = ", ".join(f"{v:.2f}" for v in d.mean(0))
+    low = [_lowest(marks, side) for side in SIDES]
+    ends = [marks.middle(f"{side}_{part}") for part in ("hip", "shoulder") for side in SIDES]
+    places = np.stack([*ends, *low], axis=1)
+    places = places[np.isfinite(places).all((1, 2))]
+    bones = [marks.length(marks.middle(f"{side}_{a}"), marks.middle(f"{side}_{b}"))
+             for side in SIDES for a, b in pairwise(("hip", "knee", "ankle"))]  # fmt: skip
+    size = _body_length(marks)
+    lines = Lines(size, max(0.5 * float(np.nansum(bones)), FLAT * size), (0, 1), (4, 5), (2, 3))
+    usual = _FROM_CAMERA if marks.preset in CAMERA else _FROM_SPACE
+    found = lines.up_in(lambda frames: places[frames], len(places), usual=usual)
+    if found.certainty < SHOWN or found.lies:
+        mean = ", ".join(f"{v:.2f}" for v in lines.upright(places).mean(0))
         raise InputError(
             "cannot find which axis points up", value=f"({mean}) as the mean direction from feet to shoulders",
-            expected="a body that stands in most frames", hint="name the axis: up='y', '-y', 'z', ... (--up)",
+            expected="a body that stands in most frames",
+            hint=f"name the axis: up='{found.nearest}' (--up={found.nearest}) to keep it as it is, or another one",
         )  # fmt: skip
-    return best
+    return found.nearest
 
 
 def forwardness(marks: Landmarks) -> float:

@@ -48,7 +48,7 @@ from synovia.retargeting.pairing import paired
 from synovia.retargeting.partial import still_rows
 from synovia.retargeting.props import Prop, keep_props, props_held
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance
-from synovia.retargeting.root_motion import RootMotion, checked_root_motion, moving_root, root_bone
+from synovia.retargeting.root_motion import OnFloor, RootMotion, checked_root_motion, moving_root, root_bone
 from synovia.retargeting.transfer import follow
 from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
@@ -447,7 +447,9 @@ def retarget(
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     fast = _hurried(own, q, bounds) if own.loops else {}
     if pair.moves and (bone := root_bone(target, len(own) - len(body))) is not None:
-        own, q = moving_root(target, bone, q, root_motion, pair.root_frames(bone, frames, world_frames(own, q)))
+        given = pair.root_frames(bone, frames, world_frames(own, q))
+        below = ground.ground if ground is not None and footholds else None
+        own, q = moving_root(target, bone, q, root_motion, OnFloor(motion.fps, given, below))
         target = replace(target, skeleton=own)
     return Retargeted(
         Motion(

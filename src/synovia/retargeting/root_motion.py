@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 import numpy as np
 
@@ -11,6 +12,7 @@ from synovia.errors import InputError
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms, matrix_to_quat, same_side
 from synovia.model.pose import world_frames
+from synovia.model.shapes.world import Ground
 from synovia.model.tree import ancestors
 from synovia.retargeting.body import Body
 
@@ -18,6 +20,7 @@ RootMotion = Literal["root", "hips", "none"]
 _MODES: Final = ("root", "hips", "none")
 _FLOOR: Final = 0.2  # of a leg: a bone above the hips in the tree that is nearer to the soles at rest is on the floor
 _FLAT: Final = 0.3  # level part of where the hips face below which their own upward direction shows the heading
+_STEP: Final = 0.2  # seconds before and after which a bone goes over from a step to the next
 _BELOW: Final = 0.5  # of a leg: it is at least so far below the hips
 
 
@@ -50,7 +53,21 @@ def root_bone(body: Body, added: int = 0) -> int | None:
     return None
 
 
-def moving_root(body: Body, bone: int, q: Array, mode: str, given: Array | None = None) -> tuple[Skeleton, Array]:
+class OnFloor(NamedTuple):
+    """What is known of where a bone on the floor goes.
+
+    Args:
+        fps: Frames per second.
+        given: World frames (T, 12) of the bone; None to take path and heading of the hips.
+        below: Returns the surface below points (T, 3) along a direction; None for a level floor at height 0.
+    """
+
+    fps: float
+    given: Array | None = None
+    below: Callable[[Array, Array], Ground] | None = None
+
+
+def moving_root(body: Body, bone: int, q: Array, mode: str, floor: OnFloor) -> tuple[Skeleton, Array]:
     """Return the skeleton in which the hips move relative to a bone on the floor, and joint values (T, nq) of it.
 
     Every joint from the hips on is where it was; with ``"none"``, it is so relative to a body that stays in its place.
@@ -61,7 +78,7 @@ def moving_root(body: Body, bone: int, q: Array, mode: str, given: Array | None 
         q: Joint values of the body.
         mode: ``"root"`` for a bone that takes path and heading, ``"hips"`` for one that stays, ``"none"`` for a body
             that stays in its place, too.
-        given: World frames (T, 12) of the bone; None to take path and heading of the hips.
+        floor: Where the bone goes.
     """
     skeleton, hips = body.skeleton, body.roles["hips"]
     parents = skeleton.parents
@@ -70,7 +87,11 @@ def moving_root(body: Body, bone: int, q: Array, mode: str, given: Array | None 
     world = world_frames(skeleton, q)[:, [mover, bone, above, hips]]
     moved, boned, carried, there = (frames_to_transforms(world[:, k]) for k in range(4))
     ground = _at_floor(body, bone)
-    place = _heading(body, bone, there, ground) if given is None else frames_to_transforms(given)
+    place = _heading(body, bone, there, ground) if floor.given is None else frames_to_transforms(floor.given)
+    if floor.below is not None and floor.given is None:
+        place[:, :3, 3] += (
+            _heights(floor.below(there[:, :3, 3], body.basis[:, 1]), floor.fps)[:, None] * body.basis[:, 1]
+        )
     if mode == "none":
         there = ground @ np.linalg.inv(place) @ there
     if mode != "root":
@@ -93,6 +114,14 @@ def moving_root(body: Body, bone: int, q: Array, mode: str, given: Array | None 
         out[:, at.start : at.start + 3] = local[:, :3, 3]
         out[:, at.start + 3 : at.stop] = same_side(matrix_to_quat(local[:, :3, :3]))
     return free, out
+
+
+def _heights(ground: Ground, fps: float) -> Array:
+    """Return the heights (T,) of what is below the hips, where a step up or down takes some time."""
+    heights = np.where(np.isfinite(ground.heights), ground.heights, 0.0)
+    around = max(1, round(_STEP * fps))
+    sums = np.cumsum(np.pad(heights, (around + 1, around), mode="edge"))
+    return (sums[2 * around + 1 :] - sums[: -2 * around - 1]) / (2 * around + 1)
 
 
 def _at_floor(body: Body, bone: int) -> Array:

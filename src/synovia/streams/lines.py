@@ -2,7 +2,7 @@
 
     {"t": 1.25, "q": [0.1, ...]}             joint values in the order of q
     {"t": 1.25, "points": [[x, y, z], ...]}  places of all joints, or of 33 landmarks of MediaPipe,
-                                             or of these and 21 of each hand
+                                             or of these and 21 of each hand, each with its visibility or not
 
 ``t`` is the time stamp in seconds; without one, a line counts at once. Written lines have ``q``, ``status`` if the pose
 has one, and ``columns``, the names of its numbers, in the first line.
@@ -76,6 +76,11 @@ class JsonSource:
         self._waiting: deque[Sample] = deque()
         self._start: float | None = None  # time of the clock where that of the source is 0
 
+    @property
+    def unseen(self) -> dict[str, float]:
+        """Share of the poses in which landmarks of a part were not seen, by the part."""
+        return {} if self._landmarks is None else self._landmarks.unseen
+
     def poll(self) -> list[Sample]:
         """Return the samples that have come."""
         if self._socket is not None:
@@ -141,7 +146,7 @@ class JsonSource:
 
     def _sample(self, values: Array, time: float | None) -> Sample | None:
         """Return the sample of some numbers; None if they are not those of the body."""
-        if self._landmarks is not None and values.shape in ((COUNT, 3), (WITH_HANDS, 3)):
+        if self._landmarks is not None and len(values) in (COUNT, WITH_HANDS) and values.shape[1:] in ((3,), (4,)):
             if self._landmarks.count not in (None, len(values)):
                 self.dropped["of another size"] += 1
                 return None

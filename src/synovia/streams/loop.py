@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from synovia.model import Skeleton
@@ -113,4 +113,7 @@ def play(
         source.close()
         for sink in open_sinks:
             sink.close()
-    return Run(None if live is None else live.report(), ticks, late, dict(source.dropped), interrupted)
+    report = None if live is None else live.report()
+    if report is not None:
+        report = replace(report, unseen=report.unseen or getattr(source, "unseen", {}))
+    return Run(report, ticks, late, dict(source.dropped), interrupted)

@@ -166,7 +166,7 @@ def _report(given: Live, run: Run) -> None:
                 "samples_left_out": dict(report.dropped), "limited": dict(report.limited),
                 "off_deg": {limb: math.degrees(angle) for limb, angle in report.off.items()},
                 "slide": report.slide, "standing": report.standing, "missed": report.missed,
-                "behind": report.behind,
+                "behind": report.behind, "unseen": dict(report.unseen),
             }  # fmt: skip
         emit_json(content)
         return

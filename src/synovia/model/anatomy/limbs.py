@@ -226,17 +226,8 @@ class Shape:
         """Return the direction up, (3,), of a body whose arms reach down as far as its legs; None for other bodies."""
         if len(chosen) < len(PARTS):
             return None
-        ends = [self._end(chosen[limb]) for limb in PARTS]
-        ways = [self._begin(chosen[limb]) - end for limb, end in zip(PARTS, ends, strict=True)]
-        up = unit(ways[0] + ways[1])
-        axis = int(np.argmax(np.abs(up)))
-        if abs(up[axis]) > _DOWN:  # legs that are bent at rest lean, but bodies stand along an axis of the file
-            up = np.sign(up[axis]) * np.eye(3)[axis]
-        trunk = self._begin(chosen["arm"]) - self._begin(chosen["leg"])
-        down = all(float(way @ up) > _DOWN * float(np.linalg.norm(way)) for way in ways)
-        level = abs(float(trunk @ up)) < _DOWN * float(np.linalg.norm(trunk))
-        ground = abs(float((ends[1] - ends[0]) @ up)) < _GROUND * float(np.linalg.norm(ways[0]))
-        return up if down and level and ground else None
+        legs, arms = ((self._begin(chosen[limb]), self._end(chosen[limb])) for limb in PARTS)
+        return up_on_four(legs, arms)
 
     def _is_body(self, chosen: Mapping[str, Pair]) -> bool:
         """Return whether two pairs are the legs and arms of one body.
@@ -505,6 +496,26 @@ class Shape:
         tree = self._tree
         hinges = all(tree.joints[row].kind is Kind.HINGE for row in line[at : at + 2])
         return hinges and float(tree.lengths[line[at + 1]]) < near and len(tree.children[line[at]]) == 1
+
+
+def up_on_four(legs: tuple[Array, Array], arms: tuple[Array, Array], up: Array | None = None) -> Array | None:
+    """Return the direction up, (3,), of a body at rest whose arms reach down as far as its legs; None for others.
+
+    Args:
+        legs: The place between the first joints of the legs, and that between their ends, (3,).
+        arms: The same of the arms.
+        up: The direction that points up, (3,), if it is known; None for that of the limbs.
+    """
+    ways = [begin - end for begin, end in (legs, arms)]
+    upwards = unit(ways[0] + ways[1]) if up is None else up
+    axis = int(np.argmax(np.abs(upwards)))
+    if abs(upwards[axis]) > _DOWN:  # legs that are bent at rest lean, but bodies stand along an axis of the file
+        upwards: Array = np.sign(upwards[axis]) * np.eye(3)[axis]
+    trunk = arms[0] - legs[0]
+    down = all(float(way @ upwards) > _DOWN * float(np.linalg.norm(way)) for way in ways)
+    level = abs(float(trunk @ upwards)) < _DOWN * float(np.linalg.norm(trunk))
+    ground = abs(float((arms[1] - legs[1]) @ upwards)) < _GROUND * float(np.linalg.norm(ways[0]))
+    return upwards if down and level and ground else None
 
 
 def _vote(limb: Limb, known: Mapping[str, int]) -> tuple[str, str] | None:

@@ -11,16 +11,18 @@ Runners lean, too, and so do people who walk with a stoop; but their feet come d
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from synovia.errors import InputError, UnsupportedError
 from synovia.model import Skeleton
 from synovia.model.anatomy.feet import feet_of
+from synovia.model.anatomy.limbs import up_on_four
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import AXES, Array, axis_name, axis_vector, between, unit
 from synovia.model.pose import bind_frames, world_frames
@@ -33,7 +35,7 @@ _STEPS: Final = 1.5  # that along which the lower foot stands still while the hi
 _AT_TIMES: Final = 0.5  # that of the rest pose if the body also stands along it in some frames
 _FLOOR: Final = 0.3  # that along which the lowest point of the body is at the same height at all times
 _TRAVEL: Final = 1.0  # against a long way along an axis: bodies crawl far, but seldom climb far
-_USUAL: Final[Mapping[str, float]] = {"y": 0.3, "z": 0.25}  # the axes that files use most
+_USUAL: Final[Mapping[str, float]] = dict.fromkeys(AXES, 0.0) | {"y": 0.3, "z": 0.25}  # the axes that files use most
 _CLEAR: Final = 0.6  # lead over the second axis that counts as certain
 
 _FAR: Final = 3.0  # a long way, in lengths of the legs
@@ -65,8 +67,6 @@ _STRAIGHT: Final = 30.0  # degrees between legs and trunk, in most frames
 _CONSTANT: Final = 0.95  # smallest length of the mean of directions that are nearly constant
 _LEVEL: Final = 0.5  # a body keeps level along the axis if it rises less by this factor: then it runs, and leans
 _ALWAYS: Final = 0.1  # share of the frames that may be nearer to the axis
-_UPRIGHT_ARM: Final = 0.7  # cosine of the angle from vertical within which an arm is a leg that stands
-_ON_GROUND: Final = 0.3  # of a leg: hands that are so near to the height of the feet stand as well
 
 
 @dataclass(frozen=True, eq=False)
@@ -165,7 +165,7 @@ def find_up(
     lines = Lines.of(skeleton, rows)
     if not lines.shown:
         return given or _without_clip(skeleton, lines)
-    return given or _of_clip(skeleton, lines, q)
+    return given or lines.up_in(lambda frames: world_frames(skeleton, q[frames])[..., 9:], len(q), skeleton.up)
 
 
 @lru_cache(maxsize=64)
@@ -182,61 +182,6 @@ def _without_clip(skeleton: Skeleton, lines: Lines) -> Up:
     return Up(stands or "y", axis_vector(stands or "y"), 1.0 if stands else 0.0, "rest pose" if stands else "nothing")
 
 
-def _of_clip(skeleton: Skeleton, lines: Lines, q: Array) -> Up:
-    """Return the direction that the file, the rest pose and the frames of a clip show together."""
-    sample = np.unique(np.linspace(0, len(q) - 1, min(len(q), _SAMPLE)).round().astype(int))
-    places = world_frames(skeleton, q[sample])[..., 9:]
-    posture, hips, leg = lines.upright(places), lines.hips_in(places), lines.leg
-    mean = posture.mean(0)
-    stated, stands = skeleton.up, lines.stands
-    supported = {stated, stands} - {None}
-    if not supported and not lines.others and np.linalg.norm(mean) > _CONSTANT and float(np.abs(posture).max()) < _NEAR:
-        return _leaning(mean)
-    lowest = np.concatenate([places.min(1), -places.max(1)], axis=1) / leg
-    low, high = np.quantile(lowest, (0.1, 0.9), axis=0)
-    spread = dict(zip(AXES, np.square(np.minimum(high - low, _TALLEST) / _STEADY_FLOOR).tolist(), strict=True))
-    points: dict[str, float] = {}
-    for name in AXES:
-        axis = axis_vector(name)
-        points[name] = (
-            float(mean @ axis)
-            - _TRAVEL * min(float(np.ptp(hips @ axis)) / leg / _FAR, 1.0)
-            + _FLOOR / (1.0 + spread[name])
-            + _USUAL.get(name, 0.0)
-        )
-    best = axis_name(mean)
-    along = np.zeros(len(posture)) if stands is None else posture @ axis_vector(stands)
-    at_times = float((along > _NEAR).mean()) >= _SOMETIMES
-    if supported - {best} and not at_times and float(mean @ axis_vector(best)) > _LIES:
-        beginning = world_frames(skeleton, q[:_BEGINNING])[..., 9:]
-        if lines.path_scale(beginning, axis_vector(best)) is not None:
-            points[best] += _STEPS
-            supported.add(best)
-    if stated is not None:
-        points[stated] += _FILE
-    if stands is not None:
-        points[stands] += _REST + (_AT_TIMES if at_times else 0.0)
-    best, second = sorted(points, key=lambda name: -points[name])[:2]
-    axis = axis_vector(best)
-    certainty = float(np.clip((points[best] - points[second]) / _CLEAR, 0.0, 1.0))
-    if best not in supported and best[-1] == "x":
-        certainty = min(certainty, _MAYBE)
-    lies = ""
-    if float(mean @ axis) < _LIES and float(np.abs(mean).max()) > _STRETCHED and axis_name(mean)[-1] != best[-1]:
-        lies = axis_name(mean)
-        certainty = min(certainty, _STATED if best == stated or (at_times and best == stands) else _MAYBE)
-    source = "file" if best == stated else "rest pose" if best == stands else "clip"
-    likely = axis if best in supported else np.abs(axis)  # a posture alone may be a handstand
-    inverted = float(np.mean(posture @ likely < _INVERTED))
-    found = Up(best, axis, certainty, source, lies=lies, inverted=inverted)
-    tilted = lines.tilted(places, axis)
-    if tilted is None:
-        return found
-    clear = lines.unevenness(places, tilted) < 0.5 * lines.unevenness(places, axis)
-    leaning = _leaning(tilted, _LEVELLED if clear else _MAYBE)
-    return replace(leaning, tilt=between(tilted, axis), axis=best, inverted=inverted)
-
-
 def _leaning(direction: Array, certainty: float = _MAYBE) -> Up:
     """Return the direction of a body in a tilted world."""
     vector = direction / np.linalg.norm(direction)
@@ -248,45 +193,43 @@ class Lines:
     """The joints of a body whose positions show how it stands.
 
     Args:
-        skeleton: The skeleton.
+        size: Size of the skeleton.
+        leg: Mean length of the legs along their bones; of other bodies, the way from the feet to the others.
         hips: Rows whose middle is between the hips.
         feet: Row of each ankle, or of the end of a leg.
         tops: Rows whose middle is at the upper end of the trunk; none of a body on four legs.
         others: Rows whose middle is above the feet of a body whose hips are not known; none if they are.
         arms: Begin and end of each arm: upper arm and elbow.
         ends: Row of each foot's toes, else of its ankle.
+        rest: Positions of all joints, (n, 3), in the pose of the file, and in that of its skin; none of points.
     """
 
-    skeleton: Skeleton
+    size: float
+    leg: float
     hips: tuple[int, ...]
     feet: tuple[int, ...]
     tops: tuple[int, ...] = ()
     others: tuple[int, ...] = ()
     arms: tuple[tuple[int, int], ...] = ()
     ends: tuple[int, ...] = ()
+    rest: tuple[Array, ...] = ()
 
     @classmethod
     def of(cls, skeleton: Skeleton, rows: Mapping[str, int] | None = None) -> Lines:
         """Return the lines of a skeleton with parts at some rows, by role; None for those that are recognised."""
         found = skeleton.role_rows if rows is None else rows
-        hips = _pair(found, "upper_leg")
-        if len(hips) == 2 and len(_pair(found, "lower_leg")) == 2 and (rows is not None or len(skeleton.people) < 2):
-            feet = tuple(_ankle(skeleton, found, side) for side in SIDES)
-            ends = tuple(found.get(f"{side}_toes", foot) for side, foot in zip(SIDES, feet, strict=True))
-            arms = [(f"{side}_upper_arm", f"{side}_lower_arm") for side in SIDES]
-            known = tuple((found[a], found[b]) for a, b in arms if a in found and b in found)
-            if stands_on_four(skeleton, found):
-                return cls(skeleton, (*hips, *_pair(found, "upper_arm")), (*feet, *_pair(found, "hand", "lower_arm")))
-            return cls(skeleton, hips, feet, _top(skeleton, found, hips), arms=known, ends=ends)
-        four = any(role.endswith("_paw") for role in found)
-        head = () if four else tuple(row for row in [head_of(skeleton, found)] if row is not None)
-        middle = (found.get("hips", 0),)
-        try:
-            feet = [row for foot in feet_of(skeleton) for row in foot.points]
-        except UnsupportedError:
-            return cls(skeleton, middle, (), head)
-        others = tuple(row for row in range(len(skeleton)) if row not in feet)
-        return cls(skeleton, middle, tuple(feet), head if others else (), others)
+        lines = cls(skeleton.size, 0.0, **_rows_of(skeleton, found, of_all=rows is None))
+        rest = [np.array(skeleton.rest_pose().positions)]
+        if any(joint.bind is not None for joint in skeleton.joints):
+            rest.append(bind_frames(skeleton.joints, skeleton.parents)[:, 9:])
+        lengths: list[float] = []
+        for hip, foot in zip(lines.hips, lines.feet, strict=False):
+            line = ancestors(skeleton.parents, foot)
+            line = line[: line.index(hip) + 1] if hip in line else line[:1]
+            lengths.append(sum(float(np.linalg.norm(rest[0][a] - rest[0][b])) for a, b in itertools.pairwise(line)))
+        mean = float(np.mean(lengths)) if lengths else 0.0
+        leg = max(mean, float(np.linalg.norm(lines.legs(rest[0]))), _POINT * skeleton.size, 1e-300)
+        return replace(lines, leg=leg, rest=tuple(rest))
 
     @property
     def shown(self) -> bool:
@@ -323,19 +266,7 @@ class Lines:
         """Return the unit vectors (..., 3) of the trunk; zeros where it has no length."""
         trunk = self.trunk(places)
         far = np.linalg.norm(trunk, axis=-1, keepdims=True)
-        return np.where(far > _POINT * self.skeleton.size, trunk / np.maximum(far, 1e-300), 0.0)
-
-    @cached_property
-    def leg(self) -> float:
-        """Mean length of the legs at rest along their bones; of other bodies, the way from the feet to the others."""
-        places = np.array(self.skeleton.rest_pose().positions)
-        lengths: list[float] = []
-        for hip, foot in zip(self.hips, self.feet, strict=False):
-            line = ancestors(self.skeleton.parents, foot)
-            line = line[: line.index(hip) + 1] if hip in line else line[:1]
-            lengths.append(sum(float(np.linalg.norm(places[a] - places[b])) for a, b in itertools.pairwise(line)))
-        mean = float(np.mean(lengths)) if lengths else 0.0
-        return max(mean, float(np.linalg.norm(self.legs(places))), _POINT * self.skeleton.size, 1e-300)
+        return np.where(far > _POINT * self.size, trunk / np.maximum(far, 1e-300), 0.0)
 
     @cached_property
     def stands(self) -> str | None:
@@ -344,10 +275,7 @@ class Lines:
         Trunk and legs continue each other along it. In some files the zero pose folds the legs up along the trunk, or
         both arms point the same way, because all bones lie along one axis.
         """
-        poses = [np.array(self.skeleton.rest_pose().positions)]
-        if any(joint.bind is not None for joint in self.skeleton.joints):
-            poses.append(bind_frames(self.skeleton.joints, self.skeleton.parents)[:, 9:])
-        return next((axis for places in poses if (axis := self.axis_at(places))), None)
+        return next((axis for places in self.rest if (axis := self.axis_at(places))), None)
 
     def axis_at(self, places: Array) -> str | None:
         """Return the axis along which the body stands at positions (n, 3); None if it does not stand."""
@@ -362,6 +290,78 @@ class Lines:
             if arms @ axis > _RAISED or np.linalg.norm(arms - (arms @ axis) * axis) > _ALIKE:
                 return None
         return axis_name(axis)
+
+    def up_in(
+        self,
+        at: Callable[[NDArray[np.intp]], Array],
+        count: int,
+        stated: str | None = None,
+        usual: Mapping[str, float] = _USUAL,
+    ) -> Up:
+        """Return the direction that the file, the rest pose and the frames of a clip show together.
+
+        Args:
+            at: Returns the positions (K, n, 3) of all joints in some frames, (K,).
+            count: Number of frames, at least 1.
+            stated: The axis that the file states; None without one.
+            usual: Axes that may point up, each with the evidence for it before anything is seen.
+        """
+        places = at(np.unique(np.linspace(0, count - 1, min(count, _SAMPLE)).round().astype(int)))
+        posture, hips, leg = self.upright(places), self.hips_in(places), self.leg
+        mean, stands = posture.mean(0), self.stands
+        supported = {stated, stands} - {None}
+        if (
+            not supported
+            and not self.others
+            and np.linalg.norm(mean) > _CONSTANT
+            and float(np.abs(posture).max()) < _NEAR
+        ):
+            return _leaning(mean)
+        lowest = np.concatenate([places.min(1), -places.max(1)], axis=1) / leg
+        low, high = np.quantile(lowest, (0.1, 0.9), axis=0)
+        spread: dict[str, float] = dict(
+            zip(AXES, np.square(np.minimum(high - low, _TALLEST) / _STEADY_FLOOR).tolist(), strict=True)
+        )
+        points: dict[str, float] = {}
+        for name, evidence in usual.items():
+            axis = axis_vector(name)
+            points[name] = (
+                float(mean @ axis)
+                - _TRAVEL * min(float(np.ptp(hips @ axis)) / leg / _FAR, 1.0)
+                + _FLOOR / (1.0 + spread[name])
+                + evidence
+            )
+        best = axis_name(mean)
+        along = np.zeros(len(posture)) if stands is None else posture @ axis_vector(stands)
+        at_times = float((along > _NEAR).mean()) >= _SOMETIMES
+        if supported - {best} and not at_times and float(mean @ axis_vector(best)) > _LIES:
+            beginning = at(np.arange(min(count, _BEGINNING)))
+            if self.path_scale(beginning, axis_vector(best)) is not None:
+                points[best] += _STEPS
+                supported.add(best)
+        if stated is not None:
+            points[stated] += _FILE
+        if stands is not None:
+            points[stands] += _REST + (_AT_TIMES if at_times else 0.0)
+        best, second = sorted(points, key=lambda name: -points[name])[:2]
+        axis = axis_vector(best)
+        certainty = float(np.clip((points[best] - points[second]) / _CLEAR, 0.0, 1.0))
+        if best not in supported and best[-1] == "x":
+            certainty = min(certainty, _MAYBE)
+        lies = ""
+        if float(mean @ axis) < _LIES and float(np.abs(mean).max()) > _STRETCHED and axis_name(mean)[-1] != best[-1]:
+            lies = axis_name(mean)
+            certainty = min(certainty, _STATED if best == stated or (at_times and best == stands) else _MAYBE)
+        source = "file" if best == stated else "rest pose" if best == stands else "clip"
+        likely = axis if best in supported else np.abs(axis)  # a posture alone may be a handstand
+        inverted = float(np.mean(posture @ likely < _INVERTED))
+        found = Up(best, axis, certainty, source, lies=lies, inverted=inverted)
+        tilted = self.tilted(places, axis)
+        if tilted is None:
+            return found
+        clear = self.unevenness(places, tilted) < 0.5 * self.unevenness(places, axis)
+        leaning = _leaning(tilted, _LEVELLED if clear else _MAYBE)
+        return replace(leaning, tilt=between(tilted, axis), axis=best, inverted=inverted)
 
     def tilted(self, places: Array, axis: Array) -> Array | None:
         """Return the direction (3,) along which a body stands in a tilted world; None if the world is not tilted.
@@ -420,6 +420,35 @@ class Lines:
         return float(np.median(against / np.maximum(np.sum(path * path, axis=1), 1e-12 * sizes[0])))
 
 
+def _rows_of(skeleton: Skeleton, found: Mapping[str, int], *, of_all: bool) -> dict[str, Any]:
+    """Return the rows of the lines of a skeleton with parts at some rows, by the name of the field.
+
+    Args:
+        skeleton: The skeleton.
+        found: Row of each part, by role.
+        of_all: Whether these are the parts that are recognised, which may be those of one of several people.
+    """
+    hips = _pair(found, "upper_leg")
+    if len(hips) == 2 and len(_pair(found, "lower_leg")) == 2 and not (of_all and len(skeleton.people) > 1):
+        feet = tuple(_ankle(skeleton, found, side) for side in SIDES)
+        if stands_on_four(skeleton, found):
+            hands = _pair(found, "hand", "lower_arm")
+            return {"hips": (*hips, *_pair(found, "upper_arm")), "feet": (*feet, *hands)}
+        ends = tuple(found.get(f"{side}_toes", foot) for side, foot in zip(SIDES, feet, strict=True))
+        arms = [(f"{side}_upper_arm", f"{side}_lower_arm") for side in SIDES]
+        known = tuple((found[a], found[b]) for a, b in arms if a in found and b in found)
+        return {"hips": hips, "feet": feet, "tops": _top(skeleton, found, hips), "arms": known, "ends": ends}
+    four = any(role.endswith("_paw") for role in found)
+    head = () if four else tuple(row for row in [head_of(skeleton, found)] if row is not None)
+    middle = (found.get("hips", 0),)
+    try:
+        feet = tuple(row for foot in feet_of(skeleton) for row in foot.points)
+    except UnsupportedError:
+        return {"hips": middle, "feet": (), "tops": head}
+    others = tuple(row for row in range(len(skeleton)) if row not in feet)
+    return {"hips": middle, "feet": feet, "tops": head if others else (), "others": others}
+
+
 def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
     """Return whether a body has four legs: by its roles, or because its arms reach down to the feet at rest.
 
@@ -435,13 +464,8 @@ def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
         return False
     places = np.array(skeleton.rest_pose().positions)
     hips, feet, shoulders, hands = (places[list(pair)].mean(0) for pair in pairs)
-    leg, arm = hips - feet, shoulders - hands
-    far = float(np.linalg.norm(leg))
-    up = unit(leg + arm) if skeleton.up is None else axis_vector(skeleton.up)
-    down = all(float(way @ up) > _UPRIGHT_ARM * float(np.linalg.norm(way)) for way in (leg, arm))
-    trunk = shoulders - hips
-    level = abs(float(trunk @ up)) < _UPRIGHT_ARM * float(np.linalg.norm(trunk))
-    return down and level and abs(float((hands - feet) @ up)) < _ON_GROUND * far
+    up = None if skeleton.up is None else axis_vector(skeleton.up)
+    return up_on_four((hips, feet), (shoulders, hands), up) is not None
 
 
 def head_of(skeleton: Skeleton, rows: Mapping[str, int]) -> int | None:

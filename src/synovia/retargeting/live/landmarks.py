@@ -1,32 +1,40 @@
 """A body that follows landmarks of MediaPipe frame by frame: 33 of the body, or these and 21 of each hand.
 
 Bones go from landmark to landmark; their lengths are the medians of the first frames. Hips and chest are turned by the
-lines between both sides, limbs and fingers by the directions of their bones, hands by their palms.
+lines between both sides, limbs and fingers by the directions of their bones, hands by their palms. Parts that are not
+seen keep their last pose, or are at rest; hips that are not seen are below the shoulders.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Final, NamedTuple
 
 import numpy as np
 
 from synovia.clips.landmarks import HANDS, PRESETS
+from synovia.clips.seen import still_seen
 from synovia.errors import InputError
 from synovia.model import Joint, Kind, Skeleton
 from synovia.model.anatomy.hands.landmarks import FINGER_POINTS, KNUCKLES, WRIST, palm_of
 from synovia.model.anatomy.names import SIDES
-from synovia.model.geometry import Array, cross, matrix_to_quat, unit
+from synovia.model.geometry import Array, Bools, cross, matrix_to_quat, quat_to_matrix, unit
 from synovia.retargeting.bones import smallest_rotation
 
 COUNT: Final = 33
 WITH_HANDS: Final = len(PRESETS["holistic"])
 ONE_HAND: Final = 21
+_POINTS: Final = f"({COUNT}, 3), or ({WITH_HANDS}, 3) with 21 of each hand"
+_FARTHEST: Final = 1e4  # metres: a landmark that is farther off is none
 _FIRST: Final = 15  # frames from which lengths are taken
 _AT: Final = {name: k for k, name in enumerate(PRESETS["mediapipe"]) if name}
+_SHOULDERS: Final = [_AT[f"{side}_shoulder"] for side in SIDES]
 _TURN: Final = np.array([1.0, -1.0, -1.0])  # images have y down and z away from the camera
 _LEFT, _UP = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
 _AHEAD: Final = np.array([0.0, 0.0, 1.0])
 _SHORT: Final = 1e-6
+_RETURN: Final = 8  # frames in which a part that is seen again goes over to where it is
+_ADULT: Final = (0.18, 0.495, 0.35, 0.22, 0.283, 0.27, 0.09, 0.425, 0.435, 0.2)  # metres: lengths that are not seen
 _THUMB: Final = np.array([0.6, 0.75, 0.3])  # direction of a right thumb at rest in the frame of the palm
 # Each bone: its part, the part above, the landmark at its end, and its direction in a T-pose for the left side
 _LINES: Final = (
@@ -41,12 +49,15 @@ _START: Final = {"upper_arm": "shoulder", "lower_arm": "elbow", "hand": "wrist",
 class LandmarkBody:
     """Turns landmarks into poses of a body that is built from the first of them.
 
-    Points are 33, or 33, 21 of the left hand and 21 of the right one, in the order of MediaPipe Holistic. A hand that
-    is not seen, as NaN, holds its fingers; one that is not seen in any of the first frames has none.
+    Points are 33, or 33, 21 of the left hand and 21 of the right one, in the order of MediaPipe Holistic. They are not
+    seen if they are NaN, or from a visibility below 0.2 to one of 0.4 or more. A part that is not seen keeps its last
+    pose; before it is seen, it is at rest. Hips that are not seen are below the shoulders of an upright trunk. Without
+    shoulders, there is no pose. A hand that is not seen in any of the first frames has no fingers.
 
     Attributes:
         skeleton: The body; None until enough frames have come.
         count: Number of its landmarks, 33 or 75; None before the first ones.
+        unseen: Share of the poses in which a part was not seen, by its name; parts that were always seen are left out.
 
     Example:
         >>> import numpy as np
@@ -62,38 +73,57 @@ class LandmarkBody:
         self.count: int | None = None
         self._heard: list[Array] = []
         self._hands: dict[str, _HandShape] = {}
+        self._shown: Bools | None = None
+        self._poses, self._missed = 0, Counter[str]()
+        self._up = _UP  # direction of the trunk
+        self._left: dict[str, int] = {}  # frames in which a part goes over to where it is seen
+        self._hips_seen = True
+
+    @property
+    def unseen(self) -> dict[str, float]:
+        """Share of the poses in which a part was not seen, by its name."""
+        return {part: count / self._poses for part, count in self._missed.items()}
 
     def pose(self, points: Array) -> Array | None:
         """Return joint values (nq,) for landmarks (33, 3) or (75, 3) in the axes of MediaPipe, metres.
 
-        None until the body is known, and for points that show no pose.
+        A fourth column is the visibility, from 0 to 1. None until the body is known, and for points without shoulders.
 
         Raises:
             InputError: If they are not 33 or 75, or as many as before.
         """
-        if points.shape not in ((COUNT, 3), (WITH_HANDS, 3)) or self.count not in (None, len(points)):
-            shapes = f"({COUNT}, 3), or ({WITH_HANDS}, 3) with 21 of each hand"
-            raise InputError(
-                "points", value=points.shape, expected=shapes if self.count is None else f"({self.count}, 3)"
-            )
+        if points.ndim != 2 or points.shape[1] not in (3, 4) or len(points) not in (COUNT, WITH_HANDS):
+            raise InputError("points", value=points.shape, expected=f"{_POINTS}, with a fourth column for visibility")
+        if self.count not in (None, len(points)):
+            raise InputError("points", value=points.shape, expected=f"({self.count}, 3)")
         self.count = len(points)
-        body = points[:COUNT]
-        if not np.isfinite(body).all() or np.abs(body).max() > 1e4:
-            return None
-        places = _named(points)
+        places = self._seen(points) * _TURN
         if self.skeleton is None:
-            self._heard.append(places)
+            if np.isfinite(places[_SHOULDERS]).all():
+                self._heard.append(places)
             if len(self._heard) < _FIRST:
                 return None
             heard = np.array(self._heard)
             self._hands = _hand_shapes(heard) if len(places) == WITH_HANDS else {}
-            self._build(np.median(_lengths(heard), axis=0))
+            self._build(_median_lengths(heard))
             self._heard.clear()
         return self._solved(places)
+
+    def _seen(self, points: Array) -> Array:
+        """Return the places of landmarks, (n, 3); NaN for those that are not seen."""
+        places = points[:, :3].copy()
+        hidden = ~(np.abs(places) < _FARTHEST).all(axis=1)
+        if points.shape[1] == 4:
+            before = np.ones(len(points), bool) if self._shown is None else self._shown
+            self._shown = still_seen(points[:, 3], before)
+            hidden |= ~self._shown
+        places[hidden] = np.nan
+        return places
 
     def _build(self, lengths: Array) -> None:
         """Build the body in its T-pose from lengths of its bones."""
         width, trunk, across, head, *limbs = lengths.tolist()
+        self._sizes = width, trunk
         of = dict(zip([part for part, *_ in _LINES], limbs, strict=True))
 
         def joint(name: str, above: str | None, offset: Array, kind: Kind = Kind.BALL) -> Joint:
@@ -123,10 +153,6 @@ class LandmarkBody:
                     joints.append(joint(f"{side}_{end}", name, of[part] * flip * way, Kind.FIXED))
         self.skeleton = skeleton = Skeleton(joints, name="landmarks", up="y", forward="z", meters_per_unit=1.0)
         self._rows = {name: row for row, name in enumerate(skeleton.joint_names)}
-        self._fingers = {
-            side: [self._rows[f"{side}_{name}_{k + 1}"] for name in shape.lengths for k in range(3)]
-            for side, shape in self._hands.items()
-        }
         self._last = skeleton.rest_q.copy()
 
     def _solved(self, p: Array) -> Array | None:
@@ -134,40 +160,67 @@ class LandmarkBody:
         skeleton = self.skeleton
         if skeleton is None:
             return None
-        hips, neck = _middle(p, "hip"), _middle(p, "shoulder")
-        lines = (
-            p[_AT["left_hip"]] - p[_AT["right_hip"]],
-            p[_AT["left_shoulder"]] - p[_AT["right_shoulder"]],
-            neck - hips,
-        )
-        if min(float(np.linalg.norm(line)) for line in lines) < _SHORT:
+        across, neck = p[_AT["left_shoulder"]] - p[_AT["right_shoulder"]], _middle(p, "shoulder")
+        line, hips = p[_AT["left_hip"]] - p[_AT["right_hip"]], _middle(p, "hip")
+        seen = {"hips": bool(np.isfinite(line).all())}
+        if not seen["hips"]:
+            line, hips = across - (across @ self._up) * self._up, neck - self._sizes[1] * self._up
+        lines = across, line, neck - hips
+        if not min(float(np.linalg.norm(one)) for one in lines) > _SHORT:
             return None
-        up = unit(lines[2])
-        world = {name: _turn(line, up) for name, line in (("hips", lines[0]), ("chest", lines[1]))}
-        head = unit(_middle(p, "ear") - neck)
-        world["neck"] = smallest_rotation(world["chest"] @ _UP, head) @ world["chest"]
-        q = skeleton.rest_q.copy()
-        q[:3] = hips
-        for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
-            for part, above, end, way in _LINES:
-                turn = world[above if above in ("hips", "chest") else f"{side}_{above}"]
-                line = p[_AT[f"{side}_{end}"]] - p[_AT[f"{side}_{_START[part]}"]]
-                if float(np.linalg.norm(line)) > _SHORT:
-                    turn = smallest_rotation(turn @ (np.array([sign, 1.0, 1.0]) * way), unit(line)) @ turn
-                world[f"{side}_{part}"] = turn
-            if side in self._hands:
-                found = self._hands[side].turns(p[HANDS[side]], side)
-                world |= {f"{side}_{name}": turn for name, turn in found.items()}
-                if not found:
-                    for row in self._fingers[side]:
-                        q[skeleton.q_slice(row)] = self._last[skeleton.q_slice(row)]
-        for name, turn in world.items():
+        self._up = up = unit(lines[2])
+        if seen["hips"] != self._hips_seen and self._poses:
+            self._left["hips"] = self._left["chest"] = _RETURN
+        self._hips_seen = seen["hips"]
+        q = self._last = self._last.copy()
+        world: dict[str, Array] = {}
+        turned: dict[int, Array] = {}  # rotations by their place in q: all become quaternions at once
+
+        def turn(name: str, found: Array | None) -> Array:
+            """Turn a part in the world, or let it keep its pose relative to the part above."""
             row = self._rows[name]
             above = skeleton.parents[row]
-            local = turn if above < 0 else world[skeleton.joint_names[above]].T @ turn
+            base = np.eye(3) if above < 0 else world[skeleton.joint_names[above]]
             at = skeleton.q_slice(row).stop - 4
-            q[at : at + 4] = matrix_to_quat(local[None])[0]
-        self._last = q
+            left = self._left.get(name, 0)
+            if found is None:
+                self._left[name] = _RETURN
+            elif left:
+                self._left[name] = left - 1
+                new = matrix_to_quat((base.T @ found)[None])[0]
+                new *= np.copysign(1.0, new @ q[at : at + 4])
+                q[at : at + 4] = unit(q[at : at + 4] + (new - q[at : at + 4]) / left)
+            else:
+                turned[at] = base.T @ found
+            world[name] = base @ quat_to_matrix(q[at : at + 4]) if found is None or left else found
+            return world[name]
+
+        q[:3] += (hips - q[:3]) / max(1, self._left.get("hips", 0))
+        turn("hips", _turn(line, up))
+        chest = turn("chest", _turn(across, up))
+        head = _middle(p, "ear") - neck
+        seen["head"] = bool(np.linalg.norm(head) > _SHORT)
+        turn("neck", smallest_rotation(chest @ _UP, unit(head)) @ chest if seen["head"] else None)
+        for side, sign in zip(SIDES, (1.0, -1.0), strict=True):
+            fingers = self._hands[side].turns(p[HANDS[side]], side) if side in self._hands else {}
+            for part, above, end, way in _LINES:
+                base = world[above if above in ("hips", "chest") else f"{side}_{above}"]
+                line, found = p[_AT[f"{side}_{end}"]] - p[_AT[f"{side}_{_START[part]}"]], None
+                if float(np.linalg.norm(line)) > _SHORT:
+                    found = smallest_rotation(base @ (np.array([sign, 1.0, 1.0]) * way), unit(line)) @ base
+                turn(f"{side}_{part}", fingers.get(part, found))
+                limb = f"{side} {'arm' if part.endswith('arm') else 'leg'}"
+                if part.endswith(("_arm", "_leg")):
+                    seen[limb] = seen.get(limb, True) and found is not None
+            if side in self._hands:
+                seen[f"{side} fingers"] = bool(fingers)
+                for name in self._hands[side].lengths:
+                    for k in range(3):
+                        turn(f"{side}_{name}_{k + 1}", fingers.get(f"{name}_{k + 1}"))
+        for at, quat in zip(turned, matrix_to_quat(np.array(list(turned.values()))), strict=True):
+            q[at : at + 4] = quat
+        self._poses += 1
+        self._missed.update(part for part, fine in seen.items() if not fine)
         return q
 
 
@@ -244,11 +297,6 @@ def _way_of(part: str) -> Array:
     return next(way for name, _, _, way in _LINES if name == part)
 
 
-def _named(points: Array) -> Array:
-    """Return landmarks with y up."""
-    return points * _TURN
-
-
 def _middle(p: Array, part: str) -> Array:
     """Return the middle of both sides, (..., 3)."""
     return 0.5 * (p[..., _AT[f"left_{part}"], :] + p[..., _AT[f"right_{part}"], :])
@@ -260,8 +308,18 @@ def _turn(across: Array, up: Array) -> Array:
     return np.array([left, up, cross(left, up)]).T
 
 
+def _median_lengths(p: Array) -> Array:
+    """Return the medians of lengths (10,), see ``_lengths``; those of an adult of this size for what is never seen."""
+    found, own = _lengths(p), np.array(_ADULT)
+    known = np.isfinite(found).any(axis=0)
+    out = own.copy()
+    out[known] = np.nanmedian(found[:, known], axis=0)
+    out[~known] *= float(np.median(out[known] / own[known]))
+    return out
+
+
 def _lengths(p: Array) -> Array:
-    """Return lengths (T, 10): hips, trunk, shoulders, head, and the bones of limbs, the mean of both sides."""
+    """Return lengths (T, 10): hips, trunk, shoulders, head, and bones of limbs, the mean of the sides that are seen."""
     rows = [
         np.linalg.norm(p[:, _AT["left_hip"]] - p[:, _AT["right_hip"]], axis=1),
         np.linalg.norm(_middle(p, "shoulder") - _middle(p, "hip"), axis=1),
@@ -269,8 +327,9 @@ def _lengths(p: Array) -> Array:
         np.linalg.norm(_middle(p, "ear") - _middle(p, "shoulder"), axis=1),
     ]
     for part, _, end, _ in _LINES:
-        both = [
+        sides = [
             np.linalg.norm(p[:, _AT[f"{side}_{end}"]] - p[:, _AT[f"{side}_{_START[part]}"]], axis=1) for side in SIDES
         ]
-        rows.append(np.mean(both, axis=0))
+        left, right = sides
+        rows.append(0.5 * (np.where(np.isnan(left), right, left) + np.where(np.isnan(right), left, right)))
     return np.array(rows).T

@@ -292,7 +292,8 @@ class LiveRetarget(ChecksArguments):
 
         Args:
             pose: The source: a pose, its joint values (nq,), or the places of all its joints, (n, 3), length units of
-                its skeleton; without a source skeleton, landmarks (33, 3) or (75, 3) in the axes of MediaPipe, metres.
+                its skeleton; without a source skeleton, landmarks (33, 3) or (75, 3) in the axes of MediaPipe, metres,
+                or with their visibility as a fourth column; NaN where one is not seen.
                 None if there is none.
             time: Time stamp of this sample on the clock of the source, seconds; None for a sample that counts at once.
 
@@ -419,6 +420,7 @@ class LiveRetarget(ChecksArguments):
             losses=self._losses,
             behind=self._behind / self._timed if self._timed else 0.0,
             trouble=self._trouble if self._calibration is None else "",
+            unseen={} if self._landmarks is None else self._landmarks.unseen,
             **figures,
         )
 
@@ -469,9 +471,10 @@ class LiveRetarget(ChecksArguments):
         Raises:
             InputError: If they are no landmarks.
         """
-        values = as_numbers(points, (-1, 3), "points", finite=False)
-        if values.shape == (ONE_HAND, 3):
-            raise InputError("points", value=values.shape, expected="landmarks of a body", hint=_HINTS[values.shape])
+        columns = 4 if np.shape(points)[1:] == (4,) else 3
+        values = as_numbers(points, (-1, columns), "points", finite=False)
+        if len(values) == ONE_HAND:
+            raise InputError("points", value=values.shape, expected="landmarks of a body", hint=_HINTS[ONE_HAND, 3])
         q = body.pose(values)
         if q is None:
             self._invalid += body.skeleton is not None

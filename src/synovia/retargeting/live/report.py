@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -22,6 +22,7 @@ _LOST: Final = 0.1  # share of ticks without a source to look at
 _LIMITED: Final = 0.1  # share of ticks in which limits hold the body back to look at
 _SLIDE: Final = 0.05  # legs per second: slide of feet that stand, to look at
 _MISSED: Final = 0.05  # share of ticks in which a foot that stands misses its place, to look at
+_HIDDEN: Final = 0.05  # share of the poses in which a part is not seen, to look at
 _SHOWN: Final = 5  # most joints that are named
 _PARTS: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg")
 
@@ -45,6 +46,7 @@ class LiveReport:
         missed: Share of these in which a foot misses its place.
         behind: Mean time from the newest sample to the one that was played, seconds; 0 without time stamps.
         trouble: Why the source could not be learned so far; empty if there is no reason.
+        unseen: Share of the poses in which landmarks of a part were not seen, by the part.
 
     Example:
         >>> import synovia as sy
@@ -69,6 +71,7 @@ class LiveReport:
     missed: float
     behind: float
     trouble: str = ""
+    unseen: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -84,6 +87,9 @@ class LiveReport:
             out.append(f"held back by limits: {shares} of the ticks")
         if self.slide > _SLIDE:
             out.append(f"feet slide at {self.slide:.2g} legs a second while they stand")
+        if worst := [part for part, share in self.unseen.items() if share > _HIDDEN]:
+            shares = ", ".join(f"{part} in {100.0 * self.unseen[part]:.0f} %" for part in worst)
+            out.append(f"not seen, so kept or at rest: {shares} of the poses")
         if self.missed > _MISSED:
             out.append(f"feet miss their places in {100.0 * self.missed:.0f} % of the time they stand")
         return tuple(out)
