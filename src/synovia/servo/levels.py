@@ -23,7 +23,6 @@ from synovia.kernels.layout import (
     size_of,
     size_of_all,
 )
-from synovia.kernels.servo.memory import STOP_OF_BODY
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints, writable
 from synovia.problem import table_of
@@ -48,7 +47,7 @@ class TickLevels:
     def __init__(self, ik: CompiledProblem, axes: Axes) -> None:
         """Pack the problem, and find the axis of each of its columns."""
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.step import servo_step
+        from synovia.kernels.servo.step import STOP_OF_BODY, servo_step
 
         problem = ik.with_parts(solver=FullBody(attempts=1), tolerance=ik.tolerance)
         self._obstacles, self._floats = ik.obstacles, problem.floats.copy()

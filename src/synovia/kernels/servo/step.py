@@ -2,7 +2,7 @@
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
-from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK
+from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE, Table
 from synovia.kernels.servo.axis import choose
 from synovia.kernels.servo.levels import (
     any_far,
@@ -17,20 +17,24 @@ from synovia.kernels.servo.levels import (
     stands,
     write_units,
 )
-from synovia.kernels.servo.memory import STOP_OF_BODY
 from synovia.kernels.servo.stop import NO_LIMIT
 from synovia.kernels.servo.tick import advance, move, stretch, take_tick
 from synovia.kernels.servo.whole import KNOWN, accept_tick, brake_tick
 from synovia.kernels.tree.problem import open_all, open_work
 from synovia.kernels.tree.variables import follower_value
 
+STOP_OF_BODY = (  # the memory of a stop of a whole body
+    *WHOLE,
+    Table("shapes", (2, 7)),  # stops of one axis: how the velocities and the accelerations end; the length of each
+    Table("marks", (28, 9)),  # of both, at instants: place, velocity, acceleration and jerk; the time
+)
 Whole = record("Whole", STOP_OF_BODY)
 _open = cutter(Whole, STOP_OF_BODY, ("nq", "axes"))
 
 
 @inline
 def open_stop(memory, nq, axes):
-    """Return a stop of a whole body, see ``servo.memory``."""
+    """Return a stop of a whole body, see ``STOP_OF_BODY``."""
     return _open(memory, (nq, axes))
 
 
@@ -62,7 +66,7 @@ def servo_step(
         floats: Its numbers.
         scratch: Its scratch memory.
         memory: That of ``layout.TICK``.
-        stops: Two stops of the whole body, see ``servo.memory``: the one that is known, and scratch memory, (2, size).
+        stops: Two stops of the whole body, see ``STOP_OF_BODY``: the one that is known, and scratch memory, (2, size).
         columns: The axis of each column of the problem, (columns,).
         together: A number for each column; axes of the same number come to rest in the same time.
         goal_of_row: The goal of each residual row, -1 for none, (residuals,).
