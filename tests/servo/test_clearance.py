@@ -176,15 +176,15 @@ def test_a_lower_acceleration_comes_when_the_body_can_brake_with_it(seed):
         if tick % 30 == 0:
             target = sy.bundled("arm7").random_pose(int(rng.integers(1000))).position("tool")
         if tick % 30 == 12:
-            servo.limit(acceleration=2.0)
+            servo.change(acceleration=2.0)
         if tick % 30 == 25:
-            servo.limit(acceleration=40.0)
+            servo.change(acceleration=40.0)
         command = servo.step({"tool": target})
         assert gap(servo.ik, command.q) >= DISTANCE - 2.0 * servo.ik.tolerance[0]
     for _ in range(300):
         command = servo.hold()
     assert np.abs(command.velocity).max() < 1e-6
-    servo.limit(acceleration=2.0)
+    servo.change(acceleration=2.0)
     for _ in range(30):
         command = servo.step({"tool": (0.2, 0.2, 0.5)})
         assert np.abs(command.acceleration).max() <= 2.0 * (1.0 + 1e-6)

@@ -211,7 +211,7 @@ def test_a_servo_changes_over_when_the_jerk_is_limited_on_the_way():
     frame = start.transform("tool")
     targets = {"place": frame[:3, 3] + (0.05, -0.1, 0.05), "turn": frame[:3, :3]}
     q = [servo.step(targets).q for _ in range(30)]
-    servo.limit(jerk=80.0)
+    servo.change(jerk=80.0)
     last = [servo.step(targets) for _ in range(400)]
     q = np.array([*q, *(command.q for command in last)])
     assert last[-1].reached

@@ -188,7 +188,7 @@ def test_lower_limits_are_a_recovery() -> None:
     target = place(body, body.random_pose(3).q, "coupler", CENTER)
     fast = [servo.step(target) for _ in range(25)]
     assert np.abs(fast[-1].velocity).max() > 0.6
-    servo.limit(velocity=0.3)
+    servo.change(velocity=0.3)
     slow = [servo.step(target) for _ in range(40)]
     assert "recovering" in slow[0].limited.values()
     assert np.abs(slow[-1].velocity).max() <= 0.3

@@ -386,14 +386,14 @@ def test_a_new_limit_of_some_joints_leaves_those_of_the_others():
     quick = sy.bundled("arm7")
     quick = quick.with_joints([dataclasses.replace(joint, velocity=4.0) for joint in quick.joints])
     servo = sy.Servo(quick, sy.PositionGoal("tool"), rate=100, velocity="10%", acceleration=100.0)
-    servo.limit(velocity={"joint1": 0.1}, acceleration={"joint2": 50.0})
+    servo.change(velocity={"joint1": 0.1}, acceleration={"joint2": 50.0})
     q = np.array([command.q for command in run(servo, 100, (-0.4, 0.1, 0.5))])
     speed = np.abs(np.diff(q, axis=0) * 100.0).max(0)
     np.testing.assert_allclose(speed[0], 0.1, rtol=1e-9)
     np.testing.assert_allclose(speed[1:].max(), 0.4, rtol=1e-9)
     with pytest.raises(sy.InputError, match="velocity of 'joint1': expected above 0"):
-        servo.limit(velocity={"joint1": 0.0})
-    servo.limit(velocity=0.2)
+        servo.change(velocity={"joint1": 0.0})
+    servo.change(velocity=0.2)
     q = np.array([command.q for command in run(servo, 100, (0.4, -0.3, 0.5))][20:])
     assert np.abs(np.diff(q, axis=0) * 100.0).max() <= 0.2 * (1 + 1e-9)
 
@@ -405,7 +405,7 @@ def test_a_share_of_the_file_leaves_a_free_root_its_limit():
     with pytest.raises(sy.InputError, match=r"none for 'root'\. Pass .*velocity={'root': number}"):
         sy.Servo(body, sy.PositionGoal("tool"), velocity="10%", **limits)
     servo = sy.Servo(body, sy.PositionGoal("tool"), velocity={"root": (0.1, 0.2)}, **limits)
-    servo.limit(velocity="10%")
+    servo.change(velocity="10%")
     moves = np.array([command.velocity for command in run(servo, 300, (4.0, 0.1, 0.5))])
     np.testing.assert_allclose(np.abs(moves[:, 6:]).max(), 0.4, rtol=1e-9)
     np.testing.assert_allclose(np.linalg.norm(moves[:, :3], axis=1).max(), 0.2 * servo.ik.reach, rtol=0.5)

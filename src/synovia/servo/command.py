@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Protocol
+from typing import Any, Final
 
 import numpy as np
 
@@ -31,32 +31,23 @@ _STILL: Final = 1e-9  # per second
 _SHOWN: Final = 6  # most joints that a sentence names
 
 
-class Body(Protocol):
-    """The part of a servo that its commands need."""
+@dataclass(frozen=True, eq=False, slots=True)
+class View:
+    """What commands need of a servo with its present goals.
 
-    @property
-    def skeleton(self) -> Skeleton:
-        """The skeleton that is solved."""
-        ...
+    Args:
+        skeleton: The skeleton.
+        axes: The axes of the body.
+        probe: Looks at the goals.
+        problem: The problem.
+        classified: Returns an answer, a row of results, with the reason for a miss, among obstacles at some places.
+    """
 
-    @property
-    def axes(self) -> Axes:
-        """The axes of the body."""
-        ...
-
-    @property
-    def probe(self) -> Probe:
-        """Looks at goals without a solve."""
-        ...
-
-    @property
-    def problem(self) -> CompiledProblem:
-        """The problem that is solved."""
-        ...
-
-    def classified(self, row: Array, places: Places | None = None) -> Array:
-        """Return an answer, a row of results, with the reason for a miss, among obstacles at these places."""
-        ...
+    skeleton: Skeleton
+    axes: Axes
+    probe: Probe
+    problem: CompiledProblem
+    classified: Callable[..., Array]
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -112,7 +103,7 @@ class Command:
 
     def __init__(
         self,
-        servo: Body,
+        servo: View | _Kept,
         q: Array,
         velocity: Array,
         acceleration: Array,

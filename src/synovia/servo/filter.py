@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -70,6 +71,12 @@ class TargetFilter:
         self._smooth = np.zeros((goals, 4, 4))
         self._speeds = np.zeros((goals, 2))
         self._times = np.zeros(goals)
+
+    def take_over(self, other: TargetFilter, pairs: Sequence[tuple[int, int]]) -> None:
+        """Take over the memory of goals, by pairs of them now and before."""
+        for new, old in pairs:
+            self._raw[new], self._times[new] = other._raw[old], other._times[old]
+            self._smooth[new], self._speeds[new] = other._smooth[old], other._speeds[old]
 
     def forget(self, goals: Bools) -> None:
         """Forget some goals: their next target counts as it is."""

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final, Protocol, cast
 
 import numpy as np
@@ -106,6 +107,32 @@ class Inputs:
         for clutch in self._clutches.values():
             clutch.begin()
 
+    def take_over(self, other: Inputs, pairs: Sequence[tuple[int, int]]) -> None:
+        """Take over what goals do that were there before.
+
+        Args:
+            other: The inputs before.
+            pairs: Goals now, and which they were.
+        """
+        for new, old in pairs:
+            if old in other._curves:
+                self._curves[new] = other._curves[old]
+            if old in other._drifts:
+                self._drifts[new] = other._drifts[old]
+            if old in other._scheduled:
+                self._scheduled[new] = other._scheduled[old]
+            self._stamps[new] = other._stamps[old]
+            if old in other._clutches:
+                self._clutches[new] = other._clutches[old].bound(self._release(new))
+        if self._filter is not None and other._filter is not None:
+            self._filter.take_over(other._filter, pairs)
+
+    def _release(self, g: int) -> Callable[[], None]:
+        """Return what lets goal g go when its clutch is released."""
+        mask = np.zeros(len(self._keys), bool)
+        mask[g] = True
+        return partial(self._body.let_go, mask, f"Holding: the clutch of {self._keys[g]!r} is released.")
+
     def forget(self, goals: Bools) -> None:
         """Forget what some goals do from now on."""
         if self._filter is not None:
@@ -123,12 +150,10 @@ class Inputs:
             UnknownNameError: If there is no such goal.
         """
         g = self._goal(goal, "clutch")
-        mask = np.zeros(len(self._keys), bool)
-        mask[g] = True
-        why = f"Holding: the clutch of {self._keys[g]!r} is released."
-        clutch = Clutch(scale, lambda: self._body.let_go(mask, why))
+        release = self._release(g)
+        clutch = Clutch(scale, release)
         if g in self._clutches or self._live.seen[g] > -np.inf:
-            self._body.let_go(mask, why)
+            release()
         self._clutches[g] = clutch
         return clutch
 

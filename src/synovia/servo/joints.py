@@ -112,6 +112,7 @@ class Drives:
         tolerance: Within which a joint is at its value: length units, radians.
 
     Attributes:
+        tolerance: The same.
         states: The state of each joint that has got an order since the reset, by its name; see ``Command.states``.
     """
 
@@ -123,7 +124,7 @@ class Drives:
         tolerance: tuple[float, float],
     ) -> None:
         """Begin without any."""
-        self._axes, self._kernels, self._timeout, self._tolerance = axes, kernels, timeout, tolerance
+        self._axes, self._kernels, self._timeout, self.tolerance = axes, kernels, timeout, tolerance
         t = axes.skeleton.tables
         scalar = t.variables[:, BLOCK] == SCALAR
         self._limits = dict(zip(axes.numbers.tolist(), t.limits[scalar][:, [LOWER, UPPER]].tolist(), strict=True))
@@ -332,7 +333,7 @@ class Drives:
 
     def _state(self, axis: int, drive: _Drive, q: float, reason: float) -> str:
         """Return the state of a driven joint."""
-        order, near = drive.order, self._tolerance[0 if self._axes.lengths[axis] else 1]
+        order, near = drive.order, self.tolerance[0 if self._axes.lengths[axis] else 1]
         if drive.lost:
             return "lost"
         if order.value is not None:

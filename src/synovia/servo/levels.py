@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 import numpy as np
@@ -99,6 +100,12 @@ class TickLevels:
         self._stops[0, : len(q)], self._stops[0, self._known] = q, float(rests)
         self.states[:, MODE] = HELD_STILL
         self._last[:] = targets
+
+    def take_over(self, other: TickLevels, pairs: Sequence[tuple[int, int]]) -> None:
+        """Take over the stop that is known, and how goals take part, by pairs of them now and before."""
+        self._stops[:] = other._stops
+        for new, old in pairs:
+            self.states[new], self._last[new] = other.states[old], other._last[old]
 
     def step(
         self, targets: Array, places: tuple[Array, Array], aim: tuple[Array, Array], out: Array, tick: tuple[float, int]
