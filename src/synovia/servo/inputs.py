@@ -209,6 +209,13 @@ class Inputs:
                 targets = {key: value for key, value in mapping.items() if key not in moving}
         if twists and not targets:
             return News(self._live.table, self._none, twists, at, self._none)
+        try:
+            table, given = self._live.read(targets)
+            numbers = table.ravel()
+            if numbers.dot(numbers) < math.inf:  # a quick look for NaN
+                return News(table, given, twists, at, self._none)
+        except InputError:
+            pass  # a target with NaN does not count
         targets, unseen = self._seen(targets)
         if unseen.any() and not targets:
             return News(self._live.table, self._none, twists, at, unseen)
@@ -304,7 +311,9 @@ class Inputs:
         """
         self.unseen = self._none if news is None else news.unseen
         late, self._told = self._told, {}
-        self.told = late | {self._keys[g]: NO_NUMBER for g in np.flatnonzero(self.unseen).tolist()}
+        if self.unseen is not self._none:
+            late |= {self._keys[g]: NO_NUMBER for g in np.flatnonzero(self.unseen).tolist()}
+        self.told = late
         table, fresh = (None, self._none) if news is None else (news.table, news.given)
         if news is not None and (news.twists or news.at is not None or self._works):
             table, fresh = self._taken(news, now, h)

@@ -152,6 +152,8 @@ class Drives:
     @property
     def states(self) -> dict[str, str]:
         """The state of each joint that has got an order since the reset, by its name; see ``Command.states``."""
+        if not self._drives and not self._ended and not self.unseen:
+            return {}
         lost = (*(one.row for one in self._ended.values()), *self.unseen)
         return (self._states if self._drives else {}) | {self._key(row): "lost" for row in lost}
 

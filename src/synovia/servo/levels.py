@@ -53,7 +53,7 @@ class TickLevels:
     def __init__(self, ik: CompiledProblem, axes: Axes, tools: Mapping[str, tuple[float, float]] | None = None) -> None:
         """Pack the problem, and find the axis of each of its columns."""
         from synovia.kernels.compiler.jit import ready
-        from synovia.kernels.servo.step import servo_step
+        from synovia.kernels.servo.step import STOP_OF_BODY, servo_step
 
         tools = tools or {}
         below = [goal.lowered(1) for goal in ik.goals] if tools else ik.goals
@@ -79,7 +79,8 @@ class TickLevels:
         self.states = np.zeros((aimed, GOAL_STATE_WIDTH))
         self.count = len(table_of(problem.ints, problem.floats, "levels")) - 1
         t = axes.skeleton.tables
-        self._stops = np.zeros((2, size_of_all(WHOLE, sizes)))
+        self._stops = np.zeros((2, size_of_all(STOP_OF_BODY, sizes)))
+        self._known = size_of_all(WHOLE, sizes) - 1
         self.memory = self._last, self._stops
         arguments = (
             problem.ints, self._floats, new_scratch(problem.scratch_size), memory, self._stops, columns,
@@ -93,7 +94,7 @@ class TickLevels:
 
     def forget(self) -> None:
         """Forget the stop that is known, as limits have changed."""
-        self._stops[0, -1] = 0.0
+        self._stops[0, self._known] = 0.0
 
     def put(self, places: Places) -> None:
         """Put obstacles where they stand now."""
@@ -108,7 +109,7 @@ class TickLevels:
             rests: Whether it stands still.
         """
         self.states[:], self._stops[:], self._rates[:] = 0.0, 0.0, 0.0
-        self._stops[0, : len(q)], self._stops[0, -1] = q, float(rests)
+        self._stops[0, : len(q)], self._stops[0, self._known] = q, float(rests)
         self.states[:, MODE] = HELD_STILL
         self._last[:] = targets
 

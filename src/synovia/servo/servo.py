@@ -89,8 +89,8 @@ class Servo(ChecksArguments):
 
     A tick solves the goals from the answer of the tick before. Then each joint moves towards its answer, as fast as its
     limits allow, and so that it can stop there. All joints arrive together. If targets move faster than a joint can
-    follow, the others make up for it, by the priorities of the goals, unless the jerk is limited. Whatever comes next,
-    the body can always stop inside the limits of its joints.
+    follow, the others make up for it, by the priorities of the goals; with a limit of the jerk, if an arm has one goal.
+    Whatever comes next, the body can always stop inside the limits of its joints.
 
     Goals keep their priorities in every tick, unless jerk or clearance are limited: goals that hold, or are followed,
     are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
@@ -174,7 +174,7 @@ class Servo(ChecksArguments):
         following_error: Any = WINDOW,
     ) -> None:
         """Build the problem, and load or compile the kernels."""
-        kernels = (*_KERNELS, _LEVELS) if jerk is None else _KERNELS
+        kernels = (*_KERNELS, _LEVELS)
         if isinstance(skeleton, IK):
             if goals is not None or solver is not None or root != "fixed":
                 raise InputError("goals, solver and root", expected="none with an IK", hint="the IK has its own")
@@ -256,19 +256,15 @@ class Servo(ChecksArguments):
     def _choose_tick(self) -> None:
         """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
 
-        Levels take those without a limit of the jerk, loops and clearance. If the body stays on a path, they do so
-        while twists lead it (``_twisting``), as these have paths of their own, and no end effector has a limit.
+        Levels take those that can (``_has_levels``). If the body stays on a path, they do so while twists lead it
+        (``_twisting``): these have paths of their own.
         """
         deviates = self.late == "deviate" and self._closed is None
-        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
-        free = self._brakes_at_once and not clear
         self._levels = self._way = self._follow = self._twisting = None
         self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
         self._led_row: Array | None = None  # the answer
-        tools = {} if self._tools is None else self._tools.limits
-        named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
-        if self._closed is None and free and (not tools or (deviates and named)):
-            levels = TickLevels(self.problem, self.axes, tools)
+        if self._has_levels:
+            levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits)
             if deviates:
                 self._levels = levels
                 return
@@ -278,6 +274,20 @@ class Servo(ChecksArguments):
         if deviates and self._tools is None:
             self._follow = Follow(self.problem, self.axes, self.probe, self._stops)
         self._following = False
+
+    @property
+    def _has_levels(self) -> bool:
+        """Whether goals go level by level: without loops and clearance.
+
+        With a limit of the jerk, they do so if there is one goal, all joints are hinges and slides, and no end effector
+        has a limit. With limits of end effectors, the body may leave its path (``late="deviate"``).
+        """
+        clear = any(goal.needs == "clearance" for goal in self.ik.goals)
+        is_arm = len(self.ik.goals) == 1 and len(self.axes.numbers) == len(self.axes.table)
+        named = len(self.skeleton) == len(self.problem.given)  # a goal has no place on a joint that the root adds
+        limited = self._tools is not None and bool(self._tools.limits)
+        can = self._brakes_at_once or (is_arm and not limited)
+        return self._closed is None and not clear and can and (not limited or (self.late == "deviate" and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:
         """Return what takes the ticks of a body with loops, None without any.
@@ -532,7 +542,7 @@ class Servo(ChecksArguments):
         self._coming = table[:, _LIMITS]
         if new["jerk"] is not None and not self._limits_jerk:
             self._limits_jerk = True
-            if self._levels is not None or self._twisting is not None:
+            if (self._levels is not None or self._twisting is not None) and not self._has_levels:
                 self._go_by_joints()
         table[:, _LIMITS] = kept
 
@@ -1105,7 +1115,8 @@ class Servo(ChecksArguments):
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
         places = self._feedback.body(self._q), self._q
-        meets = MEETS if self._led is not None or self._answers.reaches else 0
+        leads = (self._led is not None or self._answers.reaches) and not self._inputs.twisted().any()
+        meets = MEETS if leads else 0
         levels.states[:, SPIN : SPIN + 3] = self._inputs.spins()
         levels.step(targets, places, self._aim, out, (h, PROPOSE | ADVANCE | stop | meets))
         if self._tools is not None:

@@ -521,12 +521,13 @@ def mode_after(problem, state, away, turned, same, now):
         away: How far it is now, length units.
         turned: The same, radians.
         same: Whether the target is that of the tick before.
-        now: Whether the body stands still, whether joints lead the only goal elsewhere, and the time of the tick.
+        now: Whether the body stands still, whether joints lead the only goal elsewhere, whether the jerk has a limit,
+            and the time of the tick.
     """
-    rests, elsewhere, h = now
+    rests, elsewhere, jerk, h = now
     mode = int(state[MODE])
     off = max(away / problem.tolerance, turned / problem.tolerance_angle)
-    if mode == HELD_STILL and same and off <= NEARLY:
+    if mode == HELD_STILL and same and off <= (F(1) if jerk else NEARLY):  # no single tick with jerk brings it back
         return HELD_STILL
     far, before = (
         max(away / problem.reach, F(0.5) * turned),
@@ -535,9 +536,11 @@ def mode_after(problem, state, away, turned, same, now):
     if elsewhere and same and off > F(1) and not spins(state) and (mode == FAR or before - far <= h * far):
         return FAR
     stuck = same and ((mode == FAR and rests) or (mode == FOLLOWED and far <= before))
+    if jerk and same and not rests and mode == FAR and not spins(state):
+        return FAR
     if far > (NEAR if mode != FOLLOWED else NO_LONGER_NEAR) and not stuck:
         return FAR
-    still = same and off <= F(1) and abs(away - state[AWAY]) <= STILL * problem.tolerance
+    still = same and off <= F(1) and (rests or not jerk) and abs(away - state[AWAY]) <= STILL * problem.tolerance
     return HELD_STILL if still and mode == FOLLOWED else FOLLOWED
 
 
@@ -546,7 +549,8 @@ def stands(axes, h):
     """Return whether the body stands still, or nearly, so that it does not just begin to move."""
     for i in range(axes.shape[0]):
         row = axes[i]
-        if abs(row[AXIS_VELOCITY]) > min(SLOW * row[TOP_SPEED], F(0.25) * row[TOP_ACCELERATION] * h):
+        gains = min(row[TOP_ACCELERATION], F(0.25) * row[TOP_JERK] * h) * h
+        if abs(row[AXIS_VELOCITY]) > min(SLOW * row[TOP_SPEED], F(0.25) * gains):
             return False
     return True
 
@@ -605,12 +609,12 @@ def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
 def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
     """Decide how each goal takes part.
 
-    ``now`` is whether the body is to stop, whether it stands still, whether the answer meets the targets elsewhere, and
-    the time of the tick. If it stops, only held goals keep targets.
+    ``now`` is whether the body is to stop, whether it stands still, whether the answer meets the targets elsewhere,
+    whether the jerk has a limit, and the time of the tick. If the body stops, only held goals keep targets.
 
     Below a goal that is far none is followed, as that would lead the joints off their way to the answer.
     """
-    stops, rests, elsewhere, h = now
+    stops, rests, elsewhere, jerk, h = now
     alone = elsewhere and is_alone(goal_of_row)
     update_frames(problem, q, work.frames)
     complete_targets(problem, work.frames, targets, tick.aimed)
@@ -621,7 +625,7 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
             same = same and targets[g, i] == tick.last[g, i]
             tick.last[g, i] = targets[g, i]
         away, turned = tick.errors[2 * g], tick.errors[2 * g + 1]
-        mode = mode_after(problem, states[g], away, turned, same, (rests, alone, h))
+        mode = mode_after(problem, states[g], away, turned, same, (rests, alone, jerk, h))
         if stops and mode != HELD_STILL:
             mode = FAR
         states[g, MODE], states[g, AWAY], states[g, TURNED_AWAY] = F(mode), away, turned

@@ -2,11 +2,14 @@
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
 from synovia.kernels.compiler.records import cutter, record
-from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, WHOLE
+from synovia.kernels.layout import ADVANCE, FOLLOWER, LEADER, MEETS, PROPOSE, STOP, TOP_JERK, WHOLE, Table
+from synovia.kernels.servo.axis import choose
 from synovia.kernels.servo.levels import (
+    any_far,
     begin_tick,
     choose_modes,
     has_promise,
+    holds_promised,
     leads_elsewhere,
     note_rates,
     open_held,
@@ -15,19 +18,25 @@ from synovia.kernels.servo.levels import (
     stands,
     write_units,
 )
-from synovia.kernels.servo.tick import advance, move, take_tick
+from synovia.kernels.servo.stop import NO_LIMIT
+from synovia.kernels.servo.tick import advance, move, stretch, take_tick
 from synovia.kernels.servo.tools import measure_tools
-from synovia.kernels.servo.whole import KNOWN, accept_tick
+from synovia.kernels.servo.whole import KNOWN, accept_tick, brake_tick
 from synovia.kernels.tree.problem import open_all, open_work
 from synovia.kernels.tree.variables import follower_value
 
-Whole = record("Whole", WHOLE)
-_open = cutter(Whole, WHOLE, ("nq", "axes"))
+STOP_OF_BODY = (  # the memory of a stop of a whole body
+    *WHOLE,
+    Table("shapes", (2, 7)),  # stops of one axis: how the velocities and the accelerations end; the length of each
+    Table("marks", (28, 9)),  # of both, at instants: place, velocity, acceleration and jerk; the time
+)
+Whole = record("Whole", STOP_OF_BODY)
+_open = cutter(Whole, STOP_OF_BODY, ("nq", "axes"))
 
 
 @inline
 def open_stop(memory, nq, axes):
-    """Return a stop of a whole body, see ``layout.WHOLE``."""
+    """Return a stop of a whole body, see ``STOP_OF_BODY``."""
     return _open(memory, (nq, axes))
 
 
@@ -59,7 +68,7 @@ def servo_step(
         floats: Its numbers.
         scratch: Its scratch memory.
         memory: That of ``layout.TICK``.
-        stops: Two stops of the whole body, see ``layout.WHOLE``: the one that is known, and scratch memory, (2, size).
+        stops: Two stops of the whole body, see ``STOP_OF_BODY``: the one that is known, and scratch memory, (2, size).
         columns: The axis of each column of the problem, (columns,).
         together: A number for each column; axes of the same number come to rest in the same time.
         goal_of_row: The goal of each residual row, -1 for none, (residuals,).
@@ -97,21 +106,28 @@ def servo_step(
     used[1, :] = F(0)
     write_units(problem, tick)
     leads = parts & MEETS != 0 and leads_elsewhere(tick, axes, columns)
-    now = parts & STOP != 0, stands(axes, time), leads, time
+    jerk, brakes = axes[0, TOP_JERK] < NO_LIMIT, parts & STOP != 0
+    now = brakes, stands(axes, time), leads, jerk, time
     note_rates(problem, work, tick, goal_of_row, targets, place, time, rates)
     choose_modes(problem, work, tick, goal_of_row, states, targets, place, now)
-    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates), parts & STOP != 0)
-    begin_tick(held, axes, place, time)
-    solved = solve_tick(held, axes, together, place, time, levels, False)
+    held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates), brakes)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
-    if has_promise(held):
-        solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
-    else:
-        known.clock[KNOWN] = F(0)
+    if jerk and not brakes and holds_promised(held) and any_far(states):
+        stretch(axes, time)  # what is held has led the joints off their ways
+        for i in range(n):
+            choose(axes[i], time)
+    begin_tick(held, axes, place, time)
+    solved = F(0)
+    if not (brakes and brake_tick(held, variables, axes, known, time)):
+        solved = solve_tick(held, axes, together, place, time, levels, False)
+        if has_promise(held):
+            solved += accept_tick(held, (variables, limits), axes, together, known, found, place, time)
+        else:
+            known.clock[KNOWN] = F(0)
     move(variables, axes, q, out, time)
     if parts & ADVANCE:
         proven = known.clock[KNOWN] != F(0) and is_same(place, q)
-        advance((variables, limits), axes, q, wanted, out, time, parts & STOP != 0, proven)
+        advance((variables, limits), axes, q, wanted, out, time, brakes, proven)
     follow_leaders(followers, coupling, out)
     measure_tools(problem, work, tick, tools, q, out, time)
     return int(solved)
