@@ -1,4 +1,4 @@
-"""What a body is by its parts: how it stands, what its parts weigh and look like, and how far its joints turn."""
+"""Properties of bodies by their parts: standing goals, masses, soles and joint limits."""
 
 from synovia.bodies.limits import with_human_limits
 from synovia.bodies.masses import with_body_masses

@@ -1,4 +1,4 @@
-"""A clip of a level floor over a world: where its feet stand, how they go there, and how far the body rises."""
+"""Move a clip from a level floor onto a world: footholds, paths of the feet, and rise of the body."""
 
 from __future__ import annotations
 
@@ -13,28 +13,28 @@ from synovia.bodies.footing import Foothold, Sole, foothold, smallest_turns
 from synovia.model.geometry import Array
 from synovia.model.shapes.world import World
 
-_STEP: Final = 0.6  # lengths of the leg: a surface that is higher above the ground than this is a wall
-_SHORT: Final = 0.15  # lengths of the leg: sole of a foot without toes
-_SAME: Final = 0.08  # lengths of the leg: toes that move less from one contact to the next keep their place
-_EARLY: Final = 0.7  # share of a swing in which a foot goes up, at its beginning, or down, at its end
-_OVER: Final = 0.02  # lengths of the leg by which a swinging foot clears an edge
-_TOUCH: Final = 0.01  # lengths of the leg: a swinging foot that is less far below the ground only brushes it
-_LOW: Final = 0.2  # quantile of heights of ankle and toes that they have while the foot stands
-_HIGHEST: Final = 0.3  # lengths of the leg by which a foot is raised over edges
-_LEAST: Final = 0.25  # of a raise: nearer to the ends of a swing, a foot does not have to clear
-_ALONG: Final = (0.0, 0.35, 0.7, 1.0)  # points of a swinging sole, from ankle to toes
-_BENT: Final = 0.99  # share of the length of a leg that a rising body leaves to it; more where the clip has more
-_AVERAGED: Final = 0.2  # seconds over which the rise of the body is averaged
-_PEAKS: Final = np.linspace(0.15, 0.85, 15)  # shares of a swing at which a foot may be raised most
+_STEP: Final = 0.6  # leg lengths: a surface that is higher above the ground counts as a wall
+_SHORT: Final = 0.15  # leg lengths: length of the sole of a foot without toes
+_SAME: Final = 0.08  # leg lengths: if the toes move less between two contacts, both are at one place
+_EARLY: Final = 0.7  # fraction of a swing, at its beginning, in which a foot rises, or, at its end, in which it sinks
+_OVER: Final = 0.02  # leg lengths: clearance of a swinging foot over an edge
+_TOUCH: Final = 0.01  # leg lengths: a swinging foot that is less below the ground is not raised
+_LOW: Final = 0.2  # quantile of the heights of ankle and toes over time that gives their heights while the foot stands
+_HIGHEST: Final = 0.3  # leg lengths: largest raise of a foot over edges
+_LEAST: Final = 0.25  # fraction of the full raise: where it is smaller, near the ends of a swing, edges are ignored
+_ALONG: Final = (0.0, 0.35, 0.7, 1.0)  # sample points of a swinging sole, as fractions from ankle to toes
+_BENT: Final = 0.99  # fraction of the leg's length to which a rising body may extend a leg; more if the clip does
+_AVERAGED: Final = 0.2  # seconds: averaging window for the rise of the body
+_PEAKS: Final = np.linspace(0.15, 0.85, 15)  # fractions of a swing at which the raise may have its maximum
 
 
 @dataclass(frozen=True, eq=False)
 class Steps:
-    """One foot of a clip of a level floor, with its leg.
+    """One foot of a clip on a level floor, with its leg.
 
     Args:
         ankle: Path of the ankle, (T, 3).
-        toe: Path of the end of the toes, (T, 3); that of the ankle if there are none.
+        toe: Path of the end of the toes, (T, 3); the path of the ankle if there are no toes.
         hip: Path of the hip joint, (T, 3).
         spans: Contacts (first frame, end) of the foot.
         leg: Length of the leg from hip to ankle, length units.
@@ -52,9 +52,9 @@ class Crossing:
     """A clip over a world.
 
     Args:
-        moves: Rigid motion of each foot in each frame, (T, 4, 4), from the level floor; constant while it stands.
-        rise: How far the body rises, (T,), length units.
-        holds: Where each foot stands, one for each of its contacts.
+        moves: Rigid motion of each foot from the level floor in each frame, (T, 4, 4); constant while the foot stands.
+        rise: Rise of the body, (T,), length units.
+        holds: Footholds of each foot, one for each of its contacts.
     """
 
     moves: tuple[Array, ...]
@@ -63,25 +63,25 @@ class Crossing:
 
 
 def moved_by(moves: Array, points: Array) -> Array:
-    """Return points (T, 3), each after its rigid motion (T, 4, 4)."""
+    """Apply rigid motions (T, 4, 4) to points (T, 3)."""
     return np.einsum("tij,tj->ti", moves[:, :3, :3], points) + moves[:, :3, 3]
 
 
 def crossing(world: World, feet: Sequence[Steps], up: Array, floor: float, fps: float) -> Crossing | None:
-    """Return how a clip of a level floor goes over a world; None where the floor is level there, too.
+    """Compute how a clip on a level floor moves over a world; None if all footholds are on the level floor.
 
-    Contacts are taken in the order of time. Each finds its foothold near where the foot stands on the floor, on a
-    surface that is at most 60 % of a leg above the ground of the contact before. Between two contacts a foot eases from
-    one rigid motion to the next: it rises at the beginning of its swing, sinks at its end, and clears edges between.
-    At the ends of the clip, a foot in the air is as high above the ground below it as above the floor. The body rises
-    as its feet do, on average, but never so far that a leg would have to be longer than it is, or than it is in the
-    clip.
+    Contacts are handled in temporal order. The foothold of each contact is near the foot's place on the floor, on a
+    surface that is at most 60 % of a leg length above the ground of the previous contact. Between two contacts, a foot
+    is eased from one rigid motion to the next: it rises at the beginning of its swing, sinks at the end, and clears
+    edges between. At the ends of the clip, a foot in the air has the same height above the ground as above the floor.
+    The body rises by the average of its feet, but limited so that no leg must be longer than its length or its
+    extension in the clip.
 
     Args:
-        world: The world, in the unit and with the axis of the body.
+        world: The world, with the length unit and the upward axis of the body.
         feet: The feet.
         up: Upward direction, (3,).
-        floor: Height of the floor of the clip, on which feet stand where no obstacle is below.
+        floor: Height of the floor of the clip, on which feet stand if no obstacle is below.
         fps: Frames per second.
     """
     found: list[list[Foothold]] = [[] for _ in feet]
@@ -112,9 +112,9 @@ def crossing(world: World, feet: Sequence[Steps], up: Array, floor: float, fps: 
 
 
 def _stances(foot: Steps) -> list[tuple[int, int]]:
-    """Return the spans in which a foot keeps its place: contacts, and those that follow each other in one place.
+    """Return the spans in which a foot stays at one place: contacts, merged if they follow each other at one place.
 
-    The first and the last frame count as contacts: a foot that swings is above some ground there, too.
+    The first and the last frame count as contacts, because a swinging foot is above some ground there, too.
     """
     count, spans = len(foot.ankle), list(foot.spans)
     if not spans or spans[0][0] > 0:
@@ -133,13 +133,13 @@ def _stances(foot: Steps) -> list[tuple[int, int]]:
 
 
 def _ease(u: Array) -> Array:
-    """Return a step from 0 to 1 whose speed and acceleration are 0 at both ends."""
+    """Return a smooth step from 0 to 1 whose velocity and acceleration are 0 at both ends."""
     u = np.clip(u, 0.0, 1.0)
     return u * u * u * (u * (6.0 * u - 15.0) + 10.0)
 
 
 def _between(foot: Steps, holds: Sequence[Foothold], up: Array, floor: float) -> Array:
-    """Return the rigid motions of a foot, (T, 4, 4): those of its footholds, and eased ones between."""
+    """Return the rigid motions of a foot, (T, 4, 4): those of its footholds, eased during swings."""
     count = len(foot.ankle)
     moves = np.tile(np.eye(4), (count, 1, 1))
     for (first, end), hold in zip(foot.spans, holds, strict=True):
@@ -169,12 +169,12 @@ def swings(spans: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
 
 
 def _over_edges(world: World, foot: Steps, holds: Sequence[Foothold], moves: Array, up: Array, floor: float) -> Array:
-    """Return rigid motions with which a swinging foot clears the edges below it."""
+    """Return rigid motions, raised so that a swinging foot clears the edges below it."""
     below = [float(np.quantile(points @ up, _LOW)) - floor for points in (foot.ankle, foot.toe)]
     flat = [points - depth * up for points, depth in zip((foot.ankle, foot.toe), below, strict=True)]
     bottoms = [moved_by(moves, points) for points in flat]
     soles = np.stack([bottoms[0] + s * (bottoms[1] - bottoms[0]) for s in _ALONG], axis=1)
-    sunk = np.maximum(floor - np.minimum(*(points @ up for points in flat)), 0.0)  # in the clip itself
+    sunk = np.maximum(floor - np.minimum(*(points @ up for points in flat)), 0.0)  # depth below the floor in the clip
     out = moves.copy()
     for k, (a, b) in enumerate(swings(foot.spans)):
         if b == a:
@@ -196,7 +196,7 @@ def _over_edges(world: World, foot: Steps, holds: Sequence[Foothold], moves: Arr
 
 
 def _rise(feet: Sequence[Steps], moves: Sequence[Array], up: Array, fps: float) -> Array:
-    """Return how far the body rises, (T,): as its feet on average, if its legs are long enough."""
+    """Return the rise of the body, (T,): the average of its feet, limited by the lengths of its legs."""
     width = max(1, round(0.5 * _AVERAGED * fps))
     wanted: list[Array] = []
     most: list[Array] = []
@@ -218,7 +218,7 @@ def _rise(feet: Sequence[Steps], moves: Sequence[Array], up: Array, fps: float) 
 
 
 def _window(width: int) -> Array:
-    """Return the weights of an average over 2 width + 1 frames."""
+    """Return the weights of a weighted average over 2 width + 1 frames."""
     window = np.hanning(2 * width + 3)[1:-1]
     return window / window.sum()
 

@@ -1,4 +1,4 @@
-"""Where a foot stands on a world: a rigid motion that takes its sole from a level floor to the surface below it."""
+"""Find where a foot stands on a world: the rigid motion of its sole from a level floor to the surface below."""
 
 from __future__ import annotations
 
@@ -14,29 +14,29 @@ from synovia.model.geometry import Array, align_z, cross, rigid, unit
 from synovia.model.shapes.world import World
 from synovia.text import counted, first_few
 
-HEEL: Final = -0.35  # end of the sole behind the ankle, in lengths from the ankle to the toes
-HALF_WIDTH: Final = 0.25  # of a sole, in the same lengths
-ENOUGH: Final = 0.6  # share of the sole on the surface with which a foot stands; the rest may hang over an edge
-_STEEPEST: Final = 45.0  # degrees: a steeper surface is a wall; a foot next to it stays level
-_SLACK: Final = 0.01  # lengths of the sole: a point of the sole up to this far above the surface is on it
-_ROUNDING: Final = 1e-9  # lengths of the sole: a surface that is less far from it is at its height
-_FARTHEST: Final = 0.5  # lengths of the sole by which a foot moves to stand well
-_STEP: Final = 0.05  # lengths of the sole between places that are tried
-_ALONG: Final = 9  # points along the sole
-_ACROSS: Final = 3  # points across it
+HEEL: Final = -0.35  # position of the heel relative to the ankle, in units of the distance from ankle to toes
+HALF_WIDTH: Final = 0.25  # half the width of a sole, in the same units
+ENOUGH: Final = 0.6  # fraction of the sole that must be on the surface; the rest may be over an edge
+_STEEPEST: Final = 45.0  # degrees: a steeper surface counts as a wall; a foot next to it stays level
+_SLACK: Final = 0.01  # sole lengths: a point of the sole counts as on the surface up to this height above it
+_ROUNDING: Final = 1e-9  # sole lengths: a smaller height difference counts as zero
+_FARTHEST: Final = 0.5  # sole lengths: largest displacement of a foot to a better place
+_STEP: Final = 0.05  # sole lengths: distance between places that are tried
+_ALONG: Final = 9  # sample points along the sole
+_ACROSS: Final = 3  # sample points across the sole
 
 
 @dataclass(frozen=True, eq=False)
 class Foothold:
-    """Where a foot stands on a world.
+    """A place on a world where a foot stands.
 
     Args:
-        motion: Rigid motion (4, 4) of the foot, from where it stands on a level floor.
+        motion: Rigid motion (4, 4) of the foot, from its pose on a level floor.
         height: Height of the surface under the middle of the sole, length units.
         normal: Upward normal of the plane of the sole, (3,).
-        obstacle: The obstacle that it stands on; None for the floor.
-        share: Share of the sole on the surface.
-        moved: Way of the foot over the ground to this place, length units.
+        obstacle: The obstacle on which the foot stands; None for the floor.
+        share: Fraction of the sole on the surface.
+        moved: Horizontal displacement of the foot to this place, length units.
     """
 
     motion: Array
@@ -48,7 +48,7 @@ class Foothold:
 
     @property
     def level(self) -> bool:
-        """Whether the foot stays exactly where it was."""
+        """Whether the foot stays exactly where it is on the level floor."""
         return bool((self.motion == np.eye(4)).all())
 
 
@@ -57,8 +57,8 @@ class Sole:
     """The sole of a foot on a level floor.
 
     Args:
-        middle: Its middle, (3,), at the height of the floor.
-        ahead: Horizontal way along the whole sole, from heel to toes, (3,).
+        middle: Middle of the sole, (3,), at the height of the floor.
+        ahead: Horizontal vector from heel to toes, (3,).
         up: Upward direction, (3,).
     """
 
@@ -68,7 +68,7 @@ class Sole:
 
     @classmethod
     def below(cls, ankle: Array, toe: Array, floor: float, up: Array, size: float) -> Sole:
-        """Return the sole below an ankle and the end of its toes.
+        """Return the sole below an ankle and the end of the toes.
 
         Args:
             ankle: The ankle, (3,).
@@ -86,7 +86,7 @@ class Sole:
 
     @property
     def length(self) -> float:
-        """Its length, length units."""
+        """Length of the sole, length units."""
         return float(np.linalg.norm(self.ahead))
 
     def points(self, along: int = _ALONG, across: int = _ACROSS) -> Array:
@@ -100,7 +100,7 @@ class Sole:
         return np.array(grid)
 
     def ways(self) -> Array:
-        """Return horizontal ways to other places for the foot, (n, 3), the shortest first; none is the first."""
+        """Return horizontal displacements of the foot to try, (n, 3), the shortest first; the first is zero."""
         ahead, side = self.ahead, cross(self.up, self.ahead)
         count = round(_FARTHEST / _STEP)
         steps = [(i, j) for i in range(-count, count + 1) for j in range(-count, count + 1, 2)]
@@ -109,19 +109,19 @@ class Sole:
 
 
 def foothold(world: World, sole: Sole, floor: float, level: float, step: float) -> Foothold:
-    """Return where a foot stands on a world, from where it stands on a level floor.
+    """Find where a foot stands on a world, near its pose on a level floor.
 
-    If at least the share ``ENOUGH`` of the sole lies on one plane and nothing is above this plane, the foot stands
-    there, and the rest of the sole hangs over an edge. Otherwise the foot moves over the ground by the shortest way, of
-    at most half its length, to a place where this holds. If there is none, as on stones, the sole lies on the highest
-    points around its middle, as a plate does.
+    If at least the fraction ``ENOUGH`` of the sole is on one plane and nothing is above this plane, the foot stands
+    there, and the rest of the sole is over an edge. Otherwise the foot moves horizontally to the nearest place where
+    this holds, by at most half its length. If there is none, as on stones, the sole rests on the highest points around
+    its middle, like a plate.
 
     Args:
         world: The world.
         sole: The sole on the floor.
         floor: Height of the floor where no obstacle is below.
-        level: Height of the ground that the body stood on before.
-        step: Height above this from which a surface is a wall, or above the body.
+        level: Height of the ground of the previous contact.
+        step: Height above ``level``; a higher surface counts as a wall, or as above the body.
     """
     up, points, ways = sole.up, sole.points(), sole.ways()
     tried = (points + ways[:, None]).reshape(-1, 3)
@@ -135,11 +135,11 @@ def foothold(world: World, sole: Sole, floor: float, level: float, step: float) 
     best: tuple[int, Array, float, float] | None = None
     for k in range(len(ways)):
         found = _plane(flat, high[k], normals[k], up, slack)
-        if found is not None and found[1] >= ENOUGH and found[2] <= level + step:  # above, it is a wall
+        if found is not None and found[1] >= ENOUGH and found[2] <= level + step:  # higher surfaces are walls
             best = (k, *found)
             break
     if best is None:
-        low = np.where(high[0] > level + step, level, high[0])  # a wall: the foot stays on the ground before it
+        low = np.where(high[0] > level + step, level, high[0])  # in front of a wall, the foot stays on the ground
         normal, height = _resting(flat, low, up)
         share = float((low >= height + flat @ _slope(normal, up) - slack).mean())
         best = (0, normal, share, height)
@@ -155,7 +155,7 @@ def foothold(world: World, sole: Sole, floor: float, level: float, step: float) 
 
 
 def standing_lines(footholds: Sequence[Sequence[Foothold]], missed: Sequence[int] = ()) -> list[str]:
-    """Return lines about where feet stand on a world, if they do."""
+    """Return report lines about where feet stand on a world; none without footholds."""
     holds = [hold for own in footholds for hold in own]
     if not holds:
         return []
@@ -169,7 +169,7 @@ def standing_lines(footholds: Sequence[Sequence[Foothold]], missed: Sequence[int
 
 
 def _motion(sole: Sole, normal: Array, way: Array, rise: float) -> Array:
-    """Return the rigid motion of a foot whose sole turns about its middle, and then moves."""
+    """Return the rigid motion of a foot whose sole rotates about its middle and then translates."""
     if (normal == sole.up).all():
         return rigid(way + rise * sole.up)
     R = smallest_turns(sole.up, normal)
@@ -177,7 +177,7 @@ def _motion(sole: Sole, normal: Array, way: Array, rise: float) -> Array:
 
 
 def smallest_turns(up: Array, normals: Array) -> Array:
-    """Return the smallest rotations (..., 3, 3) that turn up to normals (..., 3) on its side."""
+    """Return the smallest rotations (..., 3, 3) from ``up`` to normals (..., 3) with positive upward parts."""
     axis = np.cross(up, normals)
     K = np.zeros((*normals.shape, 3))
     for (i, j), k, sign in (((1, 0), 2, 1), ((2, 0), 1, -1), ((2, 1), 0, 1)):
@@ -192,17 +192,17 @@ def _slope(normal: Array, up: Array) -> Array:
 
 
 def _plane(flat: Array, high: Array, normals: Array, up: Array, slack: float) -> tuple[Array, float, float] | None:
-    """Return the plane through a point of the ground on which most of a sole lies, with nothing above it.
+    """Return the plane through a point of the ground that supports most of a sole, with nothing above the plane.
 
     Args:
         flat: Points of the sole about its middle, (n, 3).
-        high: Height of the ground under each, (n,).
-        normals: Normal of the ground under each, (n, 3).
+        high: Height of the ground under each point, (n,).
+        normals: Normal of the ground under each point, (n, 3).
         up: Upward direction, (3,).
-        slack: Height up to which a point is on the plane.
+        slack: Height difference up to which a point counts as on the plane.
 
     Returns:
-        Its normal, the share of the points on it, and its height under the middle; None if there is none.
+        The plane's normal, the fraction of points on it, and its height under the middle; None without such a plane.
     """
     walks = normals @ up >= np.cos(np.radians(_STEEPEST))
     if not walks.any():
@@ -214,14 +214,14 @@ def _plane(flat: Array, high: Array, normals: Array, up: Array, slack: float) ->
         return None
     shares = np.where(holds, (high >= planes - slack).mean(axis=1), -1.0)
     k = int(np.argmax(shares))
-    lift = max(0.0, float((high - planes[k]).max()))  # by rounding, or up to the slack: nothing is inside
+    lift = max(0.0, float((high - planes[k]).max()))  # at most the slack: no point penetrates
     return normals[k], float(shares[k]), float(high[k] - slopes[k] @ flat[k]) + (lift if lift > 1e-12 else 0.0)
 
 
 def _resting(flat: Array, high: Array, up: Array) -> tuple[Array, float]:
-    """Return normal and height of the plane on which a plate comes to rest on points, loaded at its middle.
+    """Return normal and height of the plane in which a plate loaded at its middle rests on points.
 
-    It is the plane above all points that is lowest at the middle; a level one where this is too steep.
+    This is the plane above all points that is lowest at the middle; a level plane if this one is too steep.
     """
     axes = align_z(up)[:, :2]
     at = flat @ axes
@@ -232,7 +232,7 @@ def _resting(flat: Array, high: Array, up: Array) -> tuple[Array, float]:
         if abs(np.linalg.det(matrix)) < 1e-12 * float(np.abs(at).max()) ** 2:
             continue
         *slope, height = np.linalg.solve(matrix, high[list(rows)]).tolist()
-        over = float((high - at @ slope - height).max())  # points between those that are tried may be above
+        over = float((high - at @ slope - height).max())  # points that are not in ``few`` may be above
         if height + max(over, 0.0) < best[0]:
             best = (height + max(over, 0.0), np.array(slope))
     normal = unit(up - axes @ best[1])

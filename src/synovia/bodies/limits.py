@@ -1,4 +1,4 @@
-"""Human joint limits for characters, whose files have none: the ranges of motion of adults, by role."""
+"""Set human joint limits for characters, whose files have none: ranges of motion of adults, by role."""
 
 from __future__ import annotations
 
@@ -20,55 +20,55 @@ from synovia.model.tree import ancestors
 
 _Pair = tuple[float, float]
 _Range = tuple[_Pair, _Pair, _Pair]
-# Degrees; of the American Academy of Orthopaedic Surgeons unless another source is named. Of the trunk, from the hips
-# to the chest: to the front and to the back; to each side; twist to each side, by the American Medical Association.
+# Degrees; from the American Academy of Orthopaedic Surgeons unless another source is named. For the trunk, from hips to
+# chest: to the front and to the back; to each side; twist to each side, by the American Medical Association.
 _BACK: Final[_Range] = (80.0, 25.0), (35.0, 35.0), (45.0, 45.0)
 _NECK: Final[_Range] = (45.0, 45.0), (45.0, 45.0), (70.0, 70.0)  # twist: the middle of the 60 to 80 of textbooks
-# Of legs and arms: to the front and to the back; outwards and inwards; twist. Knees and elbows bend to one side only,
+# For legs and arms: to the front and to the back; outwards and inwards; twist. Knees and elbows bend to one side only,
 # hands towards the palm and the back of the hand.
 _HIP: Final[_Range] = (120.0, 30.0), (45.0, 30.0), (45.0, 45.0)
 _KNEE: Final = 135.0
-_ANKLE: Final = 20.0, 50.0  # toes up and down
+_ANKLE: Final = 20.0, 50.0  # degrees: toes up and down
 _INVERSION, _EVERSION = 35.0, 25.0  # sole inwards and outwards, by the Merck Manual
-_TOES_ASIDE: Final = 15.0  # chosen: a foot turns little about its leg
+_TOES_ASIDE: Final = 15.0  # chosen: a foot rotates little about its leg
 _ELBOW: Final = 150.0
 _FOREARM: Final = 80.0  # pronation, supination
-_WRIST: Final = (80.0, 70.0), (20.0, 30.0)  # palm, back of the hand; thumb, little finger
-_SHOULDER: Final = (180.0, 60.0), (135.0, 45.0)  # to the front and back: with the arm down; level (Kurz: 130 and 45)
+_WRIST: Final = (80.0, 70.0), (20.0, 30.0)  # towards palm, back of the hand; thumb, little finger
+_SHOULDER: Final = (180.0, 60.0), (135.0, 45.0)  # front, back: with the arm down; level (Kurz: 130 and 45)
 _RAISED, _CROSSED = 180.0, 45.0  # abduction; adduction, by Kurz
 _LATERAL, _MEDIAL = 90.0, 70.0  # rotation of the upper arm
-_COLLAR: Final[_Range] = (15.0, 15.0), (30.0, 10.0), (5.0, 5.0)  # up by 30, as Inman et al. (1944); else rounded down
-_KNEE_TWIST, _WRIST_TWIST = 10.0, 10.0  # chosen: what soft tissue gives
+_COLLAR: Final[_Range] = (15.0, 15.0), (30.0, 10.0), (5.0, 5.0)  # up by 30, as Inman et al. (1944); others rounded down
+_KNEE_TWIST, _WRIST_TWIST = 10.0, 10.0  # chosen: play of soft tissue
 _EYE: Final[_Range] = (30.0, 45.0), (45.0, 45.0), (10.0, 10.0)  # up and down, aside, twist; chosen
-_SIDEWAYS: Final = 2.0  # degrees that a knee or an elbow gives to the sides; chosen
-_DOWN: Final = 0.7  # cosine with the downward direction from which a leg counts as standing
+_SIDEWAYS: Final = 2.0  # degrees of play of knees and elbows to each side; chosen
+_DOWN: Final = 0.7  # cosine between leg and downward direction; a leg with a larger one counts as standing
 
 
 def with_human_limits(skeleton: Skeleton) -> Skeleton:
-    """Return a human skeleton whose ball joints have the joint limits of an adult.
+    """Return a copy of a human skeleton whose ball joints have the joint limits of an adult.
 
     Trunk, neck, eyes, collar bones, arms, hands, legs and feet get ranges by their roles, about the pose of the file:
-    standing, with the arms anywhere from hanging to level at the sides. The trunk and the neck share out their ranges
-    among their joints. Where a knee or an elbow is bent at rest, what is left of its range counts. Joints that have
-    limits keep them; hinges, fingers and toes stay as they are.
+    standing, with the arms anywhere from hanging to level at the sides. The ranges of trunk and neck are divided among
+    their joints. If a knee or an elbow is bent at rest, its limit is the remaining range. Joints that have limits keep
+    them; hinges, fingers and toes stay as they are.
 
-    The ranges are normal ones of healthy adults, not the most that an athlete can do. Those of the American Academy of
+    The ranges are normal for healthy adults; athletes may exceed them. The values of the American Academy of
     Orthopaedic Surgeons are, in degrees: trunk 80 to the front, 25 back, 35 aside; neck 45, 45, 45; shoulder 180, 60,
     180, and rotation by 90 outwards and 70 inwards; elbow 150; forearm 80 each way; wrist 80, 70, 20, 30; hip 120, 30,
-    45, 30, and rotation by 45; knee 135; ankle 20, 50. The twist of the trunk (45) is that of the American Medical
-    Association, the tilt of the sole (35 inwards, 25 outwards) is from the Merck Manual. In arms, Boone and Azen
-    measured means that differ from these by up to 14 degrees.
+    45, 30, and rotation by 45; knee 135; ankle 20, 50. The twist of the trunk (45) is from the American Medical
+    Association, the tilt of the sole (35 inwards, 25 outwards) from the Merck Manual. In arms, Boone and Azen measured
+    means that differ from these by up to 14 degrees.
 
     Some values are choices, because sources differ or give none: the twist of the neck (70), the eyes (30 up, 45 down
     and aside), the arm across the body and level (45; 135 and 45), the collar bone (30 up, else 5 to 15), the foot
-    about its leg (15), the twist of knees and wrists (10), and 2 degrees to the sides of knees and elbows. Twists count
-    from the pose of the file. Hands bend as if their thumbs pointed ahead in that pose.
+    about its leg (15), the twist of knees and wrists (10), and 2 degrees to the sides of knees and elbows. Twists are
+    measured from the pose of the file. Hands bend as if their thumbs pointed forward in that pose.
 
     Args:
         skeleton: The skeleton.
 
     Raises:
-        InputError: If it has no hips and legs, or does not stand at rest.
+        InputError: If the skeleton has no hips and legs, or does not stand at rest.
 
     Example:
         >>> import dataclasses
@@ -105,7 +105,7 @@ class _Person:
     """A human body at rest, with its axes."""
 
     def __init__(self, skeleton: Skeleton, found: Mapping[str, int]) -> None:
-        """Find its axes.
+        """Find the axes of the body.
 
         Raises:
             InputError: If a leg does not point down.
@@ -142,13 +142,13 @@ class _Person:
         return out
 
     def _between(self, top: int, end: int, *, first: bool = False) -> list[int]:
-        """Return the rows from below a row to another, both outwards; with the first of them if asked."""
+        """Return the ball joints below a row down to another row, ``end`` included; with ``first``, ``top`` too."""
         line = ancestors(self._skeleton.parents, end)
         rows = line[: line.index(top) + int(first)] if top in line else []
         return [row for row in rows if self._skeleton.joints[row].kind is Kind.BALL]
 
     def _share(self, out: dict[int, SwingTwist], rows: list[int], whole: _Range) -> None:
-        """Add the limits of joints that share out a range: about the upward axis, x to the left."""
+        """Divide a range evenly among joints, and add their limits: bone upwards, x axis to the left."""
         left, up, _ = self._axes.T
         (front, back), (aside, other), (one, two) = (
             ((a / len(rows), b / len(rows)) for a, b in whole) if rows else whole
@@ -181,14 +181,14 @@ class _Person:
         collar, upper, lower, hand = rows
         out: dict[int, SwingTwist] = {}
         outwards = sign * self._axes[:, 0]
-        turn = unit(np.cross(outwards, up))  # raises an arm
+        turn = unit(np.cross(outwards, up))  # axis of the rotation that raises an arm
         if collar is not None:
             (front, back), (rise, fall), (one, two) = _COLLAR
             out[collar] = self._limit(collar, outwards, turn, (fall, rise), (front, back), (-one, two))
         if upper is None or lower is None:
             return out
         arm = self._way(upper, lower)
-        height = math.degrees(math.acos(float(np.clip(-arm @ up, -1.0, 1.0))))  # 0 if it hangs, 90 level
+        height = math.degrees(math.acos(float(np.clip(-arm @ up, -1.0, 1.0))))  # 0: arm down, 90: level
         level = math.sin(math.radians(min(height, 90.0)))
         front, back = ((1.0 - level) * down + level * flat for down, flat in zip(*_SHOULDER, strict=True))
         raised = (max(height, _CROSSED), max(_RAISED - height, 0.0))
@@ -206,7 +206,7 @@ class _Person:
         return out
 
     def _limit(self, row: int, bone: Array, x_axis: Array, x: _Pair, y: _Pair, twist: _Pair) -> SwingTwist:
-        """Return a limit of angles in degrees about world directions at rest."""
+        """Return a limit from angles in degrees and world directions at rest."""
         inward = self._rest.matrix(row).T
         half_x, half_y, turn = (tuple(np.radians(pair).tolist()) for pair in (x, y, twist))
         return SwingTwist.about(inward @ bone, x=half_x, y=half_y, twist=turn, x_axis=inward @ x_axis)
@@ -217,11 +217,11 @@ class _Person:
 
     @staticmethod
     def _bent(thigh: Array, shin: Array, left: Array) -> float:
-        """Return how far a knee is bent at rest, degrees."""
+        """Return the bend of a knee at rest, degrees."""
         return max(math.degrees(math.atan2(float(np.cross(thigh, shin) @ left), float(thigh @ shin))), 0.0)
 
 
 def _front_first(bone: Array, x_axis: Array, ahead: Array, front: float, back: float) -> _Pair:
-    """Return half-angles towards -y and +y of a swing that takes a bone to the front or to the back."""
+    """Return the half-angles about -y and +y of a swing that moves a bone to the front and to the back."""
     y_axis = np.cross(bone, unit(x_axis - (x_axis @ bone) * bone))
     return (back, front) if np.cross(y_axis, bone) @ ahead > 0.0 else (front, back)

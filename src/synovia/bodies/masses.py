@@ -1,4 +1,4 @@
-"""Masses for characters, whose files have none: those of an adult body, placed along the bones."""
+"""Add masses to characters, whose files have none: those of an adult body, placed along the bones."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from synovia.model import Skeleton
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, as_numbers
 
-# By role: share of the whole mass in percent, position of the centre of mass along the bone (0 to 1), possible ends of
-# the bone, and the part that takes the mass if a skeleton has no such joint. de Leva (1996), Table 4, males.
+# By role: percentage of the total mass, position of the centre of mass along the bone (0 to 1), possible ends of the
+# bone, and the part that gets the mass if the joint is missing. de Leva (1996), Table 4, males.
 _TRUNK: Final[dict[str, tuple[float, float, tuple[str, ...], str]]] = {
     "hips": (11.17, 0.39, ("spine", "chest", "head"), "hips"),
     "spine": (16.33, 0.55, ("chest", "neck", "head"), "hips"),
@@ -34,9 +34,9 @@ _LIMBS: Final[dict[str, tuple[float, float, tuple[str, ...], str]]] = {
 def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
     """Return a human skeleton with the masses of an adult, for ``CenterOfMassGoal``.
 
-    Every part of the body that is recognised (by roles, names or shape, as in ``retarget``) gets its share of the mass,
-    at a point of its bone at rest. The mass of a missing part is added to the part above it; where all of the trunk is
-    missing, it is in the middle of what the hips carry except the legs. Existing masses are replaced.
+    Each recognised part of the body (by roles, names or shape, as in ``retarget``) gets its share of the mass, at a
+    point of its bone at rest. The mass of a missing part is added to its parent part. If the whole trunk is missing,
+    its mass is in the middle of the joints below the hips without the legs. Existing masses are replaced.
 
     Args:
         skeleton: The skeleton.
@@ -100,16 +100,16 @@ def with_body_masses(skeleton: Skeleton, mass: float = 75.0) -> Skeleton:
 
 
 def _trunk(skeleton: Skeleton, hips: int, legs: list[int], *, lower: bool) -> tuple[int, Array]:
-    """Return the row that carries a part of a trunk without known joints, and its place in the frame of that row.
+    """Return the row that carries a part of a trunk without known joints, and the part's position in the row's frame.
 
-    The lower part is between the legs, and the others are in the middle of what the hips carry except the legs, on the
-    branch with most joints.
+    The lower part is between the upper legs. Other parts are in the middle of the largest branch below the hips without
+    legs.
 
     Args:
         skeleton: The skeleton.
         hips: Row of the hips.
         legs: Rows of the upper legs.
-        lower: Whether it is the lower part.
+        lower: Whether the part is the lower part of the trunk.
     """
     rest = skeleton.rest_pose()
     branches: list[list[int]] = []
@@ -126,7 +126,7 @@ def _trunk(skeleton: Skeleton, hips: int, legs: list[int], *, lower: bool) -> tu
 
 
 def _bone(skeleton: Skeleton, row: int, ends: list[int]) -> Array:
-    """Return the vector from a joint to the first of ``ends``, else to the mean of its children, in its own frame."""
+    """Return the vector from a joint to the first of ``ends``, or to its children's mean, in the joint's frame."""
     rest = skeleton.rest_pose()
     children = ends[:1] or skeleton.children[row]
     if not children:

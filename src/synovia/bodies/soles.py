@@ -1,4 +1,4 @@
-"""Find the soles of a body: the lowest surface that each foot carries."""
+"""Find the soles of a body: the lowest surface of each foot."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from synovia.model import Skeleton
 from synovia.model.anatomy.feet import Foot
 from synovia.model.geometry import Array, align_z, frames_to_transforms
 
-_NEAR_FLOOR: Final = 0.03  # of the body's size: a foot at rest this near to height 0 stands on a floor there
-_ON_FLOOR: Final = 0.004  # of the body's size: shapes that reach so little below that floor stand on it
-_TILTS: Final = (0.0, 10.0, 25.0, 45.0)  # degrees by which a foot tilts, in eight directions
-_MOVES: Final = 0.5  # least share of a vertex of a skin that the joints of a foot carry
-_SAME: Final = 1e-3  # of the body's size: joints of a skin that are farther from those of a skeleton are others
+_NEAR_FLOOR: Final = 0.03  # fraction of the body's size: a foot at rest closer to height 0 stands on a floor there
+_ON_FLOOR: Final = 0.004  # fraction of the body's size: depth below this floor at which shapes still count as on it
+_TILTS: Final = (0.0, 10.0, 25.0, 45.0)  # degrees: sampled tilts of a foot, each in eight directions
+_MOVES: Final = 0.5  # smallest share of a vertex's weight with which a joint carries the vertex
+_SAME: Final = 1e-3  # fraction of the body's size: larger distances of skin and skeleton joints mean another rest pose
 
 
 @dataclass(frozen=True, eq=False, slots=True)
@@ -32,11 +32,11 @@ class Sole:
     """The sole of a foot.
 
     Args:
-        height: Height of its lowest point at rest, length units.
-        source: What shows it: ``"shapes"`` (contact and collision shapes), ``"skin"``, ``"floor"`` (the body stands on
-            a floor at height 0 at rest), or ``"points"`` (joints and tips).
-        rows: The joint that carries each of its points, (k,).
-        points: Points that are lowest while the foot is level or tilted, each in the frame of its joint, (k, 3).
+        height: Height of the lowest point at rest, length units.
+        source: Source of the sole: ``"shapes"`` (contact and collision shapes), ``"skin"``, ``"floor"`` (the body
+            stands on a floor at height 0 at rest), or ``"points"`` (joints and tips).
+        rows: The joint that carries each point, (k,).
+        points: The lowest points of the level and tilted foot, each in the frame of its joint, (k, 3).
     """
 
     height: float
@@ -45,7 +45,7 @@ class Sole:
     points: Array
 
     def places(self, frames: Array) -> Array:
-        """Return the positions of its points, (..., k, 3), for world frames (..., n, 12)."""
+        """Return the positions of the points, (..., k, 3), for world frames (..., n, 12)."""
         taken = frames[..., self.rows, :]
         turns = taken[..., :9].reshape(*taken.shape[:-1], 3, 3)
         return (turns @ self.points[..., None])[..., 0] + taken[..., 9:]
@@ -56,17 +56,17 @@ class Sole:
 
 
 def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = None) -> Sole:
-    """Return the sole of a foot.
+    """Find the sole of a foot.
 
-    Joints of robots, and tips of toes, are above the surface on which a body stands. A rest pose whose feet are nearly
-    at height 0 stands on a floor there. Shapes that reach below it are too large, such as capsules around bones; skin
-    that does so shows where the foot ends.
+    Joints of robots and tips of toes are above the surface on which a body stands. If the feet are nearly at height 0
+    in the rest pose, they stand on a floor there. Shapes that extend below this floor are too large, such as capsules
+    around bones, and are not used; skin below the floor shows the end of the foot.
 
     Args:
         skeleton: The skeleton.
         foot: The foot.
         up: Upward direction, (3,).
-        frames: World frames (n, 12) of another pose that counts as rest, at any height; None for that of the file.
+        frames: World frames (n, 12) of another pose to use as rest pose, at any height; None for the file's rest pose.
     """
     rest = np.array(skeleton.rest_pose().frames)
     pose = rest if frames is None else frames
@@ -90,7 +90,7 @@ def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = No
     height = 0.0 if floor else points
     toe = int(np.argmax(np.linalg.norm(places - places[0], axis=1)))
     under = places + np.outer(height - heights, up)
-    if toe:  # its outline, as wide as a human foot
+    if toe:  # adds an outline as wide as a human foot
         ahead = under[toe] - under[0]
         side = HALF_WIDTH * np.cross(up, ahead)
         corners = [under[0] + end * ahead + sign * side for end in (HEEL, 1.0) for sign in (1.0, -1.0)]
@@ -101,7 +101,7 @@ def sole_of(skeleton: Skeleton, foot: Foot, up: Array, frames: Array | None = No
 
 
 def _downwards(up: Array) -> Array:
-    """Return directions of which each is downwards for a foot that is level or tilted, (d, 3)."""
+    """Return the downward directions of a level foot and of tilted feet, (d, 3)."""
     turn = align_z(up)
     ways = [
         (np.sin(a) * np.cos(b), np.sin(a) * np.sin(b), -np.cos(a))
@@ -112,7 +112,7 @@ def _downwards(up: Array) -> Array:
 
 
 def _of_shapes(skeleton: Skeleton, foot: Foot, up: Array, pose: Array) -> Iterator[tuple[int, Array]]:
-    """Yield each joint of a foot that has shapes, and the lowest points of these, (k, 3) in its frame."""
+    """Yield each joint of a foot that has shapes, and the lowest points of its shapes, (k, 3) in its frame."""
     ways = _downwards(up)
     for row in foot.points:
         solids = [solid for shape in skeleton.joints[row].shapes for solid in shape.solids()]
@@ -122,7 +122,7 @@ def _of_shapes(skeleton: Skeleton, foot: Foot, up: Array, pose: Array) -> Iterat
 
 
 def _of_skin(skeleton: Skeleton, foot: Foot, up: Array, pose: Array) -> Iterator[tuple[int, Array]]:
-    """Yield each joint of a foot that carries skin, and the lowest points of this, (k, 3) in its frame."""
+    """Yield each joint of a foot that carries skin, and the lowest points of its skin, (k, 3) in its frame."""
     ways = _downwards(up)
     for row, local in _skin_of(skeleton).items():
         if row in foot.points:
@@ -130,12 +130,12 @@ def _of_skin(skeleton: Skeleton, foot: Foot, up: Array, pose: Array) -> Iterator
 
 
 def _farthest(points: Array, ways: Array) -> Array:
-    """Return those of some points (n, 3) that are farthest along one of the directions (d, 3)."""
+    """Return the points, of (n, 3), that are farthest along any of the directions (d, 3)."""
     return points[np.unique(np.argmax(points @ ways.T, axis=0))]
 
 
 def _skin_of(skeleton: Skeleton) -> dict[int, Array]:
-    """Return the vertices of the skin that each joint carries, (k, 3) in its frame, by row; none without a skin."""
+    """Return the skin vertices of each joint, (k, 3) in its frame, by row; empty without a skin."""
     if skeleton.source is None or not skeleton.source.is_file():
         return {}
     return _vertices(skeleton, skeleton.source.absolute(), skeleton.source.stat().st_mtime_ns)
@@ -143,7 +143,7 @@ def _skin_of(skeleton: Skeleton) -> dict[int, Array]:
 
 @lru_cache(maxsize=8)
 def _vertices(skeleton: Skeleton, path: Path, stamp: int) -> dict[int, Array]:
-    """Return the vertices of the skin in a file; ``stamp`` is the time of its last change."""
+    """Return the skin vertices of a file by row; ``stamp`` is the file's modification time, for the cache."""
     del stamp
     skin: Skin | None = None
     with suppress(OSError, SynoviaError, MemoryError), np.errstate(over="ignore", invalid="ignore"):
@@ -157,7 +157,7 @@ def _vertices(skeleton: Skeleton, path: Path, stamp: int) -> dict[int, Array]:
         rows = np.array([own[row] for row in mesh.rows])
         worlds = skin.worlds[mesh.rows]
         if np.abs(worlds[:, :3, 3] - frames[rows, :3, 3]).max() > _SAME * skeleton.size:
-            continue  # of another rest pose
+            continue  # the mesh belongs to another rest pose
         moves = np.einsum("bij,bjk->bik", worlds, mesh.binds)
         strongest = np.argmax(mesh.weights, axis=1)
         vertex = np.arange(len(mesh.vertices))

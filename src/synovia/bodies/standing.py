@@ -1,4 +1,4 @@
-"""The goals with which a body stands: planted feet, balance, a gaze, and a posture to which it returns."""
+"""Create the goals of a standing body: planted feet, balance, gaze, and a posture to which the body returns."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from synovia.model.root import free_root
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
 
-LOWEST: Final = 1000  # priority of the gaze: below whatever a user asks for
-_INNER: Final = 0.95  # part of the soles that balance may use, so that the body never stands on their very edge
-_TRUNK: Final = 20.0  # factor of the joints of the trunk in the posture: limbs give way first
-_ROOT: Final = 20.0  # and of the root, which tilts and shifts the whole body
-_AHEAD: Final = 2.0  # sizes of the body: where the eyes look if nothing is given
+LOWEST: Final = 1000  # priority of the gaze: below all goals of users
+_INNER: Final = 0.95  # fraction of the soles available for balance; keeps the body off their very edge
+_TRUNK: Final = 20.0  # factor of trunk joints in the posture, so that limbs give way first
+_ROOT: Final = 20.0  # factor of the root, which tilts and shifts the whole body
+_AHEAD: Final = 2.0  # body sizes: distance of the default point to look at
 
 
 def standing_goals(
@@ -33,34 +33,34 @@ def standing_goals(
     balance: bool = True,
     world: World | None = None,
 ) -> tuple[Goal, ...]:
-    """Return the goals with which a body stands while it does something else.
+    """Create goals that keep a body standing while it does something else.
 
-    At priority 0, both feet (or all four) stay where ``pose`` has them, and the centre of mass stays above them. Below
-    everything else, the head looks at a point, and all joints and the root stay near ``pose``; those of the trunk more
-    than those of the limbs. Priorities from 1 are for your own goals. Solve them by ``"full-body"``, with
-    ``root="free"``.
+    At priority 0, both feet (or all four) stay where they are in ``pose``, and the centre of mass stays above them. At
+    the lowest priority, the head looks at a point, and all joints and the root stay near ``pose``, trunk joints more
+    than limb joints. Priorities from 1 are for your own goals. Solve them with ``"full-body"`` and ``root="free"``.
 
-    Goals of your own may make the trunk lean. If it leans by 25 degrees or more, ``Solution.explain`` says by how much.
+    Your own goals may make the trunk lean. If it leans by 25 degrees or more, ``Solution.explain`` reports the angle.
 
-    With a world, each foot stands on what is below it: its sole lies on a step or a ramp, as far up or down as it has
-    to go, and the balance is above these places. A foot of which less than 60 % would be on a step moves to where it
-    is, by the shortest way, of at most half its length. A surface that is higher above a sole than a quarter of the
-    body's size is no step. Where nothing is below a foot, it stays where ``pose`` has it. A body with a free root
-    (``skeleton.with_root("free")``) is also upright above these places; the root that a solve adds stays low.
+    With a world, each foot stands on the surface below it, such as a step or a ramp, higher or lower than in ``pose``,
+    and the body balances above these places. If less than 60 % of a sole would be on a surface, the foot moves
+    horizontally by the shortest displacement that puts it there, at most half its length. Surfaces that are higher
+    above a sole than a quarter of the body's size do not count as steps. If nothing is below a foot, it stays where it
+    is in ``pose``. A body with a free root (``skeleton.with_root("free")``) is also raised with its feet; a root that
+    the solver adds is not.
 
-    The goals are named after the joints of the feet, ``"balance"``, ``"gaze"`` and ``"posture"``, so ``targets=`` can
-    move them.
+    The goals are named after the joints of the feet, and ``"balance"``, ``"gaze"`` and ``"posture"``, so ``targets=``
+    can move them.
 
     Args:
-        skeleton: The body. Its feet and its head are known by role, name or shape.
-        pose: The pose in which it stands; the rest pose by default.
+        skeleton: The body. Feet and head are recognised by role, name or shape.
+        pose: The pose in which the body stands; the rest pose by default.
         look_at: World point (3,) to look at; None for straight ahead, as in ``pose``.
         balance: Whether the centre of mass stays above the feet. This needs masses.
-        world: What the feet stand on; None for where ``pose`` has them.
+        world: The obstacles on which the feet stand; None to keep the feet where they are in ``pose``.
 
     Raises:
-        InputError: If the feet are not known, the body does not stand on them, or it has no masses. The message says
-            what is missing.
+        InputError: If the feet are unknown, the body does not stand on them, or it has no masses. The message says what
+            is missing.
 
     Example:
         >>> import synovia as sy
@@ -122,7 +122,7 @@ def standing_goals(
 
 
 def _raised(pose: Pose, free: int, rise: Array) -> Pose:
-    """Return a pose whose free root is moved by a way in the world."""
+    """Return a pose whose free root is displaced by a world vector."""
     skeleton, q = pose.skeleton, pose.q.copy()
     joint, parent = skeleton.joints[free], skeleton.parents[free]
     turn = (np.eye(3) if parent < 0 else pose.matrix(parent)) @ joint.rest[:3, :3]
@@ -134,14 +134,14 @@ def _raised(pose: Pose, free: int, rise: Array) -> Pose:
 def support(
     skeleton: Skeleton, feet: list[int], up: Array, pose: Pose | None = None, holds: Sequence[Foothold] = ()
 ) -> Array:
-    """Return the polygon above which the centre of mass stays: the corners of the soles, a little inwards, (n, 3)."""
+    """Return the support polygon of the centre of mass: the corners of the soles, slightly shrunk, (n, 3)."""
     corners = soles(skeleton, feet, up, pose, holds)
     middle = corners.mean(axis=0)
     return middle + _INNER * (corners - middle)
 
 
 def posture_of(skeleton: Skeleton) -> dict[str | int, float]:
-    """Return the factor of each joint that turns in the posture of a standing body."""
+    """Return the weight factor of each movable joint in the posture of a standing body."""
     found = skeleton.role_rows
     tops = [found[role] for role in ("chest", "upper_chest", "neck") if role in found]
     trunk = {row for top in tops for row in ancestors(skeleton.parents, top)}
@@ -154,14 +154,14 @@ def posture_of(skeleton: Skeleton) -> dict[str | int, float]:
 
 
 def lean_of(pose: Pose, reference: Pose) -> float | None:
-    """Return the angle between the trunk of a body in two poses, radians; None if it has no feet and no trunk.
+    """Return the angle between the trunks of a body in two poses, radians; None if the trunk is unknown.
 
-    The trunk is the line from the hips to the neck. On a body without a neck, it is the line from what carries its top
-    to this top.
+    The trunk is the line from the hips to the neck. On a body without a neck, it is the line to the highest joint from
+    its ancestor just below the hips in the tree.
 
     Args:
         pose: A pose.
-        reference: The posture with which it is compared; its skeleton may have no root that moves.
+        reference: The posture for comparison; its skeleton may have no moving root.
     """
     lines = [_trunk(pose), _trunk(reference)]
     if lines[0] is None or lines[1] is None:
@@ -171,7 +171,7 @@ def lean_of(pose: Pose, reference: Pose) -> float | None:
 
 
 def _trunk(pose: Pose) -> Array | None:
-    """Return the line along the trunk, (3,); None if it is not known."""
+    """Return the vector along the trunk, (3,); None if it is unknown."""
     skeleton = pose.skeleton
     found, places = skeleton.role_rows, skeleton.rest_pose().positions
     hips, neck = found.get("hips"), found.get("neck")

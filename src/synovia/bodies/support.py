@@ -1,4 +1,4 @@
-"""What a body stands on: its feet by role, what points up, and the corners of its soles."""
+"""Find the support of a body: its feet by role, its upward direction, and the corners of its soles."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ from synovia.model.anatomy.up import Lines, find_up
 from synovia.model.geometry import Array, align_z, axis_vector
 from synovia.model.shapes.world import World
 
-_SHORT: Final = 0.02  # of the body's size: a foot that reaches less far from its ankle has no toes
-STEP: Final = 0.25  # of the body's size: a surface that is higher above a sole is no step
-_FLAT: Final = 1e-6  # of the body's size: a body that is no higher above its feet has no direction up
-_UPRIGHT: Final = 0.5  # cosine between the upward direction and the way from the feet to the body
+_SHORT: Final = 0.02  # fraction of the body's size: a shorter foot, measured from the ankle, has no toes
+STEP: Final = 0.25  # fraction of the body's size: a surface that is higher above a sole does not count as a step
+_FLAT: Final = 1e-6  # fraction of the body's size: smallest height above the feet that defines the upward direction
+_UPRIGHT: Final = 0.5  # smallest cosine between the upward direction and the vector from the feet to the body
 _ROLES: Final = (
     "skeleton.with_roles({'left_foot': JOINT, 'right_foot': JOINT}) or a file for --roles says which joints they are"
 )
 
 
 def standing_feet(skeleton: Skeleton) -> list[int]:
-    """Return the rows of the feet, or of the last known part of a leg without one: two, or four.
+    """Return the rows of the two or four feet; for a leg without a foot, the row of its last known part.
 
     Raises:
-        InputError: If the file has several people, or a leg is not known.
+        InputError: If the file has several people, or a leg is unknown.
     """
     if len(skeleton.people) > 1:
         raise InputError(
@@ -44,14 +44,14 @@ def standing_feet(skeleton: Skeleton) -> list[int]:
 
 
 def up_of(skeleton: Skeleton, pose: Pose | None = None) -> Array:
-    """Return the direction that points up, (3,), for a body that stands.
+    """Return the upward direction of a standing body, (3,).
 
     Args:
         skeleton: The skeleton.
-        pose: The pose in which it stands; the rest pose by default.
+        pose: The pose in which the body stands; the rest pose by default.
 
     Raises:
-        InputError: If the body lies, or hangs upside down.
+        InputError: If the body lies or is upside down.
     """
     stance = pose or skeleton.rest_pose()
     up = axis_vector(find_up(skeleton, stance.q[None]).nearest)
@@ -65,14 +65,14 @@ def up_of(skeleton: Skeleton, pose: Pose | None = None) -> Array:
 
 
 def footholds(skeleton: Skeleton, feet: Sequence[int], up: Array, pose: Pose, world: World) -> list[Foothold]:
-    """Return where each foot stands on a world, from where a pose has it; it stays where nothing is below it.
+    """Find the foothold of each foot on a world, near its position in a pose; a foot with nothing below stays there.
 
     Args:
         skeleton: The skeleton.
         feet: Rows of the ankles.
         up: Upward direction, (3,).
         pose: The pose.
-        world: The world, in the unit and with the axis of the skeleton.
+        world: The world, with the length unit and the upward axis of the skeleton.
     """
     out: list[Foothold] = []
     for foot in feet_of(skeleton, feet):
@@ -86,9 +86,9 @@ def footholds(skeleton: Skeleton, feet: Sequence[int], up: Array, pose: Pose, wo
 
 
 def under_feet(skeleton: Skeleton, foot: Foot, up: Array) -> dict[int, Array]:
-    """Return the point of the sole below each point of a foot, (3,) in the frame of that joint, by row.
+    """Return the point of the sole below each point of a foot, (3,) in the frame of the point's joint, by row.
 
-    It is that of the rest pose; see ``sole_of``.
+    The sole is that of the rest pose; see ``sole_of``.
     """
     rest, floor = skeleton.rest_pose(), sole_of(skeleton, foot, up).height
     return {row: rest.matrix(row).T @ ((floor - rest.position(row) @ up) * up) for row in foot.points}
@@ -104,7 +104,7 @@ def soles(
         feet: Rows of the ankles.
         up: Upward direction, (3,).
         pose: The pose in which the body stands; the rest pose by default.
-        holds: Where each foot stands on a world; none for where the pose has them.
+        holds: Footholds of the feet on a world; empty to use the feet as in the pose.
     """
     places = (pose or skeleton.rest_pose()).positions
     corners: list[Array] = []
@@ -124,5 +124,5 @@ def soles(
 
 
 def _moved(points: Sequence[Array], move: Array) -> list[Array]:
-    """Return points after a rigid motion (4, 4)."""
+    """Apply a rigid motion (4, 4) to points."""
     return [move[:3, :3] @ point + move[:3, 3] for point in points]

@@ -1,4 +1,4 @@
-"""Shapes around the surface and the bones of a body, and how well they fit."""
+"""Fit shapes around the surface or the bones of a body, and measure their fit."""
 
 from synovia.covers.measure import LinkFit, ShapeFit, shape_fit
 from synovia.covers.shapes import fitted_text, with_shapes

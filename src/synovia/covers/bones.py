@@ -1,10 +1,10 @@
-"""Capsules along the bones of a body of which no surface is known: as thick as those of an adult of the same height.
+"""Make capsules along the bones of a body without a known surface, as thick as an adult of the same height.
 
-A link of another body whose joints are all in one point has no bone, as in many wrists of robots. Its capsule begins
-there and has the centre of mass in its middle. Without one, a sphere is around the point.
+In other bodies, a link whose joints are all at one point has no bone, as in many robot wrists. Its capsule begins at
+this point and has the centre of mass in its middle. If there is no centre of mass, a sphere is around the point.
 
-Thickness is that of the circle with the mean circumference in the survey, as a part of the stature, the mean of the
-shares of men and women.
+The thickness is that of a circle with the mean circumference in the survey, as a fraction of the stature, averaged over
+men and women.
 
 References:
     C. Gordon et al., *2012 Anthropometric Survey of U.S. Army Personnel: Methods and Summary Statistics*, Natick
@@ -24,7 +24,7 @@ from synovia.model.anatomy.stature import stature_of
 from synovia.model.geometry import Array
 from synovia.model.shapes.solids import Capsule, Solid, Sphere
 
-_RADII: Final = {  # by role, without its side, as a part of the stature, with the circumference that it comes from
+_RADII: Final = {  # fractions of the stature, by role without side; comments name the circumference
     "hips": 0.0961,  # buttock
     "spine": 0.0847,  # waist
     "chest": 0.0942,  # chest
@@ -40,20 +40,20 @@ _RADII: Final = {  # by role, without its side, as a part of the stature, with t
     "foot": 0.0226,  # ball of the foot
     "toes": 0.0226,
 }
-_FINGER: Final = 0.0061  # an eighth of the breadth of a hand
-_LENGTHS: Final = {"head": 0.0746, "hand": 0.1106}  # of a last part beyond its joint: tragion to top of head, hand
-_SLENDER: Final = 0.15  # radius of a bone of another body as a part of its length
-_SHORT: Final = 1e-3  # part of the body's size below which a bone has no capsule
+_FINGER: Final = 0.0061  # fraction of the stature: an eighth of the breadth of a hand
+_LENGTHS: Final = {"head": 0.0746, "hand": 0.1106}  # fractions of the stature: tragion to top of head; hand
+_SLENDER: Final = 0.15  # radius of a bone of another body as a fraction of its length
+_SHORT: Final = 1e-3  # fraction of the body's size: shorter bones have no capsule
 
 
 def bone_capsules(skeleton: Skeleton, needed: Collection[int] = ()) -> dict[int, list[Solid]]:
-    """Return a capsule along each bone, and a sphere at the end of limbs, by the row of the joint, in its frame.
+    """Return a capsule along each bone, and shapes at the ends of limbs, by joint row, in the frame of the joint.
 
-    A link without a bone and a role has a capsule around its centre of mass.
+    A link without a bone and without a role has a capsule around its centre of mass.
 
     Args:
         skeleton: The skeleton.
-        needed: Joints that also get a sphere if they have none of these, as thick as the bone that leads to them.
+        needed: Joints that get a sphere if they have none of these shapes, as thick as the bone that leads to them.
     """
     roles = {row: role for role, row in skeleton.role_rows.items()}
     stature = stature_of(skeleton)
@@ -83,7 +83,7 @@ def bone_capsules(skeleton: Skeleton, needed: Collection[int] = ()) -> dict[int,
 
 
 def _bone_to(skeleton: Skeleton, row: int) -> float:
-    """Return the length of the bone that leads to a joint; the mean of all bones if it has none."""
+    """Return the length of the bone that leads to a joint; the mean over all bones if there is none."""
     lengths = [float(np.linalg.norm(joint.rest[:3, 3])) for joint in skeleton.joints[1:]]
     long = [length for length in lengths if length > _SHORT * skeleton.size]
     own = lengths[row - 1] if row else 0.0
@@ -105,7 +105,7 @@ def _part(role: str) -> str:
 
 
 def _radius(part: str) -> float:
-    """Return the radius of a part as a share of the stature; 0 if it is unknown."""
+    """Return the radius of a part as a fraction of the stature; 0 if it is unknown."""
     if part.partition("_")[0] in FINGERS.values():
         return _FINGER
     return _RADII.get(part, 0.0)

@@ -1,8 +1,8 @@
-"""Capsules that contain the surface of a body: of each joint, one or more around the triangles that it carries.
+"""Fit capsules that contain the surface of a body: for each joint, one or more around its triangles.
 
-A capsule is convex. So one that contains the corners of triangles contains all of them, and the cover has no gap: every
-triangle is in a capsule of the joint that carries it. A joint begins with one capsule. Where a capsule stands out from
-the surface by more than is wanted, its triangles are divided in two, and each half gets a capsule of its own.
+A capsule is convex, so if it contains the corners of triangles, it contains the triangles. The cover has no gap: every
+triangle is in a capsule of its joint. A joint starts with one capsule. If a capsule extends too far beyond the surface,
+its triangles are divided in two, and each half gets its own capsule.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from synovia.covers.smallest import Pill, smallest_pill
 from synovia.model.geometry import Array
 from synovia.model.shapes.solids import Capsule
 
-OVERHANG: Final = 0.012  # of the extent of the surface: capsules that stand out more are divided
-MOST: Final = 4  # capsules of a joint
-_PROBES: Final = 200  # points on a capsule that show how far it stands out
-_SAMPLES: Final = 30_000  # points of the surface, for that
-_CUTS: Final = (0.35, 0.5, 0.65)  # where triangles may be divided, as a part of their extent
-_BETTER: Final = 0.95  # of how far capsules stand out: more of them have to stand out less
+OVERHANG: Final = 0.012  # fraction of the surface's extent: capsules that extend farther beyond the surface are divided
+MOST: Final = 4  # largest number of capsules of a joint
+_PROBES: Final = 200  # points on a capsule, to measure its overhang
+_SAMPLES: Final = 30_000  # points of the surface, to measure overhangs
+_CUTS: Final = (0.35, 0.5, 0.65)  # positions at which triangles may be divided, as fractions of their extent
+_BETTER: Final = 0.95  # factor by which the overhang must shrink for a larger number of capsules to be used
 
 
 class _Piece(NamedTuple):
@@ -33,12 +33,12 @@ class _Piece(NamedTuple):
 
 
 def fit_capsules(skin: Skin, overhang: float, most: int = MOST) -> dict[int, list[Capsule]]:
-    """Return capsules that contain a surface, by the row of their joint, in its frame.
+    """Fit capsules that contain a surface; return them by joint row, in the frame of the joint.
 
     Args:
         skin: The surface.
-        overhang: How far a capsule may stand out from the surface before it is divided, length units.
-        most: Capsules of a joint.
+        overhang: Length units by which a capsule may extend beyond the surface before it is divided.
+        most: Largest number of capsules of a joint.
     """
     outside = Outside(skin, _SAMPLES, np.random.default_rng(0))
     found: dict[int, list[_Piece]] = {}
@@ -67,7 +67,7 @@ def _around(skin: Skin, faces: NDArray[np.int64], *, fine: bool = True) -> _Piec
 def _divided(
     skin: Skin, piece: _Piece, outside: Outside, others: list[Pill], overhang: float, most: int
 ) -> list[_Piece]:
-    """Return the pieces of a joint: divided until none stands out too far, or as often as it helps."""
+    """Divide the piece of a joint until no capsule has too large an overhang, or while this helps."""
     pieces, best, least = [piece], [piece], np.inf
     while True:
         outs = _overhangs(pieces, others, outside)
@@ -84,7 +84,7 @@ def _divided(
 
 
 def _halves(skin: Skin, piece: _Piece, outside: Outside, others: list[Pill]) -> list[_Piece]:
-    """Return the two halves of a piece whose capsules stand out least; none if it cannot be divided."""
+    """Return the two halves of a piece with the smallest overhangs; none if the piece cannot be divided."""
     middles = skin.corners[piece.faces].mean(axis=1)
     rel = middles - middles.mean(axis=0)
     best: list[NDArray[np.int64]] = []
@@ -105,13 +105,13 @@ def _halves(skin: Skin, piece: _Piece, outside: Outside, others: list[Pill]) -> 
 
 
 def _overhangs(pieces: list[_Piece], others: list[Pill], outside: Outside) -> list[float]:
-    """Return how far each of several pieces stands out from the surface, from the others and from further capsules."""
+    """Return the overhang of each piece beyond the surface, the other pieces and other capsules."""
     pills = [piece.pill for piece in pieces]
     return [_overhang(pill, [*others, *pills[:k], *pills[k + 1 :]], outside) for k, pill in enumerate(pills)]
 
 
 def _overhang(pill: Pill, others: list[Pill], outside: Outside) -> float:
-    """Return how far a capsule stands out from the surface and from other capsules."""
+    """Return the largest distance of a capsule beyond the surface and other capsules."""
     probes = on_pill(pill)
     for other in others:
         if other.touches(pill):
@@ -120,7 +120,7 @@ def _overhang(pill: Pill, others: list[Pill], outside: Outside) -> float:
 
 
 def on_pill(pill: Pill) -> Array:
-    """Return points that are spread over a capsule, (n, 3)."""
+    """Return points spread evenly over a capsule, (n, 3)."""
     k = np.arange(_PROBES) + 0.5
     way = pill.b - pill.a
     length = float(np.linalg.norm(way))
@@ -129,7 +129,7 @@ def on_pill(pill: Pill) -> Array:
     u /= np.linalg.norm(u)
     v = np.cross(d, u)
     r = pill.radius
-    z = (k / _PROBES) * (length + 2.0 * r) - r  # equal steps of height have equal areas
+    z = (k / _PROBES) * (length + 2.0 * r) - r  # equal height steps have equal areas
     beyond = np.where(z < 0.0, z, np.where(z > length, z - length, 0.0))
     across = np.sqrt(np.maximum(r * r - beyond * beyond, 0.0))
     angle = np.pi * (1.0 + np.sqrt(5.0)) * k

@@ -1,4 +1,4 @@
-"""How well the shapes of a body fit its surface: the largest gap and the largest overhang."""
+"""Measure how well the shapes of a body fit its surface: the largest gap and the largest overhang."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from synovia.model.geometry import Array
 from synovia.model.shapes.solids import Solid
 from synovia.surface import surface_of_skeleton
 
-_ROUNDING: Final = 1e-9  # of the extent of the surface: gaps that are smaller are rounding
+_ROUNDING: Final = 1e-9  # fraction of the extent of the surface: smaller gaps count as rounding
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +27,9 @@ class LinkFit:
     """How well the shapes of one link fit.
 
     Args:
-        shapes: How many shapes it has.
-        gap: How far the surface that it carries is outside of all shapes of the body, at most; length units.
-        overhang: How far its shapes stand out from the surface of the body, at most; length units.
+        shapes: Number of shapes of the link.
+        gap: Largest distance of the link's surface from the shapes of the body; length units.
+        overhang: Largest distance by which its shapes extend beyond the surface of the body; length units.
 
     Example:
         >>> import synovia as sy
@@ -47,10 +47,10 @@ class ShapeFit:
     """How well the shapes of a body fit its surface, found by random points.
 
     Args:
-        gap: How far the surface is outside of all shapes, at most; 0 if they contain it. Length units.
-        overhang: How far shapes stand out from the surface, at most; length units.
-        points: How many points of the surface, and of the shapes, were tested.
-        links: The same for each link with shapes or surface, by its name as in ``Skeleton.shapes``.
+        gap: Largest distance of the surface from the shapes; 0 if they contain the surface. Length units.
+        overhang: Largest distance by which shapes extend beyond the surface; length units.
+        points: Number of points of the surface, and of the shapes, that were tested.
+        links: The fit of each link with shapes or surface, by its name as in ``Skeleton.shapes``.
 
     Example:
         >>> import synovia as sy
@@ -65,7 +65,7 @@ class ShapeFit:
     links: Mapping[str | int, LinkFit]
 
     def __post_init__(self) -> None:
-        """Make the table read-only."""
+        """Make ``links`` read-only."""
         object.__setattr__(self, "links", MappingProxyType(dict(self.links)))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -73,7 +73,7 @@ class ShapeFit:
         return ShapeFit, (self.gap, self.overhang, self.points, dict(self.links))
 
     def report(self) -> str:
-        """Return a table of the links, those whose shapes stand out most first."""
+        """Return a table of the links, sorted by gap and then by overhang, the largest first."""
         names = {str(name): link for name, link in self.links.items()}
         width = max(map(len, names), default=4)
         lines = [f"{'link':{width}}  shapes       gap  overhang"]
@@ -88,13 +88,13 @@ class ShapeFit:
 def shape_fit(skeleton: Skeleton, *, points: int = 100_000, pose: Pose | None = None, seed: int = 0) -> ShapeFit | None:
     """Measure how well the shapes of a body fit its surface: the skin of a character, or the meshes of a robot.
 
-    Random points of the surface are tested for being in a shape, and random points of the shapes for how far they
-    stand out from the surface. Points of a shape that are inside another one do not stand out.
+    Random points of the surface are tested for being inside a shape. For random points of the shapes, the distance
+    beyond the surface is measured; points inside another shape are ignored.
 
     Args:
         skeleton: The skeleton, with shapes.
-        points: How many points of the surface, and of the shapes, are tested.
-        pose: A pose of it; None for the one in which the joints were bound to the surface.
+        points: Number of points of the surface, and of the shapes, to test.
+        pose: A pose of the skeleton; None for the bind pose of the surface.
         seed: Seed of the random points.
 
     Returns:
@@ -127,12 +127,12 @@ def shape_fit(skeleton: Skeleton, *, points: int = 100_000, pose: Pose | None = 
 
 
 def measured(skin: Skin, skeleton: Skeleton, count: int, seed: int) -> ShapeFit:
-    """Return how well the shapes of a skeleton fit its surface.
+    """Measure how well the shapes of a skeleton fit its surface.
 
     Args:
         skin: The surface.
         skeleton: The skeleton.
-        count: Points of the surface, and of the shapes.
+        count: Number of points of the surface, and of the shapes.
         seed: Seed of the random points.
     """
     rng = np.random.default_rng(seed)
@@ -152,11 +152,11 @@ def measured(skin: Skin, skeleton: Skeleton, count: int, seed: int) -> ShapeFit:
 
 
 def _outside(samples: Array, carriers: NDArray[np.int64], rows: list[int], shapes: list[Solid]) -> Array:
-    """Return the signed distances of points from the union of shapes; inside, some negative number.
+    """Return the distances of points from the union of shapes; inside, a negative value.
 
     Args:
         samples: The points, (n, 3).
-        carriers: The joints that carry them, (n,).
+        carriers: The joints that carry the points, (n,).
         rows: The joints of the shapes.
         shapes: The shapes, in the world.
     """
@@ -171,13 +171,13 @@ def _outside(samples: Array, carriers: NDArray[np.int64], rows: list[int], shape
 
 
 def _overhangs(skin: Skin, shapes: list[Solid], count: int, rng: np.random.Generator) -> list[float]:
-    """Return how far each shape stands out from the surface and from the other shapes.
+    """Return the largest distance by which each shape extends beyond the surface and the other shapes.
 
     Args:
         skin: The surface.
         shapes: The shapes, in the world.
-        count: Points of all shapes together, nearly.
-        rng: Draws them.
+        count: Approximate number of points of all shapes together.
+        rng: Generator of the random points.
     """
     areas = np.array([area_of(shape) for shape in shapes])
     shares = areas / areas.sum() if areas.sum() > 0.0 else np.full(len(areas), 1.0 / len(areas))

@@ -1,4 +1,4 @@
-"""Points and shapes: how far points are from a shape, and points that are spread over its boundary."""
+"""Compute distances of points from a shape, and random points on its boundary."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synovia.model.geometry import Array
 from synovia.model.shapes.distances import from_points
 from synovia.model.shapes.solids import Solid
 
-_CHUNK: Final = 2_000_000  # pairs of a point and a sample at once
+_CHUNK: Final = 2_000_000  # largest number of point-sample pairs in one batch
 
 
 def distances_to(shape: Solid, points: Array) -> Array:
@@ -21,9 +21,9 @@ def distances_to(shape: Solid, points: Array) -> Array:
 
 
 def points_on(shape: Solid, count: int, rng: np.random.Generator) -> Array:
-    """Return random points of the boundary of a shape, (count, 3), nearly uniform by area.
+    """Draw random points on the boundary of a shape, (count, 3), nearly uniform by area.
 
-    They are drawn on its triangles, and moved to the boundary along the shortest line.
+    The points are drawn on the shape's triangles, and moved to the nearest boundary points.
     """
     drawn = in_triangles(_triangles(shape), count, rng)[0]
     distances, normals = from_points(shape, drawn)
@@ -31,25 +31,25 @@ def points_on(shape: Solid, count: int, rng: np.random.Generator) -> Array:
 
 
 def area_of(shape: Solid) -> float:
-    """Return the area of the triangles of a shape; those of a round one are nearly as large as its boundary."""
+    """Return the area of the triangles of a shape, which approximates its surface area."""
     return float(_areas(_triangles(shape)).sum())
 
 
 def _triangles(shape: Solid) -> Array:
-    """Return the triangles of a shape, (f, 3, 3); of one that has none, a point of it."""
+    """Return the triangles of a shape, (f, 3, 3); for a shape without triangles, one degenerate triangle."""
     parts = [vertices[faces] for vertices, faces, _ in shape.triangles()]
     return np.concatenate(parts) if parts else np.tile(shape.place()[:3, 3], (1, 3, 1))
 
 
 def windings(points: Array, samples: Array, normals: Array) -> Array:
-    """Return how often a surface winds around points (n, 3): about 1 inside a closed surface, 0 outside.
+    """Return the winding numbers of a surface about points (n, 3): about 1 inside a closed surface, 0 outside.
 
-    Each sample stands for a piece of the surface, which is seen from a point under the solid angle n·r / |r|³.
+    Each sample represents a piece of the surface, whose solid angle from a point is n·r / |r|³.
 
     Args:
-        points: The points; farther from the surface than the samples from each other.
+        points: The points; their distances from the surface must be larger than the sample spacing.
         samples: Points of the surface, (m, 3).
-        normals: Normals there, as long as the area that each sample stands for, (m, 3).
+        normals: Normals at the samples, (m, 3); their lengths are the areas that the samples represent.
 
     References:
         G. Barill et al., "Fast winding numbers for soups and clouds", ACM Trans. Graph. 37(4), 2018, equation 6.
@@ -66,7 +66,7 @@ def windings(points: Array, samples: Array, normals: Array) -> Array:
 
 
 def in_triangles(corners: Array, count: int, rng: np.random.Generator) -> tuple[Array, NDArray[np.int64]]:
-    """Return random points of triangles (f, 3, 3), uniform by area, (count, 3), and the numbers of their triangles."""
+    """Draw random points in triangles (f, 3, 3), uniform by area, (count, 3); also return their triangle indices."""
     total = np.cumsum(_areas(corners))
     chosen: Array = rng.random(count) * (total[-1] or 1.0)
     face = np.minimum(np.searchsorted(total, chosen), len(corners) - 1).astype(np.int64)

@@ -1,4 +1,4 @@
-"""Shapes for bodies whose files have none: around their surface, along their bones, or those that a caller sets."""
+"""Add shapes to bodies whose files have none: around their surface, along their bones, or given by the caller."""
 
 from __future__ import annotations
 
@@ -26,32 +26,31 @@ _ESTIMATED: Final = "Shapes that could not be read are replaced by capsules, on 
 
 
 def with_shapes(skeleton: Skeleton, shapes: Given = None, *, overhang: float | None = None) -> Skeleton:
-    """Return the skeleton with shapes: those given, or capsules around its surface or along its bones.
+    """Return the skeleton with given shapes, or with capsules around its surface or along its bones.
 
-    Without ``shapes``, a skeleton that has no shapes gets capsules around its surface, or along its bones if its file
-    has no surface. If it has some, they are kept, and capsules are added only to links whose shapes are missing: the
-    file has shapes of them, but not all could be read, for example because the files of meshes are missing
-    (``Joint.shapes_lost``). Links of which the file has no shape stay without: they are frames, or parts that its
-    author left out on purpose, and capsules there would forbid poses that are possible. ``notes`` names the links that
-    are covered.
+    Without ``shapes``, a skeleton without shapes gets capsules around its surface, or along its bones if its file has
+    no surface. If a skeleton has shapes, they are kept, and capsules are added only to links with missing shapes:
+    shapes that the file has but that could not be read, for example because mesh files are missing
+    (``Joint.shapes_lost``). Links without shapes in the file stay without: they are frames, or parts left out on
+    purpose, and capsules there would forbid possible poses. ``notes`` lists the links that get capsules.
 
-    The surface is the skin of a character or the meshes of a robot. The capsules of a joint contain the triangles that
-    it carries: each corner weighs joints, and a triangle goes to the one that weighs most. So the capsules contain the
-    whole surface in the pose in which it was bound. ``shape_fit`` measures how far they stand out from it. Where the
-    surface covers less than half of the bones, those outside of it get capsules as below.
+    The surface is the skin of a character or the meshes of a robot. Each triangle belongs to the joint with the largest
+    sum of skin weights at its corners, and the capsules of a joint contain its triangles. So the capsules contain the
+    whole surface in its bind pose. ``shape_fit`` measures how far they extend beyond the surface. If the surface covers
+    less than half of the bones, bones outside of it get capsules as below.
 
-    Along bones, parts of a human body that are recognised are as thick as those of an adult of the same height, by a
-    survey of 6,068 soldiers. Other bones have a radius of 15 % of their length. A link whose joints are all in one
-    point has such a capsule around its centre of mass. If that is also there, and its shapes are missing, it has a
-    sphere around the point, as thick as the bone that leads to it. These shapes are estimates.
+    Along bones, recognised parts of a human body are as thick as those of an adult of the same height, by a survey of
+    6,068 soldiers. Other bones have a radius of 15 % of their length. A link whose joints are all at one point has such
+    a capsule around its centre of mass. If the centre of mass is at this point, too, and shapes are missing, the link
+    has a sphere around the point, as thick as the bone that leads to it. These shapes are estimates.
 
     Args:
         skeleton: The skeleton.
-        shapes: Shapes by joint or link, in the frame of that joint or link, in place of those that it has; an empty
-            list for none. The others keep theirs. Or ``"surface"`` or ``"bones"``, which replaces all shapes; None for
-            the first of these that the body has.
-        overhang: How far a capsule may stand out from the surface, length units. One that stands out more is divided,
-            up to four for a joint. None for 1.2 % of the diagonal of the box around the surface.
+        shapes: Shapes by joint or link, in the frame of that joint or link, which replace its own; an empty list for
+            none. Other joints keep their shapes. Or ``"surface"`` or ``"bones"``, which replaces all shapes; None as
+            above.
+        overhang: Length units by which a capsule may extend beyond the surface. A capsule that extends farther is
+            divided, into at most four for a joint. None for 1.2 % of the diagonal of the box around the surface.
 
     Raises:
         InputError: If a value is not a list of shapes, a name means a site, two names mean one frame, or the body has
@@ -96,7 +95,7 @@ def with_shapes(skeleton: Skeleton, shapes: Given = None, *, overhang: float | N
 
 
 def fitted_text(skeleton: Skeleton, found: Skeleton) -> str | None:
-    """Return which shapes ``with_shapes`` has added, for a message; None without any.
+    """Return a message about the shapes that ``with_shapes`` has added; None if it added none.
 
     Args:
         skeleton: The body before.
@@ -116,7 +115,7 @@ def _lost(skeleton: Skeleton) -> list[int]:
 
 
 def _completed(skeleton: Skeleton, overhang: float | None) -> Skeleton:
-    """Return the skeleton with capsules for the links whose shapes are missing, and with a note that names them."""
+    """Return the skeleton with capsules for links with missing shapes, and with a note that lists these links."""
     lost = _lost(skeleton)
     found = _capsules(skeleton, None, overhang, lost) if lost else {}
     covered = [row for row in lost if row in found]
@@ -137,7 +136,7 @@ def _capsules(
         skeleton: The skeleton.
         what: ``"surface"`` or ``"bones"``; None for the surface if it has one.
         overhang: As in ``with_shapes``.
-        needed: Joints that get capsules along their bones if the surface has none of them.
+        needed: Joints that get capsules along their bones if they have no triangles of the surface.
     """
     if what is not None and what not in _KINDS:
         expected = "shapes by joint, 'surface', 'bones' or None"
@@ -163,7 +162,7 @@ def _capsules(
 
 
 def _is_inside(point: Array, shapes: Sequence[Solid]) -> bool:
-    """Return whether a point is inside one of several shapes."""
+    """Return whether a point is inside any of several shapes."""
     return any(distances_to(shape, point[None])[0] < 0.0 for shape in shapes)
 
 

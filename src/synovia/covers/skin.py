@@ -1,4 +1,4 @@
-"""The surface of a body in the pose in which its joints were bound to it, as triangles that one joint each carries."""
+"""The surface of a body in its bind pose, as triangles that each belong to one joint."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.surface import Part, Surface
 
-_ALIKE: Final = 1e-4  # of the body's size: bind frames of one joint that differ less are the same
-_EDGE: Final = 0.03  # of the extent of the surface: longer edges are divided, so that a part can take half a triangle
-_INSIDE: Final = 0.5  # windings around a point that count as inside
-_WOUND: Final = 8_000  # samples for these
-_MOST: Final = 400_000  # triangles after that
+_ALIKE: Final = 1e-4  # fraction of the body's size: smaller differences between bind frames of a joint count as equal
+_EDGE: Final = 0.03  # fraction of the surface's extent: longer edges are divided, so that joints can share a triangle
+_INSIDE: Final = 0.5  # winding number from which a point counts as inside
+_WOUND: Final = 8_000  # number of samples for winding numbers
+_MOST: Final = 400_000  # largest number of triangles after edges are divided
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,8 +26,8 @@ class Skin:
 
     Args:
         corners: World positions of the corners of the triangles, (f, 3, 3).
-        rows: The joint that carries most of each triangle, a row of the skeleton, (f,).
-        frames: World frames of all joints in that pose, (n, 4, 4).
+        rows: The joint with the largest weight in each triangle, a skeleton row, (f,).
+        frames: World frames of all joints in the same pose, (n, 4, 4).
     """
 
     corners: Array
@@ -42,12 +42,12 @@ class Skin:
 
 
 class Outside:
-    """How far points are outside of a surface, by samples of the surface.
+    """Measures distances of points outside a surface, by samples of the surface.
 
     Args:
         skin: The surface.
-        count: How many samples.
-        rng: Draws them.
+        count: Number of samples.
+        rng: Generator of the random samples.
     """
 
     def __init__(self, skin: Skin, count: int, rng: np.random.Generator) -> None:
@@ -62,10 +62,10 @@ class Outside:
         self._tree: Any = KDTree(self._points)
 
     def farthest(self, probes: Array) -> float:
-        """Return the largest distance of points (n, 3) that are outside of the surface; 0 if none is.
+        """Return the largest distance of points (n, 3) outside the surface; 0 if no point is outside.
 
-        The normal of the nearest sample says which points are surely outside. Of the others, those count as inside
-        around which the surface winds.
+        Points in front of the nearest sample, by its normal, count as outside. Other points count as inside if their
+        winding number is at least 0.5.
         """
         if not len(probes):
             return 0.0
@@ -82,13 +82,13 @@ class Outside:
 
 
 def skin_of(surface: Surface, skeleton: Skeleton, pose: Pose | None = None) -> Skin | None:
-    """Return the surface of a body as triangles; None if it has none.
+    """Return the surface of a body as triangles; None if the body has no surface.
 
     Args:
         surface: The surface.
         skeleton: The skeleton.
-        pose: The pose; None for that in which the joints were bound to the surface. Where its parts were bound in
-            different poses, or to a body with bones of other lengths, that is the rest pose.
+        pose: The pose; None for the bind pose of the surface, or for the rest pose if parts were bound in different
+            poses or to other bone lengths.
     """
     parts = [part for part in surface.parts if len(part.faces)]
     if not parts:
@@ -107,7 +107,7 @@ def skin_of(surface: Surface, skeleton: Skeleton, pose: Pose | None = None) -> S
 
 
 def _bind_frames(parts: list[Part], skeleton: Skeleton) -> Array | None:
-    """Return the world frames of all joints when they were bound, (n, 4, 4); None if parts or bones do not agree."""
+    """Return the world frames of all joints in the bind pose, (n, 4, 4); None if parts or bone lengths disagree."""
     slack = _ALIKE * max(skeleton.size, 1e-12)
     bound: dict[int, Array] = {}
     for part in parts:
@@ -123,13 +123,13 @@ def _bind_frames(parts: list[Part], skeleton: Skeleton) -> Array | None:
             moves = parent < 0 or parent not in bound or joint.kind in (Kind.SLIDE, Kind.FREE)
             if not moves and abs(np.linalg.norm(bone) - np.linalg.norm(joint.rest[:3, 3])) > slack:
                 return None
-        elif parent >= 0:  # a joint that carries nothing goes with its parent
+        elif parent >= 0:  # a joint without surface moves with its parent
             frames[row] = frames[parent] @ joint.rest
     return frames
 
 
 def _divided(part: Part, places: Array, longest: float) -> tuple[Array, NDArray[np.int64]]:
-    """Return the corners of the triangles of a part after long edges were divided, and the joints that carry them."""
+    """Divide long edges of a part; return the corners of the triangles, and the joint of each triangle."""
     vertices = len(places)
     weights = np.zeros((vertices, len(part.rows)))
     np.add.at(weights, (np.arange(vertices)[:, None], part.bones), part.weights)

@@ -1,9 +1,9 @@
-"""The capsule of least volume around points.
+"""Find the capsule of smallest volume around points.
 
 A capsule around points has a line, a radius R and two ends. Points at the height z and the distance d from the line are
-inside if the lower end is at most z + √(R² - d²), and the upper one at least z - √(R² - d²). So a line and the largest
-distance R decide about the ends, and the volume is a function of the line alone: of four numbers. Lines along many
-directions through the middle of the points are tried, and the best one is improved by the method of Nelder and Mead.
+inside if the lower end is at most z + √(R² - d²), and the upper one at least z - √(R² - d²). So the line determines R
+and the ends, and the volume is a function of only the line, that is, of four parameters. Lines along many directions
+near the middle of the points are tried, and the best line is improved by the Nelder-Mead method.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ import numpy as np
 from synovia.model.geometry import Array
 
 _DIRECTIONS: Final = 32
-_CENTRED: Final = 12  # steps towards the smallest circle around the points, seen along each direction
-_OUTER: Final = 96  # directions along which the farthest points decide about the line; all decide about the ends
-_TRIES: Final = (120, 60)  # lines of the search, with large and with small steps
-_ROOM: Final = 1e-9  # of the size, so that rounding leaves no point outside
+_CENTRED: Final = 12  # iterations towards the smallest enclosing circle of the points projected along each direction
+_OUTER: Final = 96  # number of directions whose extreme points determine the line; all points determine the ends
+_TRIES: Final = (120, 60)  # function evaluations of the search with large and with small steps
+_ROOM: Final = 1e-9  # fraction of the size added to the radius, so that rounding leaves no point outside
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,12 +34,12 @@ class Pill:
 
     @property
     def volume(self) -> float:
-        """Return the volume."""
+        """Volume of the capsule."""
         length = math.dist(self.a.tolist(), self.b.tolist())
         return math.pi * self.radius**2 * (length + 4.0 / 3.0 * self.radius)
 
     def touches(self, other: Pill) -> bool:
-        """Return whether two capsules may overlap, by the balls around them."""
+        """Return whether two capsules may overlap, by their bounding spheres."""
         apart = math.dist((self.a + self.b).tolist(), (other.a + other.b).tolist())
         lengths = math.dist(self.a.tolist(), self.b.tolist()) + math.dist(other.a.tolist(), other.b.tolist())
         return apart <= lengths + 2.0 * (self.radius + other.radius)
@@ -54,11 +54,11 @@ class Pill:
 
 
 def smallest_pill(points: Array, *, fine: bool = True) -> Pill:
-    """Return a capsule around points, nearly the one of least volume.
+    """Return a capsule around points with nearly the smallest volume.
 
     Args:
         points: The points, (n, 3), at least one.
-        fine: Whether to improve the line by a search; otherwise the best of a fixed set is taken.
+        fine: Whether to improve the line by a search; otherwise the best line of a fixed set is used.
     """
     middle = points.mean(axis=0)
     own = points - middle
@@ -79,7 +79,7 @@ def smallest_pill(points: Array, *, fine: bool = True) -> Pill:
 
 
 def _farthest(points: Array) -> Array:
-    """Return the points that are farthest along some direction of a fixed set."""
+    """Return the extreme points along a fixed set of directions."""
     along = _hemisphere(_OUTER) @ points.T
     outer: Array = points[np.unique([along.argmax(axis=1), along.argmin(axis=1)])]
     return outer
@@ -87,7 +87,7 @@ def _farthest(points: Array) -> Array:
 
 @cache
 def _hemisphere(count: int) -> Array:
-    """Return directions that are spread over half of a sphere, (count, 3)."""
+    """Return directions spread evenly over a hemisphere, (count, 3)."""
     k = np.arange(count) + 0.5
     z: Array = k / count
     angle = math.pi * (1.0 + math.sqrt(5.0)) * k
@@ -104,7 +104,7 @@ def _across(d: Array) -> Array:
 
 
 def _centers(points: Array, directions: Array) -> Array:
-    """Return points of lines along directions (m, 3) whose largest distance from the points is nearly the least.
+    """Return points of lines along directions (m, 3) with nearly the smallest largest distance from the points.
 
     References:
         M. Bădoiu, K. Clarkson, "Smaller core-sets for balls", SODA 2003.
@@ -121,7 +121,7 @@ def _centers(points: Array, directions: Array) -> Array:
 
 
 def _volumes(points: Array, d: Array, c: Array) -> Array:
-    """Return the volumes, less a factor, of the capsules around points along lines with directions d through c."""
+    """Return the volumes, divided by π, of the capsules around points along lines with directions d through c."""
     z = points @ d.T - (c * d).sum(axis=1)
     square = (points * points).sum(axis=1)[:, None] - 2.0 * points @ c.T + (c * c).sum(axis=1)
     apart = np.maximum(square - z * z, 0.0)
@@ -132,7 +132,7 @@ def _volumes(points: Array, d: Array, c: Array) -> Array:
 
 
 def _improved(points: Array, d: Array, c: Array) -> tuple[Array, Array]:
-    """Return the direction and a point of the best line of a search that begins with one."""
+    """Search for the best line from a start line; return its direction and a point on it."""
     from scipy import optimize
 
     minimize: Any = cast("Any", optimize).minimize

@@ -1,1 +1,1 @@
-"""Files of goals, tracks and poses: what people and other programs write by hand."""
+"""Files of goals, tracks and poses, which people and other programs write."""

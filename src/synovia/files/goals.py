@@ -1,4 +1,4 @@
-"""Goal files: goals as TOML or JSON, ``synovia.goals/1``. Its JSON schema is ``schemas/goals-1.json``.
+"""Read and write goal files in TOML or JSON, ``synovia.goals/1``. The JSON schema is ``schemas/goals-1.json``.
 
     schema = "synovia.goals/1"
 
@@ -8,8 +8,8 @@
     position = [0.4, 0.1, 0.5]
     rotation = { euler = "xyz", degrees = [180, 0, 0] }
 
-Lengths are in the unit of the model's file. A goal without a target keeps its joint where the start has it. The
-fields of each kind come from the description in its class (``goals.describe.Field``), for reader, writer and schema.
+Lengths are in the unit of the model's file. A goal without a target keeps its joint where it is in the start pose.
+Reader, writer and schema get the fields of each kind from the description in its class (``goals.describe.Field``).
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ from synovia.model.shapes.world import World
 from synovia.text import toml_key, toml_text
 
 SCHEMA: Final = "synovia.goals/1"
-_LARGEST: Final = 2**24  # bytes; a goal takes about a hundred
+_LARGEST: Final = 2**24  # bytes; a goal takes about 100 bytes
 _Three = tuple[float, float, float]
-# The type of each form of field, and the bounds of its values
+# Type of each form of field, and the bounds of its values
 _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "point": (_Three, {}),
     "direction": (_Three, {}),
@@ -55,11 +55,11 @@ _FORMS: Final[dict[str, tuple[Any, dict[str, Any]]]] = {
     "pairs": (list[Literal["self", "world"] | tuple[str | int, str | int]], {"min_length": 1}),
 }
 _STRICT: Final[dict[str, Any]] = {"forbid_unknown_fields": True, "frozen": True}
-KINDS: Final = {kind: goal for kind, goal in kinds().items() if goal.fields}  # all but Python functions
+KINDS: Final = {kind: goal for kind, goal in kinds().items() if goal.fields}  # all kinds except Python functions
 
 
 def _entry(kind: str, goal: type[Goal]) -> type[Struct]:
-    """Return the class of a kind's entries."""
+    """Create the class of the entries of a kind."""
     fields: list[Any] = []
     for field in goal.entry_fields():
         if field.choices:
@@ -111,9 +111,9 @@ def json_schema() -> dict[str, Any]:
 def read_goals(
     path: str | os.PathLike[str], skeleton: Skeleton | None = None, *, world: World | None = None
 ) -> GoalList:
-    """Read the goals of a TOML or JSON file, as ``write_goals`` writes it.
+    """Read the goals of a TOML or JSON file, such as one from ``write_goals``.
 
-    If the file says which joints may move, the list has them as ``moving``, and ``IK`` and ``solve`` respect them.
+    If the file lists the joints that may move, the result has them as ``moving``, which ``IK`` and ``solve`` respect.
 
     Args:
         path: The file.
@@ -122,8 +122,8 @@ def read_goals(
 
     Raises:
         FileError: If it cannot be read.
-        FormatError: If it is malformed, a value cannot be used or the skeleton lacks a joint; the message names the
-            place in the file.
+        FormatError: If the file is malformed, a value cannot be used or the skeleton lacks a joint; the message names
+            the place in the file.
         UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
 
     Example:
@@ -170,7 +170,7 @@ def to_goal(entry: Any, world: World | None = None) -> Goal:
 
     Args:
         entry: The entry.
-        world: Obstacles, for goals that take some.
+        world: Obstacles, for goals that have a world.
 
     Raises:
         InputError: If a value cannot be used.
@@ -182,7 +182,7 @@ def to_goal(entry: Any, world: World | None = None) -> Goal:
         for name, (field, value) in given.items()
         if value is not None
     }
-    for name in ("offset", "other_offset"):  # a point, or with a rotation a frame
+    for name in ("offset", "other_offset"):  # a point, or a frame if there is a rotation
         if (turned := arguments.pop(f"{name}_rotation", None)) is not None:
             arguments[name] = rigid(arguments.get(name, (0.0, 0.0, 0.0)), turned)
     if goal.takes_world:
@@ -202,7 +202,7 @@ def write_goals(
     Args:
         goals: The goals.
         path: The file, usually ``*.toml``.
-        moving: The joints that may move, as in ``IK``; None for those of goals that ``read_goals`` has read, else all.
+        moving: The joints that may move, as in ``IK``. None for those of goals from ``read_goals``, or else all.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -221,7 +221,7 @@ def goals_text(goals: Iterable[Goal], moving: Iterable[str | int] | None = None)
 
     Raises:
         InputError: If ``moving`` cannot be used.
-        UnsupportedError: If there is no goal, or a goal file cannot store one.
+        UnsupportedError: If there is no goal, or a goal file cannot store a goal.
     """
     moving = goals.moving if moving is None and isinstance(goals, GoalList) else moving
     blocks = [f'schema = "{SCHEMA}"\n']

@@ -22,8 +22,8 @@
     values = { left_lower_arm = 0.4 }
 
 Frames count from 0, and both ends are included. A target has ``position`` or ``rotation`` for all frames of its layer,
-or ``positions`` or ``rotations`` with one for each. Goals are those of goal files; obstacles of clearance
-goals are next to the file. A key without a frame holds its values in all frames of the layer. The live page writes the
+or ``positions`` or ``rotations`` with one value for each frame. Goals are as in goal files; obstacles of clearance
+goals are not in the file. A key without a frame holds its values in all frames of the layer. The live page writes the
 keys of its layer in this form.
 """
 
@@ -53,7 +53,7 @@ from synovia.model.geometry import Array, matrix_to_quat
 from synovia.model.shapes.world import World
 
 SCHEMA: Final = "synovia.edit/1"
-_LARGEST: Final = 2**26  # bytes; a key of a whole body takes about a thousand
+_LARGEST: Final = 2**26  # bytes; a key of a whole body takes about 1000 bytes
 _Three = tuple[float, float, float]
 _Frame = Annotated[int, Meta(ge=0)]
 _PIN: Final = "JOINT@FIRST:LAST, such as left_hand@30:60"
@@ -120,7 +120,7 @@ def json_schema() -> dict[str, Any]:
 def read_layers(
     path: str | os.PathLike[str], skeleton: Skeleton | None = None, *, world: World | None = None
 ) -> list[Layer]:
-    """Read the layers of a TOML or JSON file, as ``write_layers`` or the live page writes it.
+    """Read the layers of a TOML or JSON file, as written by ``write_layers`` or the live page.
 
     Args:
         path: The file.
@@ -129,8 +129,8 @@ def read_layers(
 
     Raises:
         FileError: If it cannot be read.
-        FormatError: If it is malformed, a value cannot be used or the skeleton lacks a joint; the message names the
-            place in the file.
+        FormatError: If the file is malformed, a value cannot be used or the skeleton lacks a joint; the message names
+            the place in the file.
         UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
 
     Example:
@@ -161,8 +161,8 @@ def check_names(layer: Layer, skeleton: Skeleton) -> None:
     """Check that a skeleton has the joints of a layer.
 
     Raises:
-        UnknownNameError: If it lacks one.
-        InputError: If it lacks what a goal needs.
+        UnknownNameError: If a joint is missing.
+        InputError: If the skeleton lacks something that a goal needs.
     """
     for goal, _ in layer.all_goals():
         goal.resolved(skeleton).located(skeleton)
@@ -187,7 +187,7 @@ def _fields(path: str, value: object) -> tuple[str, ...]:
 
 
 def _layer(entry: LayerEntry, world: World | None) -> Layer:
-    """Return the layer that an entry describes, whose clearance goals have a world.
+    """Return the layer that an entry describes; its clearance goals get ``world``.
 
     Raises:
         InputError: If a value cannot be used.
@@ -220,7 +220,7 @@ def _target(entry: TargetEntry) -> LayerTarget:
     """Return the target that an entry describes.
 
     Raises:
-        InputError: If it gives a part twice, or none.
+        InputError: If a part is given twice, or none is given.
     """
     what = f"target of {entry.joint!r}"
     pairs = ((entry.position, entry.positions), (entry.rotation, entry.rotations))
@@ -271,11 +271,11 @@ def layers_text(layers: Layer | Iterable[Layer]) -> str:
 
 
 def pin_layer(text: str, *, blend: int = 0) -> Layer:
-    """Return the layer that keeps a joint where it is: ``left_hand@30:60``, from the place at frame 30 on.
+    """Return a layer that keeps a joint in place: ``left_hand@30:60`` keeps it where it is in frame 30.
 
     Args:
-        text: A joint, then ``@`` and the first and the last frame, both included, or one frame; without them the whole
-            clip.
+        text: A joint, then ``@`` and the first and the last frame, both included, or a single frame. Without frames,
+            the layer covers the whole clip.
         blend: Frames of its fades.
 
     Raises:
@@ -288,7 +288,7 @@ def pin_layer(text: str, *, blend: int = 0) -> Layer:
 
 
 def offset_layer(text: str, *, blend: int = 0) -> Layer:
-    """Return the layer that moves a joint away from the clip: ``hips=0,-0.08,0`` or ``left_hand=0,0.1,0@30:60``.
+    """Return a layer that displaces a joint from the clip: ``hips=0,-0.08,0`` or ``left_hand=0,0.1,0@30:60``.
 
     Args:
         text: A joint, ``=``, x, y and z along the axes of the world, then the frames as in ``pin_layer``.
@@ -309,10 +309,10 @@ def offset_layer(text: str, *, blend: int = 0) -> Layer:
 
 
 def _at_frames(text: str, what: str) -> tuple[str, tuple[int, int] | None]:
-    """Return a text without the frames at its end, and the frames; a name may contain an ``@`` of its own.
+    """Split a text into the part before the frames, and the frames; a name may contain ``@``.
 
     Raises:
-        InputError: If the last frame comes before the first one, or the frames have another form.
+        InputError: If the last frame is before the first, or the frames have another form.
     """
     before, _, after = text.rpartition("@")
     found = re.fullmatch(r"(\d{1,9})(?::(\d{1,9}))?", after) if before else None
@@ -329,18 +329,18 @@ def _at_frames(text: str, what: str) -> tuple[str, tuple[int, int] | None]:
 
 
 def is_layer_file(path: Path) -> bool:
-    """Return whether a TOML or JSON file seems to be a layer file, by the schema near its beginning."""
+    """Return whether a TOML or JSON file has the schema of a layer file near its beginning."""
     with path.open("rb") as stream:
         return SCHEMA.encode() in stream.read(4096)
 
 
 def _table(name: str, values: Mapping[str, Any]) -> str:
-    """Return a table of an array in TOML."""
+    """Return one table of an array of tables in TOML."""
     return "\n".join([f"[[{name}]]", *(f"{key} = {literal(value)}" for key, value in values.items())]) + "\n"
 
 
 def _entry(layer: Layer) -> dict[str, Any]:
-    """Return the values of a layer that are not defaults."""
+    """Return the fields of a layer whose values are not the defaults."""
     values: dict[str, Any] = {"name": layer.name, "frames": None if layer.frames is None else list(layer.frames)}
     values |= {"blend": layer.blend or None, "relative": layer.relative or None}
     values |= {"weight": None if layer.weight == 1.0 else layer.weight, "muted": layer.muted or None}

@@ -1,10 +1,10 @@
-"""Pose files: the joint values of one pose as JSON, by joint name; and poses in model files (glTF).
+"""Read and write poses: joint values by joint name as JSON, and poses in model files (glTF).
 
     {"schema": "synovia.pose/1", "model": "arm7", "q": {"joint1": 0.3, "joint2": -0.7}}
 
-A file of many poses has them by name, ``{"schema": "synovia.poses/1", "poses": {"fist": {"thumb": 0.3}}}``.
+A file of several poses has them by name, ``{"schema": "synovia.poses/1", "poses": {"fist": {"thumb": 0.3}}}``.
 
-Values are those of ``Pose``: radians and length units of the model's file, balls as unit quaternions xyzw.
+Values are as in ``Pose``: radians and length units of the model's file, and unit quaternions xyzw for balls.
 """
 
 from __future__ import annotations
@@ -31,11 +31,11 @@ from synovia.text import parse_json
 SCHEMA: Final = "synovia.pose/1"
 LIBRARY: Final = "synovia.poses/1"
 ENDING: Final = ".json"
-_LARGEST: Final = 2**26  # bytes; ten times the size of 20,000 joints
+_LARGEST: Final = 2**26  # bytes; ten times the size of a pose of 20,000 joints
 
 
 def values_of(pose: Pose) -> dict[str, float | list[float]]:
-    """Return the values of the moving joints by their names in a pose file: a number or a list for each."""
+    """Return the values of the movable joints by their names in a pose file: a number or a list each."""
     out: dict[str, float | list[float]] = {}
     for row, key in enumerate(pose.skeleton.joint_keys):
         value = pose[row]
@@ -58,18 +58,17 @@ def save_pose(
 
     Args:
         pose: The pose.
-        path: The file: ``.json``; or ``.glb`` or ``.gltf`` for a copy of the model's file in this pose, with its meshes
-            and clips.
-        into: For glTF: the file to copy. None for ``pose.skeleton.source``, and for the body of a bundled model. If the
-            skeleton came from no glTF, the file is a new one with the skeleton and the shapes of the body.
+        path: The file: ``.json``; or ``.glb`` or ``.gltf`` for a copy of the model's file in this pose, including its
+            meshes and clips.
+        into: For glTF: the file to copy. None for ``pose.skeleton.source``, or the body of a bundled model. If this is
+            not a glTF, a new file with the skeleton and the shapes of the body is written.
         force: Whether an existing file may be replaced.
-        verify: Whether to read the file back and raise an error if joints are elsewhere, as
-            ``sy.formats.verify_file`` finds it.
+        verify: Whether to read the file back and raise an error if joint positions differ, as with
+            ``sy.formats.verify_file``.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
-        FormatError: If no file of this extension holds a pose; with ``verify``, also if the file was written and
-            differs.
+        FormatError: If files with this extension cannot hold a pose; with ``verify``, also if the written file differs.
         InputError: If the pose belongs to another skeleton than ``into``.
 
     Example:
@@ -89,7 +88,7 @@ def write_pose(
     force: bool = False,
     verify: bool = False,
 ) -> list[str]:
-    """Write a pose and return sentences about what the file does not show; see ``save_pose``."""
+    """Write a pose and return sentences about differences between the file and the pose; see ``save_pose``."""
     check_kind("pose", pose, Pose, "skeleton.rest_pose() and solution.pose are poses")
     pose.check_finite()
     where = as_path(path)
@@ -115,7 +114,7 @@ def write_pose(
 
 
 def verify_pose(pose: Pose, path: str | os.PathLike[str]) -> FileCheck:
-    """Compare a pose with a file that it was written to."""
+    """Compare a pose with the file to which it was written."""
     where = as_path(path)
     fmt = pose_format(where)
     if fmt is None or fmt.shown_pose is None:
@@ -126,7 +125,7 @@ def verify_pose(pose: Pose, path: str | os.PathLike[str]) -> FileCheck:
 
 
 def pose_format(path: Path) -> Format | None:
-    """Return the format of a file of a pose by its extension; None for a pose file in JSON.
+    """Return the format of a pose's file by its extension; None for JSON.
 
     Raises:
         FormatError: If no file of this extension holds a pose.
@@ -148,8 +147,8 @@ def pose_format(path: Path) -> Format | None:
 def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
     """Read the pose of a file: a pose file in JSON, or the nodes of a glTF.
 
-    Joints that are not in a pose file are at rest. If the skeleton cannot take the pose of a glTF, as where bones are
-    longer than those of the skeleton, a ``UserWarning`` has the largest difference.
+    Joints that are not in a pose file are at rest. If the skeleton cannot represent the pose of a glTF, for example
+    because bones in the file are longer, a ``UserWarning`` reports the largest difference.
 
     Args:
         path: The file: ``.json``, ``.glb`` or ``.gltf``.
@@ -169,12 +168,12 @@ def load_pose(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
 
 
 def load_start(path: str | os.PathLike[str], skeleton: Skeleton) -> Pose:
-    """Read the pose of a file as ``load_pose`` does, to start from: values of mimic joints follow their leaders."""
+    """Read a start pose as ``load_pose`` does, but let mimic joints follow their leaders."""
     return _load(path, skeleton, led=True)
 
 
 def _load(path: str | os.PathLike[str], skeleton: Skeleton, *, led: bool) -> Pose:
-    """Read the pose of a file; ``led``: without the values of mimic joints."""
+    """Read the pose of a file; with ``led``, ignore the values of mimic joints."""
     check_kind("skeleton", skeleton, Skeleton, "sy.load_skeleton(path) reads one")
     path = as_path(path)
     fmt = pose_format(path)
@@ -198,14 +197,14 @@ def _json_pose(path: Path, skeleton: Skeleton, *, led: bool = False) -> Pose:
 
 
 def poses_text(poses: Mapping[str, Pose]) -> str:
-    """Return a file of poses by name, all of one skeleton, as text."""
+    """Return the text of a file of named poses, all of one skeleton."""
     model = next((pose.skeleton.name for pose in poses.values()), "")
     content = {"schema": LIBRARY, "model": model, "poses": {name: values_of(pose) for name, pose in poses.items()}}
     return json.dumps(content, indent=2, allow_nan=False) + "\n"
 
 
 def load_poses(path: str | os.PathLike[str], skeleton: Skeleton) -> dict[str, Pose]:
-    """Read the poses of a file by name; a pose file holds one, which has the name of the file.
+    """Read the poses of a file by name; the pose of a single-pose file gets the name of the file.
 
     Args:
         path: The file.
@@ -228,7 +227,7 @@ def load_poses(path: str | os.PathLike[str], skeleton: Skeleton) -> dict[str, Po
 
 
 def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> dict[str, Any]:
-    """Return the fields of a file that has one of some schemas, the first of which is its own."""
+    """Return the fields of a file after checking that it has the first of some schemas."""
     if not isinstance(content, dict) or cast("dict[str, Any]", content).get("schema") != schemas[0]:
         expected = " or ".join(f'"schema": "{schema}"' for schema in schemas)
         raise FormatError("", where=where, expected=f"an object with {expected}")
@@ -242,7 +241,7 @@ def _fields(content: Any, values: str, where: str, schemas: tuple[str, ...]) -> 
 def _pose_of(values: Any, skeleton: Skeleton, where: str, field: str, *, led: bool = False) -> Pose:
     """Return the pose with the values of a file's field; joints that are not in it are at rest.
 
-    With ``led`` mimic joints follow their leaders, whatever the file says.
+    With ``led``, mimic joints follow their leaders, and their values in the file are ignored.
     """
     if not isinstance(values, dict):
         raise FormatError(field, where=where, value=values, expected=f'joint values, "{field}": {{joint: value}}')

@@ -1,4 +1,4 @@
-"""Role files: which joint is which part of the body, as TOML or JSON.
+"""Read role files in TOML or JSON, which map parts of the body to joints.
 
 schema = "synovia.roles/1"             # may be left out
 [roles]                                # may be left out
@@ -17,11 +17,11 @@ from synovia.model import Skeleton
 from synovia.text import parse_json, parse_toml
 
 SCHEMA: Final = "synovia.roles/1"
-_LARGEST: Final = 2**20  # bytes; a line has about fifty
+_LARGEST: Final = 2**20  # bytes; a line has about 50 bytes
 
 
 def with_roles_of(skeleton: Skeleton, path: str | os.PathLike[str]) -> Skeleton:
-    """Return a skeleton with the roles of a file, see ``Skeleton.with_roles``.
+    """Return a skeleton with the roles from a file; see ``Skeleton.with_roles``.
 
     Args:
         skeleton: The skeleton.
@@ -29,13 +29,13 @@ def with_roles_of(skeleton: Skeleton, path: str | os.PathLike[str]) -> Skeleton:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is no role file, or names a role or a joint that does not exist.
+        FormatError: If the file is not a role file, or names a role or a joint that does not exist.
         UnsupportedError: If its name ends neither in ``.toml`` nor in ``.json``.
     """
     where = as_path(path)
     suffix = where.suffix.lower()
     if suffix not in (".toml", ".json"):
-        read_text(where, most=_LARGEST)  # a missing file is the first error
+        read_text(where, most=_LARGEST)  # errors about the file itself come first
         raise UnsupportedError("name of a role file", where=str(where), expected="an ending .toml or .json")
     content = (parse_json if suffix == ".json" else parse_toml)(read_text(where, most=_LARGEST), str(where))
     given = dict(cast("dict[str, object]", content)) if isinstance(content, dict) else {}

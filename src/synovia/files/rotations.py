@@ -42,10 +42,10 @@ ROTATION_FORMS: Final = {  # how to write rotations, for messages
 
 
 def to_matrix(spec: RotationSpec, what: str = "rotation") -> Array:
-    """Return the rotation matrix of a rotation specification.
+    """Convert a rotation specification to a matrix.
 
     Raises:
-        InputError: If it has no form or several, or the values are not a rotation.
+        InputError: If the specification has no form or several forms, or its values are not a rotation.
     """
     ways = [way for way in ("quat_xyzw", "quat_wxyz", "matrix", "euler") if getattr(spec, way) is not None]
     if len(ways) != 1 or (spec.degrees is not None) != (spec.euler is not None):
@@ -66,7 +66,7 @@ def to_matrix(spec: RotationSpec, what: str = "rotation") -> Array:
 
 
 def _euler_matrix(order: str, degrees: list[float], what: str) -> Array:
-    """Return the matrix of Euler angles: lower case about fixed axes, upper case about rotated axes."""
+    """Return the matrix of Euler angles; lower case means fixed axes, upper case rotated axes."""
     if not re.fullmatch("[xyz]{1,3}|[XYZ]{1,3}", order) or any(a == b for a, b in pairwise(order)):
         raise InputError(
             f"order of Euler angles of {what}",

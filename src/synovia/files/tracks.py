@@ -1,4 +1,4 @@
-"""Track files: goals with keyframes as TOML or JSON, ``synovia.track/1``. Its JSON schema is ``schemas/track-1.json``.
+"""Read track files: goals with keyframes in TOML or JSON, ``synovia.track/1``; schema: ``schemas/track-1.json``.
 
     schema = "synovia.track/1"
     fps = 30
@@ -10,8 +10,8 @@
         { time = 1, position = [0.5, 1.4, 0.3], rotation = { euler = "xyz", degrees = [0, 90, 0] } },
     ]
 
-Between keys, positions follow straight lines or smooth curves, and rotations the shortest rotation. Before the first
-and after the last key, a target is constant. A goal without keys keeps its joint where the start has it.
+Between keys, positions follow straight lines or smooth curves, and rotations the shortest arc. Before the first and
+after the last key, a target is constant. A goal without keys keeps its joint where it is in the start pose.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from synovia.io.base import most_numbers
 from synovia.model.geometry import Array, quat_to_matrix
 
 SCHEMA: Final = "synovia.track/1"
-_LARGEST: Final = 2**26  # bytes; a key needs about a hundred
+_LARGEST: Final = 2**26  # bytes; a key takes about 100 bytes
 MOST_FRAMES: Final = 1_000_000
 
 _Three = tuple[float, float, float]
@@ -92,7 +92,7 @@ def json_schema() -> dict[str, Any]:
 
 
 def read_track(path: Path) -> Track:
-    """Read the goals of a TOML or JSON file and their targets at every frame.
+    """Read the goals of a TOML or JSON file and their targets in every frame.
 
     Raises:
         FileError: If it cannot be read.
@@ -138,7 +138,7 @@ def _fields(path: str, value: object) -> tuple[str, ...]:
 
 
 def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, Any]:
-    """Return the goal of an entry and its targets over time; None if it keeps the target of the start."""
+    """Return the goal of an entry and its targets over time; the targets are None for a goal without keys."""
     keys = entry.keys
     moved, turned = [key.position is not None for key in keys], [key.rotation is not None for key in keys]
     if len(set(moved)) > 1 or len(set(turned)) > 1 or (keys and not (moved[0] or turned[0])):
@@ -164,7 +164,7 @@ def _goal(entry: TrackEntry, times: Array, interpolation: str) -> tuple[Goal, An
             turns = interpolate_rotations(rotations, at, times) if rotations else None
     except InputError:
         raise
-    except ValueError as error:  # SciPy refuses keys whose distances or slopes overflow
+    except ValueError as error:  # SciPy raises this if distances or slopes of keys overflow
         raise InputError(f"no curve passes through the keys ({error})") from error
     if not all(np.isfinite(part).all() for part in (places, turns) if part is not None):
         raise InputError("keys", expected="keys further apart in time", hint="the curve through them overflows")

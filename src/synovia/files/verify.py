@@ -1,4 +1,4 @@
-"""``verify_file``: compare a written file with what is in memory."""
+"""Compare a written file with the content in memory."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from synovia.model.motion import Motion
 def verify_file(content: Motion | Pose | Skeleton, path: str | os.PathLike[str]) -> FileCheck:
     """Read a file back and compare it with the motion, pose or skeleton that was written to it.
 
-    The places of all joints are compared, at every frame, with the number of frames and the rate. For glTF they are
-    products of the nodes' matrices, as any player computes them.
+    The positions of all joints in every frame, the number of frames and the rate are compared. For glTF, positions are
+    products of the nodes' matrices, as players compute them.
 
     Args:
-        content: What was written.
+        content: The content that was written.
         path: The file.
 
     Raises:
-        FormatError: If no file of this extension holds such content.
+        FormatError: If files with this extension cannot hold such content.
         InputError: If the content is none of the three.
 
     Example:

@@ -21,21 +21,21 @@ from synovia.model.motion import Motion
 from synovia.model.rates import RATES, Rate, is_rate, rate_of_times, usual_rate
 from synovia.text import DOUBT, first_few, listed
 
-NO_SHAPES: Final = "Shapes were not kept"  # begins notes about shapes
-OF_LOOPS: Final = ".loops.toml"  # ending of the file of loops of a model
-SAME: Final = 1e-6  # part of a body's size by which a file and the memory may differ
-SAME_TIME: Final = 1e-6  # relative difference of rates, or of key times in frames, that counts as rounding
+NO_SHAPES: Final = "Shapes were not kept"  # how notes about shapes begin
+OF_LOOPS: Final = ".loops.toml"  # ending of the file with the loops of a model
+SAME: Final = 1e-6  # fraction of the body's size: larger position differences between file and motion are reported
+SAME_TIME: Final = 1e-6  # relative difference of rates, or difference of key times in frames, that counts as rounding
 FLOAT_ROUNDING: Final = 2.0**-23  # relative rounding of files of float32
-# Where points over time go, for messages about files that hold them and no motion:
+# Hint about commands for points over time, for messages about files that hold points and no motion:
 OF_POINTS: Final = (
     "if it holds points over time, 'synovia retarget' takes those of a hand, an array 'joints' (T, 21, 3), and"
     " 'synovia animate --points' others, 'positions' (T, K, 3), and tables and marker files"
 )
-LARGEST_FILE: Final = 2**30  # bytes; above, a reader would need several times as much memory
-FREE_NUMBERS: Final = 2**23  # numbers that every file may describe, however small: 64 MiB
-_UNEVEN: Final = 0.2  # of a step: times may be rounded
-_PER_FRAME: Final = 0.1  # frames per second below which a rate may be the time of a frame
-NUMBERS_A_BYTE: Final = 4  # further numbers that a file may describe, for each of its bytes
+LARGEST_FILE: Final = 2**30  # bytes; readers need several times as much memory
+FREE_NUMBERS: Final = 2**23  # values that even the smallest file may describe: 64 MiB as float64
+_UNEVEN: Final = 0.2  # fraction of the mean time step: smaller deviations count as rounding
+_PER_FRAME: Final = 0.1  # frames per second; a smaller value may be the seconds per frame
+NUMBERS_A_BYTE: Final = 4  # additional values that a file may describe for each of its bytes
 
 
 class Contents(NamedTuple):
@@ -43,11 +43,10 @@ class Contents(NamedTuple):
 
     Args:
         skeleton: The skeleton; the file is its ``source``.
-        motions: Function that returns all motions; decoding them may take much longer than the skeleton.
-        shown: Number of the motion that the file is about, which is played if nobody chooses another; None for a model
-            that has motions as well.
-        fitted: Function that returns the skeleton in the shape of the body that a file of a motion describes; None for
-            models of one shape.
+        motions: Function that returns all motions; decoding them may take much longer than reading the skeleton.
+        shown: Index of the main motion of the file, which is played by default; None if the file is mainly a model.
+        fitted: Function that returns the skeleton with the body shape that a motion file describes; None for models of
+            one shape.
     """
 
     skeleton: Skeleton
@@ -57,18 +56,18 @@ class Contents(NamedTuple):
 
 
 def _nothing(motion: Motion) -> Sequence[str]:
-    """Return no sentence: a file of the format holds all of a motion."""
+    """Return no sentence, because files of the format hold all of a motion."""
     return ()
 
 
 class Shown(NamedTuple):
-    """Where a file shows the joints of a motion, as any program that plays it does.
+    """Positions of the joints of a motion as other programs show them when they play a file.
 
     Args:
         rows: Rows of the motion's skeleton that the file has.
-        places: Their world places, (T, rows, 3), length units.
+        places: World positions of these joints, (T, rows, 3), length units.
         times: Time of each frame, (T,), seconds; None if the file has no rate.
-        problems: Sentences about joints that are missing.
+        problems: Sentences about missing joints and other differences.
     """
 
     rows: list[int]
@@ -86,37 +85,37 @@ class Format:
     Args:
         name: Name for messages.
         extensions: Endings of file names, in lower case with the dot.
-        looks_like: Returns whether the first few thousand bytes of a file are of this format; of an archive, its last
-            few thousand bytes follow, which name all its members.
+        looks_like: Returns whether the first few thousand bytes of a file are of this format. For an archive, its last
+            few thousand bytes, which list its members, are appended.
         read: Reads a file.
         write: Writes a file: ``write(content, path, force=...)``, with ``into=`` if the format ``copies``. The content
-            is a motion if the format ``holds_motions``, else a skeleton. It may return sentences about what it left
-            out or took for granted. None if the format cannot be written.
+            is a motion if the format ``holds_motions``, else a skeleton. It may return sentences about what it left out
+            or assumed. None if the format cannot be written.
         holds_motions: Whether a file can hold motions.
         holds_loops: Whether a file of motions holds the loops of their skeleton.
         copies: Whether a motion is added to a copy of the file that its skeleton came from, ``into``.
         makes_new: Whether a motion can be written to a new file too. ``into`` is then None, and ``skin=`` is the skin
             of the body, or None.
-        check: Checks, before any work, whether a file of a name can be made as a copy: ``check(path, into)``, with None
-            for a new file. None if every name can.
-        read_skin: Reads the skin of a character, for formats that write it ``makes_new``.
+        check: Checks, before any work, whether the file name suits the output: ``check(path, into)``; ``into`` is None
+            for a new file. None if all names are allowed.
+        read_skin: Reads the skin of a character, which formats with ``makes_new`` can write.
         read_onto: Reads the motion of a file that does not hold its skeleton: ``read_onto(path, skeleton)``. None if
             the files hold their skeletons.
-        read_with: Reads a file with another one that says which links may touch: ``read_with(path, pairs)``. None if
-            files of this format cannot have one.
-        companions: Returns the other files that a file refers to, such as included models, buffers, images and meshes:
-            where each is, or where it would be looked for first if it is missing. None if files stand alone.
-        stands: Whether the rest pose of a body has to stand.
-        lacks: Returns sentences about what of a motion a file cannot hold.
-        shown: Returns where a file shows the joints of the motion that was written to it: ``shown(path, motion)``. None
-            if its reader knows, by the names of joints.
+        read_with: Reads a file together with a file that lists the links that may touch: ``read_with(path, pairs)``.
+            None if the format has no such files.
+        companions: Returns the paths of other files that a file refers to, such as included models, buffers, images and
+            meshes; for a missing file, the first path that is tried. None if files refer to no others.
+        stands: Whether the rest pose of a body has to stand upright.
+        lacks: Returns sentences about parts of a motion that a file cannot hold.
+        shown: Returns the positions at which a file shows the joints of the motion written to it: ``shown(path,
+            motion)``. None if reading the file and matching joint names gives them.
         write_pose: Writes a pose: ``write_pose(pose, path, into=..., skin=..., force=...)``; like ``write``, it may
             return sentences. None if the format has no poses.
         read_pose: Reads a pose of a skeleton: ``read_pose(path, skeleton)``.
-        keeps: What of a body and its motion a file keeps, for the table of formats; Markdown.
+        keeps: Parts of a body and its motion that a file keeps, for the table of formats; Markdown.
         extra: The extra that the format needs; empty for none.
-        shown_pose: Returns the rows of a pose's skeleton that a file has, and their places, (rows, 3), when nothing
-            plays: ``shown_pose(path, skeleton)``.
+        shown_pose: Returns the skeleton rows that a file has, and their positions without a clip, (rows, 3):
+            ``shown_pose(path, skeleton)``.
     """
 
     name: str
@@ -157,7 +156,7 @@ class Format:
         check: Callable[[Path], None] | None = None,
         keeps: str = "",
     ) -> Format:
-        """Return a format whose files have a motion, and not its skeleton.
+        """Return a format whose files hold a motion without its skeleton.
 
         Args:
             name: Name for messages.
@@ -165,11 +164,11 @@ class Format:
             looks_like: Returns whether bytes are of this format.
             read_onto: Reads the motion.
             write: Writes a motion.
-            what: Such a file, with its article, for the message that refuses to read one without a skeleton.
-            hint: How to give the skeleton, for that message.
-            lacks: Returns sentences about what of a motion a file cannot hold, in addition to its animated scale.
-            check: Refuses a file that is none of the format, with a skeleton or without.
-            keeps: What a file keeps, for the table of formats.
+            what: Such a file, with its article, for the error message if no skeleton is given.
+            hint: How to give the skeleton, for the same message.
+            lacks: Returns sentences about parts of a motion that a file cannot hold, other than animated scale.
+            check: Raises an error for a file that is not of the format; called when no skeleton is given.
+            keeps: Parts of a motion that a file keeps, for the table of formats.
         """
 
         def read(path: Path) -> NoReturn:
@@ -188,14 +187,14 @@ class Format:
 
     @property
     def reads(self) -> str:
-        """What is read from a file, for the table of formats."""
+        """Contents that are read from a file, for the table of formats."""
         if self.read_onto is not None:
             return "motion, onto a model"
         return "skeleton, motion" if self.holds_motions else "skeleton"
 
     @property
     def writes(self) -> str:
-        """What is written to a file, for the table of formats; empty for nothing."""
+        """Contents that are written to a file, for the table of formats; empty for none."""
         if self.write is None:
             return ""
         if not self.holds_motions:
@@ -210,7 +209,7 @@ class Format:
         return path.name.lower().endswith(self.extensions)
 
 
-_TEXTS: Final = {  # how the content of a file begins and ends, by its format
+_TEXTS: Final = {  # patterns of the whole content of a file, by its format
     "XML": re.compile(r"\s*<[?!\w].*>\s*", re.DOTALL),
     "JSON": re.compile(r"\s*(\{\s*\}|\{\s*\".*\}|\[\s*[\[{\"].*\])\s*", re.DOTALL),
     "BVH": re.compile(r"\s*HIERARCHY\s+ROOT\s.*", re.DOTALL),
@@ -219,7 +218,7 @@ _TEXTS: Final = {  # how the content of a file begins and ends, by its format
 
 
 def _content_of(path: object) -> str | None:
-    """Return the format of a text that is the content of a file and not its path, None for a path."""
+    """Return the format of a text that is the content of a file instead of its path; None for a path."""
     text = path.decode(errors="replace") if isinstance(path, bytes) else path
     if not isinstance(text, str):
         return None
@@ -280,18 +279,18 @@ def optional_package(name: str, purpose: str, extra: str, where: str | None = No
 
 
 def immovable_note(values: Mapping[str, float]) -> str:
-    """Return a note about hinges and slides whose limits leave them one value each, radians or length units."""
+    """Return a note about hinges and slides whose limits allow a single value, in radians or length units."""
     joints = first_few([f"{name!r} (at {value:.4g})" for name, value in values.items()])
     return f"Joints that cannot move, because their limits leave one value: {joints}."
 
 
 def resting_notes(skeleton: Skeleton, given: Sequence[int], q: Array) -> list[str]:
-    """Return a note about the joints of which a motion file has no values, which rest; mimic joints follow.
+    """Return a note about joints that stay at rest, because a motion file has no values for them.
 
     Args:
         skeleton: The skeleton.
         given: Columns of q that the file gives.
-        q: Joint values (T, nq) with the others at rest; those of mimic joints are set in place.
+        q: Joint values (T, nq) with the other columns at rest; values of mimic joints are set in place.
     """
     missing = np.ones(skeleton.nq, bool)
     missing[list(given)] = False
@@ -357,13 +356,13 @@ def most_numbers(size: int) -> int:
     """Return the largest number of values that a motion, or its targets, may have in a file of ``size`` bytes.
 
     A small file can describe a large motion: by compression, by sampling between keys, or by using the same bytes
-    several times. This bound keeps such a file from filling the memory.
+    several times. This bound keeps such a file from using up the memory.
     """
     return FREE_NUMBERS + NUMBERS_A_BYTE * size
 
 
 def file_rate(fps: float, where: Path) -> Rate:
-    """Return the frame rate that a file says, or the usual one that it rounded.
+    """Return the frame rate of a file, or the usual rate of which it is a rounded value.
 
     Raises:
         FormatError: If no clip can have this rate.
@@ -378,18 +377,18 @@ def file_rate(fps: float, where: Path) -> Rate:
 
 
 def frame_rate(times: Array, path: Path, frames: NDArray[np.intp] | None = None) -> tuple[float | None, list[str]]:
-    """Return the frames per second of times, and notes about times that are rounded or not evenly spaced.
+    """Return the frame rate of a series of times, and notes about times that are rounded or not evenly spaced.
 
     Args:
         times: Times of the rows, (T,), seconds.
         path: The file, for messages.
-        frames: Number of the frame of each row, (T,); None for 0, 1, 2, ...
+        frames: Frame number of each row, (T,); None for 0, 1, 2, ...
 
     Returns:
         The rate, None for a single time, and the notes.
 
     Raises:
-        FormatError: If the times do not increase, or one is not finite.
+        FormatError: If the times do not increase, or if a time is not finite.
     """
     length = float(times[-1]) - float(times[0]) if len(times) else 0.0
     if not (np.isfinite(length) and (times[1:] > times[:-1]).all()):
@@ -405,7 +404,7 @@ def frame_rate(times: Array, path: Path, frames: NDArray[np.intp] | None = None)
 
 
 def write_bytes(path: Path, data: bytes, *, force: bool = False) -> None:
-    """Write a file atomically: at any moment it has either the old or the whole new content.
+    """Write a file atomically: at any moment it has either the old or the complete new content.
 
     Raises:
         FileError: As ``check_writable`` does, or if the folder cannot be written.
@@ -447,7 +446,7 @@ def as_utf8(text: str, where: str) -> bytes:
     """Return a text in UTF-8.
 
     Raises:
-        InputError: If it holds half of a character, as a name can.
+        InputError: If it holds half of a surrogate pair, as a name can.
     """
     try:
         return text.encode()
@@ -458,7 +457,7 @@ def as_utf8(text: str, where: str) -> bytes:
 
 @contextmanager
 def _os_errors(path: Path, done: str) -> Generator[None]:
-    """Turn errors of the operating system into ``FileError``; ``done`` is "read" or "written"."""
+    """Convert errors of the operating system to ``FileError``; ``done`` is "read" or "written"."""
     try:
         yield
     except FileError:
@@ -471,7 +470,7 @@ def _os_errors(path: Path, done: str) -> Generator[None]:
 
 
 def similar_names(path: Path) -> str | None:
-    """Return a hint with the files and folders next to a path that have a similar name, None without any."""
+    """Return a hint that lists files and folders next to a path with similar names; None if there are none."""
     import difflib
 
     with suppress(OSError):

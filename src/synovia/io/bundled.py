@@ -1,4 +1,4 @@
-"""Models that come with Synovia."""
+"""Load the models that are included in Synovia."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Final
 from synovia.errors import unknown_name
 from synovia.model import Skeleton
 
-_FOLDER: Final = Path(__file__).parents[1] / "models"  # importlib.resources would take longer to load than a model
+_FOLDER: Final = Path(__file__).parents[1] / "models"  # importlib.resources would take longer than the model
 
 
 def bundled_names() -> tuple[str, ...]:
@@ -25,7 +25,7 @@ def bundled_names() -> tuple[str, ...]:
 
 
 def bundled(name: str) -> Skeleton:
-    """Return a model that comes with Synovia.
+    """Return a model that is included in Synovia.
 
     Args:
         name: ``humanoid`` (a person of 1.75 m and 75 kg with named roles), ``humanoid_hands`` (the same person, with
@@ -42,12 +42,12 @@ def bundled(name: str) -> Skeleton:
     known = _models()
     if name not in known:
         raise unknown_name("bundled model", name, sorted(known))
-    return copy(_read(known[name]))  # with cached values of its own
+    return copy(_read(known[name]))  # a copy has its own cached values
 
 
 @cache
 def _read(path: Path) -> Skeleton:
-    """Return the model of a file, read once for the whole process: it takes 10 milliseconds."""
+    """Read the model of a file, once per process, because reading takes 10 milliseconds."""
     return import_module("synovia.io.toml").FORMAT.read(path).skeleton
 
 

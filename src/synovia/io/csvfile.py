@@ -1,12 +1,12 @@
-"""Joint values over time as comma-separated text, for robots and spreadsheets.
+"""Read and write joint values over time as comma-separated text, for robots and spreadsheets.
 
-The first row names the columns: ``time`` in seconds, then one column for each number of q. A hinge or slide has the
-name of its joint; a ball has ``NAME.qx .qy .qz .qw``; a free joint has ``NAME.x .y .z`` before these. Files that are
-read may have other names of the joints, such as ``link:NAME``. Numbers have enough digits to be read back exactly. A
-file does not hold its skeleton, but it does say how the root moves.
+The first row names the columns: ``time`` in seconds, then one column for each value of q. A hinge or slide has the name
+of its joint; a ball has ``NAME.qx .qy .qz .qw``; a free joint has ``NAME.x .y .z`` before these. The reader also
+accepts other names of the joints, such as ``link:NAME``. Values have enough digits to be read back exactly. A file does
+not hold its skeleton, but its columns show how the root moves.
 
 A file whose name ends with ``.rates.csv`` also has ``NAME.velocity`` and ``NAME.acceleration`` of each degree of
-freedom (``NAME.rx.velocity`` of a ball), by differences of the frames. Readers skip these columns.
+freedom (``NAME.rx.velocity`` for a ball), as finite differences of the frames. Readers skip these columns.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _ENDS: Final = tuple(f".{part}" for part in _PARTS[Kind.FREE])
 
 
 def columns(skeleton: Skeleton) -> list[str]:
-    """Return the name of each number of q."""
+    """Return the column name of each value of q."""
     names: list[str] = []
     for key, joint in zip(skeleton.joint_keys, skeleton.joints, strict=True):
         parts = _PARTS.get(joint.kind)
@@ -52,19 +52,19 @@ def columns(skeleton: Skeleton) -> list[str]:
 
 
 class JointColumns:
-    """Which numbers of q columns mean: by the names that ``columns`` gives them, or by any other name of their joints.
+    """Find the index in q of columns, by the names from ``columns``, or by any other name of the joints.
 
     Args:
         skeleton: The skeleton.
     """
 
     def __init__(self, skeleton: Skeleton) -> None:
-        """Collect the names."""
+        """Collect the column names."""
         self._skeleton = skeleton
         self._known = {name: at for at, name in enumerate(columns(skeleton))}
 
     def place(self, column: str) -> int | None:
-        """Return the place in q of a column; None if it belongs to no joint.
+        """Return the index in q of a column; None if it belongs to no joint.
 
         Raises:
             UnknownNameError: If several joints have this name.
@@ -82,14 +82,14 @@ class JointColumns:
         return None
 
     def places(self, names: Sequence[str], before: str = "") -> list[int]:
-        """Return the place in q of each column.
+        """Return the index in q of each column.
 
         Args:
             names: The names of the columns.
-            before: What stands before each name in the file, for messages.
+            before: Prefix of each name in the file, for messages.
 
         Raises:
-            InputError: If two columns mean the same number.
+            InputError: If two columns mean the same value of q.
             UnknownNameError: If a column belongs to no joint, or several joints have its name.
         """
         found: dict[int, str] = {}
@@ -124,7 +124,7 @@ def write_csv(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
 
 
 def _degrees(skeleton: Skeleton) -> list[str]:
-    """Return the name of each degree of freedom, with the row of a joint whose name is shared."""
+    """Return the name of each degree of freedom; if joints share a name, it includes the row."""
     parts = zip(skeleton.joint_keys, skeleton.joints, strict=True)
     return [f"{key}{part}" for key, joint in parts for part in DOF_NAMES[joint.kind]]
 
@@ -142,18 +142,18 @@ def read_csv(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 
     Args:
         path: The file.
-        skeleton: The skeleton; joints without a column stay at rest, and mimic joints without one follow. If the file
-            has columns of a moving root that the skeleton has not, as clips made by ``retarget`` have, the motion's
-            skeleton is the one with this root.
+        skeleton: The skeleton. Joints without a column stay at rest; mimic joints without a column follow. If the file
+            has columns of a moving root that the skeleton lacks, as in clips made by ``retarget``, the motion's
+            skeleton gets this root.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If a column belongs to no joint, a row is too short, or a number cannot be used. The message names
-            the line.
+        FormatError: If a column belongs to no joint, a row has a wrong number of cells, or a value cannot be used. The
+            message names the line.
 
     Returns:
-        The motion. Its rate comes from the column of times; a single frame has 30 frames per second. Its notes name
-        joints without a column, and of times that are not evenly spaced or do not begin at 0.
+        The motion. Its rate comes from the column of times; a single frame has 30 frames per second. Its notes list
+        joints without a column, and say whether times are unevenly spaced or do not begin at 0.
 
     Example:
         >>> import synovia as sy
@@ -208,9 +208,9 @@ def _start_notes(times: Array) -> list[str]:
 
 
 def _moved_as_in(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
-    """Return the skeleton with the free joints and the moving root that unknown columns name; else itself.
+    """Return the skeleton with the free joints and the moving root that unknown columns name; else unchanged.
 
-    A ball or fixed joint becomes free where columns have its place, as the hips above a root bone on the floor.
+    A ball or fixed joint becomes free if columns give its translation, such as hips below a root bone on the floor.
     """
     names = dict.fromkeys(name.rpartition(".")[0] if name.endswith(_ENDS) else name for name in unknown)
     rows = [skeleton.value_index(name) for name in names if skeleton.knows_value(name)]
@@ -231,12 +231,12 @@ def _moved_as_in(skeleton: Skeleton, unknown: list[str]) -> Skeleton:
 
 
 def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str, list[str]]]:
-    """Yield the place and the cells of each row of a table, without spaces around them; empty lines are skipped.
+    """Yield the location and the stripped cells of each row of a table; skip empty lines.
 
     Args:
         text: The table.
         path: Its file, for messages.
-        delimiter: The sign between cells.
+        delimiter: Character between cells.
 
     Raises:
         FormatError: If the text is malformed, or a row has more or fewer cells than the first one.
@@ -260,10 +260,10 @@ def text_rows(text: str, path: Path, delimiter: str = ",") -> Iterator[tuple[str
 
 
 def _head(rows: Iterator[tuple[str, list[str]]], path: Path) -> tuple[str, list[str]]:
-    """Return the first line of a motion, its place and its cells.
+    """Return the location and the cells of the first line of a motion.
 
     Raises:
-        FormatError: If it does not begin with the time.
+        FormatError: If the first column is not the time.
     """
     place, names = next(rows, (f"{path}, line 1", [""]))
     if names[0] != "time":
@@ -275,17 +275,17 @@ def _head(rows: Iterator[tuple[str, list[str]]], path: Path) -> tuple[str, list[
 
 
 def _check_head(path: Path) -> None:
-    """Refuse a table that is no motion."""
+    """Raise an error for a table that is not a motion."""
     _head(text_rows(read_text(path), path), path)
 
 
 def number_of(cell: str, place: str, gap: float | None = None) -> float:
-    """Return the number of a cell.
+    """Return the value of a cell.
 
     Args:
         cell: The cell, without spaces around it.
-        place: Its line, for messages.
-        gap: Value of an empty cell; None to refuse empty cells.
+        place: Location of the line, for messages.
+        gap: Value for an empty cell; None to raise an error.
 
     Raises:
         FormatError: If it holds no number.
@@ -293,7 +293,7 @@ def number_of(cell: str, place: str, gap: float | None = None) -> float:
     if not cell and gap is not None:
         return gap
     try:
-        if "_" in cell or not cell.isascii():  # Python alone accepts 1_0 and Arabic digits
+        if "_" in cell or not cell.isascii():  # float() accepts 1_0 and Arabic digits, other programs do not
             raise ValueError
         return float(cell)
     except ValueError:

@@ -1,4 +1,4 @@
-"""``load_skeleton`` and ``load_motion``: find the reader of a file; resolve the names of bundled models."""
+"""Read skeletons and motions: find the format of a file, and resolve names of bundled models."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from synovia.model import Skeleton
 from synovia.model.motion import Motion
 from synovia.model.root import Root
 
-# Modules with a FORMAT each, in the order in which content and endings are tried; imported when a file needs them.
+# Modules that each define a FORMAT, in the order in which contents and endings are tried; imported on demand.
 _MODULES: Final = (
     "bvh",
     "gltf.vrma",
@@ -45,10 +45,10 @@ _MODULES: Final = (
     "trajectory",
     "csvfile",
 )
-_SNIFF: Final = 4096  # bytes at the start of a file that show its format
+_SNIFF: Final = 4096  # bytes at the start of a file that identify its format
 _ARCHIVE: Final = b"PK\x03\x04"
 _BY_BLENDER: Final = "convert it to GLB with Blender: import it, then File > Export > glTF 2.0"
-_ELSEWHERE: Final = {  # formats that people have, and what reads them
+_ELSEWHERE: Final = {  # formats that cannot be read: name and hint, by extension
     ".dae": ("COLLADA", _BY_BLENDER),
     ".usd": ("USD", _BY_BLENDER),
     ".usda": ("USD", _BY_BLENDER),
@@ -57,9 +57,9 @@ _ELSEWHERE: Final = {  # formats that people have, and what reads them
     ".blend": ("Blender", "open it with Blender, then File > Export > glTF 2.0"),
     ".sdf": ("SDF", "convert it to URDF, or export it as MJCF"),
 }
-_POINTS: Final = (".npy", ".trc", ".c3d", ".tsv")  # endings of files of points alone
+_POINTS: Final = (".npy", ".trc", ".c3d", ".tsv")  # endings of files that hold only points
 NO_MOTION: Final = "file has no motion"
-_SHOWN: Final = 6  # notes in one warning
+_SHOWN: Final = 6  # largest number of notes in a warning
 _T = TypeVar("_T")
 
 
@@ -69,11 +69,11 @@ def formats() -> list[Format]:
 
 
 def format_of(path: Path, known: Sequence[Format] | None = None) -> Format:
-    """Return the format of a file: the content decides, or else the extension.
+    """Return the format of a file by its content, or else by its extension.
 
     Args:
         path: The file.
-        known: The formats that it may have; None for those of skeletons and motions.
+        known: The possible formats; None for all formats of skeletons and motions.
 
     Raises:
         FormatError: If neither the content nor the extension is known.
@@ -81,7 +81,7 @@ def format_of(path: Path, known: Sequence[Format] | None = None) -> Format:
     known = formats() if known is None else known
     head = b""
     with suppress(OSError):
-        if path.is_file():  # a pipe would never end
+        if path.is_file():  # reading a pipe might never end
             with path.open("rb") as file:
                 head = file.read(_SNIFF)
                 if head.startswith(_ARCHIVE):
@@ -92,9 +92,9 @@ def format_of(path: Path, known: Sequence[Format] | None = None) -> Format:
         if head and fmt.looks_like(head):
             return fmt
     if named:
-        return named[0]  # its reader names the wrong line
+        return named[0]  # the reader's error names the faulty line
     if not head:
-        read_bytes(path)  # it says what is wrong with the file
+        read_bytes(path)  # raises an error that says what is wrong
     elsewhere = _ELSEWHERE.get(path.suffix.lower())
     if elsewhere is not None:
         raise FormatError(f"{elsewhere[0]} files cannot be read", where=str(path), hint=elsewhere[1])
@@ -105,10 +105,10 @@ def format_of(path: Path, known: Sequence[Format] | None = None) -> Format:
 
 
 def companions_of(path: Path) -> tuple[Path, ...]:
-    """Return all other files that decide about what a file holds, each once; none for a file that cannot be read.
+    """Return all other files on which the content of a file depends, each once; none for an unreadable file.
 
-    These are the files that it refers to, and the files that those refer to. Some may not exist: what they would hold
-    is missing now, and counts when they appear.
+    These are the files that the file refers to, directly or through others. Some may not exist yet; the content changes
+    when they appear.
 
     Args:
         path: The file.
@@ -129,7 +129,7 @@ def companions_of(path: Path) -> tuple[Path, ...]:
 
 
 def endings(some: Iterable[Format]) -> str:
-    """Return the extensions of some formats, for a message."""
+    """Return the extensions of formats as text, for a message."""
     return ", ".join(ending for fmt in some for ending in fmt.extensions)
 
 
@@ -155,8 +155,8 @@ def load_skeleton(
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If its content is malformed; the message names the line or the element. If a loop of the file of
-            loops cannot be closed.
+        FormatError: If the content is malformed, and then the message names the line or the element; or if a loop of
+            the file of loops cannot be closed.
         UnsupportedError: If an SRDF file is given for a file that is not URDF.
         MissingExtraError: If the format needs a package that is not installed (MJCF, FBX).
 
@@ -173,7 +173,7 @@ def load_skeleton(
 
 
 def first_notes(notes: Sequence[str], source: str) -> str:
-    """Return the first notes as one text, which says where the others are."""
+    """Return the first notes as one text that says where to find the others."""
     more = len(notes) - _SHOWN
     return " ".join([*notes[:_SHOWN], *([f"And {more} more, see {source}."] if more > 0 else [])])
 
@@ -181,7 +181,7 @@ def first_notes(notes: Sequence[str], source: str) -> str:
 def _contents(
     where: Path, srdf: str | os.PathLike[str] | None = None, loops: str | os.PathLike[str] | None = None
 ) -> Contents:
-    """Read a file, with the SRDF file of a URDF if one is given, and with the given loops or those next to it."""
+    """Read a file, with a given SRDF file, and with the given file of loops or the one next to the file."""
     found = _without_loops(where, srdf)
     if loops is None:
         given = next((path for path in _loops_next_to(where) if path.is_file()), None)
@@ -196,7 +196,7 @@ def _contents(
 
 
 def _loops_next_to(path: Path) -> list[Path]:
-    """Return the file of loops that is read with a model if it exists; none for a file that may hold motions."""
+    """Return the path of the file of loops next to a model; none for formats that hold motions."""
     return [] if format_of(path).holds_motions else [path.with_suffix(OF_LOOPS)]
 
 
@@ -212,7 +212,7 @@ def _without_loops(where: Path, srdf: str | os.PathLike[str] | None = None) -> C
 
 
 def is_bundled(name: str) -> bool:
-    """Return whether a name means a bundled model; a file of the same name takes precedence."""
+    """Return whether a name is that of a bundled model; a file of the same name takes precedence."""
     return name in bundled_names() and not Path(name).exists()
 
 
@@ -223,17 +223,17 @@ def load_model(
     srdf: str | os.PathLike[str] | None = None,
     loops: str | os.PathLike[str] | None = None,
 ) -> Skeleton:
-    """Read the skeleton of a file, or of a bundled model if there is no such file; never warns.
+    """Read the skeleton of a file, or of a bundled model if there is no such file, without warnings.
 
     Args:
         name: The file or the bundled model.
-        clip: File of a motion for which a model of many shapes (SMPL) takes the shape of that body; None for the shape
-            of the model's rest.
+        clip: Motion file that sets the body shape of a model with many shapes (SMPL); None for the model's default
+            shape.
         srdf: As in ``load_skeleton``.
         loops: As in ``load_skeleton``; a bundled model may have a file of loops too.
 
     Raises:
-        FileError: If there is neither, or the file cannot be read.
+        FileError: If there is neither a file nor a model of this name, or the file cannot be read.
         FormatError: If the file's content is malformed.
         InputError: If ``name`` is neither text nor a path.
     """
@@ -261,7 +261,7 @@ def load_model(
 
 
 def has_shapes(name: str) -> bool:
-    """Return whether a model takes the shape of a clip's body, as SMPL does, so that its file alone is another body."""
+    """Return whether the body shape of a model depends on the clip, as in SMPL."""
     return not is_bundled(name) and _contents(as_path(name)).fitted is not None
 
 
@@ -277,16 +277,16 @@ def load_motion(
         path: The file.
         clip: Name or number of the clip, if the file has several. None for the clip that Synovia wrote last into the
             file, or else the first one.
-        skeleton: Skeleton of the motion, or the file of its model. A CSV, which has only joint values, an archive for
-            trackers and a clip of AMASS need it. The motion of another file is put on it, see ``Motion.on``. A root
-            that moves is added to it if the motion has one. The file of an SMPL model takes the shape of the clip's
-            body.
+        skeleton: Skeleton of the motion, or the file of its model. It is required for a CSV, which has only joint
+            values, for an archive for trackers and for a clip of AMASS. Motions of other files are put on it, see
+            ``Motion.on``. If the root of the motion moves, the skeleton gets a moving root. The file of an SMPL model
+            gets the body shape of the clip.
 
     Raises:
         FileError: If the file cannot be read.
         FormatError: If its content is malformed or it has no motion.
         UnsupportedError: If files of this format never hold a motion.
-        InputError: If there is no such clip, or it belongs to another skeleton.
+        InputError: If there is no such clip, or the clip belongs to another skeleton.
 
     Example:
         >>> import synovia as sy
@@ -307,7 +307,7 @@ def load_motion(
 
 
 def clip_number(motions: Sequence[Motion], clip: str | int, where: str) -> int:
-    """Return the number of a clip.
+    """Return the index of a clip.
 
     Args:
         motions: The clips.
@@ -333,9 +333,9 @@ class Clips(NamedTuple):
     """The motions of a file.
 
     Args:
-        motions: All of them.
-        shown: Number of the one that the file is about: the only one of a BVH, npz or CSV, or the one that Synovia
-            wrote last into a glTF. None for a model that has motions as well.
+        motions: All motions.
+        shown: Index of the main motion: the only motion of a BVH, npz or CSV, or the one that Synovia wrote last into a
+            glTF. None for a file that is mainly a model.
     """
 
     motions: list[Motion]
@@ -381,9 +381,9 @@ def load_motions(path: str | os.PathLike[str]) -> list[Motion]:
 
 
 def guarded(path: Path, read: Callable[[], _T]) -> _T:
-    """Run a reader; errors about values get the name of the file, and lack of memory or stack is a ``FormatError``.
+    """Run a reader; add the file name to errors about values, and convert memory and recursion errors to FormatError.
 
-    NumPy does not warn about NaN and infinity in a file, which readers refuse themselves.
+    NumPy's warnings about NaN and infinity are off, because readers check these values.
     """
     try:
         with np.errstate(over="ignore", invalid="ignore"):

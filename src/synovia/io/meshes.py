@@ -20,9 +20,9 @@ from synovia.model.shapes.solids import ConvexHull
 from synovia.model.shapes.triangles import Faces
 from synovia.text import counted
 
-MOST_FACES: Final = 2_000_000  # of one body; this many are a hundred megabytes to send
+MOST_FACES: Final = 2_000_000  # triangles of one body; this many take 100 MB to send
 _LARGEST: Final = 2**28  # bytes of a mesh file
-_PART: Final = 1000  # numbers as which each part of a GLB counts at least: trimesh takes as long for it
+_PART: Final = 1000  # smallest number of values that a primitive of a GLB counts as, because of trimesh's overhead
 _KINDS: Final = ("stl", "obj", "ply", "dae", "glb")
 
 
@@ -49,7 +49,7 @@ class MeshFile:
         return f"mesh {self.path.name}"
 
     def why_not(self) -> str:
-        """Return why the mesh cannot be read, as far as that shows without opening it; empty if nothing shows."""
+        """Return why the mesh cannot be read, without opening the file; empty if no reason is known."""
         kind = self.path.suffix.lower().lstrip(".")
         if kind not in _KINDS:
             return f"no format of {', '.join(_KINDS)}"
@@ -60,7 +60,7 @@ class MeshFile:
 
 @lru_cache(maxsize=64)
 def _corners(path: Path, stamp: int) -> Array:
-    """Return the corners of the hull of a file; ``stamp`` is the time of its last change."""
+    """Return the corners of the hull of a file; ``stamp`` is its modification time, for the cache."""
     del stamp
     return ConvexHull.around(read_mesh(path)[0]).points
 
@@ -72,7 +72,7 @@ def _has(package: str) -> bool:
 
 
 def read_mesh(path: Path) -> tuple[Array, Faces, tuple[float, ...] | None]:
-    """Return vertices (v, 3), faces (f, 3) and the colour (rgba, 0 to 1) of a mesh file, None if it has no colour.
+    """Read vertices (v, 3), faces (f, 3) and colour (rgba, 0 to 1; None without colour) of a mesh file.
 
     Only this file is opened. Materials and textures in other files are ignored.
 
@@ -108,7 +108,7 @@ def read_mesh(path: Path) -> tuple[Array, Faces, tuple[float, ...] | None]:
 
 
 def _unpacked(data: bytes, kind: str) -> tuple[Array, Faces, tuple[float, ...] | None]:
-    """Return vertices, faces and colour of the bytes of a mesh; without materials if these cannot be read."""
+    """Parse vertices, faces and colour of a mesh; ignore materials if they cannot be read."""
     trimesh = optional_package("trimesh", "mesh files need trimesh", "meshes")
 
     def unpacked(form: bytes) -> tuple[Array, Faces, tuple[float, ...] | None]:
@@ -126,7 +126,7 @@ def _unpacked(data: bytes, kind: str) -> tuple[Array, Faces, tuple[float, ...] |
             raise
         try:
             return unpacked(_without_materials(data))
-        except Exception:  # noqa: BLE001  the first error is that of the whole file
+        except Exception:  # noqa: BLE001  the first error is about the whole file
             raise error from None
     return unpacked(_without_materials(data))
 
@@ -143,16 +143,16 @@ def _without_materials(data: bytes) -> bytes:
 
 
 def _reason(error: Exception) -> str:
-    """Return what a reader says of a damaged file in brackets; nothing of errors inside its own code."""
+    """Return a reader's message about a damaged file in brackets; empty for errors inside the reader's code."""
     inside = isinstance(error, TypeError | AttributeError | LookupError | AssertionError)
     return "" if inside or not str(error) else f" ({error})"
 
 
 def _check_size(path: Path) -> None:
-    """Refuse a GLB that describes more numbers than a file of its size may, before trimesh unpacks all of it.
+    """Raise an error for a GLB that describes too many values for its size, before trimesh unpacks it.
 
     Raises:
-        SynoviaError: If it does, or is no GLB.
+        SynoviaError: If there are too many values, or the file is not a GLB.
     """
     document = read_document(path)
     nodes = document.root.items("nodes")
@@ -180,7 +180,7 @@ def _colour(mesh: Any) -> tuple[float, ...] | None:
     if not visual.defined:
         return None
     shown = [visual]
-    if visual.kind == "texture":  # the mean of its image where it has one, else the colour of its material
+    if visual.kind == "texture":  # the mean of the image if there is one, else the colour of the material
         shown = [visual.to_color(), visual.material]
     for one in shown:
         colour = np.asarray(one.main_color, np.float64)

@@ -1,4 +1,4 @@
-"""Scenes of MoveIt (``.scene``): collision objects as text, as RViz and ``saveGeometryToStream`` write them.
+"""Read MoveIt scenes (``.scene``): collision objects as text, as written by RViz and ``saveGeometryToStream``.
 
     kitchen
     * table
@@ -14,9 +14,9 @@
     .
 
 The first line is the name of the scene. An object has its name, its pose (position, then quaternion xyzw), the number
-of its shapes, each with sizes, pose in the object and colour, and the number of its subframes. Files of older versions
-have neither the pose of the object nor subframes; as in MoveIt, the line after the first name says which it is.
-Lengths are in metres, and z points up.
+of its shapes, each with sizes, pose in the object and colour, and the number of its subframes. Older files have neither
+the pose of the object nor subframes; as in MoveIt, the line after the first name distinguishes the versions. Lengths
+are in metres, and z points up.
 
 References:
     https://github.com/moveit/moveit2: planning_scene.cpp, loadGeometryFromStream;
@@ -42,8 +42,8 @@ from synovia.model.shapes.world import Obstacle, World, unlike
 from synovia.text import listed
 
 _LARGEST: Final = 2**26  # bytes
-_SIDES: Final = 48  # of the pyramid around a cone
-_MOST: Final = 10_000_000  # corners or triangles of a mesh
+_SIDES: Final = 48  # number of sides of the pyramid around a cone
+_MOST: Final = 10_000_000  # largest number of corners or triangles of a mesh
 
 
 def read_world(path: Path) -> World:
@@ -62,13 +62,13 @@ class _Reader:
     def __init__(self, path: Path) -> None:
         self.path = path
         self.lines = read_text(path, most=_LARGEST).split("\n")
-        self.at = 0  # line that is read next, from 0: the number of the line that is being read, from 1
-        self.words: list[str] = []  # of that line, the next one last
-        self.changed: dict[str, list[str]] = {}  # objects by note
+        self.at = 0  # index of the next line; also the number of the current line, counted from 1
+        self.words: list[str] = []  # words left in the current line, in reverse order
+        self.changed: dict[str, list[str]] = {}  # names of objects by note
 
     def world(self) -> World:
         """Return all objects."""
-        self.at = 1  # after the name of the scene
+        self.at = 1  # skips the name of the scene
         start = next((row for row in range(1, len(self.lines)) if self.lines[row].startswith("*")), None)
         posed = start is not None and len(self.lines[start + 1].split() if start + 1 < len(self.lines) else []) > 1
         found: list[Obstacle] = []
@@ -85,7 +85,7 @@ class _Reader:
         return World(named, meters_per_unit=1.0, up="z", notes=tuple(notes), source=self.path)
 
     def object(self, name: str, *, posed: bool) -> tuple[list[Shape], Array]:
-        """Return the shapes of an object, in its frame, and its frame."""
+        """Read the shapes of an object in its frame, and its frame."""
         place = self.pose() if posed else rigid()
         shapes: list[Shape] = []
         for _ in range(self.count("number of shapes")):
@@ -108,7 +108,7 @@ class _Reader:
         return shapes, place
 
     def shape(self, kind: str, name: str) -> Shape | None:
-        """Return a shape in its own frame; None with a note for kinds that a world does not have."""
+        """Read a shape in its own frame; return None, with a note, for shapes that are not kept."""
         solid = OF_BODIES.get(kind.lower())
         if solid is not None and (lengths := solid.lengths()):
             return solid.at(rigid(), self.numbers(sum(lengths.values()), " and ".join(lengths)))
@@ -136,11 +136,11 @@ class _Reader:
                 raise self.error("kind of shape", kind, "sphere, box, cylinder, cone, plane or mesh")
 
     def note(self, what: str, name: str) -> None:
-        """Note what differs from the file."""
+        """Add an object to the note about a difference from the file."""
         self.changed.setdefault(what, []).append(name)
 
     def pose(self) -> Array:
-        """Return a pose: position, then quaternion xyzw."""
+        """Read a pose: position, then quaternion xyzw."""
         x, y, z, *quat = self.numbers(7, "a pose: x y z, then a quaternion x y z w")
         try:
             return rigid((x, y, z), quat_to_matrix(as_unit_quat(quat)))
@@ -148,17 +148,17 @@ class _Reader:
             raise restated(error, FormatError, f"{self.path}, line {self.at}") from error
 
     def count(self, what: str, most: int = 100_000) -> int:
-        """Return a whole number."""
+        """Read a whole number."""
         word = self.word(what)
         if not re.fullmatch(r"\d{1,9}", word) or int(word) > most:
             raise self.error(what, word, f"0 to {most}")
         return int(word)
 
     def table(self, rows: int, what: str) -> Array:
-        """Return rows of three numbers, (rows, 3)."""
+        """Read rows of three numbers, (rows, 3)."""
         lines = self.lines[self.at : self.at + rows]
         if not self.words and len(lines) == rows and rows:
-            with suppress(ValueError):  # not three numbers in each line: the error below names the line
+            with suppress(ValueError):  # not three numbers in each line: the loop below raises an error with the line
                 found = np.array([line.split() for line in lines], np.float64)
                 if found.shape == (rows, 3) and np.isfinite(found).all():
                     self.at += rows
@@ -166,7 +166,7 @@ class _Reader:
         return np.array([self.numbers(3, what) for _ in range(rows)]).reshape(-1, 3)
 
     def numbers(self, count: int, what: str) -> list[float]:
-        """Return the next numbers."""
+        """Read the next numbers."""
         found: list[float] = []
         for _ in range(count):
             word = self.word(what)
@@ -179,7 +179,7 @@ class _Reader:
         return found
 
     def word(self, what: str) -> str:
-        """Return the next word.
+        """Read the next word.
 
         Raises:
             FormatError: If the file ends.
@@ -192,18 +192,18 @@ class _Reader:
         return self.words.pop()
 
     def rest(self) -> str:
-        """Return the rest of the line that is being read."""
+        """Read the rest of the current line."""
         text = " ".join(reversed(self.words))
         self.words = []
         return text
 
     def error(self, what: str, word: str, expected: str) -> FormatError:
-        """Return the error about a word of the line that is being read."""
+        """Return an error about a word of the current line."""
         return FormatError(what, where=f"{self.path}, line {self.at}", value=word, expected=expected)
 
 
 def _cone(radius: float, length: float) -> Array:
-    """Return the corners of a pyramid around a cone along z, whose origin is halfway to its tip."""
+    """Return the corners of a pyramid around a cone along z; the origin is at half its height."""
     angle = np.linspace(0.0, 2.0 * np.pi, _SIDES, endpoint=False)
     outer = radius / math.cos(math.pi / _SIDES)
     base = np.stack([outer * np.cos(angle), outer * np.sin(angle), np.full(_SIDES, -0.5 * length)], axis=1)
@@ -211,12 +211,12 @@ def _cone(radius: float, length: float) -> Array:
 
 
 def _looks_like(head: bytes) -> bool:
-    """Return whether a file begins like a scene: a name, then an object or the end."""
+    """Return whether a file begins like a scene: a name, then an object or the end mark."""
     return re.match(rb"[^\n*]*+\n(?:[^\S\n]*+\n)*+(?:\* [^\n]*\n|\.\s*+$)", head) is not None
 
 
 def _read(path: Path) -> NoReturn:
-    """Refuse to read a skeleton."""
+    """Raise an error, because a scene has no skeleton."""
     raise FormatError("a scene of MoveIt holds no skeleton", where=str(path), hint="load_world reads it")
 
 

@@ -1,4 +1,4 @@
-"""Motions as NumPy archives, ``synovia.motion/1``: a motion and its skeleton, exactly and without pickle.
+"""Read and write motions as NumPy archives, ``synovia.motion/1``, with their skeletons, exactly and without pickle.
 
 q          (T, nq) joint values
 fps        frames per second
@@ -41,9 +41,9 @@ from synovia.text import first_few, listed
 
 SCHEMA: Final = "synovia.motion/1"
 _MARK: Final = b"PK\x03\x04"  # a zip archive
-_SURROGATES: Final = 0xD800, 0xDFFF  # halves of characters, which mean nothing alone
+_SURROGATES: Final = 0xD800, 0xDFFF  # code points of surrogates, which are not characters
 _NEEDED: Final = ("schema", "q", "fps", "name", "skeleton")
-_SHOWN: Final = 16  # arrays of a foreign archive that are looked at
+_SHOWN: Final = 16  # largest number of arrays of another program's archive that an error message lists
 _OPTIONAL: Final = ("stretch", "notes")
 
 
@@ -132,14 +132,14 @@ def _read(path: Path) -> Contents:
 def read_arrays(
     path: Path, wanted: Iterable[str], expected: str, room: tuple[int, int] | None = None
 ) -> dict[str, NDArray[Any]]:
-    """Read some arrays of a NumPy archive, by name; missing ones are left out, and no other array is unpacked.
+    """Read some arrays of a NumPy archive by name, without unpacking others; missing arrays are left out.
 
     Args:
         path: The file.
         wanted: Names of the arrays.
         expected: Expected kind of file, for messages.
-        room: Numbers that an archive may hold, however small it is, and further ones for each of its bytes; None for
-            the usual numbers.
+        room: Number of values that any archive may hold, and additional values for each of its bytes; None for the
+            usual limits.
 
     Raises:
         FileError: If the file cannot be read.
@@ -170,7 +170,7 @@ def read_arrays(
 
 
 def shapes_of(path: Path) -> dict[str, tuple[int, ...]]:
-    """Return the shapes of the first arrays of an archive by name, but of damaged ones; they are not unpacked."""
+    """Return the shapes of the first arrays of an archive by name, without unpacking; skip damaged arrays."""
     out: dict[str, tuple[int, ...]] = {}
     with zipfile.ZipFile(path) as archive:
         for name in archive.namelist()[:_SHOWN]:
@@ -193,7 +193,7 @@ def unread_notes(path: Path, known: Iterable[str]) -> list[str]:
 
     Args:
         path: The archive, read before without errors.
-        known: Names of the arrays that are read, or follow from these.
+        known: Names of the arrays that are read, or that follow from these.
     """
     with zipfile.ZipFile(path) as archive:
         names = [entry.removesuffix(".npy") for entry in archive.namelist()]
@@ -202,7 +202,7 @@ def unread_notes(path: Path, known: Iterable[str]) -> list[str]:
 
 
 def read_npy(path: Path) -> NDArray[Any]:
-    """Read a file of one array.
+    """Read a file with one array.
 
     Raises:
         FileError: If the file cannot be read.
@@ -218,7 +218,7 @@ def read_npy(path: Path) -> NDArray[Any]:
 
 
 def _numbers_in(shape: tuple[int, ...], dtype: np.dtype[Any]) -> int:
-    """Return how many numbers of 8 bytes an array takes after its conversion to float64."""
+    """Return the size of an array after its conversion to float64, in values of 8 bytes."""
     return math.prod(shape) * max(1, dtype.itemsize // 8)
 
 
@@ -227,11 +227,11 @@ def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:
 
     Args:
         file: The file.
-        place: Its name, for messages.
-        most: Largest size of the array, in numbers of 8 bytes; smaller ones count as much, as they are converted.
+        place: Name of the file, for messages.
+        most: Largest size of the array, in values of 8 bytes; smaller types count as 8 bytes, as they are converted.
 
     Raises:
-        FormatError: If it holds pickled objects, is larger, or is cut off.
+        FormatError: If the array holds pickled objects, is larger than ``most``, or is cut off.
         ValueError: If the header is malformed.
     """
     version = np.lib.format.read_magic(file)
@@ -255,7 +255,7 @@ def read_array(file: IO[bytes], place: str, most: int) -> NDArray[Any]:
 
 
 def numbers_of(arrays: Mapping[str, NDArray[Any]], name: str, where: Path, expected: str) -> Array:
-    """Return one of the arrays of a file as numbers.
+    """Return one of the arrays of a file as float64.
 
     Args:
         arrays: The arrays.
@@ -264,7 +264,7 @@ def numbers_of(arrays: Mapping[str, NDArray[Any]], name: str, where: Path, expec
         expected: Expected kind of file, for messages.
 
     Raises:
-        FormatError: If it is missing, has no numbers, or one that is not finite.
+        FormatError: If the array is missing, is not numeric, or has a value that is not finite.
     """
     if name not in arrays or arrays[name].dtype.kind not in "fiu":
         raise FormatError(f"array {name!r} is missing or has no numbers", where=str(where), expected=expected)
@@ -275,7 +275,7 @@ def numbers_of(arrays: Mapping[str, NDArray[Any]], name: str, where: Path, expec
 
 
 def texts_of(array: NDArray[Any]) -> list[str] | None:
-    """Return the texts of an array; None if it holds no texts, or one that cannot be written as UTF-8."""
+    """Return the texts of an array; None if it is not a text array, or if a text cannot be written as UTF-8."""
     if array.dtype.kind != "U":
         return None
     codes = np.frombuffer(array.tobytes(), np.dtype(np.uint32).newbyteorder(array.dtype.byteorder))

@@ -1,4 +1,4 @@
-"""``save_motion``: find the writer for the extension of a file."""
+"""Write motions by the extension of the file."""
 
 from __future__ import annotations
 
@@ -30,28 +30,28 @@ def save_motion(
 ) -> None:
     """Write a motion as BVH, glTF/GLB, FBX, NumPy archive or comma-separated text, by the file's extension.
 
-    A ``UserWarning`` lists what the file cannot hold. If the motion or its skeleton has notes or animated scale, or if
-    the motion goes into another file than its own, the file is read back and compared with the motion. The warning
-    then states the largest difference.
+    A ``UserWarning`` lists the parts that the file cannot hold. If the motion or its skeleton has notes or animated
+    scale, or if ``into`` is not the skeleton's own file, the file is read back and compared with the motion. If they
+    differ, the warning states the largest difference.
 
     Args:
         motion: The motion.
         path: The file: ``.bvh``, ``.glb``, ``.gltf``, ``.vrma``, ``.fbx``, ``.npz`` (everything, without pickle) or
             ``.csv`` (joint values).
-        into: For glTF and FBX: the file that the skeleton came from. A copy of it gets the motion as one more clip;
-            everything else in it stays as it is. Any other skeleton gives a new file, an FBX with the skin of a body in
-            glTF, a glTF with the shapes of the body. None for ``motion.skeleton.source``, and for the body of a bundled
-            model.
-        unit: Length unit of a skeleton whose file does not say it, as BVH does not: ``"m"``, ``"cm"``, ``"mm"``,
-            ``"in"``, ``"ft"``, or metres. New files in glTF, FBX and VRMA need one. None for one in which a humanoid is
-            as tall as a person, and the format's own for other bodies; the warning says which.
+        into: For glTF and FBX: the file that the skeleton came from. A copy of it gets the motion as an additional
+            clip; everything else in it stays as it is. For other skeletons, a new file is written: with the skin of the
+            body if its file has one, or, in glTF, with its shapes. None for ``motion.skeleton.source``, or the body of
+            a bundled model.
+        unit: Length unit of a skeleton whose file does not give it, such as BVH: ``"m"``, ``"cm"``, ``"mm"``, ``"in"``,
+            ``"ft"``, or metres. New files in glTF, FBX and VRMA need a unit. None for a unit in which a humanoid is as
+            tall as a person, and for the format's own unit for other bodies; the warning reports it.
         force: Whether an existing file may be replaced.
-        verify: Whether to read the file back in any case, and raise an error if it does not show what is in memory.
+        verify: Whether to read the file back in any case, and raise an error if it differs from the motion.
             ``sy.formats.verify_file`` returns the figures.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
-        FormatError: If no format has this extension; with ``verify``, also if the file was written and differs.
+        FormatError: If no format has this extension; with ``verify``, also if the written file differs.
         InputError: If the motion belongs to another skeleton than ``into``, or its skeleton has another unit.
 
     Example:
@@ -74,7 +74,7 @@ def write_motion(
     force: bool = False,
     verify: bool = False,
 ) -> list[str]:
-    """Write a motion and return sentences about what the file does not show; see ``save_motion``."""
+    """Write a motion and return sentences about differences between the file and the motion; see ``save_motion``."""
     check_kind("motion", motion, Motion, "sy.formats.write_skeleton(skeleton, path) writes a skeleton")
     if unit is not None:
         body = in_unit(motion.skeleton, unit)
@@ -87,7 +87,7 @@ def write_motion(
         said = write(motion, where, into=source, force=force)
     elif fmt.makes_new:
         if into is not None and not as_path(into).is_file():
-            read_bytes(as_path(into))  # it says what is wrong with the file
+            read_bytes(as_path(into))  # raises an error that says what is wrong
         skin, why = skin_of(motion.skeleton, None if source is None else as_path(source))
         said = write(motion, where, skin=skin, force=force)
         notes += why
@@ -109,16 +109,16 @@ def is_of(fmt: Format, path: Path) -> bool:
     """Return whether a file is of a format, so that it can be copied.
 
     Raises:
-        FileError: If it does not exist, and its name does not show it.
+        FileError: If the file does not exist, and its name does not show the format.
         FormatError: If it is of no known format.
     """
     return fmt.names(path) or format_of(path) is fmt
 
 
 def skin_of(skeleton: Skeleton, source: Path | None) -> tuple[Any, list[str]]:
-    """Return the skin in the file of a body, and a sentence if the file has one that cannot be written.
+    """Return the skin in the file of a body, and a sentence if the file has a skin that cannot be written.
 
-    The bundled models, and others in Synovia TOML, have it in a GLB of the same name next to them.
+    Bundled models, and others in Synovia TOML, have their skin in a GLB of the same name next to them.
     """
     path = skeleton.source if source is None else source
     if path is not None and path.suffix.lower() == ".toml":
@@ -148,19 +148,19 @@ def lost_loops(skeleton: Skeleton, fmt: Format) -> list[str]:
 
 
 def verify_motion(motion: Motion, path: str | os.PathLike[str]) -> FileCheck:
-    """Compare a motion with a file that it was written to."""
+    """Compare a motion with the file to which it was written."""
     return check_motion(motion, path, writer_of(as_path(path))[0])
 
 
 def source_of(
     skeleton: Skeleton, into: str | os.PathLike[str] | None, fmt: Format, where: Path
 ) -> str | os.PathLike[str] | None:
-    """Return the file to copy: ``into``, or the one that holds the body of a skeleton.
+    """Return the file to copy: ``into``, or the file with the body of a skeleton.
 
-    None if there is none, and the format can write new files.
+    None if there is no such file, and the format can write new files.
 
     Raises:
-        InputError: If there is none, and the format needs one.
+        InputError: If there is no such file, and the format needs one.
     """
     source = _body_of(skeleton, fmt) if into is None else into
     if source is None and not fmt.makes_new:
@@ -170,7 +170,7 @@ def source_of(
 
 
 def _body_of(skeleton: Skeleton, fmt: Format) -> Path | None:
-    """Return the file of a format that holds the body of a skeleton: its own, or one of the same name next to it."""
+    """Return the file with the body of a skeleton in a format: its source, or a file of the same name next to it."""
     source = skeleton.source
     if source is None or source.suffix.lower() in fmt.extensions:
         return source
@@ -206,7 +206,7 @@ def check_target(path: Path, into: str | os.PathLike[str] | None, *, force: bool
 
     Raises:
         FileError: As ``check_writable`` does.
-        FormatError: If no format has its extension, or it would say more than the file has.
+        FormatError: If no format has the extension, or the name does not suit the content (``Format.check``).
     """
     fmt, _ = writer_of(path)
     if fmt.check is not None:

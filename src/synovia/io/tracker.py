@@ -1,6 +1,6 @@
-"""Motions of robots as the trackers of robot learning read them: NumPy archives with the poses of all bodies.
+"""Read and write robot motions for motion trackers of robot learning: NumPy archives with the poses of all bodies.
 
-Written are the arrays of BeyondMimic (whole_body_tracking) and mjlab, with the names of joints and bodies in addition.
+Written files have the arrays of BeyondMimic (whole_body_tracking) and mjlab, and the names of joints and bodies.
 T frames, J joints, B bodies; world frame, quaternions wxyz:
 
 fps                              (1,) frames per second
@@ -9,8 +9,8 @@ body_pos_w, body_quat_w          (T, B, 3), (T, B, 4)
 body_lin_vel_w, body_ang_vel_w   (T, B, 3) of the origin of the body's frame
 joint_names, body_names          (J,), (B,)
 
-Read are these, with or without names, and those of Isaac Lab's AMP (``dof_positions``, ``body_positions``, ...).
-Without names, the order of joints is the one that puts the bodies where the file has them.
+The reader accepts these arrays, with or without names, and those of Isaac Lab's AMP (``dof_positions``,
+``body_positions``, ...). Without names, it chooses the joint order that reproduces the body positions of the file.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from synovia.text import DOUBT, counted
 
 _MUJOCO: Final = ".mujoco.npz"
 _ENDINGS: Final = (".isaac.npz", _MUJOCO)
-_BASE: Final = 7  # numbers of the base that some files have before the joints
-_NEAR: Final = 0.05  # of the size of the robot: bodies farther from where the file has them belong to another robot
-_NOTED: Final = 1e-3  # of the size of the robot: bodies farther from where the file has them are worth a note
+_BASE: Final = 7  # number of base values that some files have before the joint values
+_NEAR: Final = 0.05  # fraction of the robot's size: larger differences of body positions mean another robot
+_NOTED: Final = 1e-3  # fraction of the robot's size: larger differences of body positions are noted
 _EXPECTED: Final = "a motion for trackers as .npz"
-# Arrays that follow from those that are read.
+# Arrays that follow from other arrays and are not read.
 _DERIVED: Final = {"body_lin_vel_w", "body_ang_vel_w", "body_linear_velocities", "body_angular_velocities"}
-_ALIKE: Final = 0.8  # cosine of the velocities of a file and of its values above which they confirm its rate
-_SAME_RATE: Final = 1.2  # ratio of rates that velocities do not distinguish
-_CHECKED: Final = 50  # frames whose bodies are compared
+_ALIKE: Final = 0.8  # cosine between velocities of a file and finite differences of its values that confirms them
+_SAME_RATE: Final = 1.2  # ratio of frame rates below which velocities do not distinguish them
+_CHECKED: Final = 50  # largest number of frames whose body positions are compared
 
 
 class _Names(NamedTuple):
-    """Names of the arrays of a kind of tracker."""
+    """Names of the arrays in the files of one kind of tracker."""
 
     values: str
     joints: str
@@ -73,13 +73,13 @@ _KINDS: Final = (
 def write_tracker(
     motion: Motion, path: str | os.PathLike[str], *, order: Order | None = None, force: bool = False
 ) -> None:
-    """Write a motion of a robot as an archive for trackers.
+    """Write a robot motion as an archive for trackers.
 
     Args:
         motion: The motion.
         path: The file.
         order: ``"breadth"`` for the order of joints and bodies in Isaac Lab (BeyondMimic), ``"depth"`` for that of
-            MuJoCo (mjlab); None for the latter if the name ends with ``.mujoco.npz``, else the former.
+            MuJoCo (mjlab). None for ``"depth"`` if the name ends with ``.mujoco.npz``, else ``"breadth"``.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -110,7 +110,7 @@ def write_tracker(
 
 
 def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
-    """Read a motion of a robot from an archive for trackers.
+    """Read a robot motion from an archive for trackers.
 
     Args:
         path: The file.
@@ -119,8 +119,8 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If arrays are missing or do not fit each other, a joint is unknown, or the bodies are not where
-            those of this robot would be.
+        FormatError: If arrays are missing or do not fit each other, a joint is unknown, or the body positions differ
+            from those of this robot.
         UnsupportedError: If a joint has more than one degree of freedom.
     """
     where = as_path(path)
@@ -173,11 +173,11 @@ def read_tracker(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 
 
 class _Frames(NamedTuple):
-    """What a file has of each frame.
+    """Data of all frames of a file.
 
     Args:
         where: The file.
-        values: Values of joints, (T, J); Holosoma's files have those of the base before them.
+        values: Joint values, (T, J); Holosoma's files have the base values before them.
         poses: World transforms of bodies, (T, B, 4, 4).
         joints: Names of the joints, None in a file without names.
         bodies: Names of the bodies, None in a file without names.
@@ -191,13 +191,13 @@ class _Frames(NamedTuple):
 
 
 def _with_names(skeleton: Skeleton, frames: _Frames) -> tuple[float, Array, list[int]]:
-    """Return q (T, nq) of the frames, with joints and bodies by name or in the fitting order.
+    """Return the error of body positions, q, and the columns of q that the file gives.
 
-    Before it: how far bodies are from where the file has them, the median in length units. After it: the columns of q
-    that the file gives.
+    The error is a median over frames, in length units; q (T, nq) has joints by name, or in the order with the smaller
+    error.
 
     Raises:
-        FormatError: If a name is unknown, counts differ, or no order puts the bodies where they are.
+        FormatError: If a name is unknown, counts differ, or no order reproduces the body positions.
     """
     orders: tuple[Order, ...] = ("breadth", "depth")
     robots = [robot_of(skeleton, order, str(frames.where)) for order in orders]
@@ -216,7 +216,7 @@ def _with_names(skeleton: Skeleton, frames: _Frames) -> tuple[float, Array, list
 
 
 def _values(skeleton: Skeleton, robot: Robot, frames: _Frames) -> tuple[float, Array, list[int]]:
-    """Return how far the bodies are from where the file has them, q (T, nq), and the columns that the file gives."""
+    """Return the median error of body positions, q (T, nq), and the columns of q that the file gives."""
     where, values, poses, joints, bodies = frames
     count = len(robot.joints if joints is None else joints)
     if values.shape[1] == count + _BASE:
@@ -236,7 +236,7 @@ def _values(skeleton: Skeleton, robot: Robot, frames: _Frames) -> tuple[float, A
                 f"file names {counted(len(bodies), 'body', 'bodies')}", where=str(where), expected=f"{poses.shape[1]}"
             )
         known = {body_name(skeleton, row): row for row in reversed(range(len(skeleton)))}
-        carried = [known.get(name, -1) for name in bodies]  # bodies of no joint, such as sensors, may be missing
+        carried = [known.get(name, -1) for name in bodies]  # bodies without a joint, such as sensors, may be missing
     if robot.base not in carried:
         raise FormatError(
             "file lacks the base of the robot", where=str(where), expected=body_name(skeleton, robot.base)
@@ -253,7 +253,7 @@ def _values(skeleton: Skeleton, robot: Robot, frames: _Frames) -> tuple[float, A
 
 
 def _rows(skeleton: Skeleton, names: list[str], where: Path) -> list[int]:
-    """Return the rows of the joints with the names of a file."""
+    """Return the skeleton rows of the joints named in a file."""
     known = {name: row for row, name in enumerate(skeleton.joint_names)}
     for name in names:
         if name not in known:
@@ -262,11 +262,11 @@ def _rows(skeleton: Skeleton, names: list[str], where: Path) -> list[int]:
 
 
 def _velocity_notes(values: Array, velocities: NDArray[Any] | None, fps: float) -> list[str]:
-    """Return a note if the velocities of a file, which follow from its joint values, are those of another frame rate.
+    """Return a note if the joint velocities of a file fit its joint values at another frame rate.
 
     Args:
         values: Joint values, (T, J).
-        velocities: Their velocities as the file has them; None without.
+        velocities: Joint velocities in the file, (T, J); None if it has none.
         fps: Frame rate of the file.
     """
     if velocities is None or velocities.shape != values.shape or velocities.dtype.kind not in "fiu":
@@ -282,7 +282,7 @@ def _velocity_notes(values: Array, velocities: NDArray[Any] | None, fps: float) 
 
 
 def _rates(values: Array, fps: float) -> Array:
-    """Return the change per second (T, ...) by central differences; zero for a single frame."""
+    """Return derivatives per second (T, ...) by central differences; zero for a single frame."""
     return np.gradient(values, axis=0) * fps if len(values) > 1 else np.zeros_like(values)
 
 
@@ -298,7 +298,7 @@ def _spins(quats: Array, fps: float) -> Array:
 
 
 def _looks_like(head: bytes) -> bool:
-    """Return whether an archive has the arrays of one of the kinds."""
+    """Return whether an archive has the arrays of a known kind of tracker."""
     names = [(f"{kind.values}.npy".encode(), f"{kind.quats}.npy".encode()) for kind in _KINDS]
     return head.startswith(b"PK") and any(values in head and quats in head for values, quats in names)
 

@@ -1,9 +1,9 @@
-"""Joint trajectories of ROS (``trajectory_msgs/JointTrajectory``) as JSON or YAML, for the controllers of robots.
+"""Read and write ROS joint trajectories (``trajectory_msgs/JointTrajectory``) as JSON or YAML, for robot controllers.
 
 Each frame is a point with positions, velocities and accelerations of the hinges and slides (radians or metres, and per
-second), and its time from the start. Mimic joints are left out, because their controllers do not know them. The last
-point has velocity and acceleration zero, as controllers ask for. YAML has one point in a line, in the flow style that
-is also JSON.
+second), and its time from the start. Mimic joints are left out, because controllers do not know them. The last point
+has velocity and acceleration zero, as controllers require. YAML has one point per line, in the flow style that is also
+JSON.
 
 References:
     https://docs.ros.org/en/rolling/p/trajectory_msgs/ (fields of the message)
@@ -33,17 +33,17 @@ from synovia.text import counted, listed
 _ENDINGS: Final = (".trajectory.json", ".trajectory.yaml")
 _SCALAR: Final = (Kind.HINGE, Kind.SLIDE)
 _NANO: Final = 1_000_000_000
-_STILL: Final = 1e-6  # radians or length units: a joint that moves less rests
-_ENDING: Final = 0.01  # of the highest velocity of a joint: at the end of a clip, slower joints count as at rest
+_STILL: Final = 1e-6  # radians or length units: a joint that moves less counts as at rest
+_ENDING: Final = 0.01  # fraction of a joint's highest velocity: a slower joint counts as at rest at the end of a clip
 _LINE: Final = re.compile(r"(header|joint_names|points): ?(.*)|- (\{.*\})")
 
 
 def write_trajectory(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a motion of a robot as a joint trajectory, JSON or YAML by the ending of the name.
+    """Write a robot motion as a joint trajectory, JSON or YAML by the ending of the name.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
-        UnsupportedError: If a joint moves that is neither a hinge nor a slide.
+        UnsupportedError: If a joint other than hinges and slides moves.
     """
     where = as_path(path)
     rows = _driven(motion, str(where))
@@ -76,12 +76,12 @@ def write_trajectory(motion: Motion, path: str | os.PathLike[str], *, force: boo
 
 
 def _flow(value: Any) -> str:
-    """Return a value as text that is both JSON and YAML: the numbers of YAML have a point before the exponent."""
+    """Return a value as text that is both JSON and YAML; numbers in YAML need a point before the exponent."""
     return re.sub(r"(?<=[\[ ])(-?\d+)e", r"\1.0e", json.dumps(value))
 
 
 def _driven(motion: Motion, where: str) -> list[int]:
-    """Return the rows of the joints that a controller drives: hinges and slides that follow no other joint."""
+    """Return the rows of the joints that a controller drives: hinges and slides that are not mimic joints."""
     skeleton = motion.skeleton
     moving = [
         joint.name
@@ -99,18 +99,18 @@ def _driven(motion: Motion, where: str) -> list[int]:
 
 
 def read_trajectory(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
-    """Read a motion of a robot from a joint trajectory; the names of joints may have any order.
+    """Read a robot motion from a joint trajectory; the joints may have any order.
 
     Args:
-        path: The file, JSON or YAML. YAML that is not written here needs the package ``pyyaml``.
+        path: The file, JSON or YAML. YAML from other programs needs the package ``pyyaml``.
         skeleton: The robot. Joints without values stay at rest, and mimic joints follow.
 
     Returns:
-        The motion at a constant rate. Its notes name joints without values, and times that are not evenly spaced.
+        The motion at a constant rate. Its notes list joints without values, and report unevenly spaced times.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is no joint trajectory, a joint is unknown, or a number cannot be used.
+        FormatError: If the file is not a joint trajectory, a joint is unknown, or a value cannot be used.
     """
     where = as_path(path)
     content = _content(read_text(where), where)
@@ -135,7 +135,7 @@ def read_trajectory(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 
 
 def _metres(skeleton: Skeleton, rows: Sequence[int]) -> Array:
-    """Return the metres of the unit of each joint's value; 1 for hinges, and where the unit is unknown."""
+    """Return the metres in the unit of each joint's value; 1 for hinges, and if the unit is unknown."""
     unit = skeleton.meters_per_unit or 1.0
     return np.array([unit if skeleton.joints[row].kind is Kind.SLIDE else 1.0 for row in rows])
 
@@ -153,7 +153,7 @@ def _point(point: object, k: int, count: int, where: Path) -> tuple[float, Array
         fields = cast("Mapping[str, Any]", point)
         time = fields["time_from_start"]
         if isinstance(time, Mapping):
-            parts = cast("Mapping[str, Any]", time)  # ROS 1 says secs and nsecs
+            parts = cast("Mapping[str, Any]", time)  # ROS 1 has secs and nsecs
             whole, rest = (parts.get(name, parts.get(old, 0)) for name, old in (("sec", "secs"), ("nanosec", "nsecs")))
             time = float(whole) + float(rest) / _NANO
         positions = as_numbers(fields["positions"], (-1,), "positions")
@@ -187,7 +187,7 @@ def _content(text: str, where: Path) -> Mapping[str, Any]:
 
 
 def _lines(text: str) -> dict[str, Any] | None:
-    """Return the fields of YAML as it is written here, where each line ends with JSON; None for other YAML."""
+    """Return the fields of YAML in the form written here, whose lines end with JSON; None for other YAML."""
     out: dict[str, Any] = {}
     for line in text.splitlines():
         found = _LINE.fullmatch(line)
@@ -205,7 +205,7 @@ def _lines(text: str) -> dict[str, Any] | None:
 
 
 def _foreign(text: str, where: Path) -> object:
-    """Return the content of other YAML."""
+    """Return the content of YAML in any form."""
     try:
         yaml = import_module("yaml")
     except ImportError:
@@ -218,13 +218,13 @@ def _foreign(text: str, where: Path) -> object:
 
 
 def _looks_like(head: bytes) -> bool:
-    """Return whether the first bytes name joints and points, or the header before them."""
+    """Return whether the first bytes are those of a joint trajectory with joint names."""
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     return start.startswith((b"header:", b"joint_names:", b"{")) and b"joint_names" in start
 
 
 def _lacks(motion: Motion) -> Sequence[str]:
-    """Return sentences about joints that the file leaves out, and about a clip that moves at its end."""
+    """Return sentences about joints that the file leaves out, and about motion in the last frame."""
     skeleton = motion.skeleton
     away = [
         joint.name
@@ -243,7 +243,7 @@ def _lacks(motion: Motion) -> Sequence[str]:
 
 
 def _off_rest(motion: Motion, row: int) -> float:
-    """Return how far the values of a joint are from rest at most."""
+    """Return the largest difference of a joint's values from rest."""
     at = motion.skeleton.q_slice(row)
     return float(np.abs(motion.q[:, at] - motion.skeleton.rest_q[at]).max(initial=0.0))
 

@@ -1,4 +1,4 @@
-"""Joint values over time in Unitree's order, as the motions of LAFAN1 retargeted to G1 and H1 come: text without names.
+"""Read and write joint values in Unitree's order, as in LAFAN1 motions retargeted to G1 and H1: text without names.
 
 Each row is a frame: position of the base (3), its rotation as a quaternion xyzw (4), then the value of each joint in
 the order of the model's file. The rate is not in the file; these motions have 30 frames per second.
@@ -22,12 +22,12 @@ from synovia.text import counted, listed
 
 FPS: Final = 30.0
 _RATE: Final = f"The file does not say its rate; it counts as {FPS:g} frames per second, as Unitree's motions have."
-_BASE: Final = 7  # numbers before the joints
-_SLACK: Final = 1e-2  # of the length of a quaternion; the files have six digits
+_BASE: Final = 7  # values of the base before the joints
+_SLACK: Final = 1e-2  # tolerance of a quaternion's norm; the files have six digits
 
 
 def write_unitree(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a motion of a robot as text in Unitree's order.
+    """Write a robot motion as text in Unitree's order.
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
@@ -44,7 +44,7 @@ def write_unitree(motion: Motion, path: str | os.PathLike[str], *, force: bool =
 
 
 def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: float = FPS) -> Motion:
-    """Read a motion of a robot from text in Unitree's order.
+    """Read a robot motion from text in Unitree's order.
 
     Args:
         path: The file.
@@ -53,7 +53,7 @@ def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: float
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If a row has not the seven numbers of the base and one for each joint, or a number cannot be used.
+        FormatError: If a row does not have seven values of the base and one for each joint, or a value cannot be used.
             The message names the line.
         UnsupportedError: If a joint has more than one degree of freedom.
     """
@@ -63,7 +63,7 @@ def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: float
     rows = _rows(where, [rooted.joints[row].name for row in robot.joints])
     q = np.tile(rooted.rest_q, (len(rows), 1))
     q[:, [rooted.q_slice(row).start for row in robot.joints]] = rows[:, _BASE:]
-    with np.errstate(over="ignore"):  # no unit quaternion either
+    with np.errstate(over="ignore"):  # infinite norms fail the check below
         lengths = np.linalg.norm(rows[:, 3:_BASE], axis=1)
     wrong = np.flatnonzero(np.abs(lengths - 1.0) > _SLACK)
     if len(wrong):
@@ -83,7 +83,7 @@ def read_unitree(path: str | os.PathLike[str], skeleton: Skeleton, *, fps: float
 
 
 def _rows(where: Path, joints: list[str]) -> Array:
-    """Return the numbers of a file, (T, 7 + joints)."""
+    """Read the values of a file, (T, 7 + joints)."""
     size = _BASE + len(joints)
     rows: list[list[float]] = []
     for line, text in enumerate(read_text(where).splitlines(), 1):
@@ -106,8 +106,8 @@ def _rows(where: Path, joints: list[str]) -> Array:
 
 
 def _numbers(text: str) -> list[float] | None:
-    """Return the numbers of a line with commas; None if it is something else."""
-    if "_" in text or not text.isascii():  # Python alone accepts 1_0 and Arabic digits
+    """Parse the comma-separated numbers of a line; return None if it has anything else."""
+    if "_" in text or not text.isascii():  # float() accepts 1_0 and Arabic digits, other programs do not
         return None
     try:
         return [float(cell) for cell in text.split(",")]
@@ -116,13 +116,13 @@ def _numbers(text: str) -> list[float] | None:
 
 
 def _looks_like(head: bytes) -> bool:
-    """Return whether the first line has numbers alone, enough for a base."""
+    """Return whether the first line has only numbers, at least those of a base."""
     numbers = _numbers(head.removeprefix(b"\xef\xbb\xbf").partition(b"\n")[0].decode("latin-1").strip())
     return numbers is not None and len(numbers) >= _BASE
 
 
 def _lacks(motion: Motion) -> list[str]:
-    """Return a sentence about the rate if it is not that of these files."""
+    """Return a sentence about the frame rate if it is not the rate of these files."""
     if motion.fps == FPS:
         return []
     return [f"The file does not hold the rate of {motion.fps:g} frames per second: it is read at {FPS:g}."]

@@ -1,4 +1,4 @@
-"""Read a written file back and compare the places of its joints with those in memory."""
+"""Read a written file back and compare its joint positions with those in memory."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from synovia.text import counted, listed
 
 @dataclass(frozen=True, slots=True)
 class FileCheck:
-    """How a file differs from what it was written from.
+    """Differences between a file and the content from which it was written.
 
     Args:
         path: The file.
-        difference: Largest distance of a joint from its place in memory, length units.
+        difference: Largest distance of a joint from its position in memory, length units.
         allowed: Largest difference that counts as rounding: 1e-6 of the body's size, and 2⁻²³ of the largest
             coordinate.
         joint: The joint with the largest difference; empty if no joint could be compared.
-        frame: Its frame.
+        frame: Frame of the largest difference.
         problems: Sentences about other differences: frames, rate, joints.
 
     Example:
@@ -54,11 +54,11 @@ class FileCheck:
 
     @property
     def holds(self) -> bool:
-        """Whether the file shows what is in memory."""
+        """Whether the file agrees with the content in memory."""
         return not self.problems and self.difference <= self.allowed  # False for NaN
 
     def report(self) -> str:
-        """Return one sentence."""
+        """Return the result as text."""
         if not self.joint:
             return " ".join(self.problems)
         if self.holds:
@@ -69,10 +69,10 @@ class FileCheck:
 
 
 def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> FileCheck:
-    """Read a motion back from a file that it was written to, and compare both.
+    """Read a motion back from the file to which it was written, and compare both.
 
-    The places of a format that has ``shown`` are those that it returns; frames and rate are compared as its reader
-    finds them, too, if the reader's package is installed.
+    If the format has ``shown``, the positions come from there; frames and rate from its reader are compared, too, if
+    the reader's package is installed.
 
     Args:
         motion: The motion.
@@ -96,7 +96,7 @@ def check_motion(motion: Motion, path: str | os.PathLike[str], fmt: Format) -> F
 
 
 def check_skeleton(skeleton: Skeleton, path: str | os.PathLike[str]) -> FileCheck:
-    """Read a skeleton back from a file that it was written to, and compare its rest pose and joints."""
+    """Read a skeleton back from the file to which it was written, and compare rest pose, joints and limits."""
     where = as_path(path)
     try:
         back = load_model(where)
@@ -119,14 +119,14 @@ def check_skeleton(skeleton: Skeleton, path: str | os.PathLike[str]) -> FileChec
 
 
 def check_places(path: Path, skeleton: Skeleton, own: Array, shown: Array, rows: list[int]) -> FileCheck:
-    """Compare the places of some joints in one pose, (rows, 3), with those that a file shows."""
+    """Compare the positions of some joints in one pose, (rows, 3), with those that a file shows."""
     return _compared(path, own[None], shown[None], skeleton, rows, [])
 
 
 def _compared(
     where: Path, own: Array, back: Array, skeleton: Skeleton, rows: list[int], problems: list[str]
 ) -> FileCheck:
-    """Return the largest difference of places (T, rows, 3)."""
+    """Return the check with the largest difference of positions (T, rows, 3)."""
     allowed = SAME * (skeleton.size or 1.0) + FLOAT_ROUNDING * float(np.abs(own).max(initial=0.0))
     if not own.size:
         return FileCheck(where, 0.0, allowed, problems=tuple(problems or ["No joint could be compared."]))
@@ -137,13 +137,13 @@ def _compared(
 
 
 def _timing(motion: Motion, count: int, times: Array | None) -> list[str]:
-    """Return a sentence if frames of a file are not those of a motion, or not at their times; None for unknown ones."""
+    """Return a sentence if the number or the times of frames differ from a motion; ``times`` is None if unknown."""
     if count != len(motion):
         return [f"The file has {counted(count, 'frame')} instead of {len(motion)}."]
     if times is None or count < 2:
         return []
     slack = SAME_TIME * len(motion) + FLOAT_ROUNDING * motion.fps * float(np.abs(times).max())
-    for fps in (motion.fps, usual_rate(motion.fps).fps):  # readers take the usual rate for a rounded one
+    for fps in (motion.fps, usual_rate(motion.fps).fps):  # readers replace a rounded rate by the usual rate
         if np.abs((times - times[0]) * fps - np.arange(count)).max() <= slack:
             return []
     rate = (len(motion) - 1) / max(float(times[-1] - times[0]), 1e-300)
@@ -151,7 +151,7 @@ def _timing(motion: Motion, count: int, times: Array | None) -> list[str]:
 
 
 def _clip_of(path: Path, onto: Skeleton | None) -> Motion:
-    """Return the motion that a file is about."""
+    """Return the main motion of a file."""
     clips = load_clips(path, onto)
     if not clips.motions:
         raise InputError("file has no motion", where=str(path))
@@ -159,7 +159,7 @@ def _clip_of(path: Path, onto: Skeleton | None) -> Motion:
 
 
 def _read_back(path: Path) -> Motion | None:
-    """Return the motion that the reader of a file finds; None if its package is not installed."""
+    """Return the motion that the file's reader returns; None if the reader's package is not installed."""
     try:
         return _clip_of(path, None)
     except MissingExtraError:
@@ -167,9 +167,9 @@ def _read_back(path: Path) -> Motion | None:
 
 
 def _by_name(motion: Motion, path: Path, fmt: Format) -> Shown:
-    """Return what the reader of a file finds, for the joints of the same names.
+    """Return the positions that the file's reader returns, for joints with the same names.
 
-    A file without a skeleton is read with that of the motion. Joints of a root that moves may be more or less.
+    A file without a skeleton is read with that of the motion. Joints of a moving root may be additional or missing.
     """
     back = _clip_of(path, None if fmt.read_onto is None else motion.skeleton)
     number = {name: row for row, name in enumerate(back.skeleton.joint_names)}

@@ -1,4 +1,4 @@
-"""``load_world``: the obstacles of a file, whichever format it has."""
+"""Read the obstacles of a file in any supported format."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from synovia.model.shapes.solids import ConvexHull, Shape
 from synovia.model.shapes.world import Obstacle, World
 from synovia.text import listed
 
-# Modules with the format of a file, and modules whose ``read_world`` reads its obstacles
+# Modules that define a format, and modules whose ``read_world`` reads its obstacles
 _READERS: Final = {
     "toml": "toml.world",
     "urdf": "urdf.read",
@@ -27,7 +27,7 @@ _READERS: Final = {
     "gltf": "gltf.world",
     "moveit": "moveit",
 }
-_SNIFF: Final = 4096  # bytes at the start of a file that show what it is
+_SNIFF: Final = 4096  # bytes at the start of a file that identify its content
 
 
 def load_world(path: str | os.PathLike[str]) -> World:
@@ -39,8 +39,8 @@ def load_world(path: str | os.PathLike[str]) -> World:
     - glTF: the convex hull of each mesh.
     - MoveIt ``.scene``: its collision objects.
 
-    A ``UserWarning`` lists the parts of the file that were not kept; ``world.notes`` has the same sentences. A missing
-    mesh is a note. Lengths stay in the unit of the file; ``world.matched(skeleton)`` converts them.
+    A ``UserWarning`` lists the parts of the file that were not kept, such as missing meshes; ``world.notes`` has the
+    same sentences. Lengths stay in the unit of the file; ``world.matched(skeleton)`` converts them.
 
     Args:
         path: The file. Its content decides the format, or else its extension.
@@ -63,7 +63,7 @@ def load_world(path: str | os.PathLike[str]) -> World:
 
 
 def read_world(where: Path) -> World:
-    """Read the obstacles of a file and the meshes that they refer to, as ``load_world`` does; never warns."""
+    """Read the obstacles of a file with their meshes, as ``load_world`` does, but without warnings."""
     known = {module: import_module(f"synovia.io.{module}").FORMAT for module in _READERS}
     fmt = format_of(where, [*known.values()])
     reader = next(_READERS[module] for module, each in known.items() if each is fmt)
@@ -72,7 +72,7 @@ def read_world(where: Path) -> World:
 
 
 def is_world(path: Path) -> bool:
-    """Return whether a file holds obstacles and no body: a world in TOML, or a scene of MoveIt."""
+    """Return whether a file holds obstacles but no body: a world in TOML, or a MoveIt scene."""
     head = b""
     with suppress(OSError):
         if path.is_file():
@@ -84,7 +84,7 @@ def is_world(path: Path) -> bool:
 
 
 def _with_meshes(world: World) -> World:
-    """Return a world whose meshes have been opened; those that cannot be read are left out with a note."""
+    """Open the meshes of a world, and return it without unreadable meshes, with a note."""
     lost: dict[str, list[str]] = {}
     kept: list[Obstacle] = []
     for obstacle in world:

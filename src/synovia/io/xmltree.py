@@ -1,8 +1,8 @@
 """A safe XML reader that keeps the line of every element for error messages.
 
-Document types and entities are refused: no robot needs them, and with them a small file can fill the memory or read
-other files. The reader opens no file. It is as tolerant as the XML reader of ROS and MuJoCo about a byte-order mark or
-empty lines before the declaration, about repeated elements, and about what stands after the outermost element.
+Document types and entities cause errors: no robot needs them, and with them a small file can fill the memory or read
+other files. The reader opens no file. Like the XML readers of ROS and MuJoCo, it accepts a byte-order mark or empty
+lines before the declaration, repeated elements, and text after the root element.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from synovia.errors import FormatError
 from synovia.text import counted
 
 MAX_DEPTH: Final = 1000  # nested elements; no real file has more
-MAX_ELEMENTS: Final = 200_000  # half a second and a hundred megabytes; a humanoid has two thousand
-_LONGEST_CONTENT: Final = 1000  # letters
-HUGE: Final = 1e9  # metres, radians or kilograms; a larger number is a mistake and makes kinematics inaccurate
+MAX_ELEMENTS: Final = 200_000  # parsed in half a second with 100 MB; a humanoid has 2000
+_LONGEST_CONTENT: Final = 1000  # characters
+HUGE: Final = 1e9  # metres, radians or kilograms; a larger value is a mistake and makes kinematics inaccurate
 _QUOTED: Final = rb"""=\s*+(?>"[^"<]*+"|'[^'<]*+')"""
 _TAG: Final = re.compile(rb"<[A-Za-z_:][\w:.-]*+(?>\s*+[A-Za-z_:][\w:.-]*+\s*+" + _QUOTED + rb")++")
 _TIGHT: Final = re.compile(_QUOTED + rb"(?=[A-Za-z_:])")
@@ -30,12 +30,12 @@ _BEFORE_ROOT: Final = re.compile(r"[\s\ufeff]*(?:<\?.*?\?>\s*|<!--.*?-->\s*)*", 
 
 
 class UnexpandedError(FormatError):
-    """A part of a file is written in a macro language."""
+    """Raised if a part of a file is written in a macro language."""
 
 
 @dataclass(slots=True)
 class Element:
-    """One element.
+    """One XML element.
 
     Args:
         tag: Its name, with the prefix if it has one.
@@ -43,8 +43,8 @@ class Element:
         file: The file, for messages.
         line: Line of the file where it begins.
         children: Its direct children.
-        content: The first letters of the text directly inside it, enough for a name.
-        notes: Sentences about parts of the file that were passed over, in order; all elements of a file share them.
+        content: The first characters of the text directly inside it, enough for a name.
+        notes: Sentences about skipped parts of the file, in order; all elements of a file share them.
     """
 
     tag: str
@@ -65,14 +65,14 @@ class Element:
         return FormatError(what, where=self.place, **details)
 
     def only(self, tag: str, *, alike: bool = False) -> Element | None:
-        """Return the first child of that name, or None; a note names further ones, which ROS ignores as well.
+        """Return the first child of a name, or None; a note lists repeated children, which ROS ignores as well.
 
         Args:
             tag: The name.
-            alike: Whether to refuse a further one that differs.
+            alike: Whether to raise an error for a repeated child that differs from the first.
 
         Raises:
-            FormatError: If one is refused.
+            FormatError: If a repeated child differs and ``alike`` is set.
         """
         found: Element | None = None
         for child in self.children:
@@ -115,17 +115,17 @@ class Element:
             name: The attribute.
             count: Required number of values.
             default: Result for a missing attribute; None if the attribute is required.
-            bounded: Whether to refuse infinity and numbers beyond ``HUGE``.
+            bounded: Whether to raise an error for infinity and values beyond ``HUGE``.
 
         Raises:
-            FormatError: If there are more or fewer numbers, or one cannot be used.
+            FormatError: If there are more or fewer values, or a value cannot be used.
         """
         if default is not None and name not in self.attributes:
             return default
         text = self.text(name)
         what, wanted = f"{name} of <{self.tag}>", "one number" if count == 1 else f"{count} numbers separated by spaces"
         try:
-            if "_" in text or not text.isascii():  # Python alone accepts 1_0 and Arabic digits
+            if "_" in text or not text.isascii():  # float() accepts 1_0 and Arabic digits, other programs do not
                 raise ValueError
             numbers = tuple(float(word) for word in text.split())
         except ValueError:
@@ -165,13 +165,13 @@ def parse(data: bytes, where: str, *, root: str | None, most: Mapping[str, int])
 
 
 def _spaced(data: bytes) -> bytes | None:
-    """Return XML with spaces between attributes, which the readers of ROS and MuJoCo do not need; None if none lack."""
+    """Add missing spaces between attributes, which ROS and MuJoCo do not need; return None if none are missing."""
     found = _TAG.sub(lambda tag: _TIGHT.sub(rb"\g<0> ", tag[0]), data)
     return found if len(found) > len(data) else None
 
 
 class _Builder:
-    """Build the tree from the events of the parser."""
+    """Builds the tree of elements from the events of the parser."""
 
     def __init__(self, where: str, root: str | None, most: Mapping[str, int]) -> None:
         self.where = where
@@ -219,7 +219,7 @@ class _Builder:
         return self.top
 
     def pass_over(self, rest: bytes) -> None:
-        """Note what stands after the outermost element; padding with zeros is not worth a note."""
+        """Add a note about text after the root element, unless it is padding with zeros."""
         if self.top is not None and rest.strip(b"\0 \t\r\n"):
             self.notes[f"What stands after </{self.top.tag}> (line {self.line}) was not read."] = None
 

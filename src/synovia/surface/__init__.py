@@ -1,6 +1,6 @@
-"""The surface of a body: the skin of a character or the shapes of a robot, from the file of its joints.
+"""Get the surface of a body, the skin of a character or the shapes of a robot, from the file of its joints.
 
-Notes name the parts that cannot be shown. They never keep the joints from being shown.
+Notes list the parts that cannot be shown. The joints can be shown in any case.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from synovia.surface.base import Part, Surface, joined
 
 __all__ = ["Part", "Surface", "surface_of", "surface_of_skeleton"]
 
-_READERS: Final = {"glTF": "skins", "FBX": "skins", "URDF": "urdf", "MJCF": "mjcf"}  # by the name of the format
+_READERS: Final = {"glTF": "skins", "FBX": "skins", "URDF": "urdf", "MJCF": "mjcf"}  # modules by format name
 _TEXT: Final = "Synovia TOML"
-_CLOSE: Final = 1e-4  # difference of two joints at rest that counts as none, as a part of the body's size
+_CLOSE: Final = 1e-4  # fraction of the body's size: smaller differences between rest transforms count as equal
 
 
 def surface_of(path: Path, skeleton: Skeleton) -> Surface:
-    """Return the surface of a body, empty for formats that hold only joints.
+    """Read the surface of a body; empty for formats that hold only joints.
 
     Args:
-        path: The file that the skeleton was read from.
+        path: The file from which the skeleton was read.
         skeleton: The skeleton.
     """
     module = _READERS.get(format_of(path).name)
@@ -47,11 +47,11 @@ def surface_of(path: Path, skeleton: Skeleton) -> Surface:
 
 
 def surface_of_skeleton(skeleton: Skeleton) -> Surface:
-    """Return the surface of a body from the file of its skeleton (``Skeleton.source``).
+    """Read the surface of a body from the file of its skeleton (``Skeleton.source``).
 
-    The skeleton may have other limits or another root than that of the file. Joints are found by name. A clip in a
-    format without surfaces, such as BVH, shows the bundled model whose joints it has. The surface is empty if there is
-    none, or if a joint that moves the surface is missing.
+    The skeleton may have other limits or another root than the file. Joints are matched by name. For a clip in a format
+    without surfaces, such as BVH, the surface of a bundled model with the same joints is used. The surface is empty if
+    there is none, or if a joint that moves the surface is missing.
     """
     found: Surface | None = None
     with suppress(OSError, SynoviaError):  # the file was moved or changed after the skeleton was read
@@ -63,7 +63,7 @@ def surface_of_skeleton(skeleton: Skeleton) -> Surface:
 
 
 def _of_source(model: Skeleton, skeleton: Skeleton) -> Surface | None:
-    """Return the surface in the file of a model for another skeleton of the body; None if the file holds none."""
+    """Return the surface in a model's file, for another skeleton of the same body; None if the file has none."""
     if model.source is None:
         return None
     found = _read(model.source.absolute(), model.source.stat().st_mtime_ns)
@@ -72,12 +72,12 @@ def _of_source(model: Skeleton, skeleton: Skeleton) -> Surface | None:
 
 @lru_cache(maxsize=1)
 def _bundled_models() -> list[Skeleton]:
-    """Return the bundled models, that with fingers first."""
+    """Return the bundled models, those with most joints first."""
     return sorted(map(bundled, bundled_names()), key=len, reverse=True)
 
 
 def _moved(own: Skeleton, surface: Surface, skeleton: Skeleton) -> Surface:
-    """Return the surface of one skeleton for another with joints of the same names; empty if one is missing."""
+    """Return the surface of one skeleton for another one with the same joint names; empty if a joint is missing."""
     if own.joint_names == skeleton.joint_names:
         return surface
     rows = {name: row for row, name in enumerate(skeleton.joint_names)}
@@ -88,7 +88,7 @@ def _moved(own: Skeleton, surface: Surface, skeleton: Skeleton) -> Surface:
 
 
 def _same_joints(model: Skeleton, skeleton: Skeleton) -> bool:
-    """Return whether a skeleton has all moving joints of a model, with equal bones and axes at rest."""
+    """Return whether a skeleton has all moving joints of a model, with equal rest transforms."""
     rows = {name: row for row, name in enumerate(skeleton.joint_names)}
     for joint, parent in zip(model.joints, model.parents, strict=True):
         if joint.kind is Kind.FIXED or joint.kind is Kind.FREE:
@@ -103,11 +103,11 @@ def _same_joints(model: Skeleton, skeleton: Skeleton) -> bool:
 
 @lru_cache(maxsize=4)
 def _read(path: Path, stamp: int) -> tuple[Skeleton, Surface] | None:
-    """Return the joints and the surface of a file, None for formats that hold only joints.
+    """Read the joints and the surface of a file; return None for formats that hold only joints.
 
     Args:
         path: The file. A skeleton in TOML has its surface in a GLB file of the same name next to it.
-        stamp: Time of its last change.
+        stamp: Modification time of the file, for the cache.
     """
     del stamp
     form = format_of(path)

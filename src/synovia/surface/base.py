@@ -1,4 +1,4 @@
-"""Triangles that joints move, independent of the file format."""
+"""Triangles that move with joints, independent of the file format."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Colour = tuple[int, int, int]
 
 PLAIN: Final[Colour] = (176, 186, 200)  # for files without a colour or with a texture
 _RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 matrices
-_COVERS: Final = 0.5  # share of the bones, by length, whose joints carry the surface of a whole body
+_COVERS: Final = 0.5  # fraction of the total bone length whose joints must have a surface that shows the whole body
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,10 +33,10 @@ class Part:
         weights: Weights of these bones, (v, 4), sum 1.
         colour: Red, green, blue, 0 to 255.
         flat: Whether faces are shaded flat, as for machined parts, or smoothly.
-        colours: Colours of the vertices, 0 to 1, (v, 3), where the file has them; ``colour`` is then their mean.
+        colours: Colours of the vertices, 0 to 1, (v, 3), if the file has them; ``colour`` is then their mean.
         corners: Texture coordinates of the triangles' corners, (f, 3, 2), from the upper left corner of the image.
         texture: Image of the base colours, 0 to 255, (h, w, 3); ``colour`` is then its mean over the triangles.
-        tint: Factors of the texture's colours, 0 to 1.
+        tint: Factors for the texture's colours, 0 to 1.
     """
 
     vertices: Array
@@ -73,7 +73,7 @@ class Surface:
     partial: bool = False
 
     def covers(self, lengths: Mapping[int, float]) -> bool:
-        """Return whether the surface shows the body without the bones.
+        """Return whether the surface shows enough of the body, so that bones need not be drawn.
 
         Args:
             lengths: Length of the bones that begin at each joint, by row.
@@ -97,11 +97,11 @@ def skin_part(
     weights: Array,
     colour: Colour = PLAIN,
 ) -> tuple[Part, bool]:
-    """Return a part that several joints bend, and whether its faces were turned around.
+    """Return a part that several joints deform, and whether its faces were reversed.
 
     A vertex v of a skin has the position Σ wᵢ Xᵢ Aᵢ v, with the rigid frame Xᵢ of joint i and a constant Aᵢ. The part
-    stores the vertices as S v, with S = X₀ A₀ at rest, and the bind frames S Aᵢ⁻¹. This is exact if these frames are
-    rigid, so for every skin that was bound without uneven scale. For other skins the part stores the vertices and
+    stores the vertices S v, with S = X₀ A₀ at rest, and the bind frames S Aᵢ⁻¹. This is exact if these frames are
+    rigid, as for every skin that was bound without nonuniform scale. For other skins, the part stores the vertices and
     frames of the rest pose.
 
     Args:
@@ -109,7 +109,7 @@ def skin_part(
         faces: As in ``Part``.
         skin: Rows of the joints, their frames X at rest, (b, 4, 4), and the matrices A, (b, 4, 4).
         bones: Four bones of each vertex, (v, 4).
-        weights: Their weights, (v, 4), sum 1.
+        weights: Weights of these bones, (v, 4), sum 1.
         colour: As in ``Part``.
     """
     rows, frames, each = skin
@@ -135,7 +135,7 @@ def welded(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[n
     """Merge vertices that differ only in texture coordinates.
 
     Returns:
-        The vertices to keep, the new faces, and which of the old faces they are.
+        The indices of the vertices to keep, the new faces, and a mask of the old faces that are kept.
     """
     key = np.hstack([np.asarray(column, np.float64) for column in columns])
     _, first, back = np.unique(key, axis=0, return_index=True, return_inverse=True)
@@ -145,7 +145,7 @@ def welded(faces: Faces, *columns: Array | NDArray[np.int64]) -> tuple[NDArray[n
 
 
 def strongest(bones: NDArray[np.int64], weights: Array) -> tuple[NDArray[np.int64], Array]:
-    """Return the four bones with the largest weights for each vertex, (v, 4), and these, scaled to a sum of 1.
+    """Return the four bones with the largest weights for each vertex, (v, 4), and their weights, with sum 1.
 
     Args:
         bones: (v, n), n at least 4.
@@ -161,7 +161,7 @@ def strongest(bones: NDArray[np.int64], weights: Array) -> tuple[NDArray[np.int6
 def rigid_part(
     vertices: Array, faces: Faces, row: int, frame: Array, colour: Colour = PLAIN, *, flat: bool = True
 ) -> Part:
-    """Return a part that one joint moves.
+    """Return a part that moves rigidly with one joint.
 
     Args:
         vertices: Vertices in the joint's frame, (v, 3).
@@ -190,8 +190,8 @@ def limited(parts: Iterable[Part]) -> tuple[Part, ...]:
     """Return all parts of a body.
 
     Raises:
-        FormatError: If they have more than ``MOST_FACES`` triangles, or a vertex is not finite; no further part is then
-            made.
+        FormatError: If the parts have more than ``MOST_FACES`` triangles, or a vertex is not finite; later parts are
+            then not made.
     """
     kept: list[Part] = []
     faces = 0
@@ -206,7 +206,7 @@ def limited(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Return parts with those of equal colour and shading merged: a browser draws few large meshes faster."""
+    """Merge parts of equal colour and shading, because a browser draws few large meshes faster."""
     groups: dict[tuple[Colour, bool, int], list[Part]] = {}
     for number, part in enumerate(parts):
         alone = part.colours is not None or part.texture is not None
@@ -215,7 +215,7 @@ def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def _merged(parts: Sequence[Part]) -> Part:
-    """Return parts as one; bones of the same joint with equal bind frames are shared."""
+    """Merge parts into one; bones of the same joint with equal bind frames are shared."""
     if len(parts) == 1:
         return parts[0]
     numbers: dict[tuple[int, tuple[float, ...]], int] = {}

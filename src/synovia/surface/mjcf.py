@@ -1,4 +1,4 @@
-"""Read the shapes of an MJCF model through MuJoCo.
+"""Read the shapes of an MJCF model with MuJoCo.
 
 Groups 0 to 2 are shown, as in MuJoCo's own viewer. Collision shapes are usually in group 3.
 
@@ -21,11 +21,11 @@ from synovia.model.geometry import frames_to_transforms
 from synovia.model.shapes import triangles
 from synovia.surface.base import Colour, Part, Surface, colour_of, limited, rigid_part
 
-_SHOWN: Final = 2  # the last group that is shown
+_SHOWN: Final = 2  # the last geom group that is shown
 
 
 def read_surface(path: Path, skeleton: Skeleton) -> Surface:
-    """Return the shapes of a model.
+    """Read the surface of a model from its shapes.
 
     Raises:
         SynoviaError: If the file cannot be read.
@@ -46,7 +46,7 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
 
 
 def _shape(model: Any, geom: int) -> Iterator[triangles.Part]:
-    """Yield the parts of a geom in the frame of its body; nothing for planes, height fields and signed distances."""
+    """Yield the parts of a geom in the frame of its body; nothing for planes, height fields and distance fields."""
     solid = plain_solid(model, geom)
     if solid is not None:
         yield from solid.triangles()
@@ -62,6 +62,6 @@ def _shape(model: Any, geom: int) -> Iterator[triangles.Part]:
 
 
 def _colour(model: Any, geom: int) -> Colour:
-    """Return the colour of a geom's material, else that of the geom."""
+    """Return the colour of a geom's material, or else of the geom."""
     material = int(model.geom_matid[geom])
     return colour_of((model.geom_rgba[geom] if material < 0 else model.mat_rgba[material]).tolist())

@@ -1,8 +1,8 @@
-"""The surface of a character: the skin in its file, of any format that has one.
+"""Make the surface of a character from the skin in its file, for all formats with skins.
 
 A vertex v of a skin has the position Σ wᵢ Mᵢ Bᵢ v, with the world matrix Mᵢ of joint i's node and its inverse bind
 matrix Bᵢ. Synovia's joints are rigid: Mᵢ = Xᵢ Kᵢ, with the joint's frame Xᵢ and the constant Kᵢ = Xᵢ⁻¹ Mᵢ at rest,
-which holds the scales. With Aᵢ = Kᵢ Bᵢ the position is Σ wᵢ Xᵢ Aᵢ v; ``base.skin_part`` stores it.
+which contains the scales. With Aᵢ = Kᵢ Bᵢ, the position is Σ wᵢ Xᵢ Aᵢ v; ``base.skin_part`` stores it.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, skin_part, strongest, welded
 
-_GAMMA: Final = 2.2  # from linear light to sRGB, nearly
-_TEXTURE: Final = 1024  # pixels of a texture in each direction; larger ones are reduced
-_LARGEST_IMAGE: Final = 2**26  # pixels of an image that is read
-_UNPACKED: Final = 64  # pixels whose unpacking counts as one number: it takes the time of reading one from the file
-_FOUR: Final = 4  # joints of a vertex
+_GAMMA: Final = 2.2  # exponent from linear light to sRGB, approximately
+_TEXTURE: Final = 1024  # pixels: largest width and height of a texture; larger ones are reduced
+_LARGEST_IMAGE: Final = 2**26  # largest number of pixels of an image that is read
+_UNPACKED: Final = 64  # number of pixels whose decoding takes as long as reading one value from the file
+_FOUR: Final = 4  # number of joints per vertex
 
 
 def read_surface(path: Path, skeleton: Skeleton) -> Surface:
-    """Return the meshes of a file.
+    """Read the surface of a body from the meshes of a file.
 
     Raises:
         SynoviaError: If a mesh cannot be read.
@@ -46,12 +46,12 @@ def read_surface(path: Path, skeleton: Skeleton) -> Surface:
 
 
 class _Dresser:
-    """Maker of the parts of one skin.
+    """Converts one skin to parts.
 
     Args:
         skin: The skin.
         skeleton: The joints of its file.
-        left: Numbers that images and frames of joints may still have.
+        left: Number of values that images and joint frames may still take.
     """
 
     def __init__(self, skin: Skin, skeleton: Skeleton, left: int) -> None:
@@ -60,7 +60,7 @@ class _Dresser:
         self._images: dict[int, NDArray[np.uint8] | None] = {}
 
     def surface(self) -> Surface:
-        """Return all meshes."""
+        """Return the surface, with notes."""
         parts = limited(self.parts())
         known = [*self.skin.lost.items(), *((f"shown {how}", count) for how, count in self.skin.changed.items())]
         morphed = sum(any(each.weight for each in mesh.morphs) for mesh in self.skin.meshes)
@@ -68,7 +68,7 @@ class _Dresser:
         return Surface(parts, tuple(f"{count} mesh{'es' if count > 1 else ''} {why}" for why, count in known))
 
     def spend(self, numbers: int) -> None:
-        """Count numbers, and refuse more than a file of this size may describe."""
+        """Count values; raise an error if they are too many for a file of this size."""
         self.left -= numbers
         if self.left < 0:
             raise FormatError("needs too much memory", where="images and skins")
@@ -85,7 +85,7 @@ class _Dresser:
             pad = ((0, 0), (0, missing))
             bones, weights = strongest(np.pad(mesh.bones, pad), np.pad(np.maximum(mesh.weights, 0.0), pad))
             for number in map(int, np.unique(mesh.material)):
-                self.spend(len(rows))  # each material copies the frames that it uses
+                self.spend(len(rows))  # each material copies the frames of its joints
                 faces = mesh.faces[mesh.material == number]
                 yield from self.part(mesh, faces, mesh.materials[number], (rows, frames, each), bones, weights)
 
@@ -93,7 +93,7 @@ class _Dresser:
         self, mesh: Mesh, faces: Faces, material: Material, skin: tuple[NDArray[np.int64], Array, Array],
         bones: NDArray[np.int64], weights: Array,
     ) -> Iterator[Part]:  # fmt: skip
-        """Yield the triangles of one material, none if all are flat."""
+        """Yield the triangles of one material as a part; nothing if all are degenerate."""
         used, back = np.unique(faces, return_inverse=True)
         paint = self.paint(mesh, faces, used, material)
         split = [mesh.vertices[used], bones[used], np.round(weights[used], 4)]
@@ -107,7 +107,7 @@ class _Dresser:
         yield (paint.reversed() if turned else paint).on(part, first, kept)
 
     def paint(self, mesh: Mesh, faces: Faces, used: NDArray[np.int64], material: Material) -> Paint:
-        """Return the colours of triangles: their factor, times their texture or the colours of their vertices."""
+        """Return the colours of triangles: the material colour times the texture or the vertex colours."""
         factor = np.power(np.clip(material.colour[:3], 0.0, 1.0), 1.0 / _GAMMA)
         red, green, blue = factor.tolist()
         texture = None if mesh.corners is None else self.image(material.image)
@@ -124,7 +124,7 @@ class _Dresser:
         return Paint(PLAIN if material.plain or material.image is not None else colour_of((red, green, blue)))
 
     def image(self, data: bytes | None) -> NDArray[np.uint8] | None:
-        """Return an image once it is decoded; None without one, or if it cannot be shown."""
+        """Return a decoded image from the cache; None without an image, or if it cannot be shown."""
         if not data:
             return None
         if id(data) not in self._images:
@@ -132,7 +132,7 @@ class _Dresser:
         return self._images[id(data)]
 
     def decoded(self, data: bytes) -> NDArray[np.uint8] | None:
-        """Return a PNG, JPEG or WebP image, 0 to 255, (h, w, 3), not larger than needed; None if it cannot be shown."""
+        """Decode and reduce a PNG, JPEG or WebP image, 0 to 255, (h, w, 3); return None if it cannot be shown."""
         if find_spec("PIL") is None:
             return None
         from PIL import Image
@@ -142,7 +142,7 @@ class _Dresser:
                 pixels = packed.size[0] * packed.size[1]
                 if pixels > _LARGEST_IMAGE:
                     return None
-                self.spend(pixels // _UNPACKED + 3 * min(pixels, _TEXTURE**2) // 8)  # bytes as float64
+                self.spend(pixels // _UNPACKED + 3 * min(pixels, _TEXTURE**2) // 8)  # 3 bytes per pixel, 8 per value
                 small = packed.convert("RGB")
         except FormatError:
             raise
@@ -158,10 +158,10 @@ class Paint:
 
     Args:
         colour: The mean colour.
-        colours: Colours of its vertices, 0 to 1, (v, 3), None for one colour.
-        corners: Texture coordinates of its triangles' corners, (f, 3, 2), None without a texture.
+        colours: Vertex colours, 0 to 1, (v, 3); None for a single colour.
+        corners: Texture coordinates of the triangles' corners, (f, 3, 2); None without a texture.
         texture: The texture, 0 to 255, (h, w, 3).
-        tint: Factors of the texture's colours.
+        tint: Factors for the texture's colours.
     """
 
     colour: Colour
@@ -171,11 +171,11 @@ class Paint:
     tint: tuple[float, float, float] = (1.0, 1.0, 1.0)
 
     def reversed(self) -> Paint:
-        """Return the paint for triangles with the opposite order of corners."""
+        """Return the paint for triangles with reversed corners."""
         return self if self.corners is None else replace(self, corners=self.corners[:, ::-1])
 
     def on(self, part: Part, first: NDArray[np.int64], kept: NDArray[np.bool_]) -> Part:
-        """Return a part in these colours, after vertices were merged (``first``) and triangles left out (``kept``)."""
+        """Return a part with these colours, after vertices were merged (``first``) and triangles removed (``kept``)."""
         return replace(
             part,
             colours=None if self.colours is None else self.colours[first],

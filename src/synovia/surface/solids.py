@@ -1,4 +1,4 @@
-"""The shapes of bodies and the obstacles of a world as triangles."""
+"""Convert the shapes of bodies and the obstacles of a world to triangles."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synovia.text import listed
 
 
 def body_surface(skeleton: Skeleton, colour: Colour = PLAIN) -> Surface:
-    """Return the shapes of a body; notes name the links whose shapes cannot be read.
+    """Return the shapes of a body as a surface; notes list the links whose shapes cannot be read.
 
     Args:
         skeleton: The body.
@@ -38,11 +38,11 @@ def body_surface(skeleton: Skeleton, colour: Colour = PLAIN) -> Surface:
 
 
 def world_surface(world: World, colours: Iterable[Colour] = (PLAIN,)) -> Surface:
-    """Return the obstacles of a world without half-spaces; the rows of the parts are those of the obstacles.
+    """Return the obstacles of a world, except half-spaces; the rows of the parts are obstacle indices.
 
     Args:
-        world: The world; ``world.transforms`` are the frames of the rows.
-        colours: Colours that obstacles have in turn.
+        world: The world; ``world.transforms`` has the frames of the rows.
+        colours: Colours that obstacles get in rotation.
     """
     tones = tuple(colours)
     parts = [

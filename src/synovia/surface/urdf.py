@@ -1,4 +1,4 @@
-"""Read the shapes of a URDF's links: the visual ones, else the collision shapes.
+"""Read the visual shapes of the links of a URDF, or else their collision shapes.
 
 References:
     https://wiki.ros.org/urdf/XML/link
@@ -22,11 +22,11 @@ from synovia.model.geometry import Array, frames_to_transforms
 from synovia.model.shapes import triangles
 from synovia.surface.base import PLAIN, Colour, Faces, Part, Surface, colour_of, limited, rigid_part
 
-_NAMED: Final = 4  # missing files that a note names for each reason; it counts the others
+_NAMED: Final = 4  # largest number of missing files that a note lists for each reason; others are counted
 
 
 def read_surface(path: Path, skeleton: Skeleton) -> Surface:
-    """Return the shapes of a robot.
+    """Read the surface of a robot from its shapes.
 
     Raises:
         SynoviaError: If the file cannot be read.
@@ -56,7 +56,7 @@ class _Reader:
         return Surface(parts, self.notes(shown=bool(parts)), bool(self.missing))
 
     def parts(self) -> Iterator[Part]:
-        """Yield the shapes of all links: the visual ones, else the collision shapes."""
+        """Yield the visual shapes of all links, or else their collision shapes."""
         for link in self.robot.children:
             row = self.row_of.get(link.attributes.get("name", "")) if link.tag == "link" else None
             if row is not None:
@@ -102,7 +102,7 @@ class _Reader:
                     yield rigid_part(vertices, faces, row, self.rest[row], named or own or PLAIN, flat=flat)
 
     def shape(self, shape: Element, place: Array) -> tuple[Iterable[triangles.Part], Colour | None]:
-        """Return the triangles of a shape in a frame (4, 4), and its own colour; none for unknown elements."""
+        """Return the triangles of a shape in a frame (4, 4), and the colour of a mesh; none for unknown elements."""
         if shape.tag != "mesh":
             solid = plain_solid(shape, place)
             return () if solid is None else solid.triangles(), None
@@ -117,6 +117,6 @@ class _Reader:
 
 
 def _colour(material: Element) -> Colour | None:
-    """Return the own colour of a material, None if it has none."""
+    """Return the colour that a material defines; None if it defines none."""
     colour = material.only("color")
     return None if colour is None or "rgba" not in colour.attributes else colour_of(colour.numbers("rgba", 4))

@@ -1,4 +1,4 @@
-"""BVH, the text format of motion capture: a hierarchy of offsets and channels, then one line of numbers per frame."""
+"""Read and write BVH, a text format of motion capture: a hierarchy with channels, then one line of values per frame."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synovia.text import counted
 
 
 def _shown(path: Path, motion: Motion) -> Shown:
-    """Return where a file shows the joints of a motion: in the order of the file, because names may be changed."""
+    """Return the joint positions of a motion in a file, matched by order, because names may be changed."""
     rows = rows_in_order(motion)
     (back,) = read(path).motions()
     joints = back.skeleton.joints

@@ -1,9 +1,9 @@
-"""BVH hierarchies as skeletons, BVH frames as motions.
+"""Read BVH hierarchies as skeletons, and BVH frames as motions.
 
-The position channels of a joint replace the same coordinates of its OFFSET, at any place among the rotations. Three
-positions with three rotations make one FREE row. Otherwise each position makes a SLIDE row, three rotations make a BALL
-row, and one or two rotations make HINGE rows. If a joint needs several rows, they share its name as their body, and the
-last row is the parent of the joint's children.
+The position channels of a joint replace the same coordinates of its OFFSET, wherever they are among the rotations.
+Three positions with three rotations make one FREE row. Otherwise each position makes a SLIDE row, three rotations make
+a BALL row, and one or two rotations make HINGE rows. If a joint needs several rows, they share its name as their body,
+and the last row is the parent of the joint's children.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from synovia.model.motion import Motion
 from synovia.model.rates import RATES, is_rate, rate_of_step
 from synovia.model.skeleton import MAX_JOINTS
 
-_LOST = 1e-9  # largest rounding error of a position relative to OFFSET, as a part of the position or of one unit
+_LOST = 1e-9  # largest rounding error of a position relative to OFFSET, as a fraction of the position or of one unit
 
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """A row of the skeleton: its columns of the table, the OFFSET that these replace, and its place in the text."""
+    """A skeleton row: its columns of the table, the OFFSET that they replace, and its position in the text."""
 
     joint: Joint
     columns: tuple[int, ...]
@@ -46,11 +46,11 @@ def looks_like(head: bytes) -> bool:
 
 
 def read(path: Path) -> Contents:
-    """Read a BVH file. The MOTION part is checked; without one, only ``motions`` fails.
+    """Read a BVH file and check its MOTION part; if this part is missing, only ``motions`` raises an error.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If anything in it is malformed; a missing or empty MOTION part is not.
+        FormatError: If any part is malformed; a missing or empty MOTION part is allowed.
     """
     source = Source(path)
     nodes, moves = read_hierarchy(source)
@@ -61,7 +61,7 @@ def read(path: Path) -> Contents:
 
 
 def _motion(source: Source, skeleton: Skeleton, rows: list[_Row], table: Array | None, seconds: str) -> Motion:
-    """Return the motion of a table (T, channels), None for a file without a MOTION part.
+    """Return the motion of a table (T, channels); the table is None for a file without a MOTION part.
 
     Raises:
         FormatError: If there are no frames, or the frame time cannot be used.
@@ -84,7 +84,7 @@ def _rows(source: Source, nodes: list[Node]) -> tuple[list[_Row], int]:
     """Return the rows of all nodes, in the order of the file, and the number of channels."""
     names = _tip_names(nodes)
     rows: list[_Row] = []
-    last: list[int] = []  # by node: its last row
+    last: list[int] = []  # last row of each node
     width = 0
     count = sum(len(row_groups(node.channels or ())) for node in nodes)
     if count > MAX_JOINTS:
@@ -99,7 +99,7 @@ def _rows(source: Source, nodes: list[Node]) -> tuple[list[_Row], int]:
 
 @cache
 def row_groups(channels: tuple[str, ...]) -> list[tuple[Kind, list[int]]]:
-    """Return the kind of each row that a joint needs, with the indices of the row's channels among the joint's."""
+    """Return the kind of each row that a joint needs, with the indices of its channels among the joint's channels."""
     moves = [c for c, channel in enumerate(channels) if channel.endswith("position")]
     turns = [c for c, channel in enumerate(channels) if channel.endswith("rotation")]
     if len(moves) == len(turns) == 3:
@@ -115,9 +115,9 @@ def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int)
     Args:
         node: The node.
         name: Its name.
-        parent: Last row of its parent.
-        start: Number of its first row.
-        column: Column of its first channel.
+        parent: Last row of the node's parent.
+        start: Index of the node's first row.
+        column: Column of the node's first channel.
     """
     channels = node.channels or ()
     offset = node.offset or (0.0, 0.0, 0.0)
@@ -141,7 +141,7 @@ def _rows_of(node: Node, name: str, parent: int | None, start: int, column: int)
 
 
 def _tip_names(nodes: list[Node]) -> dict[int, str]:
-    """Return names for end sites without one: the joint's name with ``_end``, and a number if that is taken."""
+    """Return names for end sites without one: the joint's name with ``_end``, and a number if this is taken."""
     taken = {node.name for node in nodes}
     used: dict[str, int] = {}
     out: dict[int, str] = {}
@@ -178,7 +178,7 @@ def _joint_values(source: Source, rows: list[_Row], table: Array) -> Array:
 
 
 def _relative(source: Source, row: _Row, values: Array, offset: Array) -> Array:
-    """Return positions relative to OFFSET; refused if a huge OFFSET would make them inaccurate."""
+    """Return positions relative to OFFSET; raise an error if a huge OFFSET makes them inaccurate."""
     moved = values - offset
     lost = float(np.abs(moved + offset - values).max())
     if lost > _LOST * max(1.0, float(np.abs(values).max())):

@@ -11,23 +11,23 @@ import numpy as np
 from synovia.io.bvh.text import LARGEST, NUMBER, Source
 from synovia.model.geometry import Array
 
-_MOST_STILL: Final = 1_000_000  # frames of a file without channels, which take no bytes in the file
+_MOST_STILL: Final = 1_000_000  # largest number of frames without channels, as these take no bytes in the file
 _FRAMES: Final = re.compile(r"\s*+frames\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
-_COUNT: Final = re.compile(r"-?\d{1,15}", re.ASCII)  # some recorders write -1 for a count that they do not know yet
+_COUNT: Final = re.compile(r"-?\d{1,15}", re.ASCII)  # some recorders write -1 for an unknown count
 _FRAME_TIME: Final = re.compile(r"\s*+frame\s*+time\s*+:?\s*+([^\s:]+)", re.ASCII | re.IGNORECASE)
 
 
 def read_table(source: Source, width: int) -> tuple[Array, str, tuple[str, ...]]:
-    """Return the numbers of all frames, (T, width), the frame time in seconds as it is written, and notes.
+    """Read the values of all frames, (T, width), the frame time in seconds as text, and notes.
 
-    If there are more or fewer whole frames than announced, all that are there are read, as in Blender, with a note.
+    If there are more or fewer complete frames than announced, all existing frames are read, as in Blender, with a note.
 
     Args:
         source: The file, read up to MOTION.
         width: Number of channels of the hierarchy.
 
     Raises:
-        FormatError: If a header line is missing, a frame is not complete, or a number is not finite.
+        FormatError: If a header line is missing, a frame is incomplete, or a value is not finite.
     """
     match = _FRAMES.match(source.text, source.at)
     count = match.group(1) if match else ""
@@ -57,7 +57,7 @@ def read_table(source: Source, width: int) -> tuple[Array, str, tuple[str, ...]]
 
 
 def _numbers(source: Source, frames: int, width: int) -> Array:
-    """Return the rest of the file as numbers (T, width)."""
+    """Parse the rest of the file as values (T, width)."""
     begin = source.at
     body = source.text[begin:]
     values = _parsed(source, body, begin)
@@ -84,12 +84,12 @@ def _numbers(source: Source, frames: int, width: int) -> Array:
 
 
 def _parsed(source: Source, body: str, begin: int) -> Array:
-    """Return all numbers of a text with one fast call; if that fails, search for the wrong word."""
+    """Parse all numbers of a text with one fast call; if this fails, search for the wrong word."""
     if not body or body.isspace():
         return np.zeros(0)  # np.fromstring reads white space as one number
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("error", DeprecationWarning)  # how NumPy before 2.3 reports other words
+            warnings.simplefilter("error", DeprecationWarning)  # NumPy before 2.3 reports invalid words in this way
             return np.fromstring(body, sep=" ")
     except (ValueError, DeprecationWarning):
         pass

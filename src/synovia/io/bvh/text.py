@@ -1,6 +1,6 @@
-"""The text of a BVH file, and its hierarchy as a list of nodes.
+"""Read the text of a BVH file, and its hierarchy as a list of nodes.
 
-Any white space separates words, so braces may share a line. Only the name of a joint ends with its line, because it may
+Any white space separates words, so braces may share a line. Only a joint name ends with its line, because it may
 contain spaces.
 """
 
@@ -18,7 +18,7 @@ from synovia.text import counted
 
 CHANNELS: Final = ("Xposition", "Yposition", "Zposition", "Xrotation", "Yrotation", "Zrotation")
 _CHANNEL: Final = {name.lower(): name for name in CHANNELS}
-LARGEST: Final = 1e15  # largest number that a joint accepts
+LARGEST: Final = 1e15  # largest value that a joint accepts
 
 _WORD: Final = re.compile(r"[{}]|[^\s{}]+", re.ASCII)
 _NAME: Final = re.compile(r"[^{}\r\n]*")
@@ -31,11 +31,11 @@ class Node:
 
     Args:
         name: Its name; empty for most end sites.
-        parent: Number of its parent in the file, -1 for a root.
+        parent: Index of its parent in the file, -1 for a root.
         end: Whether it is an end site.
-        at: Position in the text where it begins.
-        offset: OFFSET, length units; None until it was read.
-        channels: Names of the channels in the order of the file; None until they were read.
+        at: Position in the text where the node begins.
+        offset: OFFSET, length units; None until it is read.
+        channels: Names of the channels in the order of the file; None until they are read.
     """
 
     name: str
@@ -57,8 +57,8 @@ class Source:
         """Read the text."""
         self.path = path
         self.text = read_text(path)
-        self.at = 0  # end of the last word read
-        self.begin = 0  # beginning of that word
+        self.at = 0  # end of the last word
+        self.begin = 0  # beginning of the last word
 
     def place(self, at: int) -> str:
         """Return file and line of a position in the text; lines end with LF, CR LF or CR."""
@@ -71,13 +71,13 @@ class Source:
         raise FormatError(what, where=self.place(self.begin if at is None else at), **details)
 
     def word(self) -> str:
-        """Return the next word or brace; empty at the end of the file."""
+        """Read the next word or brace; empty at the end of the file."""
         match = _WORD.search(self.text, self.at)
         self.begin, self.at = match.span() if match else (len(self.text.rstrip()), len(self.text))
         return match.group() if match else ""
 
     def name(self) -> str:
-        """Return the rest of the line up to a brace: a name, which may contain spaces."""
+        """Read the rest of the line up to a brace: a name, which may contain spaces."""
         match = _NAME.match(self.text, self.at)
         if match is None:
             return ""
@@ -85,7 +85,7 @@ class Source:
         return match.group().strip()
 
     def number(self, what: str) -> float:
-        """Return the next word as a finite number."""
+        """Read the next word as a finite number."""
         word = self.word()
         if not NUMBER.fullmatch(word):
             self.fail(f"{what} is not a number", value=word or "the end of the file", expected="a number")
@@ -96,7 +96,7 @@ class Source:
 
 
 def read_hierarchy(source: Source) -> tuple[list[Node], bool]:
-    """Return the nodes in the order of the file, parents first, and whether a MOTION part follows.
+    """Read the nodes in the order of the file, parents first, and whether a MOTION part follows.
 
     Raises:
         FormatError: If the hierarchy is malformed, cut off, or has more joints than a skeleton can have.
@@ -148,7 +148,7 @@ def read_hierarchy(source: Source) -> tuple[list[Node], bool]:
 
 
 def _open(source: Source, nodes: list[Node], parent: int, *, end: bool = False) -> int:
-    """Read the name and the opening brace of a node after its keyword; return its number."""
+    """Read the name and the opening brace of a node after its keyword; return its index."""
     at = source.begin
     if end and (word := source.word()).upper() != "SITE":
         source.fail("End without Site", value=word or "the end of the file", expected="End Site")

@@ -1,8 +1,8 @@
 """Write motions as BVH files.
 
 Joints from a BVH file are written with their own channels, in their own order. BVH has no rest rotations, and no axes
-other than x, y and z. So all other joints are written with their whole rotation relative to the parent, rest rotation
-included. The positions and rotations of all joints stay the same.
+other than x, y and z. So other joints are written with their complete rotation relative to the parent, rest rotation
+included. All joint positions and rotations stay the same.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from synovia.model.motion import Motion
 
 _POSITIONS: Final = ("Xposition", "Yposition", "Zposition")
 _ROTATIONS: Final = ("Zrotation", "Xrotation", "Yrotation")  # the order that most files use
-_SAME: Final = 1e-12  # tolerance for a rest rotation that is the identity and for an axis that is x, y or z
+_SAME: Final = 1e-12  # tolerance for an identity rest rotation and for an axis along x, y or z
 
 
 @dataclass(slots=True)
@@ -38,10 +38,10 @@ class _Node:
         offset: OFFSET, length units.
         channels: Its channels.
         end: Whether it is an end site.
-        row: Its last row of the skeleton.
+        row: The last skeleton row of the joint.
         values: Values by channel, (T,) each; rotations in radians.
-        quats: (T, 4) its rotation, where it has three rotation channels.
-        below: First rows of its children.
+        quats: Its rotation, (T, 4), if it has three rotation channels.
+        below: First skeleton rows of its children.
     """
 
     name: str
@@ -57,9 +57,9 @@ class _Node:
 def write_bvh(motion: Motion, path: str | os.PathLike[str], *, force: bool = False) -> None:
     """Write a motion as a BVH file.
 
-    Euler angles do not jump from frame to frame. Lengths are in the unit of the skeleton. Joints below animated
-    scale (``Motion.stretch``) get channels for their positions. BVH cannot store limits, masses and the names of tips,
-    so these are left out.
+    Euler angles do not jump from frame to frame. Lengths are in the unit of the skeleton. Joints below animated scale
+    (``Motion.stretch``) get position channels. BVH cannot store limits, masses and names of tips, so these are left
+    out.
 
     Args:
         motion: The motion, of a skeleton from any source.
@@ -86,7 +86,7 @@ def write_bvh(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fal
 
 
 def _nodes(motion: Motion) -> dict[int, _Node]:
-    """Return the joints of the file, by their first row of the skeleton."""
+    """Return the joints of the file by their first skeleton row."""
     skeleton = motion.skeleton
     nodes: dict[int, _Node] = {}
     grouped: set[int] = set()
@@ -106,7 +106,7 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
         end = (
             joint.tip and joint.kind is Kind.FIXED and not skeleton.children[row] and above >= 0 and row not in carried
         )
-        if end or (still and joint.channels is not None):  # other fixed joints get channels, for most programs need one
+        if end or (still and joint.channels is not None):  # other fixed joints get channels, as most programs need one
             node = _Node(joint.name, joint.rest[:3, 3], (), end=end)
         else:
             frames = motion.frames() if frames is None else frames
@@ -118,7 +118,7 @@ def _nodes(motion: Motion) -> dict[int, _Node]:
 
 
 def _carried(motion: Motion) -> set[int]:
-    """Return the rows that animated scale above moves relative to their parents."""
+    """Return the rows whose positions relative to their parents change because of animated scale above."""
     if motion.stretch is None:
         return set()
     scaled = np.any(motion.stretch != 1.0, axis=(0, 2))
@@ -135,7 +135,7 @@ def _unturned(joint: Joint) -> bool:
 
 
 def _own_rows(skeleton: Skeleton, last: int) -> list[int]:
-    """Return the rows that the channels of a row animate, this row last; none if they do not fit the skeleton."""
+    """Return the rows that the channels of a row animate, this row last; none if the channels do not fit."""
     joint = skeleton.joints[last]
     channels = joint.channels or ()
     if len(set(channels)) != len(channels) or not set(channels) <= set(CHANNELS):
@@ -159,7 +159,7 @@ def _own_rows(skeleton: Skeleton, last: int) -> list[int]:
 
 
 def _with_own_channels(motion: Motion, rows: list[int]) -> _Node:
-    """Return the joint for rows that came from a BVH file."""
+    """Return the file joint for rows that came from a BVH file."""
     skeleton = motion.skeleton
     first, last = skeleton.joints[rows[0]], skeleton.joints[rows[-1]]
     offset = first.rest[:3, 3]
@@ -180,13 +180,13 @@ def _with_own_channels(motion: Motion, rows: list[int]) -> _Node:
 
 
 def _baked(skeleton: Skeleton, row: int, frames: Array, *, carried: bool) -> _Node:
-    """Return a joint that moves by its whole transform relative to its parent, from world frames (T, n, 12).
+    """Return a file joint with the complete transform relative to its parent, from world frames (T, n, 12).
 
     Args:
         skeleton: The skeleton.
         row: The joint.
         frames: World frames of all joints over time.
-        carried: Whether animated scale moves it.
+        carried: Whether animated scale changes its position relative to its parent.
     """
     joint, parent = skeleton.joints[row], skeleton.parents[row]
     turn, p = frames[:, row, :9].reshape(-1, 3, 3), frames[:, row, 9:]
@@ -224,7 +224,7 @@ def _hierarchy(skeleton: Skeleton, nodes: dict[int, _Node], lines: list[str]) ->
             lines.append(indent + "}")
             continue
         node = nodes[row]
-        name = re.sub(r"[{}\r\n]", "_", node.name).strip() or "joint"  # braces and line ends would end the name
+        name = re.sub(r"[{}\r\n]", "_", node.name).strip() or "joint"  # braces and line breaks would end the name
         kind = "End Site" if node.end else f"{'JOINT' if depth else 'ROOT'} {name}"
         lines += [indent + kind, indent + "{", f"{indent}\tOFFSET " + " ".join(f"{v + 0.0:.12g}" for v in node.offset)]
         if not node.end:
@@ -236,7 +236,7 @@ def _hierarchy(skeleton: Skeleton, nodes: dict[int, _Node], lines: list[str]) ->
 
 
 def rows_in_order(motion: Motion) -> list[int]:
-    """Return the row of the skeleton for each joint of a written file, end sites included, in the order of the file."""
+    """Return the skeleton row of each joint of a written file, end sites included, in the order of the file."""
     skeleton, nodes = motion.skeleton, _nodes(motion)
     order: list[int] = []
     stack = [row for row, parent in enumerate(skeleton.parents) if parent < 0][::-1]

@@ -1,4 +1,4 @@
-"""FBX, binary and ASCII: skeletons and takes. The package ``ufbx`` reads them.
+"""Read and write FBX, binary and ASCII: skeletons and takes. The package ``ufbx`` reads the files.
 
 References:
     Autodesk, *FBX SDK Documentation*: "Computing transformation matrices", "Node transformations"; the file format

@@ -1,4 +1,4 @@
-"""The bones of a new FBX file: nodes, their attributes and the bind pose."""
+"""Write the bones of a new FBX file: nodes, their attributes and the bind pose."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from synovia.io.fbx.records import Record
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 
-_SIZE: Final = 0.3  # size of a drawn joint, as a part of the body's size; programs take it as hundredths
-_LOCKED: Final = 1e-9  # cosine of the middle angle below which the outer angles cannot be distinguished
+_SIZE: Final = 0.3  # fraction of the body's size: drawn size of a joint, which programs read as hundredths
+_LOCKED: Final = 1e-9  # cosine of the middle angle; below it, the outer angles cannot be distinguished (gimbal lock)
 
 
 class Body(NamedTuple):
@@ -22,8 +22,8 @@ class Body(NamedTuple):
 
     Args:
         nodes: The nodes.
-        records: Their records.
-        rows: Row of the skeleton by node; a root that was added is in none.
+        records: The records of the nodes.
+        rows: Skeleton row by node; without an added root.
     """
 
     nodes: list[Node]
@@ -32,12 +32,12 @@ class Body(NamedTuple):
 
 
 def add_bones(document: Document, skeleton: Skeleton, scale: float) -> Body:
-    """Add a bone for each joint of a skeleton, in the rest pose, and one more root if it has several.
+    """Add a bone for each joint of a skeleton, in the rest pose, and a common root if it has several roots.
 
     Args:
         document: The file.
         skeleton: The skeleton.
-        scale: Units of the file in one of the skeleton.
+        scale: Units of the file in one unit of the skeleton.
     """
     roots = sum(parent < 0 for parent in skeleton.parents)
     first = int(roots > 1)
@@ -76,7 +76,7 @@ def _bone(document: Document, node: Node, angles: Array, size: float) -> Record:
 
 
 def local_frames(skeleton: Skeleton) -> Array:
-    """Return the frames of all joints in their parents at rest, (n, 4, 4)."""
+    """Return the frames of all joints relative to their parents at rest, (n, 4, 4)."""
     frames = frames_to_transforms(skeleton.rest_pose().frames)
     out = frames.copy()
     for row, parent in enumerate(skeleton.parents):
@@ -86,7 +86,7 @@ def local_frames(skeleton: Skeleton) -> Array:
 
 
 def add_bind_pose(document: Document, places: Iterable[tuple[Record, Array]]) -> None:
-    """Add the bind pose: the world matrix (4, 4) of each node when the skin was bound."""
+    """Add the bind pose: the world matrix (4, 4) of each node in it."""
     pose = document.add("Pose", "BindPose", "Pose", "BindPose")
     pose.add("Type", "BindPose")
     pose.add("Version", 100)
@@ -94,7 +94,7 @@ def add_bind_pose(document: Document, places: Iterable[tuple[Record, Array]]) ->
     for record, matrix in places:
         node = pose.add("PoseNode")
         node.add("Node", record.values[0])
-        node.add("Matrix", matrix.T.ravel())  # one column after the other
+        node.add("Matrix", matrix.T.ravel())  # column-major in the file
         number.values[0] += 1
 
 
@@ -102,7 +102,7 @@ def _angles(turn: Array) -> Array:
     """Return angles about x, y and z, degrees, of R = Rz · Ry · Rx."""
     side = float(np.hypot(turn[0, 0], turn[1, 0]))
     y = np.arctan2(-turn[2, 0], side)
-    if side < _LOCKED:  # only the sum or the difference of the others is known
+    if side < _LOCKED:  # only the sum or the difference of the outer angles is determined
         return np.degrees([np.arctan2(-turn[1, 2], turn[1, 1]), y, 0.0])
     return np.degrees([np.arctan2(turn[2, 1], turn[2, 2]), y, np.arctan2(turn[1, 0], turn[0, 0])])
 

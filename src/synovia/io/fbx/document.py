@@ -13,21 +13,21 @@ from synovia.io.fbx.records import CREATED, FILE_ID, Record, Tree, is_binary, re
 from synovia.io.fbx.text import read_text_tree
 from synovia.model.geometry import Array
 
-CLASS: Final = "\0\1"  # between the name of an object and its class
-_TICKS: Final = 46_186_158_000  # of a second
-_NEW_TICKS: Final = 141_120_000  # of a second, in files that ask for it
-_FIRST: Final = 1_000_000  # number of the first object of a new file; number 0 is the scene
-_LARGEST: Final = 2**62  # numbers from which on none are added, so that they fit in 64 bits
-_OLD_TIME: Final = 127  # value of TCDefinition that means the former ticks
-_OLDEST: Final = 7000  # version from which on objects have numbers, and takes are objects
+CLASS: Final = "\0\1"  # separator between the name of an object and its class
+_TICKS: Final = 46_186_158_000  # ticks per second
+_NEW_TICKS: Final = 141_120_000  # ticks per second in files whose TCDefinition selects it
+_FIRST: Final = 1_000_000  # object number from which new objects are numbered; 0 is the scene
+_LARGEST: Final = 2**62  # bound of object numbers and of ticks, so that they fit in 64 bits
+_OLD_TIME: Final = 127  # value of TCDefinition that means ``_TICKS``
+_OLDEST: Final = 7000  # first version in which objects have numbers and takes are objects
 _NEW: Final = 7400  # version of new files, which all programs read
 _CREATOR: Final = "Synovia"
-# Number of a frame rate in the global settings. Other rates are "custom", also those of NTSC, which readers round.
+# Code of each frame rate in the global settings. Other rates are "custom", also those of NTSC, which readers round.
 _RATES: Final = {
     120.0: 1, 100.0: 2, 60.0: 3, 50.0: 4, 48.0: 5, 30.0: 6, 25.0: 10, 24.0: 11, 1000.0: 12, 96.0: 15, 72.0: 16,
 }  # fmt: skip
 _CUSTOM: Final = 14
-_SAME_RATE: Final = 1e-9  # relative difference of two rates that counts as none
+_SAME_RATE: Final = 1e-9  # relative difference of two rates that counts as equal
 # Axes (up, front, right), each with its sign, by the axis that points up. Front is where the viewer stands.
 _AXES: Final = {
     "x": ((0, 1), (2, 1), (1, -1)),
@@ -48,7 +48,7 @@ class Document:
 
     Raises:
         FormatError: If it has no objects or connections.
-        UnsupportedError: If it is of a version in which objects have no numbers.
+        UnsupportedError: If its version is so old that objects have no numbers.
     """
 
     def __init__(self, tree: Tree, where: str) -> None:
@@ -73,7 +73,7 @@ class Document:
         self._templates: dict[str, dict[str, list[Any]]] = {}
 
     def section(self, name: str) -> Record:
-        """Return an outermost record.
+        """Return a top-level record by name.
 
         Raises:
             FormatError: If the file has none of that name.
@@ -88,7 +88,7 @@ class Document:
         return [(number, record) for number, record in self.by_id.items() if record.name == kind]
 
     def links(self) -> list[tuple[int, int, str]]:
-        """Return all connections: from an object, to an object, and to which property of it ("" for the object)."""
+        """Return all connections: source object, target object, and the target's property ("" for the object)."""
         out: list[tuple[int, int, str]] = []
         for record in self.connections.below:
             values = record.values
@@ -100,11 +100,11 @@ class Document:
         return out
 
     def properties(self, record: Record) -> dict[str, list[Any]]:
-        """Return the properties of an object by name, those of its template included."""
+        """Return the properties of an object by name, with defaults from its template."""
         return {**self._template(record.name), **own_properties(record)}
 
     def _template(self, kind: str) -> dict[str, list[Any]]:
-        """Return the properties that objects of a kind have if they do not say it themselves."""
+        """Return the default properties of objects of a kind."""
         if kind not in self._templates:
             self._templates[kind] = {}
             definitions = next((record for record in self.tree.below if record.name == "Definitions"), Record(""))
@@ -120,9 +120,9 @@ class Document:
         Args:
             kind: Its kind, such as ``"Model"``.
             name: Its name.
-            of: Class that goes with the name.
+            of: Class that is stored with the name.
             subkind: Third value of the record, such as ``"LimbNode"``.
-            before: Kind of objects before the first of which it is put; None for the end.
+            before: Kind of objects; the new object is put before the first of these. None for the end.
         """
         self._last += 1
         record = Record(kind, [np.int64(self._last), name + CLASS + of, subkind], block=True)
@@ -155,16 +155,16 @@ class Document:
 
     @property
     def meters_per_unit(self) -> float:
-        """Length of its unit, metres."""
+        """Length unit of the file, metres."""
         value = self._setting("UnitScaleFactor", 1.0)
         return 0.01 * value if value > 0.0 else 0.01
 
     @property
     def axes(self) -> Array:
-        """Rotation from its axes to those with x to the right, y up and z to the viewer, (3, 3).
+        """Rotation from the file's axes to x right, y up and z towards the viewer, (3, 3).
 
         Raises:
-            UnsupportedError: If its axes are left-handed or no axes.
+            UnsupportedError: If the file's axes are left-handed or invalid.
         """
         out = np.zeros((3, 3))
         for row, (name, usual) in enumerate((("Coord", 0), ("Up", 1), ("Front", 2))):
@@ -175,7 +175,7 @@ class Document:
         return out
 
     def ticks(self, seconds: Any) -> Any:
-        """Return times as whole ticks."""
+        """Convert seconds to whole ticks."""
         return np.rint(np.asarray(seconds, np.float64) * self._ticks_a_second()).astype(np.int64)[()]
 
     def check_rate(self, fps: float, frames: int, name: str) -> None:
@@ -183,11 +183,11 @@ class Document:
 
         Args:
             fps: Frames per second.
-            frames: Their number.
+            frames: Number of frames.
             name: Name of the take, for the message.
 
         Raises:
-            InputError: If frames would not keep their times, or the last one is too late.
+            InputError: If rounding would change the times of frames, or if the last time is too large.
         """
         unit = self._ticks_a_second()
         last = (frames - 1) / fps
@@ -202,7 +202,7 @@ class Document:
             )
 
     def seconds(self, ticks: Any) -> Array:
-        """Return times in seconds."""
+        """Convert ticks to seconds."""
         return np.asarray(ticks, np.float64) / self._ticks_a_second()
 
     def set_rate(self, fps: float) -> None:
@@ -219,7 +219,7 @@ class Document:
         return real(values[0], usual) if values else usual
 
     def _ticks_a_second(self) -> int:
-        """Return the unit of time."""
+        """Return the ticks per second of the file."""
         head = next((record for record in self.tree.below if record.name == "FBXHeaderExtension"), Record(""))
         flags = head.first("OtherFlags")
         definition = None if flags is None else flags.value("TCDefinition")
@@ -318,7 +318,7 @@ def own_properties(record: Record) -> dict[str, list[Any]]:
     return {str(each.values[0]): each.values[4:] for each in block.all("P") if len(each.values) > 4}
 
 
-# Types, type of the data and flags of properties by the name of their type, where they are not the same text and none.
+# Type, data type and flags of properties, by type name. Other properties have the type name and empty texts.
 _KINDS: Final = {
     "int": ("int", "Integer", ""),
     "double": ("double", "Number", ""),
@@ -344,17 +344,17 @@ def set_property(block: Record, name: str, kind: str, *values: Any) -> None:
 
 
 def block_of(record: Record, name: str = "Properties70") -> Record:
-    """Return the block of an object's properties, which is added if it is missing."""
+    """Return the property block of an object, after adding it if it is missing."""
     return record.first(name) or record.add(name)
 
 
 def whole(value: Any) -> int | None:
-    """Return a whole number, None for another value."""
+    """Return a value as an integer; None if it is not one."""
     return int(value) if isinstance(value, int) or type(value) in (np.int64, np.int16, np.int8, np.uint8) else None
 
 
 def real(value: Any, usual: float) -> float:
-    """Return a number, or a usual one instead of a value that is none, or not finite."""
+    """Return a value as a float; ``usual`` if it is not a finite number."""
     number = float(value) if isinstance(value, float) or type(value) is np.float32 else whole(value)
     return float(number) if number is not None and np.isfinite(number) else usual
 

@@ -1,13 +1,13 @@
-"""Scale that children do not inherit, or inherit in another way: the same nodes as a tree whose matrices multiply.
+"""Convert FBX nodes with special scale inheritance to a tree whose matrices multiply.
 
 The frame of a node with parent p is, with its translation t, rotation R and scale s (pivots are within t):
 
 * inherit type RSrs: ``G_p · T(t) · R · S(s)``;
 * inherit types Rrs and RrSs: ``U_p · T(s_p t) · R · S(s)``, where U_p is the parent's frame without its own scale s_p,
-  and s is the scale of the node times that of its parent (RrSs), or times what the parent inherited so (Rrs).
+  and s is the scale of the node times that of its parent (RrSs), or times the scale that the parent inherited (Rrs).
 
-So a node with a child of the second sort takes the frame U. Its children of the first sort get a helper between, which
-has the scale.
+So a node with a child of the second sort gets the frame U. A helper node with the scale is added above its children of
+the first sort.
 
 References:
     Autodesk, *FBX SDK Documentation*, ``FbxTransform::EInheritType``.
@@ -21,8 +21,8 @@ import numpy as np
 
 from synovia.model.geometry import Array
 
-_EMPTY = 6  # kind of a helper
-_NORMAL = 0  # mode of inheritance, RSrs
+_EMPTY = 6  # ``kind`` of a helper
+_NORMAL = 0  # ``mode`` RSrs
 
 
 class Node(NamedTuple):
@@ -30,12 +30,12 @@ class Node(NamedTuple):
 
     Args:
         name: Its name.
-        parent: Number of its parent, which comes first; -1 for the root of the file, which is the first node.
-        kind: What it is, as ``ufbx.ElementType``.
-        visible: Whether it is shown.
-        mode: How it inherits scale, as ``ufbx.InheritMode``.
-        source: Number of the node whose scale multiplies its own, -1 for none.
-        helper: Whether it is none of the file, but has the scale of its parent.
+        parent: Index of its parent, which comes first; -1 for the root of the file, which is the first node.
+        kind: Type of its attribute, as ``ufbx.ElementType``.
+        visible: Whether the node is shown.
+        mode: Scale inheritance, as ``ufbx.InheritMode``.
+        source: Index of the node whose scale multiplies its own, -1 for none.
+        helper: Whether the node is not in the file, but was added to have the scale of its parent.
     """
 
     name: str
@@ -56,7 +56,7 @@ class Tree:
 
     Attributes:
         nodes: The same nodes, with helpers at the end.
-        rest: Translation, rotation and scale of these, (m, 10).
+        rest: Translation, rotation and scale of these nodes, (m, 10).
     """
 
     def __init__(self, nodes: list[Node], rest: Array) -> None:
@@ -77,7 +77,7 @@ class Tree:
         self.rest = np.concatenate([part[:1] for part in self._made({}, range(len(self.nodes)))]).reshape(-1, 10)
 
     def over_time(self, numbers: list[int], values: Array) -> tuple[list[int], Array]:
-        """Return numbers and transforms over time of the nodes that move, from those that are animated.
+        """Return indices and transforms over time of all moving nodes, from those of the animated nodes.
 
         Args:
             numbers: The animated nodes of the file.
@@ -94,14 +94,14 @@ class Tree:
         return chosen, np.stack(made, axis=1) if made else values
 
     def _made(self, local: dict[int, Array], chosen: list[int] | range) -> list[Array]:
-        """Return the transforms of some nodes, (T, 10) or (1, 10) each, from those of the file, (T, 10)."""
+        """Return the transforms of some nodes, (T, 10) or (1, 10) each, from those of the file's nodes, (T, 10)."""
         scales: dict[int, Array] = {}
 
         def of(number: int) -> Array:
             return local.get(number, self._given[number : number + 1])
 
         def scale(number: int) -> Array:
-            """Return the scale of a node with what it inherits into it."""
+            """Return the scale of a node, inherited scale included."""
             chain = [number]
             while chain[-1] not in scales and self._nodes[chain[-1]].source >= 0:
                 chain.append(self._nodes[chain[-1]].source)

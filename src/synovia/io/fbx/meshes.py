@@ -1,7 +1,7 @@
-"""Read the meshes of FBX files, their materials and images, and what moves them.
+"""Read the meshes of FBX files, with their materials, images, skins and blend shapes.
 
-Polygons are cut into triangles around their first corner. Corners share a vertex if their place, normal, texture
-coordinates and colour agree.
+Polygons are cut into triangles around their first corner. Corners share a vertex if their control point, normal,
+texture coordinates and colour agree.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from synovia.io.meshes import MOST_FACES
 from synovia.io.nodes.skins import Material, Mesh, Morph, Skin, Whole
 from synovia.model.geometry import Array
 
-_MOST: Final = 8  # bones of a vertex
-_SEEN: Final = 1e-3  # less opacity counts as full opacity, because some programs write it so
-_FOLDERS: Final = ("", "textures", "Textures", "{stem}.fbm")  # places of images next to a file
+_MOST: Final = 8  # largest number of bones of a vertex
+_SEEN: Final = 1e-3  # smaller opacities count as full opacity, because some programs write 0 for opaque materials
+_FOLDERS: Final = ("", "textures", "Textures", "{stem}.fbm")  # folders of images, relative to the file's folder
 
 
 def read_skin(path: Path) -> Skin:
-    """Return the meshes of an FBX file: those that bones bend, and those that a joint carries.
+    """Read the meshes of an FBX file: skinned meshes, and meshes attached rigidly to a joint.
 
     Raises:
         FileError: If the file cannot be read.
@@ -52,7 +52,7 @@ class _Reader:
             raise FormatError("a node has a transform that is not finite", where=str(found.path))
         self.lost, self.changed = Counter[str](), Counter[str]()
         self.images: dict[int, tuple[str, bytes | None]] = {}
-        self.left = most_numbers(found.size)  # numbers that shapes may have
+        self.left = most_numbers(found.size)  # number of values that blend shapes may still have
         self.faces = 0
 
     def skin(self) -> Skin:
@@ -64,7 +64,7 @@ class _Reader:
         return Skin(self.names, worlds, list(self.meshes()), self.lost, self.changed)
 
     def meshes(self) -> Iterator[Mesh]:
-        """Yield the meshes: once if bones bend it, else once for each node that shows it."""
+        """Yield the meshes: a skinned mesh once, any other mesh once for each node that shows it."""
         for mesh in self.found.content["meshes"]:
             nodes: list[int] = mesh["nodes"]
             seen = [node for node in nodes if self.shown(node)]
@@ -98,7 +98,7 @@ class _Reader:
         self.lost, self.changed = +self.lost, +self.changed
 
     def carried(self, mesh: Mesh, node: int, row: int) -> Mesh:
-        """Return a mesh as a node shows it, carried by a joint."""
+        """Return a copy of a mesh for a node, attached rigidly to a joint."""
         joint = next(number for number, other in self.row_of.items() if other == row)
         world = self.worlds[joint] if joint < len(self.worlds) else np.eye(4)
         binds = (np.linalg.pinv(world) @ self.worlds[node] @ self.inner[node])[None]
@@ -110,14 +110,14 @@ class _Reader:
         )  # fmt: skip
 
     def shown(self, node: int) -> bool:
-        """Return whether a node is visible, and the nearest of several levels of detail."""
+        """Return whether a node is visible; of several levels of detail, only the finest is."""
         parent = self.nodes[node].parent
         if parent >= 0 and self.nodes[parent].kind == LOD_GROUP:
             return node == min(k for k, other in enumerate(self.nodes) if other.parent == parent)
         return self.nodes[node].visible
 
     def carrier(self, node: int) -> int | None:
-        """Return the row of the joint that carries a node: its own, or that of the nearest node above."""
+        """Return the row of the joint to which a node is attached: its own, or that of its nearest ancestor."""
         while node >= 0:
             if node in self.row_of:
                 return self.row_of[node]
@@ -125,11 +125,11 @@ class _Reader:
         return None
 
     def where(self, mesh: dict[str, Any]) -> str:
-        """Return the place of a mesh, for messages."""
+        """Return the location of a mesh, for messages."""
         return f"{self.found.path}: mesh {mesh['name']!r}"
 
     def surface(self, mesh: dict[str, Any]) -> tuple[Mesh, Whole] | None:
-        """Return a mesh without what moves it, and which of the file's vertices each vertex is; None without faces."""
+        """Return a mesh without skin and blend shapes, and the file vertex of each vertex; None without faces."""
         found = self.found
         polygons = found.numbers(mesh["faces"], np.uint32).reshape(-1, 2).astype(np.int64)
         index = found.numbers(mesh["corners"], np.uint32).astype(np.int64)
@@ -167,7 +167,7 @@ class _Reader:
         return shape, index[corner]
 
     def of_corners(self, mesh: dict[str, Any], kind: str, width: int) -> Array | None:
-        """Return values of all corners of a mesh, (c, width), None if it has none."""
+        """Return an attribute of all polygon corners of a mesh, (c, width); None if the mesh lacks it."""
         values = self.found.array(mesh[kind][0], width)
         numbers = self.found.numbers(mesh[kind][1], np.uint32).astype(np.int64)
         corners = self.found.numbers(mesh["corners"], np.uint32).size
@@ -176,7 +176,7 @@ class _Reader:
         return np.nan_to_num(values[numbers], posinf=0.0, neginf=0.0)
 
     def painted(self, mesh: dict[str, Any], polygon: NDArray[np.int64]) -> Whole:
-        """Return the material of each triangle."""
+        """Return the material index of each triangle."""
         number = self.found.numbers(mesh["materials"], np.uint32).astype(np.int64)
         if len(number) <= polygon.max(initial=-1):
             return np.zeros(len(polygon), np.int64)
@@ -187,7 +187,7 @@ class _Reader:
         return [self.material(paint) for paint in mesh["paint"]] or [Material("material", plain=True)]
 
     def material(self, paint: list[Any] | None) -> Material:
-        """Return a material: its image replaces its colour."""
+        """Return a material; an image replaces the colour."""
         if paint is None:
             return Material("material", plain=True)
         name, colour, number = paint
@@ -205,7 +205,7 @@ class _Reader:
         return out
 
     def image(self, number: int) -> tuple[str, bytes | None]:
-        """Return the name of an image, and its bytes: those in the file, or those of a file next to it."""
+        """Return the name and the bytes of an image, from the FBX file or from an image file near it."""
         if number not in self.images:
             names, place = next(image for key, image in self.found.content["images"] if key == number)
             start, length = place
@@ -219,7 +219,7 @@ class _Reader:
         return self.images[number]
 
     def sibling(self, names: list[PurePosixPath]) -> bytes | None:
-        """Return an image in the folder of the file, or in one below it; None if there is none."""
+        """Return the bytes of an image in the folder of the FBX file or in a subfolder; None if there is none."""
         folder = self.found.path.parent
         for name in names:
             inside = [str(name)] if not name.is_absolute() and ".." not in name.parts else []
@@ -241,7 +241,7 @@ class _Reader:
         return binds
 
     def influences(self, mesh: dict[str, Any]) -> tuple[Whole, Array]:
-        """Return the bones with the largest weights of each vertex of the file, (v, k), and their weights."""
+        """Return the bones with the largest weights of each file vertex, (v, k), and their weights, (v, k)."""
         found, count = self.found, len(self.found.array(mesh["vertices"], 3))
         vertices = [found.numbers(part, np.uint32).astype(np.int64) for _, _, part, _ in mesh["weights"]]
         values = [found.numbers(part, np.float64) for *_, part in mesh["weights"]]
@@ -260,11 +260,11 @@ class _Reader:
         return bones, weights
 
     def morphs(self, mesh: dict[str, Any], index: Whole) -> Iterator[Morph]:
-        """Yield the shapes of a mesh, as long as memory for them is due to a file of its size.
+        """Yield the blend shapes of a mesh, as long as the limit for the file's size allows.
 
         Args:
             mesh: The mesh.
-            index: Which of the file's vertices each vertex is.
+            index: File vertex of each vertex.
         """
         count = len(self.found.array(mesh["vertices"], 3))
         for number, (name, weight, moved, far) in enumerate(mesh["morphs"]):

@@ -1,18 +1,18 @@
-"""The transforms of FBX nodes, forward and inverse.
+"""Compute the transforms of FBX nodes, forward and inverse.
 
 A node's matrix in its parent is
 
     T · Roff · Rp · Rpre · R · Rpost⁻¹ · Rp⁻¹ · Soff · Sp · S · Sp⁻¹
 
 with the translation T, the rotation R about three axes in the node's own order, the scale S, and constant offsets,
-pivots and rotations. A node inherits the scale of its parent in one of three ways:
+pivots and rotations. A node inherits the scale of its parent by one of three inherit types:
 
     1, RSrs   The product of both matrices.
     0, RrSs   Rotations multiply, and so do scales, component by component.
     2, Rrs    As 0, without the scale of the parent itself.
 
-So each node has the linear part W of its world matrix, the same part U without its own scale, and a scale e by which
-children of the ways 0 and 2 take their translations (and children of way 0 their scale).
+So each node has the linear part W of its world matrix, the same part U without its own scale, and a scale e, which
+multiplies the translations of children of types 0 and 2, and the scale of children of type 0.
 
 References:
     Autodesk, *FBX SDK Help*, "Computing transformation matrices".
@@ -35,7 +35,7 @@ from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
 NORMAL: Final = 1  # inherit type RSrs
 COMPONENTS: Final = 0  # inherit type RrSs
-# Axes of the moving frame by the number of the rotation order. Order XYZ turns about x first, so R = Rz · Ry · Rx.
+# Axes of the moving frame by rotation order code. Order XYZ rotates about x first, so R = Rz · Ry · Rx.
 _ORDERS: Final = ((2, 1, 0), (1, 2, 0), (0, 2, 1), (2, 0, 1), (1, 0, 2), (0, 1, 2))
 
 
@@ -49,19 +49,19 @@ class Node:
 
     Args:
         name: Its name.
-        parent: Number of its parent in the list of nodes, -1 for none.
-        number: Its number in the file.
+        parent: Index of its parent in the list of nodes, -1 for none.
+        number: Its object number in the file.
         translation: T, at rest.
         rotation: Angles of R about x, y and z at rest, degrees.
         scaling: S, at rest.
-        order: Number of the rotation order.
+        order: Code of the rotation order.
         pre: Rpre, (3, 3).
         post: Rpost⁻¹, (3, 3).
         rotation_offset: Roff.
         rotation_pivot: Rp.
         scaling_offset: Soff.
         scaling_pivot: Sp.
-        inherit: Number of the way in which the scale of the parent is inherited.
+        inherit: Inherit type: how the scale of the parent is inherited.
     """
 
     name: str
@@ -88,7 +88,7 @@ class Node:
         return np.swapaxes(self.pre, 0, 1) @ turn @ np.swapaxes(self.post, 0, 1)
 
     def shift(self, turn: Array, scaling: Array) -> Array:
-        """Return the translation of the matrix without T, (T, 3), for Rpre · R · Rpost⁻¹ and scales (T, 3)."""
+        """Return the translation of the node's matrix minus T, (T, 3), for Rpre · R · Rpost⁻¹ and scales (T, 3)."""
         inner = self.scaling_offset + self.scaling_pivot - scaling * self.scaling_pivot - self.rotation_pivot
         return self.rotation_offset + self.rotation_pivot + (turn @ inner[..., None])[..., 0]
 
@@ -103,7 +103,7 @@ def read_nodes(document: Document) -> list[Node]:
     """Return all nodes of a file, parents first.
 
     Raises:
-        UnsupportedError: If there are too many, or nodes are their own ancestors.
+        UnsupportedError: If there are too many nodes, or a node is its own ancestor.
     """
     models = {number: record for number, record in document.of("Model") if number}  # 0 is the scene
     above: dict[int, int] = {}
@@ -166,7 +166,7 @@ def angles_over_time(nodes: Sequence[Node], turns: Sequence[Array]) -> list[Arra
 
     Args:
         nodes: The nodes.
-        turns: Their Rpre · R · Rpost⁻¹, (T, 3, 3).
+        turns: Rpre · R · Rpost⁻¹ of each node, (T, 3, 3).
     """
     if not nodes:
         return []
@@ -179,7 +179,7 @@ def angles_over_time(nodes: Sequence[Node], turns: Sequence[Array]) -> list[Arra
 
 
 def angles_near(node: Node, turn: Array, near: Array) -> Array:
-    """Return the angles about x, y and z, degrees (T, 3), of almost the same rotations as some other angles."""
+    """Return the angles of rotations about x, y and z, degrees (T, 3), that are nearest to given angles."""
     axes = _ORDERS[node.order]
     quats = matrix_to_quat(node.inner(turn))[:, None]
     out = np.empty_like(near)
@@ -188,7 +188,7 @@ def angles_near(node: Node, turn: Array, near: Array) -> Array:
 
 
 class Course(NamedTuple):
-    """What a node does over time; each part has T or 1 rows.
+    """The local transform of a node over time; each array has T rows, or 1 if constant.
 
     Args:
         translation: T, (T, 3).
@@ -202,42 +202,42 @@ class Course(NamedTuple):
 
 
 class Chain:
-    """World transforms of nodes over time, one node after the other, parents first.
+    """World transforms of nodes over time; nodes are added one by one, parents first.
 
     Args:
         nodes: The nodes.
     """
 
     def __init__(self, nodes: list[Node]) -> None:
-        """Begin without a node."""
+        """Start without nodes."""
         self.nodes = nodes
-        self.place: dict[int, Array] = {-1: np.zeros((1, 3))}  # origins, (T, 3)
+        self.place: dict[int, Array] = {-1: np.zeros((1, 3))}  # world positions of the nodes, (T, 3)
         self.turn: dict[int, Array] = {-1: np.eye(3)[None]}  # rotations of the nodes as rigid bodies
         self._signs: dict[int, Array] = {-1: np.ones(3)}  # products of the signs of the scales
         self._linear: dict[int, Array] = {-1: np.eye(3)[None]}  # W
         self._unscaled: dict[int, Array] = {-1: np.eye(3)[None]}  # U
         self._scale: dict[int, Array] = {-1: np.ones((1, 3))}  # e
-        self._heir: dict[int, int] = {-1: -1}  # node whose e is the scale that a node inherits; -1 for none
+        self._heir: dict[int, int] = {-1: -1}  # node whose e a node inherits; -1 for none
 
     def frame(self, row: int) -> tuple[Array, Array]:
-        """Return the linear map from a node's translation to the world, (T, 3, 3), and its own origin, (T, 3)."""
+        """Return the linear map from a node's translation to the world, (T, 3, 3), and the map's origin, (T, 3)."""
         parent = self.nodes[row].parent
         if self.nodes[row].inherit == NORMAL:
             return self._linear[parent], self.place[parent]
         return self._unscaled[parent] * self._scale[parent][:, None, :], self.place[parent]
 
     def needed(self, row: int, turn: Array) -> Array:
-        """Return Rpre · R · Rpost⁻¹ of a node, (T, 3, 3), for its rotation in the world as a rigid body."""
+        """Return Rpre · R · Rpost⁻¹ of a node, (T, 3, 3), for its world rotation as a rigid body."""
         parent = self.nodes[row].parent
         signs = self._signs[parent]
         return signs[:, None] * (np.swapaxes(self.turn[parent], 1, 2) @ turn) * signs
 
     def set(self, row: int, course: Course) -> None:
-        """Place a node."""
+        """Add a node with its local transform over time."""
         self.put(row, course.translation, self.nodes[row].turn(course.rotation), course.scaling)
 
     def put(self, row: int, translation: Array, turn: Array, scale: Array) -> None:
-        """Place a node whose Rpre · R · Rpost⁻¹ is known, (T, 3, 3)."""
+        """Add a node with known Rpre · R · Rpost⁻¹, (T, 3, 3)."""
         node = self.nodes[row]
         parent = node.parent
         linear, origin = self.frame(row)
@@ -256,6 +256,6 @@ class Chain:
         self._linear[row] = self._unscaled[row] * scale[:, None, :]
 
     def rest(self, row: int) -> Course:
-        """Return the course of a node that stays at rest."""
+        """Return the local transform of a node at rest."""
         node = self.nodes[row]
         return Course(node.translation[None], node.rotation[None], node.scaling[None])

@@ -1,4 +1,4 @@
-"""Read the nodes and takes of FBX files: what ``unpack`` finds, as a skeleton and its motions."""
+"""Read the nodes and takes of FBX files, which ``unpack`` extracts, as a skeleton and its motions."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.text import listed
 
-_LONGEST: Final = 300.0  # seconds for a file; on POSIX, its size limits the processor time before that
+_LONGEST: Final = 300.0  # seconds to read a file; on POSIX, the processor time is also limited, by file size
 _ASCII: Final = re.compile(rb"\s*(;\s*FBX\b|FBXHeaderExtension\s*:)")
-_CAMERA, _LIGHT, _BONE = 4, 3, 5  # kinds of nodes
+_CAMERA, _LIGHT, _BONE = 4, 3, 5  # node types of ufbx
 _STEREO, _SWITCHER = 13, 14
 LOD_GROUP: Final = 16
 _UNSEEN: Final = (_CAMERA, _LIGHT, _STEREO, _SWITCHER)
@@ -39,7 +39,7 @@ _OTHERS: Final = {
     "Texture": "materials",
     "Node": "visibility and other properties of nodes",
 }
-_NAMED: Final = 3  # faults, and nodes that are no joints whose animation is noted, that are named one by one
+_NAMED: Final = 3  # largest number of faults, and of animated nodes without a joint, that notes list
 
 
 def looks_like(head: bytes) -> bool:
@@ -49,13 +49,13 @@ def looks_like(head: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Unpacked:
-    """What ``unpack`` found in a file.
+    """Data that ``unpack`` extracted from a file.
 
     Args:
         path: The file.
         size: Its size, bytes.
         tree: The nodes.
-        content: Names and numbers by subject.
+        content: Names and values by subject.
         body: The arrays that the content refers to.
     """
 
@@ -66,17 +66,17 @@ class Unpacked:
     body: memoryview
 
     def array(self, place: list[int], width: int) -> Array:
-        """Return numbers (n, width)."""
+        """Return an array of float64, (n, width)."""
         return self.numbers(place, np.float64).reshape(-1, width)
 
     def numbers(self, place: list[int], kind: type[np.generic]) -> Any:
-        """Return numbers of some kind, (n,)."""
+        """Return an array of a given type, (n,)."""
         start, length = place
         return np.frombuffer(self.body[start : start + length], kind)
 
 
 def unpacked(path: Path, *, meshes: bool = False) -> Unpacked:
-    """Read a file with ``ufbx``, in a process of its own.
+    """Read a file with ``ufbx`` in a separate process.
 
     Args:
         path: The file.
@@ -84,7 +84,7 @@ def unpacked(path: Path, *, meshes: bool = False) -> Unpacked:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is damaged, or is no FBX file.
+        FormatError: If the file is damaged, or is not an FBX file.
         MissingExtraError: If ``ufbx`` is not installed.
     """
     data = read_bytes(path)
@@ -118,15 +118,15 @@ def unpacked(path: Path, *, meshes: bool = False) -> Unpacked:
 
 
 def read_fbx(path: Path) -> Contents:
-    """Read a file.
+    """Read the skeleton and the motions of an FBX file.
 
-    Lengths are metres and y is up, whatever the file's units and axes are. The skeleton has the bones, the nodes that
-    bend a skin, and the ancestors of these; a file without any has all nodes but cameras and lights. Pivots, pre- and
-    post-rotations and orders of rotation are in the rest transforms and in the values of the joints. Where a node does
-    not inherit the scale of its parent, bones are rigid and their offsets have the scale.
+    Lengths are metres and y is up, whatever the file's units and axes are. The skeleton has the bones, the nodes of
+    skins, and the ancestors of these; in a file without any, it has all nodes except cameras and lights. Pivots, pre-
+    and post-rotations and rotation orders are included in the rest transforms and joint values. If a node does not
+    inherit the scale of its parent, bones are rigid and their offsets include the scale.
 
-    Each take that animates nodes becomes a motion, its layers blended, with the rate of the file. Translations and
-    scales that are animated are kept as those of glTF files are.
+    Each take that animates nodes becomes a motion, its layers blended, with the rate of the file. Animated translations
+    and scales are treated as in glTF files.
     """
     found = unpacked(path)
     tree = node_tree(found)
@@ -144,17 +144,17 @@ def read_fbx(path: Path) -> Contents:
             raise FormatError(found.content["long"][0], where=str(path))
         return clips.motions()
 
-    return Contents(clips.skeleton, motions, shown=0 if takes else None)  # the last that was written comes first
+    return Contents(clips.skeleton, motions, shown=0 if takes else None)  # the take written last comes first
 
 
 def node_tree(found: Unpacked) -> Scene:
     """Return the nodes that become joints.
 
     Raises:
-        FormatError: If there are none, or too many.
+        FormatError: If there are no nodes, or too many.
     """
     nodes = found.tree.nodes
-    above = [node.parent if node.parent > 0 else -1 for node in nodes]  # the root of the file is no node
+    above = [node.parent if node.parent > 0 else -1 for node in nodes]  # the root of the file does not count as a node
     skins: list[tuple[list[int], Array]] = []
     for some, place in found.content["skins"]:
         skins.append((list(some), found.array(place, 12)))
@@ -183,7 +183,7 @@ def node_tree(found: Unpacked) -> Scene:
         {row_of[bone]: columns.reshape(4, 3)[:3].T for bone, columns in zip(some, matrices, strict=True)}
         for some, matrices in skins
     ]
-    mirrored = bool((rest[:, 7:] < 0.0).any())  # then bind matrices contain reflections
+    mirrored = bool((rest[:, 7:] < 0.0).any())  # if so, bind matrices contain reflections
     return Scene(
         names=tuple(nodes[number].name or f"node{number}" for number in order),
         row_of=row_of,
@@ -198,7 +198,7 @@ def node_tree(found: Unpacked) -> Scene:
 
 
 def _notes(content: dict[str, Any]) -> tuple[str, ...]:
-    """Return sentences about what was not kept, and about what ufbx could not make sense of."""
+    """Return sentences about parts that were not kept, and about faults that ufbx found."""
     notes: list[str] = []
     if content["constraints"]:
         notes.append(f"Constraints {listed(content['constraints'])} were not kept: joints move freely.")
@@ -210,18 +210,18 @@ def _notes(content: dict[str, Any]) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Track:
-    """A property of a node in each frame.
+    """Values of a node property in each frame.
 
     Args:
         times: Times of the frames, (T,), seconds.
-        values: (T, width); rotations are unit quaternions xyzw.
+        values: Values, (T, width); rotations are unit quaternions xyzw.
     """
 
     times: Array
     values: Array
 
     def sample(self, times: Array) -> Array:
-        """Return the values in the frames; the times are those of the frames."""
+        """Return the values at times, which must be frame times."""
         return self.values[np.searchsorted(self.times, times - 1e-9)]
 
     def change(self, rest: Array) -> Array:
@@ -239,7 +239,7 @@ class _Take:
     Args:
         name: Its name.
         tracks: Tracks by joint row and property.
-        frames: Frames per second, and their number.
+        frames: Frames per second, and number of frames.
         notes: Sentences about what was not kept.
     """
 
@@ -250,7 +250,7 @@ class _Take:
 
     @property
     def written(self) -> int:
-        """0: files do not say who wrote a take."""
+        """Always 0, as files do not say who wrote a take."""
         return 0
 
 

@@ -1,6 +1,6 @@
-"""Read and write the tree of records that a binary FBX file is.
+"""Read and write the record tree of a binary FBX file.
 
-A record has a name, values and further records. Values keep the types of the file as Python and NumPy types:
+A record has a name, values and nested records. Values keep the types of the file as Python and NumPy types:
 
     int, np.int64, np.int16        whole numbers of 32, 64 and 16 bits
     float, np.float32              numbers of 64 and 32 bits
@@ -27,16 +27,16 @@ from synovia.io.base import most_numbers
 
 MAGIC: Final = b"Kaydara FBX Binary  \0\x1a\0"
 WIDE: Final = 7500  # first version whose offsets have 64 bits
-# Readers compare the identity of a file, its time of creation and the code after the last record. These three belong
-# together, and are those of a file without a time.
+# Readers compare the id of a file, its creation time and the code after the last record. These three match each other,
+# and are those of a file without a time.
 FILE_ID: Final = bytes.fromhex("28b32aebb624ccc2bfc8b02aa92bfcf1")
 CREATED: Final = "1970-01-01 10:00:00:000"
 FOOT: Final = bytes.fromhex("fabcab09d0c8d466b176fb831cf7267e")
 _END: Final = bytes.fromhex("f85a8c6adef5d97eece90ce3758f290b")
 _AFTER_VERSION: Final = 120  # zero bytes between the version and the end of the file
-_DEEPEST: Final = 64  # records within records; files have less than 10
-_DEFLATED: Final = 128  # bytes of an array from which on it is written deflated
-_SCALARS: Final = {  # type of a value by its letter: layout, and the type that keeps it
+_DEEPEST: Final = 64  # largest nesting depth of records; usual files have less than 10
+_DEFLATED: Final = 128  # bytes: arrays of at least this size are compressed
+_SCALARS: Final = {  # layout and Python type of a value, by type letter
     "Y": ("<h", np.int16),
     "I": ("<i", int),
     "L": ("<q", np.int64),
@@ -61,8 +61,8 @@ class Record:
     Args:
         name: Its name.
         values: Its values, of the types above.
-        below: Further records in it.
-        block: Whether it has braces in text, although no record is in it.
+        below: Nested records.
+        block: Whether it has braces in text form, even without nested records.
     """
 
     name: str
@@ -71,35 +71,35 @@ class Record:
     block: bool = False
 
     def all(self, name: str) -> Iterator[Record]:
-        """Yield the records of a name in this one."""
+        """Yield the nested records with a name."""
         return (record for record in self.below if record.name == name)
 
     def first(self, name: str) -> Record | None:
-        """Return the first record of a name in this one, None if there is none."""
+        """Return the first nested record with a name; None if there is none."""
         return next(self.all(name), None)
 
     def value(self, name: str) -> Any:
-        """Return the first value of the first record of a name, None if there is none."""
+        """Return the first value of the first nested record with a name; None if there is none."""
         found = self.first(name)
         return found.values[0] if found is not None and found.values else None
 
     def begins(self, *texts: str) -> bool:
-        """Return whether its first value is one of some texts."""
+        """Return whether the first value is one of some texts."""
         return bool(self.values) and isinstance(self.values[0], str) and self.values[0] in texts
 
     def add(self, name: str, *values: Any) -> Record:
-        """Append a record and return it."""
+        """Append a nested record and return it."""
         self.below.append(Record(name, list(values)))
         return self.below[-1]
 
 
 @dataclass(slots=True)
 class Tree:
-    """A file.
+    """The records of a file.
 
     Args:
         version: Version times 1000, such as 7400.
-        below: The outermost records.
+        below: The top-level records.
         foot: Code after the last record, 16 bytes.
     """
 
@@ -109,7 +109,7 @@ class Tree:
 
 
 def is_binary(data: bytes) -> bool:
-    """Return whether a file begins as binary FBX does."""
+    """Return whether a file begins like a binary FBX file."""
     return data.startswith(MAGIC[:20])
 
 
@@ -139,7 +139,7 @@ class _Reader:
         self.left = most_numbers(len(data))
 
     def error(self, what: str, at: int) -> FormatError:
-        """Return an error at a byte of the file."""
+        """Return an error that names a byte of the file."""
         return FormatError(what, where=f"{self.where}: byte {at}")
 
     def tree(self) -> Tree:
@@ -149,7 +149,7 @@ class _Reader:
         return Tree(self.version, below, foot if len(foot) == len(FOOT) else FOOT)
 
     def records(self, at: int, end: int, depth: int) -> tuple[list[Record], int]:
-        """Return the records up to the empty one that closes them, and where that ends."""
+        """Return the records up to the empty record that closes the list, and the offset after this record."""
         out: list[Record] = []
         while at < end:
             if at + self.head.size > end:
@@ -205,12 +205,12 @@ class _Reader:
             raise self.error(f"values of record {record.name!r} have a wrong length", at)
 
     def within(self, at: int, end: int, begin: int) -> None:
-        """Refuse a value that goes on after its record."""
+        """Raise an error if a value extends beyond its record."""
         if at > end:
             raise self.error("value is longer than its record", begin)
 
     def array(self, raw: bytes, dtype: np.dtype[Any], number: int, packed: int, at: int) -> Any:
-        """Return the numbers of an array."""
+        """Return an array value, decompressed if necessary."""
         self.left -= number
         if self.left < 0:
             raise self.error("file describes more numbers than its size allows", at)
@@ -230,10 +230,10 @@ class _Reader:
 
 
 def write_tree(tree: Tree) -> bytes:
-    """Return a binary file with some records.
+    """Return the content of a binary file with the given records.
 
     Raises:
-        FormatError: If offsets of more than 32 bits are needed, and the version has none.
+        FormatError: If the file needs offsets of more than 32 bits, which its version does not have.
         ValueError: If a value has no type in the file.
     """
     head = struct.Struct("<QQQB" if tree.version >= WIDE else "<IIIB")
@@ -251,7 +251,7 @@ def write_tree(tree: Tree) -> bytes:
 
 
 def _append(out: bytearray, record: Record, head: struct.Struct) -> None:
-    """Append a record to a file."""
+    """Append a record to the bytes of a file."""
     begin = len(out)
     name = record.name.encode(errors="surrogateescape")
     values = b"".join([_packed(value) for value in record.values])
@@ -264,7 +264,7 @@ def _append(out: bytearray, record: Record, head: struct.Struct) -> None:
 
 
 def _packed(value: Any) -> bytes:
-    """Return a value with its letter."""
+    """Return the bytes of a value, with its type letter."""
     if isinstance(value, np.ndarray):
         return _packed_array(cast("NDArray[Any]", value))
     if isinstance(value, str | bytes):
@@ -277,7 +277,7 @@ def _packed(value: Any) -> bytes:
 
 
 def _packed_array(value: NDArray[Any]) -> bytes:
-    """Return an array with its letter, deflated if it is not small."""
+    """Return the bytes of an array, with its type letter; compressed unless it is small."""
     letter = _LETTER_OF_ARRAY.get(value.dtype.str.lstrip("<>|="))
     if letter is None or value.ndim != 1:
         raise ValueError(f"no such array in FBX: {value.dtype}, {value.shape}")

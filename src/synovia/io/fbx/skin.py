@@ -1,11 +1,11 @@
-"""The skin of a character in a new FBX file: meshes, clusters, materials and textures.
+"""Write the skin of a character to a new FBX file: meshes, clusters, materials and textures.
 
-A vertex v of a skin is at Σ wᵢ Mᵢ Bᵢ v, with the world matrix Mᵢ of joint i's node and its inverse bind matrix Bᵢ. The
-bones of the new file are rigid: Mᵢ = Xᵢ Kᵢ, with the bone's frame Xᵢ and the constant Kᵢ = Xᵢ⁻¹ Mᵢ at rest, which holds
-the scales. With Aᵢ = Kᵢ Bᵢ the place is Σ wᵢ Xᵢ Aᵢ v. A cluster has the frame Lᵢ of its bone when the skin was bound
-(``TransformLink``) and the matrix Lᵢ⁻¹ from the mesh to the bone (``Transform``), for vertices u in the world: they
-are at Σ wᵢ Xᵢ Lᵢ⁻¹ u. So u = S v and Lᵢ = S Aᵢ⁻¹, with S = X₀ A₀ at rest. This is exact if all Lᵢ are rigid, so for
-every skin that was bound without uneven scale. For other skins, u and Lᵢ are those of the rest pose.
+The position of a vertex v of a skin is Σ wᵢ Mᵢ Bᵢ v, with the world matrix Mᵢ of joint i's node and its inverse bind
+matrix Bᵢ. The bones of the new file are rigid: Mᵢ = Xᵢ Kᵢ, with the bone's frame Xᵢ and the constant Kᵢ = Xᵢ⁻¹ Mᵢ at
+rest, which contains the scales. With Aᵢ = Kᵢ Bᵢ, the position is Σ wᵢ Xᵢ Aᵢ v. A cluster has the bind frame Lᵢ of its
+bone (``TransformLink``) and the matrix Lᵢ⁻¹ from mesh to bone (``Transform``), for vertices u in the world, whose
+positions are Σ wᵢ Xᵢ Lᵢ⁻¹ u. So u = S v and Lᵢ = S Aᵢ⁻¹, with S = X₀ A₀ at rest. This is exact if all Lᵢ are rigid, as
+for every skin that was bound without nonuniform scale. For other skins, u and Lᵢ are those of the rest pose.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ _RIGID: Final = 1e-3  # tolerance of a rigid bind frame: products of float32 mat
 
 
 class Bound(NamedTuple):
-    """A mesh in the pose in which it was bound to the bones.
+    """A mesh in its bind pose.
 
     Args:
         mesh: The mesh.
-        joints: Rows of the skeleton for the mesh's joints.
-        vertices: Places of its vertices, (v, 3), units of the file.
-        frames: Frames of the joints, (b, 4, 4), units of the file.
-        turn: Linear map from the mesh's space, (3, 3).
+        joints: Skeleton rows of the mesh's joints.
+        vertices: Positions of its vertices, (v, 3), units of the file.
+        frames: Bind frames of the joints, (b, 4, 4), units of the file.
+        turn: Linear map from the mesh's space to the world, (3, 3).
     """
 
     mesh: Mesh
@@ -43,17 +43,17 @@ class Bound(NamedTuple):
 
     @property
     def used(self) -> Whole:
-        """Numbers of the joints that move a vertex."""
+        """Indices of the joints that move a vertex."""
         return np.unique(self.mesh.bones[self.mesh.weights > 0.0])
 
 
 def bound(skin: Skin, skeleton: Skeleton, scale: float) -> list[Bound]:
-    """Return the meshes of a skin as they were bound to the bones of a skeleton.
+    """Return the meshes of a skin in their bind poses, for the bones of a skeleton.
 
     Args:
         skin: The skin. All its joints are in the skeleton, by name.
         skeleton: The skeleton.
-        scale: Units of the new file in one of the skeleton.
+        scale: Units of the new file in one unit of the skeleton.
     """
     rows = skin.rows_in(skeleton.joint_names) or {}
     rest = frames_to_transforms(skeleton.rest_pose().frames)
@@ -75,8 +75,8 @@ def add_skin(
     Args:
         document: The new file.
         meshes: The meshes.
-        bones: Record of the bone by row of the skeleton.
-        shifts: What is added to the places of bound bones, (3,), by row.
+        bones: Records of the bones by skeleton row.
+        shifts: Displacements of bound bones, (3,), by skeleton row.
     """
     materials: dict[tuple[object, ...], Record] = {}
     out: list[Record] = []
@@ -101,12 +101,12 @@ def add_skin(
 
 
 def _bound(mesh: Mesh, frames: Array, each: Array) -> tuple[Array, Array, Array]:
-    """Return vertices in the world, frames of the bones when bound, and what turns normals; see above.
+    """Return vertices in the world, bind frames of the bones, and the linear map for normals; see above.
 
     Args:
         mesh: The mesh.
-        frames: Frames of its joints at rest, (b, 4, 4).
-        each: The Aᵢ, (b, 4, 4).
+        frames: Frames of the mesh's joints at rest, (b, 4, 4).
+        each: The matrices Aᵢ, (b, 4, 4).
     """
     used = np.unique(mesh.bones[mesh.weights > 0.0])
     first = int(used[0]) if len(used) else 0
@@ -126,7 +126,7 @@ def _mesh(document: Document, mesh: Mesh, vertices: Array, turn: Array) -> tuple
     faces = mesh.faces[:, ::-1] if np.linalg.det(turn) < 0.0 else mesh.faces
     flat = faces.ravel()
     ends = faces.copy()
-    ends[:, 2] = ~ends[:, 2]  # the last corner of a polygon
+    ends[:, 2] = ~ends[:, 2]  # complement marks the last corner of a polygon
     geometry = document.add("Geometry", mesh.name, "Geometry", "Mesh")
     geometry.add("GeometryVersion", 124)
     geometry.add("Vertices", vertices.ravel())
@@ -180,7 +180,7 @@ def _layer(geometry: Record, *values: object) -> Record:
 
 
 def _cluster(document: Document, skin: Record, mesh: Mesh, number: int, bone: Record, frame: Array) -> None:
-    """Add the vertices that a bone moves."""
+    """Add the cluster of a bone, with its vertices and weights."""
     weights = np.where(mesh.bones == number, mesh.weights, 0.0).sum(axis=1)
     moved = np.flatnonzero(weights > 0.0)
     name = str(bone.values[1]).partition("\0")[0]

@@ -1,7 +1,7 @@
-"""Takes of FBX files: courses of nodes as curves of translation, rotation and scale.
+"""Read and write takes of FBX files: curves of translation, rotation and scale of nodes.
 
-Programs such as Blender leave what a take does not key where the take before has put it. So a take has one key at rest
-for what it leaves out and another take of the file keys. By the format this changes nothing.
+If a take does not key a property, programs such as Blender leave it as the previous take set it. So a take has one key
+at rest for each property that only other takes key. By the format this changes nothing.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ TRANSLATION: Final = "Lcl Translation"
 ROTATION: Final = "Lcl Rotation"
 SCALING: Final = "Lcl Scaling"
 _LETTERS: Final = {TRANSLATION: "T", ROTATION: "R", SCALING: "S"}
-_MARK: Final = "SynoviaClip"  # property of the takes that were written here
-_LINEAR: Final = 4  # flag of a key: linear interpolation
+_MARK: Final = "SynoviaClip"  # property that marks takes written by Synovia
+_LINEAR: Final = 4  # key flag for linear interpolation
 _KEY: Final = (0.0, 0.0, 9.419963346924634e-30, 0.0)  # slopes and weights of a key, which linear interpolation ignores
 _KEY_VERSION: Final = 4008
-Tracks = Mapping[tuple[int, str], NDArray[np.float32]]  # values (T, 3) or (1, 3) by number of the node and property
+Tracks = Mapping[tuple[int, str], NDArray[np.float32]]  # values (T, 3) or (1, 3) by node number and property
 
 
 def add_take(document: Document, name: str, times: Array, tracks: Tracks) -> str:
-    """Add a take to a file, make it the current one, and return its name, which differs from those of other takes.
+    """Add a take to a file, make it the current one, and return its name, made different from other takes' names.
 
-    It stands before the other takes, for programs that show only the first one.
+    The take is put before the others, for programs that show only the first take.
 
     Args:
         document: The file.
@@ -63,7 +63,7 @@ def add_take(document: Document, name: str, times: Array, tracks: Tracks) -> str
 def add_course(
     document: Document, layer: Record | int, key: tuple[int, str], keys: NDArray[np.int64], values: NDArray[np.float32]
 ) -> None:
-    """Add the curves of a property of a node, given by its number, to a layer: values (T, 3) at times in ticks."""
+    """Add the curves of a node property to a layer: values (T, 3) at key times in ticks."""
     course = document.add("AnimationCurveNode", _LETTERS[key[1]], "AnimCurveNode")
     document.link(course, layer)
     document.link(course, *key)
@@ -74,7 +74,7 @@ def add_course(
 
 
 def _curve(document: Document, keys: NDArray[np.int64], values: NDArray[np.float32]) -> Record:
-    """Add the curve of one number."""
+    """Add the curve of one component."""
     curve = document.add("AnimationCurve", "", "AnimCurve")
     curve.add("Default", float(values[0]))
     curve.add("KeyVer", _KEY_VERSION)
@@ -87,7 +87,7 @@ def _curve(document: Document, keys: NDArray[np.int64], values: NDArray[np.float
 
 
 def _make_current(document: Document, name: str, keys: NDArray[np.int64]) -> None:
-    """Make a take the one that programs show."""
+    """Make a take the current one, which programs show."""
     for record in document.tree.below:
         if record.name == "Documents":
             for scene in record.all("Document"):
@@ -110,7 +110,7 @@ class Take(NamedTuple):
     Args:
         name: Its name.
         times: Times of its keys, seconds (T,).
-        courses: What each node does, by its place in the list of nodes.
+        courses: Local transform of each node over time, by index of the node.
     """
 
     name: str
@@ -119,18 +119,18 @@ class Take(NamedTuple):
 
 
 def is_written(stack: Record) -> bool:
-    """Return whether a take was written here, and not renamed since."""
+    """Return whether Synovia wrote a take, and it was not renamed since."""
     return [value for value in own_properties(stack).get(_MARK, ()) if isinstance(value, str)] == [name_of(stack)]
 
 
 class Keyed(NamedTuple):
-    """What a take keys.
+    """The properties that a take keys.
 
     Args:
         stack: Number of the take in the file.
         layer: Number of its first layer.
         start: Time of its first key, ticks.
-        curves: Curves of each property by axis, by row of the node and property.
+        curves: Curves by axis of each property, by node index and property.
     """
 
     stack: int
@@ -140,7 +140,7 @@ class Keyed(NamedTuple):
 
 
 def keyed_takes(document: Document, nodes: list[Node]) -> list[Keyed]:
-    """Return what the takes of a file key, of those that key a node."""
+    """Return the keyed properties of all takes that key a node."""
     into: dict[int, list[tuple[int, str]]] = {}
     onto: dict[int, list[tuple[int, str]]] = {}
     for source, target, name in document.links():
@@ -165,7 +165,7 @@ def keyed_takes(document: Document, nodes: list[Node]) -> list[Keyed]:
 
 
 def _first_key(curve: Record) -> int | None:
-    """Return the time of the first key of a curve, ticks; None if it has none."""
+    """Return the time of the first key of a curve, ticks; None if it has no keys."""
     times = np.asarray(curve.value("KeyTime"))
     return int(times[0]) if times.ndim == 1 and times.dtype.kind in "iu" and times.size else None
 
@@ -177,7 +177,7 @@ def at_rest(node: Node, what: str) -> NDArray[np.float32]:
 
 
 def key_rest(document: Document, takes: list[Keyed], nodes: list[Node], keys: Iterable[tuple[int, str]]) -> None:
-    """Give each take a key at rest for properties, by row and name, that it leaves out."""
+    """Give each take a key at rest for those of the given properties that it does not key."""
     for take in takes:
         for row, what in keys:
             if (row, what) not in take.curves:
@@ -186,7 +186,7 @@ def key_rest(document: Document, takes: list[Keyed], nodes: list[Node], keys: It
 
 
 def left_over(document: Document, takes: list[Keyed], nodes: list[Node]) -> list[str]:
-    """Return sentences about takes that show something else after another take of the file."""
+    """Return sentences about takes that look different if another take of the file was played before."""
     out: list[str] = []
     name = {take.stack: name_of(document.by_id[take.stack]) for take in takes}
     for take in takes:
@@ -199,10 +199,10 @@ def left_over(document: Document, takes: list[Keyed], nodes: list[Node]) -> list
 
 
 def read_written_take(document: Document, nodes: list[Node], takes: list[Keyed]) -> Take | None:
-    """Return the take that was written last by ``add_take``; None if there is none.
+    """Read the take that ``add_take`` wrote last; None if there is none.
 
     Raises:
-        FormatError: If its curves were changed so that they are not those of one take.
+        FormatError: If its curves were changed and no longer have the same length.
     """
     stack = next((number for number, record in document.of("AnimationStack") if is_written(record)), None)
     take = next((take for take in takes if take.stack == stack), None)

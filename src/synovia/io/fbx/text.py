@@ -1,7 +1,6 @@
-"""Read FBX that is written as text (ASCII) into the same records as binary FBX.
+"""Read text FBX files (ASCII) into the same records as binary FBX.
 
-Text does not say the types of its numbers. They follow from the names of the records, as files of Autodesk's library
-have them.
+Text does not give the types of its numbers. The types follow from the record names, as in files of Autodesk's library.
 """
 
 from __future__ import annotations
@@ -21,10 +20,10 @@ _TOKEN: Final = re.compile(
     r"""\s+|;[^\n]*|"(?P<text>[^"]*)"|(?P<mark>[{},])|(?P<key>[A-Za-z_][^\s:,{}";]*)[ \t]*:|\*(?P<count>\d{1,18})"""
     r"""|(?P<word>[^\s,{}:";]+)"""
 )
-_WHOLE: Final = re.compile(r"[+-]?\d{1,400}")  # Python reads no more than 4300
+_WHOLE: Final = re.compile(r"[+-]?\d{1,400}")  # digits; int() accepts at most 4300
 _VERSION: Final = re.compile(r";\s*FBX\s+(\d{1,4})\.(\d{1,4})\.(\d{1,4})")
 _DEEPEST: Final = 64
-# Records whose numbers have 64 bits, and those whose numbers are no whole ones even if they look so:
+# Records with 64-bit integers, and records with floating-point numbers, even if these look like integers:
 _LONG: Final = frozenset({"LocalTime", "ReferenceTime", "Node", "RootNode", "KTime", "C"})
 _REAL: Final = frozenset(
     {
@@ -32,8 +31,8 @@ _REAL: Final = frozenset(
         "Up", "TextureAlpha", "AudioColor", "CameraOrthoZoom",
     }
 )  # fmt: skip
-_OFFSET: Final = re.compile(r"\w*OFFSET[XYZ]")  # of constraints
-# Arrays of whole numbers, of long ones, and of short floats; all others are of doubles:
+_OFFSET: Final = re.compile(r"\w*OFFSET[XYZ]")  # records of constraints
+# Arrays of 32-bit integers, of 64-bit integers, and of float32; all others are of float64:
 _WHOLE_ARRAYS: Final = frozenset(
     {
         "PolygonVertexIndex", "Edges", "Indexes", "Materials", "Smoothing", "NormalsIndex", "UVIndex", "ColorIndex",
@@ -43,7 +42,7 @@ _WHOLE_ARRAYS: Final = frozenset(
 )  # fmt: skip
 _LONG_ARRAYS: Final = frozenset({"KeyTime"})
 _SHORT_ARRAYS: Final = frozenset({"KeyValueFloat", "KeyAttrDataFloat"})
-# Types of properties (the second text of a P record) with whole numbers; all others have doubles:
+# Property types (the second text of a P record) with integers, float32 and 64-bit integers; all others have float64:
 _WHOLE_TYPES: Final = frozenset(
     {
         "int",
@@ -61,8 +60,8 @@ _WHOLE_TYPES: Final = frozenset(
 )
 _SHORT_TYPES: Final = frozenset({"Float", "float"})
 _LONG_TYPES: Final = frozenset({"KTime", "Time", "ULongLong", "LongLong"})
-_NAMED: Final = frozenset({"SceneInfo", "TextureName", "Media"})  # records outside of Objects with names of objects
-_CLASS: Final = "\0\1"  # between the name of an object and its class in binary files
+_NAMED: Final = frozenset({"SceneInfo", "TextureName", "Media"})  # records outside Objects that contain object names
+_CLASS: Final = "\0\1"  # separator between the name of an object and its class in binary files
 
 
 def read_text_tree(text: str, where: str) -> Tree:
@@ -88,7 +87,7 @@ class _Reader:
         self.left = most_numbers(len(text))
 
     def error(self, what: str) -> FormatError:
-        """Return an error at the line of the token."""
+        """Return an error that names the line of the current token."""
         return FormatError(what, where=f"{self.where}: line {1 + self.text.count(chr(10), 0, self.begin)}")
 
     def tree(self) -> Tree:
@@ -110,7 +109,7 @@ class _Reader:
         return Tree(version, root.below)
 
     def step(self) -> None:
-        """Go to the next token."""
+        """Advance to the next token."""
         self.kind = ""
         while not self.kind:
             self.begin = self.at
@@ -125,11 +124,11 @@ class _Reader:
             self.token = found[found.lastgroup] if found.lastgroup else ""
 
     def at_mark(self, mark: str) -> bool:
-        """Return whether the token is a brace or a comma."""
+        """Return whether the current token is a given brace or comma."""
         return self.kind == "mark" and self.token == mark
 
     def records(self, above: Record, depth: int) -> None:
-        """Read the records in another one."""
+        """Read the nested records of a record."""
         if depth > _DEEPEST:
             raise self.error(f"more than {_DEEPEST} records within each other")
         while self.kind == "key":
@@ -146,7 +145,7 @@ class _Reader:
             _typed(record, above.name)
 
     def values(self, record: Record) -> None:
-        """Read the values of a record; numbers stay text."""
+        """Read the values of a record; unquoted words stay text."""
         while self.kind in ("text", "word", "count") or self.at_mark(","):
             if self.kind == "count":
                 record.values.append(self.array(record.name))
@@ -187,7 +186,7 @@ class _Word(str):
 
 
 def _typed(record: Record, above: str) -> None:
-    """Give the values of a record the types that they have in binary files, in place."""
+    """Convert the values of a record to their types in binary files, in place."""
     values = record.values
     whole, real, short, start = False, record.name in _REAL or bool(_OFFSET.fullmatch(record.name)), False, 0
     if record.name == "P" and above.startswith("Properties"):
@@ -213,7 +212,7 @@ def _typed(record: Record, above: str) -> None:
 
 
 def _number(word: str, *, long: bool, real: bool) -> Any:
-    """Return the value of a word."""
+    """Convert a word to a number, or to a byte for a letter."""
     if _WHOLE.fullmatch(word) and not real:
         number = int(word)
         if long or not -(2**31) <= number < 2**31:

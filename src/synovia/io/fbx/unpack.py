@@ -1,10 +1,10 @@
-"""What the package ``ufbx`` finds in an FBX file, as JSON and numbers on the standard output.
+"""Write the contents of an FBX file, read by the package ``ufbx``, to the standard output as JSON and binary values.
 
-``read.unpacked`` runs this file as a program of its own, with nothing but the standard library and ``ufbx``. So a
-damaged file can neither crash the program that reads it nor take its memory or its time, and it starts quickly.
+``read.unpacked`` runs this file in a separate process, with only the standard library and ``ufbx``. So a damaged file
+can neither crash the calling program nor use up its memory or time, and the process starts quickly.
 
-``ufbx`` 0.0.5 hands out its elements (nodes, layers, clusters, ...) without counting the reference, so every element
-that it returns goes through ``_held`` before anything else happens. Otherwise it would be freed while it is in use.
+``ufbx`` 0.0.5 hands out its elements (nodes, layers, clusters, ...) without counting the reference, so every returned
+element goes through ``_held`` first. Otherwise the element would be freed while in use.
 """
 
 from __future__ import annotations
@@ -19,31 +19,31 @@ from importlib import import_module
 from typing import Any
 
 BINARY = b"Kaydara FBX Binary  \x00"
-MOST_FRAMES = 2**20  # frames of a take that are believed; above, the times of its keys decide
-RATES = 1.0, 1000.0  # frames per second that are believed; others, if a curve has a key in each frame
-_ON_FRAME = 0.01  # frames by which keys may be off
-_ARRAYS = {b"f": 4, b"d": 8, b"l": 8, b"i": 4, b"b": 1, b"c": 1}  # bytes of an entry of an array, by its kind
+MOST_FRAMES = 2**20  # largest plausible number of frames of a take; otherwise its key times define its length
+RATES = 1.0, 1000.0  # plausible frames per second; other rates need a curve with a key in each frame
+_ON_FRAME = 0.01  # frames by which the length of a curve may differ from whole frames
+_ARRAYS = {b"f": 4, b"d": 8, b"l": 8, b"i": 4, b"b": 1, b"c": 1}  # bytes of an array entry, by type code
 _SCALARS = {b"Y": 2, b"C": 1, b"B": 1, b"I": 4, b"F": 4, b"D": 8, b"L": 8}
-_UNPACKED = 2**28, 64  # bytes that packed arrays may take, and those for each byte of the file
-_MEMORY = 2**30, 96  # bytes of memory, and those for each byte of the file
-_SECONDS = 60.0, 1e-5  # of the processor, and those for each byte of the file
-_DEPTH = 64  # of records within records
+_UNPACKED = 2**28, 64  # limit of the unpacked arrays: bytes, and additional bytes for each byte of the file
+_MEMORY = 2**30, 96  # limit of the memory: bytes, and additional bytes for each byte of the file
+_SECONDS = 60.0, 1e-5  # limit of the processor time: seconds, and additional seconds for each byte of the file
+_DEPTH = 64  # largest nesting depth of records
 _MOVING = {
     "Lcl Translation", "Lcl Rotation", "Lcl Scaling", "PreRotation", "PostRotation", "RotationOffset", "RotationPivot",
     "ScalingOffset", "ScalingPivot", "RotationOrder", "RotationActive",
 }  # fmt: skip
 
 
-_FAULTS = 2, 7, 9, 11, 12  # warnings of ufbx: cut arrays, odd versions, names and connections, numbers given twice
-_DUAL = 2, 3  # methods of skinning by dual quaternions
+_FAULTS = 2, 7, 9, 11, 12  # warning types of ufbx: truncated arrays, bad versions, names, connections, duplicate ids
+_DUAL = 2, 3  # ufbx's skinning methods with dual quaternions
 
 
-class Refused(Exception):  # noqa: N818  it is no error of this program
+class Refused(Exception):  # noqa: N818  not an error of this program
     """The file cannot be read; the text says why."""
 
 
 def _held(element: Any) -> Any:
-    """Return an element with the reference that ``ufbx`` did not count."""
+    """Return an element after adding the reference that ``ufbx`` did not count."""
     if element is not None:
         _count(element)
     return element
@@ -55,10 +55,10 @@ _count.restype = None
 
 
 def check(data: bytes) -> None:
-    """Check that a binary file ends its records where it says, and unpacks to a bearable number of bytes.
+    """Check that the records of a binary file end where they say, and that its arrays do not unpack to too many bytes.
 
     Raises:
-        Refused: If it does not.
+        Refused: If the check fails.
     """
     if not data.startswith(BINARY) or len(data) < 27:
         return
@@ -71,7 +71,7 @@ def check(data: bytes) -> None:
     at, ends = 27, [len(data)]
     while at + head.size <= len(data):
         end, count, size, name = head.unpack_from(data, at)
-        if end == 0:  # the end of the records of a record, or of the file
+        if end == 0:  # end of the nested records of a record, or of the file
             at += head.size
             if len(ends) == 1:
                 return
@@ -93,7 +93,7 @@ def check(data: bytes) -> None:
                 total += entries * _ARRAYS[kind]
                 at += 12 + stored
             else:
-                break  # ufbx says what it makes of it
+                break  # ufbx decides about unknown types
             if at > stop:
                 raise Refused(f"value at byte {at} does not end within its record")
             if total > most:
@@ -106,14 +106,14 @@ def check(data: bytes) -> None:
 
 
 class _Blobs:
-    """Numbers for the output: each is named by its place."""
+    """Binary values for the output; the JSON refers to them by offset and length."""
 
     def __init__(self) -> None:
         self.parts: list[bytes] = []
         self.size = 0
 
     def add(self, numbers: array[Any] | bytes) -> list[int]:
-        """Return offset and length, bytes, of some numbers."""
+        """Append values, and return their offset and length, bytes."""
         data = numbers if isinstance(numbers, bytes) else numbers.tobytes()
         self.parts.append(data)
         self.size += len(data)
@@ -134,7 +134,7 @@ def _matrix(out: array[float], matrix: Any) -> None:
 
 
 def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _Blobs]:
-    """Return everything that the reader asks for."""
+    """Read the skeleton with its takes, or with its meshes."""
     ufbx: Any = import_module("ufbx")
     try:
         scene = ufbx.load_memory(
@@ -184,7 +184,7 @@ def _unpack(data: bytes, most: int, *, meshes: bool) -> tuple[dict[str, Any], _B
 
 
 def _is_keyed(scene: Any, rate: float) -> bool:
-    """Return whether a curve of a take has a key in each frame at a rate."""
+    """Return whether any curve of a take has a key in each frame at a rate."""
     if not 0.0 < rate < float("inf"):
         return False
     for stack in scene.anim_stacks:
@@ -199,7 +199,7 @@ def _is_keyed(scene: Any, rate: float) -> bool:
 
 
 def _node(node: Any) -> list[Any]:
-    """Return name, number of the parent, kind, visibility, and how it inherits scale and from which node."""
+    """Return name, parent index, type, visibility, scale inheritance mode, and index of the node whose scale it has."""
     parent, source = _held(node.parent), _held(node.inherit_scale_node)
     return [
         node.name,
@@ -212,7 +212,7 @@ def _node(node: Any) -> list[Any]:
 
 
 def _skins(scene: Any, blobs: _Blobs) -> list[Any]:
-    """Return for each skin the numbers of the bones, and their matrices from the mesh."""
+    """Return, for each skin, the indices of the bones, and their matrices from mesh to bone."""
     out: list[Any] = []
     for skin in scene.skin_deformers:
         _held(skin)
@@ -228,7 +228,7 @@ def _skins(scene: Any, blobs: _Blobs) -> list[Any]:
 
 
 def _mesh(mesh: Any, blobs: _Blobs, images: dict[int, list[Any]]) -> dict[str, Any]:
-    """Return the polygons of a mesh, its materials, the nodes that show it, the weights of its skin, and its shapes."""
+    """Return the polygons of a mesh, its materials, its nodes, its skin weights, and its blend shapes."""
     weights: list[Any] = []
     skins = list(mesh.skin_deformers)
     for skin in skins[:1]:
@@ -260,14 +260,14 @@ def _mesh(mesh: Any, blobs: _Blobs, images: dict[int, list[Any]]) -> dict[str, A
 
 
 def _of_corners(values: Any, blobs: _Blobs) -> list[list[int]]:
-    """Return values of the corners of a mesh, and which of them each corner has."""
+    """Return the values of a vertex attribute, and the index of the value of each polygon corner."""
     if not values.exists:
         return [blobs.add(b""), blobs.add(b"")]
     return [blobs.add(bytes(memoryview(values.values))), blobs.add(array("I", values.indices))]
 
 
 def _morph(channel: Any, blobs: _Blobs) -> list[Any]:
-    """Return name and weight of a blend shape, the vertices that it moves, and how far; the last of several in line."""
+    """Return name and weight of a blend shape, its vertices, and their offsets; the last of in-between shapes."""
     frames = list(channel.keyframes)
     shape = _held(frames[-1].shape) if frames else None
     if shape is None:
@@ -277,7 +277,7 @@ def _morph(channel: Any, blobs: _Blobs) -> list[Any]:
 
 
 def _paint(material: Any, blobs: _Blobs, images: dict[int, list[Any]]) -> list[Any] | None:
-    """Return name, colour (red, green, blue, opacity; None for none) and number of the image of a material."""
+    """Return name, colour (red, green, blue, opacity; None for no colour) and image index of a material."""
     if material is None:
         return None
     colour: list[float] | None = None
@@ -296,7 +296,7 @@ def _paint(material: Any, blobs: _Blobs, images: dict[int, list[Any]]) -> list[A
 
 
 def _image(texture: Any, blobs: _Blobs, images: dict[int, list[Any]]) -> int:
-    """Return the number of the image of a texture, after its names and its bytes, if the file has them, were added."""
+    """Add the image of a texture, with its file names and any embedded bytes, and return its index."""
     files = list(texture.file_textures)
     first = _held(files[0]) if files else texture
     number = int(first.typed_id)
@@ -309,7 +309,7 @@ def _image(texture: Any, blobs: _Blobs, images: dict[int, list[Any]]) -> int:
 def _takes(
     ufbx: Any, scene: Any, nodes: list[Any], blobs: _Blobs, rate: float, most: int
 ) -> tuple[list[Any], list[str]]:
-    """Return all takes, evaluated in each of their frames, and why others are too long."""
+    """Return all takes, evaluated in each frame, and messages about takes that are too long."""
     out: list[Any] = []
     long: list[str] = []
     for stack in scene.anim_stacks:
@@ -354,7 +354,7 @@ def _takes(
 
 
 def _limit(size: int) -> None:
-    """Limit processor time and memory of this process for a file of so many bytes."""
+    """Limit processor time and memory of this process for a file of ``size`` bytes."""
     try:
         resource: Any = import_module("resource")
     except ImportError:  # Windows
@@ -365,7 +365,7 @@ def _limit(size: int) -> None:
 
 
 def _lower(resource: Any, kind: int, most: int) -> None:
-    """Lower a limit of this process, whatever limits it was given."""
+    """Set a limit of this process, at most its hard limit."""
     hard = resource.getrlimit(kind)[1]
     if hard != resource.RLIM_INFINITY:
         most = min(most, hard)
@@ -373,7 +373,7 @@ def _lower(resource: Any, kind: int, most: int) -> None:
 
 
 def main() -> None:
-    """Read the file from the standard input; the arguments are ``motions`` or ``meshes`` and the most numbers."""
+    """Read the file from the standard input; arguments: ``motions`` or ``meshes``, and the largest number of values."""
     data = sys.stdin.buffer.read()
     _limit(len(data))
     blobs = _Blobs()
@@ -389,7 +389,7 @@ def main() -> None:
     stream = sys.stdout.buffer
     stream.write(struct.pack("<Q", len(text)) + text + body)
     stream.flush()
-    os._exit(0)  # the end of the interpreter would free elements that the scene has freed
+    os._exit(0)  # at its end, the interpreter would free elements that the scene has already freed
 
 
 if __name__ == "__main__":

@@ -1,10 +1,10 @@
 """Write a motion as FBX: into a copy of the FBX file that its skeleton came from, or as a new file.
 
-A copy keeps all that the file has, and gets the motion as one more take. A new file has one bone for each joint, in the
-rest pose, the skin of a glTF character, and the motion as its only take.
+A copy keeps the contents of the file, and gets the motion as an additional take. A new file has one bone for each
+joint, in the rest pose, the skin of a glTF character, and the motion as its only take.
 
 Curves have one key a frame, in float32, with linear interpolation. The rotation of each node is computed from its
-parent's rotation as it was rounded, so that the rounding does not add up along the limbs.
+parent's rounded rotation, so that rounding errors do not add up along the limbs.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from synovia.model.motion import Motion
 from synovia.text import listed
 
 ENDING: Final = ".fbx"
-_STILL: Final = 1e-7  # rounding of float32: a property that differs from rest by less needs no curve
-_FLAT: Final = 1e-9  # volume of a scaled unit cube below which a direction is lost
-_APART: Final = (4e-6, 4e-7)  # parts of the least and of the largest coordinate that keep two bones apart in float32
-_HELPER: Final = " scale"  # ending of the joints that a reader adds below nodes whose scale their children leave out
+_STILL: Final = 1e-7  # rounding of float32: a smaller difference from rest needs no curve
+_FLAT: Final = 1e-9  # relative determinant of a linear map; a smaller one counts as singular
+_APART: Final = (4e-6, 4e-7)  # fractions of the smallest and the largest coordinate that separate two bones in float32
+_HELPER: Final = " scale"  # name ending of joints that readers add below nodes whose scale is not inherited
 
 
 class _Target(NamedTuple):
-    """Where a node has to be.
+    """The transform that a node must have.
 
     Args:
-        turn: Its rotation in the world, (T, 3, 3).
-        place: Its place, (T, 3).
-        stretch: Factors of its scale, (T, 3), None where it does not change.
+        turn: World rotation, (T, 3, 3).
+        place: World position, (T, 3).
+        stretch: Factors of the node's scale, (T, 3); None if the scale does not change.
     """
 
     turn: Array
@@ -72,16 +72,16 @@ def write_fbx(
 ) -> tuple[str, ...]:
     """Write a motion as an FBX file.
 
-    A new file is in centimetres, as most programs expect. A humanoid that does not say its unit becomes as tall as a
-    person; other lengths without a unit count as centimetres. The upward axis is that of the skeleton, or y. Bones keep
-    their names. Rest rotations are the bones' pre-rotations, so that all angles are 0 at rest. A skeleton with several
-    roots gets one more above them.
+    A new file is in centimetres, as most programs expect. A humanoid without a unit becomes as tall as a person; other
+    lengths without a unit count as centimetres. The upward axis is that of the skeleton, or y. Bones keep their names.
+    Rest rotations are the bones' pre-rotations, so that all angles are 0 at rest. A skeleton with several roots gets an
+    additional root above them.
 
-    A copy keeps its unit and its axes. The motion is a further take, before the others and marked as the current one,
-    and its frame rate becomes that of the file. Each take gets a key at rest for what only other takes key. A skeleton
-    that does not say its unit has bones as long as those of the file.
+    A copy keeps its unit and its axes. The motion is an additional take, before the others and marked as the current
+    one, and the file gets its frame rate. Each take gets a key at rest for properties that only other takes key. If the
+    skeleton has no unit, it is scaled to the bone lengths of the file.
 
-    Hinges and slides become bones that turn and travel. Limits, masses and loops are left out.
+    Hinges and slides become bones that rotate and translate. Limits, masses and loops are left out.
 
     Args:
         motion: The motion.
@@ -92,13 +92,13 @@ def write_fbx(
         force: Whether an existing file may be replaced.
 
     Returns:
-        Sentences about a unit that was not known, and about what of the skin was left out.
+        Sentences about an unknown unit, and about parts of the skin that were left out.
 
     Raises:
         FileError: If a file cannot be read or written, or exists and ``force`` is not set.
         FormatError: If ``into`` is malformed.
         InputError: If the motion has no frames or belongs to another skeleton.
-        UnsupportedError: If ``into`` is an FBX file of before version 7.
+        UnsupportedError: If ``into`` is an FBX file older than version 7.
     """
     target = as_path(path)
     if not len(motion):
@@ -135,7 +135,7 @@ def write_fbx(
 
 
 def shown_clip(path: Path, motion: Motion) -> Shown:
-    """Return where the take that was written last into a file puts the joints of a motion, at its keys."""
+    """Return the positions of a motion's joints in the take that was written last into a file, at its keys."""
     document = read_document(path)
     nodes = read_nodes(document)
     takes = keyed_takes(document, nodes)
@@ -153,12 +153,12 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
 
 
 class _Rows(NamedTuple):
-    """Which nodes of a file are joints of a skeleton.
+    """Map of the nodes of a file to the joints of a skeleton.
 
     Args:
-        joints: Row of the skeleton by node.
-        scales: Row of the joint that has the scale of a node, by node: readers add it below nodes whose scale some
-            children do not inherit.
+        joints: Skeleton row by node.
+        scales: Skeleton row of the joint that has the scale of a node, by node; readers add this joint below nodes
+            whose scale some children do not inherit.
     """
 
     joints: dict[int, int]
@@ -166,10 +166,10 @@ class _Rows(NamedTuple):
 
 
 def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
-    """Return which nodes of a file are joints of a skeleton; this may have a free root above them.
+    """Map the nodes of a file to the joints of a skeleton, which may have an additional free root.
 
     Raises:
-        InputError: If a joint is missing, or hangs from another one than in the file.
+        InputError: If a joint is missing, or has another parent than in the file.
     """
     numbers: dict[str, list[int]] = {}
     for number, node in enumerate(nodes):
@@ -208,7 +208,7 @@ def _rows_of(skeleton: Skeleton, nodes: list[Node], where: str) -> _Rows:
 
 
 def _hangs_from(nodes: list[Node], number: int, above: int, joints: set[str]) -> bool:
-    """Return whether the nearest joint above a node is a given one, -1 for none."""
+    """Return whether the nearest ancestor of a node that is a joint is node ``above``; -1 for none."""
     number = nodes[number].parent
     while number >= 0 and number != above and nodes[number].name not in joints:
         number = nodes[number].parent
@@ -218,13 +218,13 @@ def _hangs_from(nodes: list[Node], number: int, above: int, joints: set[str]) ->
 def _tracks(
     motion: Motion, nodes: list[Node], rows: _Rows, scale: float, axes: Array
 ) -> dict[tuple[int, str], NDArray[np.float32]]:
-    """Return the values of all properties that move, (T, 3), by node and property.
+    """Return the values of all moving properties, (T, 3), by node and property.
 
     Args:
         motion: The motion.
         nodes: The nodes of the file.
         rows: Which nodes are joints.
-        scale: Units of the file in one of the skeleton.
+        scale: Units of the file in one unit of the skeleton.
         axes: Rotation from the axes of the skeleton to those of the file, (3, 3).
     """
     frames = motion.frames()
@@ -233,7 +233,7 @@ def _tracks(
     targets = {node: _Target(turn[:, row], place[:, row], stretches.get(node)) for node, row in rows.joints.items()}
     kinds = {node: motion.skeleton.joints[row].kind for node, row in rows.joints.items()}
     free = {node for node, kind in kinds.items() if kind not in (Kind.FIXED, Kind.SLIDE)}
-    free = free or {min(targets)}  # a take has at least one curve
+    free = free or {min(targets)}  # so that the take has at least one curve
     size = _STILL * scale * (motion.skeleton.size or 1.0)
     return _solved(nodes, targets, free, size)
 
@@ -241,15 +241,15 @@ def _tracks(
 def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Array]:
     """Return the factors of the scales of nodes, (T, 3), where they are not 1.
 
-    The scale of a joint has all that its node inherits component by component. A node some of whose children leave its
-    scale out shows it in a joint of its own, if at all.
+    The scale of a joint includes the scale that its node inherits component by component. If some children of a node do
+    not inherit its scale, a joint of its own has this scale, if any joint does.
     """
     out: dict[int, Array] = {}
     if motion.stretch is None:
         return out
     bare = {node.parent for node in nodes if node.inherit != NORMAL}
-    heirs: dict[int, int] = {-1: -1}  # node whose scale a node inherits
-    inherited: dict[int, Array] = {-1: np.ones((1, 3))}  # factors of the scales with what they inherit
+    heirs: dict[int, int] = {-1: -1}  # node whose scale a node inherits, by node
+    inherited: dict[int, Array] = {-1: np.ones((1, 3))}  # scale factors, inherited factors included
     for number, node in enumerate(nodes):
         heirs[number] = {NORMAL: -1, COMPONENTS: node.parent}.get(node.inherit, heirs[node.parent])
         row = rows.scales.get(number, None if number in bare else rows.joints.get(number))
@@ -264,16 +264,16 @@ def _stretches(motion: Motion, nodes: list[Node], rows: _Rows) -> dict[int, Arra
 def _solved(
     nodes: list[Node], targets: Mapping[int, _Target], turning: set[int], still: float
 ) -> dict[tuple[int, str], NDArray[np.float32]]:
-    """Return the properties that bring nodes to where they have to be, (T, 3), by node and property.
+    """Return the properties that bring nodes to their targets, (T, 3), by node and property.
 
-    The first pass is exact: it shows which nodes turn and travel, and their angles without jumps. The second one takes
-    values as they are rounded in the file.
+    The first pass is exact: it finds the nodes that rotate and translate, and angles without jumps. The second pass
+    uses the values rounded as in the file.
 
     Args:
         nodes: The nodes.
-        targets: Where they have to be; other nodes rest.
+        targets: Target transforms by node; other nodes are at rest.
         turning: Nodes whose rotation is written in any case.
-        still: Distance by which a node may be off without a translation of its own.
+        still: Distance; a node that is off by less gets no translation curve.
     """
     chain = Chain(nodes)
     turned: dict[int, Array] = {}
@@ -313,13 +313,13 @@ def _solved(
 
 
 def _rounded(values: Array) -> tuple[NDArray[np.float32], Array]:
-    """Return values as they are in the file, and what they are then."""
+    """Return values rounded to float32, as in the file, and the rounded values as float64."""
     rounded = values.astype(np.float32)
     return rounded, rounded.astype(np.float64)
 
 
 def _translation(chain: Chain, row: int, place: Array, turn: Array, scaling: Array) -> Array:
-    """Return the translation that brings a node to a place, (T, 3)."""
+    """Return the translation that brings a node to a world position, (T, 3)."""
     linear, origin = chain.frame(row)
     well = np.abs(np.linalg.det(linear)).min() > _FLAT * np.abs(linear).max() ** 3
     inverse = np.linalg.inv(linear) if well else np.linalg.pinv(linear)
@@ -331,8 +331,8 @@ def _add_surface(
 ) -> None:
     """Add a skin and the bind pose.
 
-    Bones without skin keep their places next to their parents. Blender joins a bone to the end of its parent where both
-    are equal to the sixth digit, and then ignores its translations. So bones that travel are off by a rounding there.
+    Bones without skin keep their positions relative to their parents. Blender connects a bone to the end of its parent
+    if their positions agree in six digits, and then ignores its translations. So translated bones are shifted slightly.
     """
     meshes = [] if skin is None else bound(skin, skeleton, scale)
     skinned: dict[int, Array] = {}
@@ -357,7 +357,7 @@ def _add_surface(
 
 
 def _scale(document: Document, skeleton: Skeleton, nodes: list[Node], rows: _Rows) -> float:
-    """Return the units of a file in one of a skeleton; if this does not say its unit, by the lengths of the bones.
+    """Return the units of a file in one unit of a skeleton; estimate it from bone lengths if the skeleton has no unit.
 
     Args:
         document: The file.

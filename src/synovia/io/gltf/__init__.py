@@ -1,7 +1,7 @@
-"""glTF 2.0 and GLB: skeletons from skins and node trees, motions from animation clips.
+"""Read and write glTF 2.0 and GLB: skeletons from skins and node trees, motions from animation clips.
 
-The reader does not trust the file. Buffers must be in the folder of the file. Counts are compared with the bytes that
-exist before memory is allocated. Every error names the place, for example ``man.glb: nodes[12].rotation``.
+The reader does not trust the file. Buffers must be in the folder of the file. Counts are compared with the existing
+bytes before memory is allocated. Every error names the location, for example ``man.glb: nodes[12].rotation``.
 
 References:
     Khronos Group, *glTF 2.0 Specification* (ISO/IEC 12113:2022), sections 3.5 to 3.7, 3.11 and 4.4.
@@ -24,20 +24,20 @@ __all__ = ["FORMAT"]
 
 
 def _read(path: Path) -> Contents:
-    """Read a file.
+    """Read the skeleton and the motions of a glTF file.
 
-    The skeleton has the joints of all skins and their ancestors. A file without skins gives the nodes of its default
-    scene. Joints of skins are balls; so are nodes with children if there is no skin. Other nodes are fixed, unless an
-    animation turns them. Nodes that an animation moves by more than 1e-4 of the skeleton's size are free. Smaller
-    translations are artefacts of exporters and are dropped; a note of the motion has the difference. Rest positions are
-    those of the file, also below scaled nodes.
+    The skeleton has the joints of all skins and their ancestors; without skins, it has the nodes of the default scene.
+    Joints of skins are balls; so are nodes with children if there is no skin. Other nodes are fixed, unless an
+    animation rotates them. Nodes that an animation translates by more than 1e-4 of the skeleton's size are free.
+    Smaller translations are artefacts of exporters and are dropped; a note of the motion gives the difference. Rest
+    positions are those of the file, also below scaled nodes.
 
-    Each animation becomes a motion over its own key times. The one that Synovia wrote last, if any, is the one shown.
+    Each animation becomes a motion over its own key times. The main motion is the one that Synovia wrote last, if any.
     If scale is animated by more than 1e-5, ``Motion.stretch`` has the scale of each node relative to rest. The exact
-    frames, whose places ``Motion.positions`` returns, are then ``G_j = G_parent · X_j(q) · diag(stretch_j)``, where X_j
-    is the rigid transform of the joint from its parent.
+    frames, whose positions ``Motion.positions`` returns, are then ``G_j = G_parent · X_j(q) · diag(stretch_j)``, where
+    X_j is the rigid transform of the joint from its parent.
 
-    Below a node with a nonuniform rest scale, offsets may depend on the pose. There, joints are free if a clip needs
+    Below a node with a nonuniform rest scale, offsets may depend on the pose. There, joints are free if a clip requires
     it, their values include all scale, positions are exact, and ``stretch`` is None.
     """
     document = read_document(path)

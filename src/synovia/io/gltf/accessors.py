@@ -1,4 +1,4 @@
-"""Typed arrays: accessors of buffer views, dense or sparse, packed or interleaved, normalised or not."""
+"""Read typed arrays: accessors of buffer views, dense or sparse, packed or interleaved, normalised or not."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ _INDEX_TYPES: Final = (5121, 5123, 5125)
 
 
 def read_accessor(document: Document, owner: Element, key: str, width: int, *, unit: bool = False) -> Array:
-    """Return the elements of an accessor as float64, (count, width).
+    """Read the elements of an accessor as float64, (count, width).
 
     Args:
         document: The file.
         owner: Object that refers to the accessor.
-        key: Field that holds the number of the accessor.
+        key: Field that holds the index of the accessor.
         width: Required number of components of an element.
         unit: Whether integers must be normalised, that is, fractions of 1 (rotations).
 
@@ -43,7 +43,7 @@ def read_accessor(document: Document, owner: Element, key: str, width: int, *, u
         raw = _view(document, element, component, count, width)
         document.spend(count * width, element)
     else:
-        document.spend(count * width, element)  # first, because nothing else bounds the number of zeros
+        document.spend(count * width, element)  # before the allocation, because nothing else limits the number of zeros
         raw = np.zeros((count, width), _TYPES[component])
     sparse = element.child("sparse")
     if sparse is not None:
@@ -70,7 +70,7 @@ def _component(element: Element, allowed: tuple[int, ...]) -> int:
 
 
 def _view(document: Document, element: Element, component: int, count: int, width: int) -> np.ndarray:
-    """Return elements of a buffer view, without copying them."""
+    """Return the elements of a buffer view without a copy."""
     dtype = np.dtype(_TYPES[component])
     view = document.referred(element, "bufferView", "bufferViews")
     buffer = document.buffer(view)

@@ -1,4 +1,4 @@
-"""Animations: the tracks of each node, and their values at any time."""
+"""Read animations: tracks of nodes, and their values at any time."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from synovia.model.geometry import Array
 Rows = NDArray[np.intp]
 _WIDTHS: Final = {"translation": 3, "rotation": 4, "scale": 3}
 _OTHERS: Final = {"weights": "morph targets (such as faces)", "pointer": "properties of extensions"}
-_NOTED: Final = 3  # other channels that are named one by one
+_NOTED: Final = 3  # largest number of other channels that notes list
 _INTERPOLATIONS: Final = ("STEP", "LINEAR", "CUBICSPLINE")
 WRITER: Final = "Synovia"
 _MARK: Final = "clip"
-_NEAR: Final = 1e-9  # radians between keys; for smaller angles, rounding spoils the sine that slerp divides by
-_UNIT: Final = 0.1  # tolerance of a key's length: 8-bit quaternions are off by 0.01
+_NEAR: Final = 1e-9  # radians between keys; for smaller angles, slerp would divide by an inaccurate sine
+_UNIT: Final = 0.1  # tolerance of a quaternion's norm: 8-bit quaternions are off by 0.01
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,7 +34,7 @@ class Track:
         values: Values at the keys, (k, width); rotations are unit quaternions xyzw.
         interpolation: ``STEP``, ``LINEAR`` or ``CUBICSPLINE``.
         rotation: Whether values are rotations.
-        tangents: In and out tangents, (k, 2, width), per second; only of splines.
+        tangents: In and out tangents, (k, 2, width), per second; None unless the track is a spline.
         place: Its element in the file, for messages.
     """
 
@@ -78,7 +78,7 @@ class Track:
         return out / length
 
     def change(self, rest: Array) -> Array:
-        """Return differences from rest, (m, width), which bound the distance of the track from rest."""
+        """Return differences from rest, (m, width), that bound the distance of the track from rest."""
         values = self.values
         if self.rotation:
             values = values * np.where(values @ rest < 0.0, -1.0, 1.0)[:, None]
@@ -95,7 +95,7 @@ class Animation:
     """One clip.
 
     Args:
-        name: Its name, ``animation3`` where the file gives none.
+        name: Name of the clip; such as ``animation3`` if the file gives none.
         tracks: Tracks by joint row and property.
         place: Its element in the file, for messages.
         notes: Sentences about channels that were not kept.
@@ -113,7 +113,7 @@ class Animation:
 
     @property
     def frames(self) -> None:
-        """None: the format has no frames, and its keys may be at any times."""
+        """Always None, as the format has no frames and its keys may be at any times."""
         return None
 
 
@@ -123,7 +123,7 @@ def mark_written(animation: dict[str, Any], others: Sequence[dict[str, Any]]) ->
 
 
 def _mark_of(animation: dict[str, Any]) -> int:
-    """Return the number with which ``mark_written`` marked an animation; version 0.1 wrote none, which counts as 1."""
+    """Return the number from ``mark_written``; 1 for files of version 0.1, which had none; 0 for other clips."""
     extras: Any = animation.get("extras")
     if not isinstance(extras, dict) or cast("dict[str, Any]", extras).get("generator") != WRITER:
         return 0
@@ -132,7 +132,7 @@ def _mark_of(animation: dict[str, Any]) -> int:
 
 
 def read_animations(document: Document, row_of: dict[int, int]) -> list[Animation]:
-    """Return all animations; channels of other nodes than joints, and of morph weights, are only noted.
+    """Return all animations; channels of nodes that are not joints, and of morph weights, only give notes.
 
     Args:
         document: The file.
@@ -143,7 +143,7 @@ def read_animations(document: Document, row_of: dict[int, int]) -> list[Animatio
     out: list[Animation] = []
     for number, element in enumerate(document.root.items("animations")):
         tracks: dict[tuple[int, str], Track] = {}
-        others: dict[str, None] = {}  # what has channels that are not kept
+        others: dict[str, None] = {}  # targets of channels that are not kept
         for channel in element.items("channels"):
             target = channel.child("target")
             if target is None:
@@ -175,7 +175,7 @@ def _track(document: Document, sampler: Element, path: str, shared: dict[tuple[i
 
     def read(key: str, width: int) -> Array:
         place = sampler.integer(key), width
-        if place not in shared:  # exporters let hundreds of samplers share their key times
+        if place not in shared:  # often, hundreds of samplers share their key times
             shared[place] = read_accessor(document, sampler, key, width, unit=width == 4)
         return shared[place]
 

@@ -1,4 +1,4 @@
-"""The container of a glTF file: JSON, chunks and buffers."""
+"""Read the container of a glTF file: JSON, chunks and buffers."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ MAGIC: Final = b"glTF"
 JSON_CHUNK: Final = 0x4E4F534A
 BIN_CHUNK: Final = 0x004E4942
 _MARKS: Final = (b'"asset"', b'"nodes"', b'"scenes"', b'"accessors"', b'"bufferViews"', b'"buffers"', b'"meshes"')
-# Required extensions that do not change nodes, skins or animations; a compressed buffer is refused if it is used.
+# Required extensions that do not change nodes, skins or animations; using a compressed buffer raises an error.
 _HARMLESS: Final = (
     "KHR_materials_", "KHR_texture_", "EXT_texture_", "MSFT_texture_", "MSFT_packing_", "KHR_draco_", "KHR_mesh_",
     "EXT_mesh_", "EXT_meshopt_", "KHR_meshopt_", "KHR_lights_", "EXT_lights_", "KHR_xmp", "KHR_techniques_",
@@ -35,12 +35,12 @@ class Document:
     Args:
         path: The file.
         root: Its JSON.
-        chunk: Binary chunk of a GLB, None without one.
+        chunk: Binary chunk of a GLB; None if there is none.
         size: Size of the file, bytes.
     """
 
     def __init__(self, path: Path, root: Element, chunk: memoryview | None, size: int) -> None:
-        """Store the parts; a buffer is read when an accessor needs it."""
+        """Store the parts; buffers are read when accessors need them."""
         self.path = path
         self.root = root
         self.chunk = chunk
@@ -50,19 +50,19 @@ class Document:
         self._spent = 0
 
     def spend(self, numbers: int, element: Element) -> None:
-        """Count numbers that will be stored, and refuse more than a file of this size may describe."""
+        """Count values that will be stored; raise an error if they are too many for a file of this size."""
         self._spent += numbers
         most = most_numbers(self._size + self._loaded)
         if self._spent > most:
             raise element.error("needs too much memory", value=self._spent, expected=f"at most {most} numbers")
 
     def referred(self, element: Element, key: str, kind: str) -> Element:
-        """Return the element whose number a field holds.
+        """Return the element to which an index field refers.
 
         Args:
             element: The object that has the field.
             key: The field.
-            kind: List of the file that the number belongs to, for example ``accessors``.
+            kind: List of the file into which the field is an index, for example ``accessors``.
         """
         return self.root.item(kind, element.integer(key, most=max(len(self.root.list(kind)) - 1, 0)))
 
@@ -103,7 +103,7 @@ class Document:
         return data
 
     def _sibling(self, element: Element, uri: str) -> bytes:
-        """Read a file in this file's folder or below it; any other place is refused."""
+        """Read a file in this file's folder or below it; raise an error for any other location."""
         try:
             target = _place(self.path, uri)
             if target is None:
@@ -113,15 +113,15 @@ class Document:
         except FileError as error:
             place = f"{element.file}: {element.place}.uri"
             raise FileError(error.what, where=place, value=uri, expected=error.expected, hint=error.hint) from error
-        except (OSError, RuntimeError, ValueError) as error:  # a loop of links, a name too long, half a character
+        except (OSError, RuntimeError, ValueError) as error:  # link loop, name too long, half a surrogate pair
             raise FileError("buffer cannot be read", where=f"{element.file}: {element.place}.uri", value=uri) from error
 
 
 def _place(path: Path, uri: str) -> Path | None:
-    """Return the file that a URI refers to, in the folder of a glTF or below it; None for any other place.
+    """Return the file to which a URI refers, in the folder of a glTF or below it; None for any other location.
 
     Raises:
-        OSError: If the place cannot be found: a loop of links, a name that is too long; also RuntimeError, ValueError.
+        OSError: If the path cannot be resolved (loop of links, name too long); also RuntimeError and ValueError.
     """
     name = unquote(uri)
     relative = PurePosixPath(name)
@@ -133,14 +133,14 @@ def _place(path: Path, uri: str) -> Path | None:
 
 
 def linked_files(path: Path) -> Iterator[Path]:
-    """Yield the files of buffers and images that a file refers to.
+    """Yield the buffer and image files to which a file refers.
 
     Raises:
         SynoviaError: If it cannot be read.
     """
     data = read_bytes(path)
     text = _split(path, data)[0] if data.startswith(MAGIC) else data
-    if b'"uri"' not in text and b"\\" not in text:  # a GLB that holds everything is not decoded
+    if b'"uri"' not in text and b"\\" not in text:  # the JSON of a self-contained file need not be parsed
         return
     content = _parse(path, text)
     for kind in ("buffers", "images"):
@@ -162,11 +162,11 @@ def looks_like(head: bytes) -> bool:
 
 
 def read_document(path: Path) -> Document:
-    """Read the JSON of a file, and check what concerns the file as a whole.
+    """Read the JSON of a file, and check its version and required extensions.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is not glTF 2.
+        FormatError: If the file is not glTF 2.
         UnsupportedError: If it requires an extension that may change nodes or animations.
     """
     data = read_bytes(path)
@@ -188,7 +188,7 @@ def read_document(path: Path) -> Document:
 
 
 def _parse(path: Path, text: bytes) -> dict[str, Any]:
-    """Return the JSON object; NaN and Infinity, which JSON does not allow, are refused."""
+    """Parse the JSON object; raise an error for NaN and Infinity, which JSON does not allow."""
     try:
         value: object = json.loads(text.decode("utf-8-sig"), parse_constant=_no_constant)
     except RecursionError as error:

@@ -1,4 +1,4 @@
-"""Typed access to JSON: a missing field, a wrong type or a value out of range is an error that names the place."""
+"""Typed access to JSON, with errors that name the location of missing, mistyped and out-of-range values."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ LARGEST: Final = 2**53  # larger JSON numbers are not exact integers
 
 @dataclass(frozen=True, slots=True)
 class Element:
-    """A JSON object and its place in the file.
+    """A JSON object and its location in the file.
 
     Args:
         data: The object.
@@ -26,7 +26,7 @@ class Element:
     file: str
 
     def error(self, what: str, key: str = "", **details: Any) -> FormatError:
-        """Return the error for this object or one of its fields; ``details`` as in ``SynoviaError``."""
+        """Return an error about this object or one of its fields; ``details`` as in ``SynoviaError``."""
         place = ".".join(part for part in (self.place, key) if part)
         return FormatError(what, where=f"{self.file}: {place}" if place else self.file, **details)
 
@@ -35,7 +35,7 @@ class Element:
         return key in self.data
 
     def integer(self, key: str, *, default: int | None = None, least: int = 0, most: int = LARGEST) -> int:
-        """Return an integer field, or the default if it is missing; without a default it is required."""
+        """Return an integer field, or the default if it is missing; without a default, the field is required."""
         if key not in self.data:
             if default is None:
                 raise self.error(f"{key} is missing", expected="an integer")
@@ -82,12 +82,12 @@ class Element:
         return cast("list[Any]", value)
 
     def indices(self, key: str, count: int, what: str) -> list[int]:
-        """Return a list field of indices of elements.
+        """Return a list of indices of elements.
 
         Args:
             key: The field.
             count: Number of elements.
-            what: Name of such an element, for messages.
+            what: Name of an element, for messages.
         """
         values = self.list(key)
         for i, value in enumerate(values):

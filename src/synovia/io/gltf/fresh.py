@@ -1,10 +1,10 @@
-"""A glTF file without a source: the nodes of a skeleton at rest, a skin, and the shapes of the body as its mesh.
+"""Make a new glTF file: the nodes of a skeleton at rest, a skin, and the shapes of the body as its mesh.
 
-The joints are nodes of the same names. They hang from one more node (``frame``) if the body is not in metres with y up,
-as the format has it, or has several roots; this node is marked, so that readers find the body below it. All joints are
-listed in a skin, so that Blender makes an armature of them. A character has the meshes of its skin. Any other body with
-shapes has a mesh that is skinned to them, each shape to its joint; a body without shapes has no mesh, and programs that
-show meshes alone show nothing.
+The joints are nodes with the same names. They are below an additional node (``frame``) if the body has several roots,
+or is not in metres with y up, as the format requires. This node is marked, so that readers find the body below it. All
+joints are listed in a skin, so that Blender makes an armature of them. A character has the meshes of its skin. For any
+other body, the shapes become one mesh, each shape skinned to its joint. A body without shapes has no mesh, so programs
+that show only meshes show nothing.
 
 References:
     Khronos Group, *glTF 2.0 Specification* (ISO/IEC 12113:2022), sections 3.4, 3.7 and 3.10.
@@ -35,11 +35,11 @@ from synovia.text import listed
 
 _FRAME: Final = "frame"
 _UP: Final = "y"
-_AHEAD: Final = {"x": "z", "y": "z", "z": "-y"}  # assumed to be ahead, by the axis that is up, if unknown
-_COLOUR: Final = (0.43, 0.49, 0.58, 1.0)  # linear
+_AHEAD: Final = {"x": "z", "y": "z", "z": "-y"}  # assumed forward axis by upward axis, if the forward axis is unknown
+_COLOUR: Final = (0.43, 0.49, 0.58, 1.0)  # red, green, blue, opacity; linear
 _FLOAT, _BYTE, _SHORT, _INT = 5126, 5121, 5123, 5125
 _CORNERS, _INDICES = 34962, 34963  # targets of buffer views
-_SMALL: Final = 1e-12  # of the square of the size: a triangle of less area has no normal
+_SMALL: Final = 1e-12  # fraction of the squared size: a shorter sum of area vectors gives no normal
 
 
 class Fresh:
@@ -88,7 +88,7 @@ class Fresh:
             self._mesh(rests, name)
 
     def _rests(self, frame: Array) -> Array:
-        """Return the world transforms of the nodes when nothing plays, (n, 4, 4)."""
+        """Return the world transforms of the nodes at rest, (n, 4, 4)."""
         out = np.empty((len(self.skeleton), 4, 4))
         for row, joint in enumerate(self.skeleton.joints):
             parent = self.skeleton.parents[row]
@@ -117,7 +117,7 @@ class Fresh:
         }
 
     def _mesh(self, rests: Array, name: str) -> None:
-        """Write the shapes of the body as one skinned mesh, and a node that shows it; nothing for a body without."""
+        """Write the shapes of the body as one skinned mesh with its node; nothing for a body without shapes."""
         places: list[Array] = []
         normals: list[Array] = []
         faces: list[NDArray[np.int64]] = []
@@ -185,7 +185,7 @@ class Fresh:
         self, values: NDArray[Any], kind: str, component: int, target: int = 0, *, bounds: bool = False,
         normalized: bool = False,
     ) -> int:  # fmt: skip
-        """Append numbers to the buffer and return the index of their accessor."""
+        """Append values to the buffer and return the index of their accessor."""
         dtype = {_FLOAT: "<f4", _BYTE: "<u1", _SHORT: "<u2", _INT: "<u4"}[component]
         numbers = np.ascontiguousarray(values, dtype)
         accessor: dict[str, Any] = {
@@ -202,10 +202,10 @@ class Fresh:
 
 
 def file_frame(skeleton: Skeleton) -> tuple[Array, tuple[str, ...]]:
-    """Return the transform from the world of a skeleton to that of a file: metres, y up, z ahead, (4, 4).
+    """Return the transform from the world of a skeleton to that of a file: metres, y up, z forward, (4, 4).
 
-    A body with y up is not turned, nor is one whose upward axis is unknown. The second result is a sentence about the
-    unit, if it is unknown: a humanoid becomes as tall as a person, and other bodies keep their numbers.
+    A body with y up or an unknown upward axis is not rotated. The second result is a sentence about the unit, if it is
+    unknown: a humanoid becomes as tall as a person, and other bodies keep their values.
     """
     up, ahead = skeleton.up, skeleton.forward
     if up is None or up == _UP:
@@ -217,12 +217,12 @@ def file_frame(skeleton: Skeleton) -> tuple[Array, tuple[str, ...]]:
 
 
 def axes_frame(up: str, ahead: str, unit: float) -> Array:
-    """Return the transform to a world in metres with y up and z ahead, (4, 4).
+    """Return the transform to a world in metres with y up and z forward, (4, 4).
 
     Args:
-        up: The axis that is up.
-        ahead: The axis that is ahead.
-        unit: Metres of a length unit.
+        up: The upward axis.
+        ahead: The forward axis.
+        unit: Metres in one length unit.
     """
     out = np.eye(4)
     y, z = axis_vector(up), axis_vector(ahead)
@@ -231,7 +231,7 @@ def axes_frame(up: str, ahead: str, unit: float) -> Array:
 
 
 def below_frame(scene: Scene, document: Document, skeleton: Skeleton) -> Scene:
-    """Return the nodes of a file without the node ``frame`` of a new file, if the skeleton is the one below it."""
+    """Return the nodes of a file without the marked node ``frame``, unless the skeleton includes this node."""
     nodes = document.root.list("nodes")
     first = next((node for node, row in scene.row_of.items() if row == 0), -1)
     extras: object = nodes[first].get("extras") if 0 <= first < len(nodes) else None
@@ -253,9 +253,9 @@ def below_frame(scene: Scene, document: Document, skeleton: Skeleton) -> Scene:
 
 
 def with_normals(vertices: Array, faces: NDArray[np.int64], *, flat: bool) -> tuple[Array, Array, NDArray[np.int64]]:
-    """Return vertices, unit normals and triangles of a convex part; triangles of flat shading share no vertices.
+    """Return vertices, unit normals and triangles of a convex part; with ``flat``, triangles share no vertices.
 
-    Triangles are turned so that they run counterclockwise as seen from outside.
+    Triangles are ordered counterclockwise as seen from outside.
     """
     corners = vertices[faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

@@ -1,10 +1,10 @@
-"""The skin of a character in a new glTF file: meshes, weights, materials, images and morph targets.
+"""Write the skin of a character to a new glTF file: meshes, weights, materials, images and morph targets.
 
-A vertex v of a skin is at Σ wᵢ Mᵢ Bᵢ v, with the world matrix Mᵢ of joint i's node and its inverse bind matrix Bᵢ. The
-nodes of the new file are rigid: Mᵢ = Xᵢ Kᵢ, with the joint's frame Xᵢ and the constant Kᵢ = Xᵢ⁻¹ Mᵢ at rest, which has
-the scales. With Aᵢ = Kᵢ Bᵢ and the node N Xᵢ of the joint, where N leads to the file's world, the place is
-Σ wᵢ N Xᵢ Aᵢ v. The file has u = S v as vertices, with S = N X₀ A₀ at rest of the first joint, and Aᵢ S⁻¹ as inverse
-bind matrices. So vertices are in metres, and where they are at rest if the skin was bound in the rest pose.
+The position of a vertex v of a skin is Σ wᵢ Mᵢ Bᵢ v, with the world matrix Mᵢ of joint i's node and its inverse bind
+matrix Bᵢ. The nodes of the new file are rigid: Mᵢ = Xᵢ Kᵢ, with the joint's frame Xᵢ and the constant Kᵢ = Xᵢ⁻¹ Mᵢ at
+rest, which has the scales. With Aᵢ = Kᵢ Bᵢ and the joint's node N Xᵢ, where N maps to the file's world, the position is
+Σ wᵢ N Xᵢ Aᵢ v. The file has the vertices u = S v, with S = N X₀ A₀ of the first joint at rest, and the inverse bind
+matrices Aᵢ S⁻¹. So vertices are in metres, at their rest positions if bound in the rest pose.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from numpy.typing import NDArray
 from synovia.io.nodes.skins import Material, Mesh, Skin
 from synovia.model.geometry import Array
 
-_MOST: Final = 4  # joints of a vertex that every program takes
-_LARGEST: Final = 1e30  # a place that float32 can hold
-_FLAT: Final = 1e-12  # of the cube of its size: the least volume of a matrix that can be inverted
+_MOST: Final = 4  # number of joints per vertex that all programs support
+_LARGEST: Final = 1e30  # largest coordinate, well inside the range of float32
+_FLAT: Final = 1e-12  # relative determinant of a matrix; a smaller one counts as singular
 _IMAGES: Final = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg"}
 _FLOAT, _SHORT, _INT = 5126, 5123, 5125
 _CORNERS, _INDICES = 34962, 34963
@@ -31,9 +31,9 @@ class SkinWriter:
 
     Args:
         content: The JSON of the file, which is changed.
-        accessor: Appends numbers to the buffer; see ``Fresh.accessor``.
-        view: Appends bytes to the buffer and returns the number of the view.
-        rests: World matrices of the joints' nodes when nothing plays, (n, 4, 4).
+        accessor: Appends values to the buffer; see ``Fresh.accessor``.
+        view: Appends bytes to the buffer and returns the index of the view.
+        rests: World matrices of the joints' nodes at rest, (n, 4, 4).
         frames: Frames of the joints at rest, in the world of the skeleton, (n, 4, 4).
     """
 
@@ -41,7 +41,7 @@ class SkinWriter:
         self, content: dict[str, Any], accessor: Callable[..., int], view: Callable[[bytes], int], rests: Array,
         frames: Array,
     ) -> None:  # fmt: skip
-        """Write nothing yet."""
+        """Store the arguments."""
         self.content, self.accessor, self.view = content, accessor, view
         self.rests, self.frames = rests, frames
         self.notes: list[str] = []
@@ -50,11 +50,11 @@ class SkinWriter:
         self._skins: dict[bytes, int] = {}
 
     def add(self, skin: Skin, rows: Mapping[int, int]) -> list[int]:
-        """Write all meshes, and return the numbers of their nodes.
+        """Write all meshes, and return the indices of their nodes.
 
         Args:
             skin: The skin.
-            rows: Rows of the skeleton by row of the skin.
+            rows: Skeleton rows by row of the skin.
         """
         nodes: list[int] = []
         crowded = 0
@@ -82,7 +82,7 @@ class SkinWriter:
         return nodes
 
     def _skin(self, joints: list[int], binds: Array) -> int:
-        """Write the inverse bind matrices of all joints of the body, and return the number of the skin."""
+        """Write the inverse bind matrices of all joints of the body, and return the index of the skin."""
         inverse = np.linalg.inv(self.rests)
         inverse[joints] = binds
         inverse[:, 3] = (0.0, 0.0, 0.0, 1.0)
@@ -95,7 +95,7 @@ class SkinWriter:
         return self._skins[columns.tobytes()]
 
     def _mesh(self, mesh: Mesh, joints: list[int], place: Array) -> int:
-        """Write a mesh whose vertices a matrix puts to their places, and return its number."""
+        """Write a mesh with vertices transformed by a matrix, and return its index."""
         linear = place[:3, :3]
         faces = mesh.faces[:, ::-1] if np.linalg.det(linear) < 0.0 else mesh.faces
         vertices = mesh.vertices @ linear.T + place[:3, 3]
@@ -129,7 +129,7 @@ class SkinWriter:
         return len(every) - 1
 
     def _material(self, material: Material, mapped: bool) -> int:
-        """Write a material once, and return its number."""
+        """Write a material unless it is already written, and return its index."""
         image = self._image(material) if mapped else None
         key = material.name, material.colour, image
         if key not in self._materials:
@@ -147,7 +147,7 @@ class SkinWriter:
         return self._materials[key]
 
     def _image(self, material: Material) -> int | None:
-        """Write the image of a material once, and return the number of its texture; None without one."""
+        """Write the image of a material if it is not yet written, and return its texture index; None without image."""
         data = material.image
         if data is None:
             return None
@@ -168,21 +168,21 @@ class SkinWriter:
 
 
 def _units(directions: Array) -> Array:
-    """Return directions of length 1; upwards where they are unknown."""
+    """Normalize directions; return upward ones for zero vectors."""
     lengths = np.linalg.norm(directions, axis=1, keepdims=True)
     known = lengths > 0.0
     return np.where(known, directions / np.where(known, lengths, 1.0), (0.0, 1.0, 0.0))
 
 
 def _by_joint(bones: NDArray[np.int64], weights: Array) -> tuple[NDArray[np.int64], Array]:
-    """Return joints and weights of all vertices, (v, 4 k): each joint once, the strongest first, sum 1.
+    """Return joints and weights of all vertices, (v, 4 k): each joint once, the largest weight first, with sum 1.
 
-    A vertex without weights is that of the first joint.
+    A vertex without weights belongs to the first joint.
     """
     weights = np.maximum(weights, 0.0)
     order = np.argsort(bones, axis=1, kind="stable")
     bones, weights = np.take_along_axis(bones, order, 1), np.take_along_axis(weights, order, 1).copy()
-    for column in range(bones.shape[1] - 1):  # a joint that comes twice has the sum
+    for column in range(bones.shape[1] - 1):  # sums the weights of a repeated joint
         again = bones[:, column] == bones[:, column + 1]
         weights[:, column + 1] += np.where(again, weights[:, column], 0.0)
         weights[:, column] = np.where(again, 0.0, weights[:, column])

@@ -1,4 +1,4 @@
-"""The nodes of a glTF file that become joints."""
+"""Read the nodes of a glTF file that become joints."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from synovia.model import MAX_JOINTS
 from synovia.model.geometry import Array, matrix_to_quat
 from synovia.text import listed
 
-# Extensions that constrain joints: the name of the constraints, and the field of a node that has them.
+# Extensions that constrain joints: a name for the constraints, and the field of a node that holds them.
 _BINDING: Final = {
     "VRMC_node_constraint": ("Constraints", "constraint"),
     "KHR_physics_rigid_bodies": ("Physical bounds", "joint"),
 }
-_SHEAR: Final = 1e-4  # cosine between columns of a node matrix that counts as rounding (float32 products)
-_UNIT: Final = 0.1  # tolerance of a quaternion's length: 8-bit quaternions are off by 0.01
+_SHEAR: Final = 1e-4  # cosine between columns of a node matrix; smaller ones count as float32 rounding
+_UNIT: Final = 0.1  # tolerance of a quaternion's norm: 8-bit quaternions are off by 0.01
 
 
 def read_scene(document: Document) -> Scene:
@@ -48,7 +48,7 @@ def read_scene(document: Document) -> Scene:
     parents = tuple(row_of[above[node]] if above[node] >= 0 else -1 for node in order)
     inner = {above[node] for node in order}
     local = [local_of(nodes[node]) for node in order]
-    mirrored = any((s < 0.0).any() for _, _, s in local)  # then bind matrices contain reflections
+    mirrored = any((s < 0.0).any() for _, _, s in local)  # if so, bind matrices contain reflections
     return Scene(
         names=tuple(nodes[node].text("name", "") or f"node{node}" for node in order),
         row_of=row_of,
@@ -67,7 +67,7 @@ def read_scene(document: Document) -> Scene:
 def _bind(document: Document, skins: list[Element], row_of: dict[int, int], parents: tuple[int, ...]) -> Array:
     """Return the orientations in the bind pose relative to the parents; see ``Scene``.
 
-    An inverse bind matrix brings the mesh into the frame of a joint.
+    An inverse bind matrix transforms the mesh into the frame of a joint.
     """
     inverses: list[dict[int, Array]] = []
     for skin in skins:
@@ -96,7 +96,7 @@ def _notes(nodes: list[Element]) -> tuple[str, ...]:
 
 
 def parents_of(root: Element, nodes: list[Element]) -> list[int]:
-    """Return the parent of each node, -1 for none; refuse second parents and cycles."""
+    """Return the parent of each node, -1 for none; raise an error for second parents and cycles."""
     above = [-1] * len(nodes)
     for number, node in enumerate(nodes):
         if not node.has("children"):
@@ -105,7 +105,7 @@ def parents_of(root: Element, nodes: list[Element]) -> list[int]:
             if above[child] >= 0:
                 raise node.error(f"node {child} has two parents, {above[child]} and {number}", "children")
             above[child] = number
-    state = [0] * len(nodes)  # 0 not seen, 1 on the current path, 2 leads to a root
+    state = [0] * len(nodes)  # 0: not visited, 1: on the current path, 2: leads to a root
     for number in range(len(nodes)):
         trail: list[int] = []
         at = number
@@ -188,5 +188,5 @@ def _decomposed(node: Element) -> tuple[Array, Array, Array]:
             value=values,
             expected="translation · rotation · scale",
         )
-    u, _, vt = np.linalg.svd(rotation)  # the nearest exact rotation
+    u, _, vt = np.linalg.svd(rotation)  # for the nearest exact rotation
     return matrix[:3, 3].copy(), matrix_to_quat(u @ vt), scale

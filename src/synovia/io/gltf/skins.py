@@ -18,14 +18,14 @@ from synovia.io.gltf.scene import local_of, parents_of, read_scene
 from synovia.io.nodes.skins import UNMORPHED, Material, Mesh, Skin, Whole
 from synovia.model.geometry import Array, quat_to_matrix, rigid
 
-_TRIANGLES: Final = 4  # mode of a primitive
+_TRIANGLES: Final = 4  # primitive mode of triangles
 _INSTANCES: Final = "EXT_mesh_gpu_instancing"
-_SETS: Final = 4  # of joints and weights of a vertex that are read, four each
+_SETS: Final = 4  # largest number of JOINTS_n and WEIGHTS_n attributes that are read; each has four joints
 _PACKED: Final = ("KHR_draco_mesh_compression", "EXT_meshopt_compression", "KHR_meshopt_compression")
 
 
 def identities(count: int) -> Array:
-    """Return matrices (count, 4, 4) that do nothing."""
+    """Return identity matrices (count, 4, 4)."""
     return np.tile(np.eye(4), (count, 1, 1))
 
 
@@ -50,7 +50,7 @@ def node_worlds(document: Document) -> Array:
 
 
 def read_skin(path: Path) -> Skin:
-    """Return the meshes of a glTF or GLB file: those that a skin bends, and those that a joint carries.
+    """Read the meshes of a glTF or GLB file: skinned meshes, and meshes attached rigidly to a joint.
 
     Raises:
         FileError: If the file cannot be read.
@@ -93,19 +93,19 @@ class _Reader:
                     self.changed[how] += 1
             name = node.text("name", "") or element.text("name", "") or f"mesh{number}"
             parts = [part for part in element.items("primitives") if self.readable(number, part)]
-            for skinned in (True, False):  # parts without weights are carried, even if the node has a skin
+            for skinned in (True, False):  # primitives without weights are rigid, even if the node has a skin
                 own = [part for part in parts if self.bends(number, part) == skinned]
                 if own:
                     rows, binds = self.skin_of(node, len(own)) if skinned else self.carried(number)
                     yield _joined(name, [self.part(part, rows, skinned=skinned) for part in own], rows, binds)
 
     def bends(self, number: int, part: Element) -> bool:
-        """Return whether the skin of a node bends a primitive."""
+        """Return whether a primitive of a node is skinned."""
         attributes = part.child("attributes")
         return self.nodes[number].has("skin") and attributes is not None and attributes.has("JOINTS_0")
 
     def readable(self, number: int, part: Element) -> bool:
-        """Return whether a primitive of a node can be read, and count it if not."""
+        """Return whether a primitive of a node can be read; count it as lost if not."""
         attributes, packed = part.child("attributes"), part.child("extensions")
         why = ""
         if attributes is None or not attributes.has("POSITION"):
@@ -121,13 +121,13 @@ class _Reader:
         return not why
 
     def carrier(self, number: int) -> int:
-        """Return the node of the joint that carries a node: its own, or the nearest one above; -1 for none."""
+        """Return the joint node to which a node is attached: itself, or its nearest ancestor; -1 for none."""
         while number >= 0 and number not in self.row_of:
             number = self.above[number]
         return number
 
     def carried(self, number: int) -> tuple[list[int], Array]:
-        """Return the row of the joint that carries a node, and the matrix from that node to the joint, (1, 4, 4)."""
+        """Return the row of the joint to which a node is attached, and the matrix from node to joint, (1, 4, 4)."""
         carrier = self.carrier(number)
         joint: Array = self.worlds[carrier]
         node: Array = self.worlds[number]
@@ -138,7 +138,7 @@ class _Reader:
 
         Args:
             node: The node.
-            parts: Number of primitives, each of which may copy the matrices.
+            parts: Number of primitives; each may copy the matrices, which counts against the memory limit.
         """
         skin = self.document.referred(node, "skin", "skins")
         joints = skin.indices("joints", len(self.nodes), "node")
@@ -152,7 +152,7 @@ class _Reader:
         return [self.row_of[joint] for joint in joints], binds
 
     def part(self, part: Element, rows: list[int], *, skinned: bool) -> Mesh:
-        """Return a primitive."""
+        """Read a primitive as a mesh."""
         attributes = part.child("attributes") or part
         vertices = read_accessor(self.document, attributes, "POSITION", 3)
         count = len(vertices)
@@ -175,7 +175,7 @@ class _Reader:
         )  # fmt: skip
 
     def of_vertices(self, attributes: Element, name: str, width: int, count: int, *, unit: bool = False) -> Array:
-        """Return an attribute of all vertices, (count, width)."""
+        """Read an attribute of all vertices, (count, width)."""
         values = read_accessor(self.document, attributes, name, width, unit=unit)
         if len(values) != count:
             what = "has another number of vertices than POSITION"
@@ -183,7 +183,7 @@ class _Reader:
         return values
 
     def influences(self, attributes: Element, count: int, joints: int) -> tuple[Whole, Array]:
-        """Return the joints of each vertex, (v, k), numbers in those of the skin, and their weights."""
+        """Return the joints of each vertex as indices into the skin's joints, (v, k), and their weights, (v, k)."""
         bones, weights = np.zeros((count, 0), np.int64), np.zeros((count, 0))
         for number in range(_SETS):
             if not attributes.has(f"JOINTS_{number}"):
@@ -198,7 +198,7 @@ class _Reader:
         return bones, weights
 
     def colours(self, attributes: Element, count: int) -> Array | None:
-        """Return the colours of vertices, (v, 4), None without any."""
+        """Return the vertex colours, (v, 4); None if there are none."""
         if not attributes.has("COLOR_0"):
             return None
         wide = self.document.referred(attributes, "COLOR_0", "accessors").text("type", "") == "VEC4"
@@ -206,7 +206,7 @@ class _Reader:
         return colours if wide else np.hstack([colours, np.ones((count, 1))])
 
     def material(self, part: Element) -> tuple[Material, str]:
-        """Return the material of a primitive, and the attribute that has the texture coordinates of its image."""
+        """Return the material of a primitive, and the name of the attribute with its texture coordinates."""
         uv = "TEXCOORD_0"
         if not part.has("material") or not self.document.root.list("materials"):
             return Material("material", plain=True), uv
@@ -248,7 +248,7 @@ class _Reader:
 
 
 def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh:
-    """Return the primitives of a mesh as one, with each material once, and without vertices of other primitives."""
+    """Join the primitives of a mesh, with each material once, and without unused vertices."""
     parts = [_trimmed(part) for part in parts] if len(parts) > 1 else parts
     keys = [(each := part.materials[0]).name + repr((each.colour, each.image_name, each.plain)) for part in parts]
     kinds = {key: part.materials[0] for key, part in zip(keys, parts, strict=True)}
@@ -281,7 +281,7 @@ def _joined(name: str, parts: list[Mesh], rows: list[int], binds: Array) -> Mesh
 
 
 def _trimmed(part: Mesh) -> Mesh:
-    """Return a primitive with the vertices of its triangles alone: several may share the same ones."""
+    """Return a primitive with only the vertices of its triangles, as primitives may share one vertex array."""
     used, faces = np.unique(part.faces, return_inverse=True)
     cut = {
         name: None if (values := getattr(part, name)) is None else values[used]
@@ -291,7 +291,7 @@ def _trimmed(part: Mesh) -> Mesh:
 
 
 def _normals(part: Mesh) -> Array:
-    """Return normals of vertices that have none in the file: the mean of those of their triangles, by area."""
+    """Return vertex normals for a primitive without normals: means of its triangles' normals, weighted by area."""
     out = np.zeros_like(part.vertices)
     corners = part.vertices[part.faces]
     across = np.cross(corners[:, 1] - corners[:, 0], corners[:, 2] - corners[:, 0])

@@ -1,4 +1,4 @@
-"""The table of humanoid bones in a VRM file, or in a VRM animation: which node is which part of the body.
+"""Read the table of humanoid bones in a VRM file or a VRM animation, which maps nodes to parts of the body.
 
 References:
     VRM Consortium, *VRM 0.0*, ``VRM.humanoid``; *VRM 1.0*, ``VRMC_vrm.humanoid``; *VRM animation 1.0*,
@@ -22,18 +22,18 @@ ENDING: Final = ".vrm"
 _LATEST: Final = "VRMC_vrm"
 _FIRST: Final = "VRM"
 _CAPITAL: Final = re.compile(r"(?=[A-Z])")
-_ENDS: Final = {"metacarpal": 1, "proximal": 1, "intermediate": 2, "distal": 3}  # bones of a finger, from the hand
-_THUMB: Final = {"metacarpal": 1, "proximal": 2, "distal": 3}  # those of the thumb since version 1
+_ENDS: Final = {"metacarpal": 1, "proximal": 1, "intermediate": 2, "distal": 3}  # finger bones, from the hand
+_THUMB: Final = {"metacarpal": 1, "proximal": 2, "distal": 3}  # number of a thumb bone since version 1
 
 
 class Table(NamedTuple):
     """The humanoid bones of a file.
 
     Args:
-        roles: Part of the body by node.
-        forward: Axis that the body faces: the version of the format fixes it; None for a file without the table.
+        roles: Part of the body by node index.
+        forward: Axis that the body faces, which the version of the format defines; None for a file without the table.
         notes: Sentences about bones that were not kept.
-        alone: Whether the bones are all joints of the file, as in a VRM animation, which has no skin.
+        alone: Whether all joints of the file are in the table, as in a VRM animation, which has no skin.
     """
 
     roles: dict[int, str]
@@ -43,14 +43,14 @@ class Table(NamedTuple):
 
 
 def check_name(target: Path, extensions: Container[str]) -> None:
-    """Refuse to write a file that its name says is a VRM, and that is none: no program for VRM opens it.
+    """Raise an error for a file name that ends in ``.vrm`` if the file would not be a VRM.
 
     Args:
         target: The file to write.
-        extensions: Extensions of glTF that it will have.
+        extensions: glTF extensions of the file to write.
 
     Raises:
-        FormatError: If its name ends in ``.vrm``, and it lacks the extension of VRM.
+        FormatError: If the name ends in ``.vrm``, and the VRM extension is missing.
     """
     if target.suffix.lower() == ENDING and _LATEST not in extensions and _FIRST not in extensions:
         raise FormatError(
@@ -61,14 +61,14 @@ def check_name(target: Path, extensions: Container[str]) -> None:
 
 
 def read_table(root: Element, count: int) -> Table:
-    """Return the humanoid bones of a file, none if it is no VRM.
+    """Read the humanoid bones of a file; the table is empty if the file is not a VRM.
 
     Args:
-        root: The file.
-        count: Number of its nodes.
+        root: The root object of the file.
+        count: Number of nodes in the file.
 
     Raises:
-        FormatError: If the table has another structure than the format defines.
+        FormatError: If the structure of the table differs from the format.
     """
     extensions = root.child("extensions")
     names = (_LATEST, _FIRST, ANIMATION)
@@ -110,7 +110,7 @@ def _bones_of_1(extension: Element) -> list[tuple[str, Any]]:
 
 
 def bone_of(role: str) -> str:
-    """Return the bone of version 1 that has a role, such as ``"leftIndexProximal"`` of ``"left_index_1"``."""
+    """Return the bone of version 1 for a role, such as ``"leftIndexProximal"`` for ``"left_index_1"``."""
     words = role.split("_")
     if len(words) == 3 and words[2].isdigit():
         ends = _THUMB if words[1] == "thumb" else {end: k for end, k in _ENDS.items() if end != "metacarpal"}

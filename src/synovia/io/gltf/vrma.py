@@ -1,17 +1,17 @@
 """VRM animations (``.vrma``): the clip of a humanoid, for any VRM character.
 
-The file is a GLB whose extension says which node is which bone of a humanoid. Its rest pose is a T-pose that faces +z,
+The file is a GLB whose extension maps nodes to the bones of a humanoid. Its rest pose is a T-pose that faces +z,
 with y up. It is read as any glTF is, onto its own skeleton, with the roles of the bones.
 
-Written are the joints that have a role. The T-pose of the file, in which no bone is turned, is made of the rest pose of
-the skeleton, which must stand upright: by the smallest rotation C, arms go to the sides and legs down; hands go along
-with their arms, and all else stays as it is. With the world rotations W of a bone at a time and at rest, the bone is
-turned from the T-pose by ``W(t) W(0)⁻¹ C⁻¹``, the product of the local rotations in the file down to it. Only the hips
-move. Joints are where they are in memory if no joint without a role bends between them.
+Only joints with a role are written. The T-pose of the file, in which all rotations are 0, is made from the rest pose of
+the skeleton, which must stand upright. The smallest rotations C bring arms to the sides and legs down; hands rotate
+with their arms, and other bones stay as they are. With the world rotations W of a bone at time t and at rest, its
+rotation from the T-pose is ``W(t) W(0)⁻¹ C⁻¹``, the product of the local rotations in the file down to the bone. Only
+the hips translate. Joint positions in the file are exact if no joint without a role bends between them.
 
-Players put the hips of a character at their place in the clip times the ratio of two heights: of its own hips, and of
-those in the T-pose, both above y = 0. So the T-pose stands there, also if the rest pose of the skeleton does not. A
-clip whose feet are below in all frames, as with hips that stay at the origin, is lifted onto it.
+Players multiply the position of the hips in the clip by a ratio of heights above y = 0: the height of the character's
+hips over that of the hips in the T-pose. So the T-pose stands at y = 0, also if the rest pose of the skeleton does not.
+A clip whose feet are below y = 0 in nearly all frames, as with hips that stay at the origin, is lifted onto the floor.
 
 References:
     VRM Consortium, *VRMC_vrm_animation-1.0*, and *VRMC_vrm-1.0*, humanoid bones.
@@ -46,17 +46,17 @@ from synovia.text import listed
 
 _CARRY: Final = "carry the clip over to a humanoid that stands at rest: synovia retarget clip.bvh humanoid -o clip.vrma"
 _STAND: Final = "sy.skeletons.stand_at_rest(motion) finds a rest pose that stands, and so does synovia convert"
-_SOLE: Final = 0.15  # of the height of the hips: joints of feet on the floor are at most that high
-_BELOW: Final = 0.1  # of it: how far below the floor feet may be
-_LOWEST: Final = 0.02  # quantile of heights over time that counts as the lowest one
-_NO_LEGS: Final = 1.4  # height of the hips of a person, in lengths from the hips to the head
-_HIGH: Final = 1e-3  # relative difference of heights of hips that counts as none
-_UPRIGHT: Final = 45.0  # degrees by which trunk and legs may be from vertical at rest
-_SHORT: Final = 1e-6  # of the size: a shorter bone has no direction
+_SOLE: Final = 0.15  # fraction of the height of the hips: the highest that joints of feet on the floor can be
+_BELOW: Final = 0.1  # fraction of the height of the hips by which feet may be below the floor
+_LOWEST: Final = 0.02  # quantile of heights over time that serves as the lowest height; robust against outliers
+_NO_LEGS: Final = 1.4  # assumed height of the hips over the distance from hips to head, for bodies without legs
+_HIGH: Final = 1e-3  # relative difference of hip heights that is not reported
+_UPRIGHT: Final = 45.0  # degrees: largest angle of trunk and legs from vertical at rest
+_SHORT: Final = 1e-6  # fraction of the body's size: a shorter bone has no direction
 _NEXT: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot"}
-_TOPS: Final = ("head", "neck", "upper_chest", "chest", "left_upper_arm")  # the first that is known ends the trunk
+_TOPS: Final = ("head", "neck", "upper_chest", "chest", "left_upper_arm")  # the first role present ends the trunk
 _WITH_ARM: Final = ("hand", *(f"{f}_{k}" for f in ("thumb", "index", "middle", "ring", "little") for k in (1, 2, 3)))
-_NEEDED: Final = (  # by every VRM character
+_NEEDED: Final = (  # bones that every VRM character has
     "hips", "spine", "head",
     *(f"{s}_{part}" for s in SIDES for part in ("upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot")),
 )  # fmt: skip
@@ -67,9 +67,9 @@ class _Bone(NamedTuple):
 
     Args:
         role: Its role.
-        row: The joint that has the role, whose place is that of the bone.
-        turns: The joint whose rotation is that of the bone: the last of those that move it.
-        parent: Number of the bone above, -1 for the hips.
+        row: The joint that has the role; its position is that of the bone.
+        turns: The joint whose rotation is that of the bone; see ``_turning``.
+        parent: Index of the parent bone, -1 for the hips.
     """
 
     role: str
@@ -79,14 +79,14 @@ class _Bone(NamedTuple):
 
 
 class _TPose(NamedTuple):
-    """The T-pose of a file, in its world.
+    """The T-pose of a file, in the world of the file.
 
     Args:
         bones: The bones.
         turn: Rotation from the world of the skeleton, (3, 3).
-        meters: Metres of a length unit of the skeleton.
+        meters: Metres in one length unit of the skeleton.
         rotations: Rotation of each bone from rest to the T-pose.
-        offsets: Place of each bone from the one above it, (n, 3); of the hips from the origin.
+        offsets: Position of each bone relative to its parent bone, (n, 3); of the hips relative to the origin.
         lift: Metres by which the clip is lifted.
         notes: Sentences about the unit, and about the lift.
     """
@@ -101,7 +101,7 @@ class _TPose(NamedTuple):
 
 
 def _read(path: Path) -> Contents:
-    """Read a file, which is about its first clip."""
+    """Read a file, whose main motion is its first clip by default."""
     contents = GLTF.read(path)
     return contents if contents.shown is not None else contents._replace(shown=0)
 
@@ -119,8 +119,8 @@ def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fa
 
     Raises:
         FileError: If the file cannot be written, or exists and ``force`` is not set.
-        InputError: If the motion has no frames, or if its skeleton is no humanoid, does not say which axis is up and
-            ahead, or does not stand upright at rest.
+        InputError: If the motion has no frames, or if its skeleton is not a humanoid, has unknown up and forward axes,
+            or does not stand upright at rest.
     """
     target = as_path(path)
     if not len(motion):
@@ -156,10 +156,10 @@ def write_vrma(motion: Motion, path: str | os.PathLike[str], *, force: bool = Fa
 
 
 def _t_pose(motion: Motion, where: str) -> _TPose:
-    """Return the T-pose of the file of a clip.
+    """Compute the T-pose that the file of a clip gets.
 
     Raises:
-        InputError: If the skeleton is no humanoid, or does not stand at rest.
+        InputError: If the skeleton is not a humanoid, or does not stand at rest.
     """
     body = motion.skeleton
     bones = _bones(body, where)
@@ -184,17 +184,17 @@ def _t_pose(motion: Motion, where: str) -> _TPose:
 def _above_floor(
     motion: Motion, bones: list[_Bone], world: Array, rotations: list[Array], there: Array
 ) -> tuple[float, float]:
-    """Return the height of the hips in a T-pose that stands on the floor, and by how much the clip has to be lifted.
+    """Return the height of the hips in a T-pose that stands on the floor, and the lift that the clip needs, metres.
 
-    The T-pose stays where it is if its feet are on the floor; else its lowest point gets the height that the lowest one
-    has in the clip, as the sole is below every joint.
+    The height stays as it is if the feet of the T-pose are near the floor. Otherwise the lowest joint of the feet gets
+    its median height in the clip, because the sole is below every joint; or 0 if that height is implausible.
 
     Args:
         motion: The clip.
         bones: The bones.
-        world: Rotation and factor from the world of the skeleton to that of the file, (3, 3).
+        world: Rotation times unit factor from the world of the skeleton to that of the file, (3, 3).
         rotations: Rotation of each bone from rest to the T-pose.
-        there: Places of the bones in the T-pose, (n, 3).
+        there: Positions of the bones in the T-pose, (n, 3).
     """
     body, hips = motion.skeleton, float(there[0, 1])
     feet = [number for number, bone in enumerate(bones) if bone.role.endswith(("_foot", "_toes"))]
@@ -218,7 +218,7 @@ def _above_floor(
 
 
 def _with_tips(body: Skeleton, row: int) -> list[int]:
-    """Return a joint and those below it, up to the next ones that have a role."""
+    """Return a joint and its descendants, without those that have a role and what is below these."""
     known = set(body.role_rows.values())
     out, todo = [row], list(body.children[row])
     while todo:
@@ -251,15 +251,15 @@ def _bones(body: Skeleton, where: str) -> list[_Bone]:
 
 
 def _above(body: Skeleton, row: int) -> Iterator[int]:
-    """Yield the joints above one, the nearest first."""
+    """Yield the ancestors of a joint, the nearest first."""
     while (row := body.parents[row]) >= 0:
         yield row
 
 
 def _turning(body: Skeleton, rows: dict[str, int], role: str) -> int:
-    """Return the joint that turns a bone: of those down to the next bone of the limb, the one with the longest part.
+    """Return the joint that rotates a bone: the one with the longest part among those down to the limb's next bone.
 
-    The joints of robots turn about one axis each, and any of them may have the role.
+    Each joint of a robot rotates about one axis, and any of the joints of a limb may have the role.
     """
     side, _, part = role.partition("_")
     at = rows.get(f"{side}_{_NEXT[part]}", -1) if part in _NEXT else -1
@@ -271,12 +271,12 @@ def _turning(body: Skeleton, rows: dict[str, int], role: str) -> int:
 
 
 def _standing(body: Skeleton, rows: dict[str, int], where: str) -> Array:
-    """Return the rotation from the world of a skeleton to that of the file, (3, 3): y up, z ahead.
+    """Return the rotation from the world of a skeleton to that of the file, (3, 3): y up, z forward.
 
-    Without an axis in the skeleton's file, upwards is the axis along which the trunk is at rest.
+    If the skeleton has no upward axis, it is the axis nearest to the direction of the trunk at rest.
 
     Raises:
-        InputError: If the axes that are up and ahead are unknown.
+        InputError: If the upward or the forward axis is unknown.
     """
     places = {role: np.array(body.rest_pose().positions[row]) for role, row in rows.items()}
     up = body.up
@@ -297,7 +297,7 @@ def _to_t_pose(bones: list[_Bone], places: Array, where: str) -> list[Array]:
 
     Args:
         bones: The bones.
-        places: Places of all joints at rest, in the world of the file, (n, 3).
+        places: Positions of all joints at rest, in the world of the file, (n, 3).
         where: The file, for the message.
 
     Raises:
@@ -325,7 +325,7 @@ def _to_t_pose(bones: list[_Bone], places: Array, where: str) -> list[Array]:
 
 
 def _smallest(a: Array, b: Array) -> Array:
-    """Return the smallest rotation from one unit vector to another, (3, 3); half a turn is about z, or about y."""
+    """Return the smallest rotation from one unit vector to another, (3, 3); a rotation by 180° is about z or y."""
     axis, cosine = np.cross(a, b), float(a @ b)
     if cosine < -1.0 + 1e-12:
         axis = (
@@ -337,7 +337,7 @@ def _smallest(a: Array, b: Array) -> Array:
 
 
 def _check_upright(what: str, along: Array, sign: float, size: float, where: str) -> None:
-    """Refuse a rest pose that does not stand; a part without length says nothing."""
+    """Raise an error if a part of the body is not upright at rest; ignore parts without length."""
     length = float(np.linalg.norm(along))
     angle = np.degrees(np.arccos(np.clip(sign * along[1] / length, -1.0, 1.0))) if length > _SHORT * size else 0.0
     if angle > _UPRIGHT:
@@ -348,7 +348,7 @@ def _check_upright(what: str, along: Array, sign: float, size: float, where: str
 
 
 def _lacks(motion: Motion) -> list[str]:
-    """Return sentences about what of a clip the file does not hold."""
+    """Return sentences about parts of a clip that the file does not hold."""
     roles = {role: row for role, row in motion.skeleton.role_rows.items() if role in PERSON}
     out: list[str] = []
     if missing := [bone_of(role) for role in _NEEDED if role not in roles]:
@@ -362,7 +362,7 @@ def _lacks(motion: Motion) -> list[str]:
 
 
 def _shown(path: Path, motion: Motion) -> Shown:
-    """Return where a file puts the joints that have a role."""
+    """Return the positions of the joints with a role in a file, as players show them."""
     document = read_document(path)
     scene = read_scene(document)
     (clip,) = read_animations(document, scene.row_of)
@@ -382,7 +382,7 @@ def _shown(path: Path, motion: Motion) -> Shown:
 
 
 def _meters(bones: list[_Bone], body: Skeleton, scene: Scene, row_of: dict[str, int]) -> float:
-    """Return the unit of a body in metres, from the lengths of its bones in a file."""
+    """Estimate the unit of a body, metres, from the lengths of its bones in a file."""
     own, shown = body.rest_pose().positions, node_places(scene, {}, 1)[0]
     lengths = np.zeros(2)
     for bone in bones:

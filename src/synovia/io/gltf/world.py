@@ -1,7 +1,7 @@
-"""The obstacles of a glTF file: each node with a mesh is one, the convex hull of its corners.
+"""Read the obstacles of a glTF file: the convex hull of each node with a mesh.
 
-The frame of an obstacle is that of its node, without the scale, which goes into the hull. Meshes that a skin bends, and
-copies of a mesh that an extension makes, are left out with a note.
+The frame of an obstacle is the node's frame without scale, which is applied to the hull. Skinned meshes, and instances
+that an extension makes, are left out with a note.
 
 References:
     Khronos Group, *glTF 2.0 Specification* (ISO/IEC 12113:2022), sections 3.5 and 3.7.2.
@@ -45,8 +45,8 @@ class _Reader:
         self.document = document
         self.nodes = document.root.items("nodes")
         self.above = parents_of(document.root, self.nodes)
-        self.corners: dict[int, Array] = {}  # of the hulls of meshes, by number
-        self.lost: dict[str, list[str]] = {}  # nodes by reason
+        self.corners: dict[int, Array] = {}  # corners of the hulls of meshes, by mesh index
+        self.lost: dict[str, list[str]] = {}  # names of nodes by reason
 
     def world(self, path: Path) -> World:
         """Return all obstacles."""
@@ -75,7 +75,7 @@ class _Reader:
         return World(obstacles, meters_per_unit=1.0, up="y", notes=tuple(notes), source=path)
 
     def obstacle(self, number: int, node: Element, mesh: Element) -> tuple[ConvexHull, Array] | None:
-        """Return the hull of a node's mesh in its frame, and its frame; None if it was left out.
+        """Return the hull of a node's mesh in the obstacle's frame, and this frame; None if the node is left out.
 
         Raises:
             SynoviaError: If the mesh cannot be read.
@@ -99,7 +99,7 @@ class _Reader:
         return ConvexHull(points @ inner.T), rigid(matrix[:3, 3], turn)
 
     def read(self, mesh: Element) -> Array:
-        """Return the corners of the hull of a mesh.
+        """Read the corners of the hull of a mesh.
 
         Raises:
             SynoviaError: If it cannot be read.
@@ -118,7 +118,7 @@ class _Reader:
         return ConvexHull.around(np.concatenate(parts)).points
 
     def matrix(self, number: int) -> Array:
-        """Return the matrix of a node, (4, 4)."""
+        """Return the world matrix of a node, (4, 4)."""
         matrix = np.eye(4)
         while number >= 0:
             translation, rotation, scale = local_of(self.nodes[number])

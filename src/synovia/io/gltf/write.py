@@ -1,9 +1,9 @@
 """Write a motion as a new clip, or a pose, into a copy of the glTF file that its skeleton came from, or into a new one.
 
-Programs such as Blender leave what a clip does not key where the clip before has put it. So a new clip keys all joints,
-also those at rest, and the other clips of a copy get a key at rest for what they leave out and another clip moves. By
-the specification this changes nothing: what is not keyed is at rest. Blender opens a file with its first clip, so the
-new one is first. Nothing else in the copy changes. Functions that read such a file back are here, too.
+If a clip does not key a property, programs such as Blender leave it as the previous clip set it. So a new clip keys all
+joints, also those at rest. The other clips of a copy get a key at rest for each property that only other clips move. By
+the specification this changes nothing: properties without keys are at rest. Blender opens a file with its first clip,
+so the new clip is first. Nothing else in the copy changes. Functions that read such a file back are here, too.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from synovia.model.motion import Motion
 from synovia.text import listed
 
 _FLOAT: Final = 5126
-_STILL: Final = 1e-7  # rounding of float32: a property that differs from rest by less needs no channel
+_STILL: Final = 1e-7  # rounding of float32: a smaller difference from rest needs no channel
 
 
 def write_gltf(
@@ -46,11 +46,11 @@ def write_gltf(
 ) -> tuple[str, ...]:
     """Write a copy of a glTF or GLB file with a motion of its skeleton as a new clip, or a new file (``fresh.py``).
 
-    The clip has the local translations and rotations of the nodes in float32, with one key a frame, or one key in all
-    if the node is at rest. They put every joint where it is in the motion, and turn it as there. Below a nonuniform
-    scale, whose bones change their length in other programs, translations are keyed so that joints are in their places
-    all the same. Meshes, materials, other clips and unknown parts are copied; other clips get keys at rest as the head
-    of this module says. The clip is the first of the file, and marked (``extras``) as the one written last.
+    The clip has the local translations and rotations of the nodes in float32, with one key a frame, or a single key if
+    the node is at rest. They give every joint its position and rotation in the motion. Below a nonuniform scale, bones
+    change their length in other programs; there, keyed translations keep the joints in place. Meshes, materials, other
+    clips and unknown parts are copied; other clips get keys at rest as the head of this module says. The clip is the
+    first of the file, and ``extras`` marks it as written last.
 
     Args:
         motion: The motion. Its skeleton is that of ``into``, with or without an added free root.
@@ -88,7 +88,7 @@ def write_gltf(
     content, chunk = _parts(document)
     buffers = document.root.items("buffers")
     binary = target.suffix.lower() != ".gltf"
-    if binary and chunk:  # buffer 0 has the chunk, so the clip goes to its end
+    if binary and chunk:  # buffer 0 has the chunk, so the clip is appended to it
         clip = NewClip(content, motion.name, motion.times, 0, chunk + bytes(-len(chunk) % 4))
     else:
         clip = NewClip(content, motion.name, motion.times, len(buffers))
@@ -115,11 +115,11 @@ def write_gltf(
 
 
 def check_gltf(target: Path, into: Path | None) -> None:
-    """Check, before any work, that a copy of a file may have a name, as ``write_gltf`` does in the end.
+    """Check, before any work, that a copy may have a file name; ``write_gltf`` checks this when it writes.
 
     Raises:
         FileError: If the file to copy cannot be read.
-        FormatError: If the name says that it is a VRM, and it would be none.
+        FormatError: If the name ends in ``.vrm`` and the copy would not be a VRM.
     """
     if target.suffix.lower() != ENDING:
         return
@@ -129,7 +129,7 @@ def check_gltf(target: Path, into: Path | None) -> None:
 
 
 def _copied(into: str | os.PathLike[str] | None) -> Path | None:
-    """Return the file to copy; None for a file of another format, as a body may have.
+    """Return the file to copy; None for a file of another format, from which a body may come.
 
     Raises:
         FileError: If a file without the ending of the format does not exist.
@@ -198,8 +198,8 @@ def write_gltf_pose(
 def read_gltf_pose(path: Path, skeleton: Skeleton) -> Pose:
     """Read the pose of the nodes of a glTF or GLB file, as values of a skeleton with the same joints.
 
-    A free root that the skeleton has more takes the translation of the first node without a parent; and its rotation,
-    if that node's joint cannot turn.
+    An additional free root of the skeleton gets the translation of the first node without a parent, and also its
+    rotation if that node's joint cannot rotate.
 
     Raises:
         FileError: If the file cannot be read.
@@ -232,14 +232,14 @@ def read_gltf_pose(path: Path, skeleton: Skeleton) -> Pose:
 
 
 def shown_pose(path: Path, skeleton: Skeleton) -> tuple[list[int], Array]:
-    """Return the rows of a skeleton that a file has, and the places of their nodes, (rows, 3), when no clip plays."""
+    """Return the skeleton rows that a file has, and the positions of their nodes without a clip, (rows, 3)."""
     document = read_document(path)
     scene = below_frame(read_scene(document), document, skeleton)
     return _same_joints(skeleton, scene, str(path), what="pose"), node_places(scene, {}, 1)[0]
 
 
 def shown_clip(path: Path, motion: Motion) -> Shown:
-    """Return where the clip that was written last into a file puts the joints of a motion, at its keys."""
+    """Return the positions of a motion's joints in the clip that was written last into a file, at its keys."""
     document = read_document(path)
     scene = below_frame(read_scene(document), document, motion.skeleton)
     clips = read_animations(document, scene.row_of)
@@ -255,9 +255,9 @@ def shown_clip(path: Path, motion: Motion) -> Shown:
 
 
 def _left_over(clips: Sequence[Animation], scene: Scene) -> list[str]:
-    """Return sentences about clips that show something else after another clip of the file.
+    """Return sentences about clips that look different if another clip of the file was played before.
 
-    Blender and others leave what a clip does not key where the clip before has put it.
+    Blender and others leave a property without keys as the previous clip set it.
     """
     out: list[str] = []
     for clip in clips:
@@ -293,7 +293,7 @@ def rest_of(scene: Scene, row: int, what: str) -> Array:
 
 
 def _values(joint: Joint, motion: Array) -> Array:
-    """Return the values of a joint for a transform from its frame at rest, (4, 4); what it cannot do is left out."""
+    """Return the joint values for a transform from its rest frame, (4, 4); ignore parts that the joint cannot move."""
     quat = matrix_to_quat(motion[:3, :3])
     if joint.kind is Kind.HINGE:
         return np.array([2.0 * np.arctan2(quat[:3] @ joint.axis, quat[3])])
@@ -303,9 +303,9 @@ def _values(joint: Joint, motion: Array) -> Array:
 
 
 def _parts(document: Document) -> tuple[dict[str, Any], bytes]:
-    """Return the JSON of a file, which may be changed, and the binary chunk that its first buffer uses."""
+    """Return the JSON of a file, which callers may change, and the binary chunk that its first buffer uses."""
     for key in ("animations", "accessors", "bufferViews", "buffers", "images"):
-        document.root.items(key)  # check also the elements that no joint needs
+        document.root.items(key)  # also checks the elements that no joint needs
     buffers = document.root.items("buffers")
     chunk = b""
     if document.chunk is not None and buffers and not buffers[0].has("uri"):  # otherwise no buffer uses it
@@ -328,17 +328,17 @@ def node_tracks(motion: Motion, scene: Scene, *, what: str = "motion") -> dict[t
 
     This is the inverse of reading. The rotation of a rigid joint is that of the node, conjugated by the signs of the
     scales above it. Its offset is the translation of the node times the uniform scale above it. Below a nonuniform
-    scale, the translation is L⁻¹ (p - p_parent), with the world places p of the motion and the linear part L of the
+    scale, the translation is L⁻¹ (p - p_parent), with the world positions p of the motion and the linear part L of the
     world matrix of the parent's node in that frame.
     """
     rest = Rest(scene)
     rows = _same_joints(motion.skeleton, scene, motion.name, what=what)
     extra = len(motion.skeleton) - len(scene.names)
-    # scale of an added root, which no node can have, is kept in all places likewise
+    # No node can have the scale of an added root; translations reproduce it in the same way.
     scaled_root = bool(extra and motion.stretch is not None and np.any(motion.stretch[:, 0] != 1.0))
     exact = rest.sheared | scaled_root
     places = motion.positions() if exact.any() else None
-    linear: dict[int, Array] = {-1: np.eye(3)[None]}  # linear part of the world matrix of each node, while needed
+    linear: dict[int, Array] = {-1: np.eye(3)[None]}  # linear part of the world matrix of each node
     moved = np.eye(4)[None] if not extra else _root(motion)
     out: dict[tuple[int, str], Array] = {}
     for row, parent in enumerate(scene.parents):
@@ -374,7 +374,7 @@ def node_tracks(motion: Motion, scene: Scene, *, what: str = "motion") -> dict[t
         if places is not None:
             rotation, scale = over_time(out, row, "rotation", scene.rotation), over_time(out, row, "scale", scene.scale)
             linear[row] = linear[parent] @ (quat_to_matrix(rotation) * scale[:, None, :])
-    if not out:  # at least one track has all frames, even if nothing moves
+    if not out:  # at least one track has a key in all frames, even if nothing moves
         out[0, "rotation"] = scene.rotation[:1]
     return {key: np.broadcast_to(values, (len(motion), values.shape[-1])) for key, values in out.items()}
 
@@ -383,7 +383,7 @@ def _same_joints(skeleton: Skeleton, scene: Scene, where: str, *, what: str) -> 
     """Return the row of a skeleton for each joint of a file; the skeleton may have a free root above them.
 
     Raises:
-        InputError: If the joints have other names, or hang from other joints.
+        InputError: If the joints have other names or other parents.
     """
     names = skeleton.joint_names
     extra = len(names) - len(scene.names)
@@ -438,7 +438,7 @@ class NewClip:
         name: Name of the animation.
         times: (T,) key times of all tracks, seconds.
         buffer: Number of the buffer for the bytes.
-        before: Bytes that the buffer has already, a multiple of 4.
+        before: Bytes that the buffer already has; their number is a multiple of 4.
     """
 
     def __init__(self, content: dict[str, Any], name: str, times: Array, buffer: int, before: bytes = b"") -> None:
@@ -467,7 +467,7 @@ class NewClip:
             self._add(self.animation, self._times, node, what, values)
 
     def add_rest(self, animation: dict[str, Any], start: float, node: int, what: str, values: Array) -> None:
-        """Add a key at rest to an animation of the file: (1, width), at the time of its first key."""
+        """Add a single key with values (1, width) to an animation of the file, at its start time."""
         if start not in self._starts:
             self._starts[start] = self._accessor(np.array([[start]]), "SCALAR", bounds=True)
         self._add(animation, self._starts[start], node, what, values)
@@ -480,7 +480,7 @@ class NewClip:
         samplers.append({"input": times, "output": output, "interpolation": "LINEAR"})
 
     def _accessor(self, values: Array, kind: str, *, bounds: bool = False) -> int:
-        """Write numbers as float32 and return the index of their accessor."""
+        """Append values as float32 and return the index of their accessor."""
         numbers = np.ascontiguousarray(values, "<f4")
         views = self.content.setdefault("bufferViews", [])
         views.append({"buffer": self.buffer, "byteOffset": len(self.data), "byteLength": numbers.nbytes})
@@ -512,7 +512,7 @@ def _data_uri(data: bytes | bytearray) -> str:
 
 
 def _check_references(content: dict[str, Any], source: Path, target: Path) -> None:
-    """Refuse a copy in another folder if the source refers to buffers or images next to it: they would be missing.
+    """Raise an error for a copy in another folder if the source refers to buffers or images next to it.
 
     Raises:
         InputError: If there are such files.

@@ -1,4 +1,4 @@
-"""MJCF, the models of MuJoCo, compiled by the optional package ``mujoco``."""
+"""Read MJCF, MuJoCo's model format, with the optional package ``mujoco`` as compiler."""
 
 from typing import Final
 

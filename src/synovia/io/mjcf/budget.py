@@ -1,7 +1,7 @@
-"""Bounds on the size of a compiled MuJoCo model, checked before the compiler runs.
+"""Limit the size of a compiled MuJoCo model before the compiler runs.
 
-A short model file can ask for any number of bodies, vertices, cells or simulated steps, and the time of the compiler
-grows with their squares. A model within these bounds compiles in about half a second.
+A short model file can ask for any number of bodies, vertices, cells or simulated steps, and the compile time grows with
+their squares. A model within these limits compiles in about half a second.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ MOST_CELLS: Final = 2**24  # cells of textures and height fields
 MOST_CORNERS: Final = 50_000  # vertices of built-in meshes; each mesh counts as at least 1000
 MOST_STEPS: Final = 10_000  # simulated steps to find the length ranges of actuators
 _MUSCLES: Final = ("muscle", "general")  # actuators that may be muscles
-MOST_COPIED: Final = 500_000  # elements times <replicate>s: each one copies the whole model
-MOST_EXTRA: Final = 10_000  # numbers of a sensor, of a custom field, or in <size>
-MOST_USER: Final = 100  # user data of each element
-# Memory of a simulation, in <size>: a number for users in each of its states, and the rest from old files.
+MOST_COPIED: Final = 500_000  # number of elements times number of <replicate>s, as each of these copies the whole model
+MOST_EXTRA: Final = 10_000  # values of a sensor, of a custom field, or in <size>
+MOST_USER: Final = 100  # user values of each element
+# Limits for the memory of a simulation, in <size>: user values of each state, and attributes of old files.
 MEMORY: Final = {"nuserdata": 10**7, "nstack": 10**8, "njmax": 10**6, "nconmax": 10**6}
 
 
 class Budget:
-    """Count the objects that all files of a model create, and refuse a model with too many."""
+    """Counts the objects that all files of a model create, and raises an error if there are too many."""
 
     def __init__(self) -> None:
         self.spent: dict[str, float] = {}
-        self.ranges: list[Element] = []  # how MuJoCo should find length ranges
+        self.ranges: list[Element] = []  # <lengthrange> elements: how MuJoCo finds length ranges
         self.actuators: list[Element] = []
 
     def spend(self, element: Element, what: str, amount: float, most: float) -> None:
-        """Add to the count of one kind of object, and refuse more than the bound."""
+        """Add to the count of one kind of object; raise an error above the limit."""
         total = self.spent[what] = self.spent.get(what, 0.0) + amount
-        if not total <= most:  # NaN too
+        if not total <= most:  # also true for NaN
             raise element.error(
                 f"<{element.tag}> creates too many {what}",
                 value=total,
@@ -45,7 +45,7 @@ class Budget:
             )
 
     def count(self, root: Element) -> None:
-        """Count all elements of a file; each element in a <replicate> counts once for every copy."""
+        """Count all elements of a file; elements in a <replicate> count once for each copy."""
         waiting = [(root, 1.0)]
         while waiting:
             element, times = waiting.pop()
@@ -104,14 +104,14 @@ class Budget:
                 self.spend(element, "steps", steps, MOST_STEPS)
 
     def at_most(self, element: Element, name: str, most: float) -> None:
-        """Refuse an attribute with a number above a bound."""
+        """Raise an error for an attribute with a value above a limit."""
         if not max(0.0, *numbers(element, name)) <= most:
             value = element.attributes[name]
             raise element.error(f"{name} of <{element.tag}> is too large", value=value, expected=f"at most {most:g}")
 
 
 def _lacks_range(actuator: Element, how: Element) -> bool:
-    """Return whether MuJoCo may simulate to find the length range of an actuator. Default classes are not looked at.
+    """Return whether MuJoCo may simulate to find the length range of an actuator, ignoring default classes.
 
     Args:
         actuator: The actuator.
@@ -125,7 +125,7 @@ def _lacks_range(actuator: Element, how: Element) -> bool:
 
 
 def numbers(element: Element, name: str) -> list[float]:
-    """Return the numbers of an attribute after two zeros, so that there are always at least two."""
+    """Return the numbers of an attribute after two zeros, so that the list has at least two entries."""
     found = [0.0, 0.0]
     for word in element.attributes.get(name, "").split():
         try:

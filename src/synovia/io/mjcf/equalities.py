@@ -1,12 +1,12 @@
-"""What the equality constraints of a compiled MuJoCo model tie: followers, locked joints, couplings and loops.
+"""Convert the equality constraints of a compiled MuJoCo model to followers, locked joints, couplings and loops.
 
 A constraint of one joint, y - y0 = c0, locks it, and a linear one of two joints, y - y0 = c0 + c1 (x - x0), makes one
 of them follow the other (``Mimic``). Polynomials, joints that follow two others, and fixed tendons whose lengths depend
-on each other in proportion, are a ``Coupling``; ``connect`` and ``weld`` are a ``Loop``. All others bind what a
-skeleton does not have, and become notes, as do loops that cannot be closed. What the file turns off is left out.
+on each other in proportion, are a ``Coupling``; ``connect`` and ``weld`` are a ``Loop``. Others constrain parts that a
+skeleton lacks, and become notes, as do loops that cannot be closed. Inactive ones are skipped.
 
-MuJoCo holds constraints softly, so a file may have some that contradict each other or cannot be closed. Such a loop is
-left out, the one with the widest gap first, until the others close.
+MuJoCo's constraints are soft, so some in a file may contradict each other or be impossible to close. The loop with the
+largest closure error is left out repeatedly, until the others close.
 
 References:
     https://mujoco.readthedocs.io/en/stable/XMLreference.html#equality
@@ -29,15 +29,15 @@ from synovia.model.geometry import Array, quat_to_matrix, rigid
 from synovia.model.loops.loop import LARGEST_POWER, Coupling, Loop, Tie
 from synovia.model.loops.tables import moved_by
 
-_MOST_ROWS: Final = 600  # conditions of all loops of a model; more take too long to close
-_SAMPLES: Final = 201  # of the range of a joint that another one follows
-_BEYOND: Final = 1e-3  # part of its follower's way
+_MOST_ROWS: Final = 600  # largest number of constraint equations of all loops of a model; more take too long to close
+_SAMPLES: Final = 201  # number of samples of a leader's range
+_BEYOND: Final = 1e-3  # fraction of the follower's travel added at both ends, because extremes may be between samples
 _FREELY: Final = ", so the joints in it move freely"
 
 
 @dataclass(frozen=True, slots=True)
 class Follower:
-    """A joint's value is ratio * leader + offset; ``binds``: the range of the joint also restricts the leader."""
+    """A joint with the value ratio * leader + offset; with ``binds``, its range also restricts the leader."""
 
     leader: int
     ratio: float
@@ -46,7 +46,7 @@ class Follower:
 
 
 class Named(NamedTuple):
-    """A loop or coupling, and what the file calls it, as the beginning of a sentence."""
+    """A loop or coupling, and its name in the file as the beginning of a sentence."""
 
     tie: Tie
     text: str
@@ -60,12 +60,12 @@ class Equalities:
         model: MuJoCo's model.
         bodies: Name of each body.
         joints: Name of each joint.
-        checked: Returns numbers of the model as an array, and refuses those that cannot be used, with their name.
+        checked: Returns values of the model as an array; raises an error with their name if they cannot be used.
 
     Attributes:
-        followers: Joints that follow another one.
+        followers: Joints that follow another joint, by index.
         locked: Value of each joint that cannot move.
-        ranges: Lower and upper end of joints whose own range would stop the joint that they follow on its way.
+        ranges: Widened lower and upper limits of followers whose own range would divide the range of their leader.
         ties: Loops and couplings.
         notes: Sentences about constraints that are not kept.
     """
@@ -120,9 +120,9 @@ class Equalities:
                 self._widen(j, leader, c)
 
     def _widen(self, j: int, leader: int, c: Array) -> None:
-        """Widen the range of a joint that follows another one, if it lets that one go through parts of its range alone.
+        """Widen the range of a follower if it divides the range of its leader into separate intervals.
 
-        Such ranges are rounded: models of knees have those of the ends of a curve that goes beyond them in between.
+        Such ranges are inexact: in models of knees, they span the end values of a curve that exceeds these in between.
         """
         m = self._model
         if not (m.jnt_limited[j] and m.jnt_limited[leader]):
@@ -134,7 +134,7 @@ class Equalities:
         inside = np.flatnonzero((low <= y) & (y <= high))
         if not len(inside) or inside[-1] - inside[0] < len(inside):
             return
-        beyond = _BEYOND * float(np.ptp(y))  # it may be farther between two samples
+        beyond = _BEYOND * float(np.ptp(y))  # the extremes may be between two samples
         low, high = min(low, float(y.min()) - beyond), max(high, float(y.max()) + beyond)
         self.ranges[j] = low, high
         why = f"it would stop {self._joints[leader]!r}, which it follows, between its ends"
@@ -166,7 +166,7 @@ class Equalities:
         return out
 
     def _add_coupling(self, e: int, left: Mapping[int, float], right: Mapping[int, float], c: Array) -> None:
-        """Add left - left0 = polynomial c of (right - right0), where both are sums of joint values.
+        """Add left - left0 = polynomial c of (right - right0), where both sides are sums of joint values.
 
         A polynomial above degree one is expanded about zero; right has one joint then.
         """
@@ -192,7 +192,7 @@ class Equalities:
             self._leave_out(e, ": its numbers are too large")
 
     def _read_loop(self, e: int, *, weld: bool) -> None:
-        """Read two frames that are tied; a weld whose ``torquescale`` is 0 ties points."""
+        """Read a loop that connects two frames; a weld whose ``torquescale`` is 0 connects points."""
         m = self._model
         first, second = int(m.eq_obj1id[e]), int(m.eq_obj2id[e])
         data = self._checked(m.eq_data[e, :11], f"numbers of {self._text(e)}")
@@ -222,19 +222,19 @@ class Equalities:
             self.ties.append(Named(one, self._text(e)))
 
     def _mocap(self, body: int) -> int:
-        """Return the body that carries a body and that a simulation moves from outside, -1 without one."""
+        """Return the mocap body among a body and its ancestors; -1 if there is none."""
         while body > 0 and self._model.body_mocapid[body] < 0:
             body = int(self._model.body_parentid[body])
         return body or -1
 
     def _address(self, kind: str, name: str) -> str:
-        """Return the name of a body or site, with the kind before it if it means something else alone."""
+        """Return the name of a body or site, prefixed with the kind if the bare name is ambiguous."""
         m = self._model
         others = {*self._joints, *(self._bodies if kind == SITE else map(self._site, range(int(m.nsite))))}
         return f"{kind}:{name}" if name in others or ":" in name else name
 
     def _site(self, site: int) -> str:
-        """Return the name of a site; constraints name sites."""
+        """Return the name of a site; sites in constraints always have names."""
         return str(self._mujoco.mj_id2name(self._model, self._mujoco.mjtObj.mjOBJ_SITE, site))
 
     def _reference(self, j: int) -> float:
@@ -247,11 +247,11 @@ class Equalities:
         return self._mujoco.mj_id2name(self._model, self._mujoco.mjtObj.mjOBJ_EQUALITY, e) or None
 
     def _leave_out(self, e: int, why: str = "") -> None:
-        """Note a constraint that is not kept."""
+        """Add a note about a constraint that is not kept."""
         self.notes.append(f"{self._text(e)} was not kept{why}.")
 
     def _text(self, e: int) -> str:
-        """Return what the file calls a constraint, and what it ties."""
+        """Return a text with the type and name of a constraint, and the objects that it connects."""
         m, objects = self._model, self._mujoco.mjtObj
         kind = str(self._mujoco.mjtEq(int(m.eq_type[e])).name).removeprefix("mjEQ_").lower()
         own = {"tendon": objects.mjOBJ_TENDON, "joint": objects.mjOBJ_JOINT}
@@ -271,14 +271,14 @@ class Equalities:
 def keep_closed(
     ties: Sequence[Named], with_loops: Callable[[Sequence[Tie]], Skeleton], notes: list[str]
 ) -> Sequence[Tie]:
-    """Return the loops that can be closed near the rest pose, all at once, and add notes about the others.
+    """Return loops that can all be closed together near the rest pose, and add notes about the others.
 
     Args:
         ties: The loops.
-        with_loops: Returns the skeleton with some loops.
-        notes: Sentences about what is not kept.
+        with_loops: Returns the skeleton with given loops.
+        notes: Sentences about constraints that are not kept; extended in place.
     """
-    from synovia.model.loops.mechanism import CLOSED  # for files that have loops
+    from synovia.model.loops.mechanism import CLOSED  # imported only for files with loops
 
     plain = with_loops(())
     left: list[Named] = []

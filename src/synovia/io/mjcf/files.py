@@ -1,10 +1,10 @@
-"""Check the files that an MJCF model refers to, before MuJoCo opens them.
+"""Check the files to which an MJCF model refers, before MuJoCo opens them.
 
 MuJoCo reads every file that a model names, in any folder, and copies parts of a model any number of times. So this
-module reads the model and the files that it includes first. MJCF files that a model includes by a relative path may be
-in any folder, as in shared collections of models, because they contain joints. Shapes outside the model's folder are
-never opened: they count as missing, and kinematics does not need them. Any other file that is outside or missing, a
-document type, or a count that would exhaust the memory is refused with its line.
+module first reads the model and its included files. MJCF files included by a relative path may be in any folder, as in
+shared collections of models, because they contain joints. Shapes outside the model's folder are never opened: they
+count as missing, and kinematics does not need them. Any other file that is outside or missing, a document type, or a
+count that would exhaust the memory causes an error with its line.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ from synovia.io.xmltree import Element, parse
 LARGEST_FILE: Final = 2**27  # bytes of XML
 _MOST: Final = {"body": MOST_BODIES, "joint": 4 * MOST_BODIES}
 _FOLDERS: Final = ("meshdir", "texturedir", "assetdir")
-_NESTED: Final = ("include", "model")  # elements whose file is MJCF too
-_SHAPES: Final = ("mesh", "texture", "hfield", "skin")  # elements whose file kinematics does not need
+_NESTED: Final = ("include", "model")  # elements whose files are MJCF, too
+_SHAPES: Final = ("mesh", "texture", "hfield", "skin")  # elements whose files kinematics does not need
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,9 +35,9 @@ class Files:
 
     Args:
         several: Whether it consists of several MJCF files.
-        shapes: All files of shapes.
-        missing: The files of shapes that do not exist or may not be opened.
-        notes: Sentences about parts that were passed over.
+        shapes: All shape files.
+        missing: The shape files that do not exist or may not be opened.
+        notes: Sentences about skipped parts.
     """
 
     several: bool
@@ -52,10 +52,10 @@ class _Reading:
 
     Args:
         home: The folder of the model.
-        models: The MJCF files, that of the model first.
-        folders: Folders in which files are looked for, relative to ``home``.
-        assets: The elements that name other files, with the folder of their MJCF file and the name.
-        notes: What was read although it is not as it should be.
+        models: The MJCF files, the model first.
+        folders: Folders in which files are searched, relative to ``home``.
+        assets: The elements that name other files, with the folder of their MJCF file and the file name.
+        notes: Sentences about irregular parts that were read or skipped.
     """
 
     home: Path
@@ -65,12 +65,12 @@ class _Reading:
     notes: tuple[str, ...]
 
     def folders_of(self, folder: Path) -> set[Path]:
-        """Return the folders in which a file is looked for that an MJCF file in a folder names."""
+        """Return the folders in which to search for files named by an MJCF file in ``folder``."""
         return self.folders | {folder / other for other in self.folders}
 
 
 def check_files(path: Path) -> Files:
-    """Check a model and all files that it names.
+    """Check a model and all files that the model names.
 
     Args:
         path: The model.
@@ -98,7 +98,7 @@ def check_files(path: Path) -> Files:
 
 
 def companions(path: Path) -> Iterator[Path]:
-    """Yield the MJCF files that a model includes, and the files of its shapes inside its folder.
+    """Yield the MJCF files that a model includes, and its shape files inside its folder.
 
     Raises:
         SynoviaError: If the model or a file that it includes cannot be read.
@@ -118,15 +118,15 @@ def _read(path: Path) -> _Reading:
     """Read a model and the files that it includes.
 
     Raises:
-        FileError: If one cannot be read.
-        FormatError: If one is malformed, too large or missing.
+        FileError: If a file cannot be read.
+        FormatError: If a file is malformed, too large or missing.
     """
     home = path.resolve().parent
     folders = {Path()}
     assets: list[tuple[Element, Path, str]] = []
     budget = Budget()
     waiting = [(path, Path(), "mujoco")]
-    seen = {path.resolve(): None}  # in this order
+    seen = {path.resolve(): None}  # a dict keeps the order
     notes: list[str] = []
     while waiting:
         file, folder, kind = waiting.pop()
@@ -182,13 +182,13 @@ def _walk(root: Element) -> Iterator[Element]:
 
 
 def _places(home: Path, folders: set[Path], value: str) -> list[Path]:
-    """Return where a file that an element refers to may be."""
+    """Return candidate paths of a file that an element names."""
     tried = sorted({(home / folder / value.strip()) for folder in folders})
     return tried + [home / folder / Path(value.strip()).name for folder in folders]  # compiler strippath="true"
 
 
 def _resolve(element: Element, home: Path, folders: set[Path], value: str) -> Path:
-    """Return the file that an element refers to; it must exist, and every candidate must be in the model's folder."""
+    """Return the file that an element names; it must exist, and all candidates must be in the model's folder."""
     found: Path | None = None
     for candidate in _places(home, folders, value):
         try:

@@ -1,10 +1,10 @@
-"""Shapes of a compiled MuJoCo model: the geoms that collide, and the pairs of bodies that do not.
+"""Read the shapes of a compiled MuJoCo model: the geoms that collide, and the pairs of bodies that do not.
 
 Two geoms collide if ``contype`` of one and ``conaffinity`` of the other have a bit in common, or if the file names them
-as a pair. Geoms that collide with no other geom are left out, such as those that are only seen; if the meshes of a body
-without others are missing, the body has shapes that could not be read. A mesh counts as its
-convex hull, as in MuJoCo. Shapes of the world body belong to the skeleton's root. Planes, which no body can have, are
-obstacles of a world only; height fields are left out. Notes say so.
+as a pair. Geoms that collide with no other geom are left out, such as purely visual geoms. If a body has no colliding
+geoms and its mesh files are missing, it counts as having shapes that could not be read. A mesh counts as its convex
+hull, as in MuJoCo. Shapes of the world body belong to the skeleton's root. Planes, which no body can have, are only
+obstacles of a world; height fields are left out, with notes.
 
 References:
     https://mujoco.readthedocs.io/en/stable/computation/index.html#collision-detection
@@ -28,8 +28,8 @@ from synovia.text import counted, listed
 if TYPE_CHECKING:
     from synovia.model.shapes.solids import Solid
 
-MOST_PAIRS: Final = 100_000  # of bodies that do not collide
-# Words of the numbers of mjtGeom, and lengths of solids by the numbers that a geom has: radii and half lengths
+MOST_PAIRS: Final = 100_000  # largest number of pairs of bodies that do not collide
+# Names of MuJoCo's mjtGeom values, and functions from geom sizes (radii and half lengths) to lengths of solids
 WORDS: Final = ("plane", "hfield", "sphere", "capsule", "ellipsoid", "cylinder", "box", "mesh")
 _PLANE, _FIELD, _MESH = (WORDS.index(word) for word in ("plane", "hfield", "mesh"))
 _HALVES: Final[dict[str, Callable[[Array], Array]]] = {
@@ -40,10 +40,10 @@ _HALVES: Final[dict[str, Callable[[Array], Array]]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Points:
-    """Points that are in memory, for ``ConvexHull.later``.
+    """Points in memory, as a source for ``ConvexHull.later``.
 
     Args:
-        name: What they are of.
+        name: The object that the points belong to.
         points: The points, (n, 3).
     """
 
@@ -55,7 +55,7 @@ class Points:
         return self.points
 
     def __str__(self) -> str:
-        """Return what they are of."""
+        """Return the name of the object."""
         return self.name
 
 
@@ -75,9 +75,9 @@ class Geoms:
         self._types = np.array(model.geom_contype, np.int64) & 0xFFFFFFFF
         self._others = np.array(model.geom_conaffinity, np.int64) & 0xFFFFFFFF
         self._lost: dict[str, list[int]] = {}  # bodies by reason
-        self.planes: dict[int, Solid] = {}  # by geom, each in the frame of its body, as those of ``solids``
+        self.planes: dict[int, Solid] = {}  # by geom, in the frame of the body, like ``solids``
         self.solids: dict[int, Solid] = {}
-        seen = stood_in & ~np.isin(self._bodies, self._bodies[self._collides])  # all that shows how large a body is
+        seen = stood_in & ~np.isin(self._bodies, self._bodies[self._collides])  # the only geoms of their bodies
         for geom in np.flatnonzero(self._collides | seen).tolist():
             body = int(self._bodies[geom])
             if stood_in[geom]:
@@ -101,11 +101,11 @@ class Geoms:
 
     @cached_property
     def incomplete(self) -> set[int]:
-        """Bodies of which some shape could not be read, without the world."""
+        """Bodies, except the world body, with shapes that could not be read."""
         return {body for bodies in self._lost.values() for body in bodies} - {0}
 
     def notes(self, bodies: list[str], *, planes: bool = False) -> list[str]:
-        """Return notes about shapes that are not those of the file.
+        """Return notes about shapes that differ from the file.
 
         Args:
             bodies: Names of the bodies.
@@ -127,12 +127,12 @@ class Geoms:
 
     @property
     def excluded(self) -> list[tuple[int, int]]:
-        """Pairs of bodies that the file excludes, or whose geoms collide with others, but not with each other."""
+        """Pairs of bodies that the file excludes, or whose geoms collide with others but not with each other."""
         return self._excluded if len(self._excluded) <= MOST_PAIRS else []
 
     @cached_property
     def _excluded(self) -> list[tuple[int, int]]:
-        """All pairs of ``excluded``."""
+        """All pairs of ``excluded``, whatever their number."""
         signature = np.array(self._model.exclude_signature, np.int64)
         named = zip((signature >> 16).tolist(), (signature & 0xFFFF).tolist(), strict=True)
         pairs = {(min(pair), max(pair)) for pair in named if pair[0] != pair[1]}
@@ -153,7 +153,7 @@ class Geoms:
 
     @cached_property
     def _collides(self) -> NDArray[np.bool_]:
-        """Whether each geom may collide with another one."""
+        """Whether each geom may collide with any other geom."""
         types, others = self._types, self._others
         masks = {*zip(types.tolist(), others.tolist(), strict=True)}
         meets = {(a, b): any(a & d or c & b for c, d in masks) for a, b in masks}
@@ -167,7 +167,7 @@ class Geoms:
         return np.stack([np.array(self._model.pair_geom1), np.array(self._model.pair_geom2)], 1).astype(np.int64)
 
     def _shape(self, geom: int) -> Solid | None:
-        """Return the shape of a geom in the frame of its body; None with a reason for kinds that are not kept."""
+        """Return the shape of a geom in the frame of its body; None, after noting why, for types that are not kept."""
         from synovia.model.shapes.solids import ConvexHull, HalfSpace
 
         m = self._model
@@ -183,12 +183,12 @@ class Geoms:
         return None
 
     def _mesh(self, mesh: int) -> Points:
-        """Return the corners of the hull of a mesh, as MuJoCo found them; all its vertices if it has no hull."""
+        """Return the corners of MuJoCo's hull of a mesh; all its vertices if there is no hull."""
         m = self._model
         first, count = int(m.mesh_vertadr[mesh]), int(m.mesh_vertnum[mesh])
         vertices = np.array(m.mesh_vert[first : first + count], np.float64)
         graph = int(m.mesh_graphadr[mesh])
-        if graph >= 0:  # numbers of corners and faces, then edges and vertex of each corner
+        if graph >= 0:  # counts of corners and faces, then first edge and vertex index of each corner
             corners = int(m.mesh_graph[graph])
             vertices = vertices[np.array(m.mesh_graph[graph + 2 + corners : graph + 2 + 2 * corners])]
         name = self._mujoco.mj_id2name(m, self._mujoco.mjtObj.mjOBJ_MESH, mesh)
@@ -196,13 +196,13 @@ class Geoms:
 
 
 def place_of_geom(model: Any, geom: int) -> Array:
-    """Return the frame of a geom in that of its body, (4, 4)."""
+    """Return the frame of a geom in the frame of its body, (4, 4)."""
     quat = np.roll(np.array(model.geom_quat[geom], np.float64), -1)  # wxyz there
     return rigid(np.array(model.geom_pos[geom], np.float64), quat_to_matrix(quat))
 
 
 def plain_solid(model: Any, geom: int) -> Solid | None:
-    """Return a geom in the frame of its body; None for kinds that are more than a few lengths."""
+    """Return a geom in the frame of its body; None for types that lengths do not define, such as meshes."""
     from synovia.model.shapes.solids import OF_BODIES
 
     kind = OF_BODIES.get(dict(enumerate(WORDS)).get(int(model.geom_type[geom]), ""))

@@ -1,17 +1,17 @@
 """Build the skeleton of a compiled MuJoCo model.
 
 Every body is a chain of rows, one for each of its joints. The last row is the frame of the body, and the name of the
-body means this row. A joint whose anchor is not at the body's origin has its frame at the anchor, so a FIXED row, named
-after the body, leads back to the origin. The values of hinges and slides are MuJoCo's ``qpos``, for any reference
-(``ref``). The values of free joints are relative to the pose of the body in the file.
+body means this row. The frame of a joint is at its anchor. If the anchor is not at the body's origin, a FIXED row named
+after the body follows, with its frame at the origin. The values of hinges and slides are MuJoCo's ``qpos``, for any
+reference (``ref``). The values of free joints are relative to the pose of the body in the file.
 
-A site with a name becomes a ``Site`` on the row of its body: a frame that goals can name, but no row of its own.
+A site with a name becomes a ``Site`` on the row of its body: a frame that goals can name, but not a row.
 
 MuJoCo limits a ball joint by its whole angle, which swing and twist cannot express. The limit here is the largest one
 of equal swing and twist inside that bound, so that no pose leaves it. Equality constraints become followers, locked
 joints, couplings and loops (``equalities.py``); the range of a follower also restricts its leader, as in MuJoCo. The
-notes of the skeleton list the constraints and the limits of tendons that are not kept; and joints that cannot move,
-ranges that are no limits because they are reversed, and bodies of motion capture, which count as fixed.
+notes of the skeleton list constraints and tendon limits that are not kept, joints that cannot move, reversed ranges,
+which count as no limit, and bodies of motion capture (mocap), which count as fixed.
 
 Geoms that collide become shapes of their bodies (``geoms.py``).
 
@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
 _Mujoco = Any  # the package and its model have no types
 _KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
-_AT_ORIGIN: Final = 1e-14  # metres: an anchor counts as at the body's origin, or on an axis through it, if so close
+_AT_ORIGIN: Final = 1e-14  # metres: a closer anchor counts as at the body's origin, or on an axis through it
 _HIDDEN: Final = 5  # the last of MuJoCo's groups of geoms
 _HANDLER: Final = Lock()  # MuJoCo has one warning handler for the whole process
 
@@ -86,15 +86,15 @@ def read_model(path: Path) -> tuple[Any, list[int]]:
 
 
 def read_world(path: Path) -> World:
-    """Return the geoms that collide as obstacles, in the pose of the file; raises as ``read_skeleton`` does.
+    """Return the colliding geoms as obstacles, in the pose of the file; raise errors as ``read_skeleton`` does.
 
-    An obstacle is a body, or a geom of the world body. A plane is a half-space, however large it is drawn.
+    An obstacle is a body, or a geom of the world body. A plane is a half-space, whatever its drawn size.
     """
     return _reader(path).world(path)
 
 
 def _reader(path: Path) -> _Reader:
-    """Check, compile and return a file, ready to build its skeleton."""
+    """Check and compile a file, and return a reader that builds its skeleton."""
     files = check_files(path)
     mujoco = optional_package("mujoco", "reading MJCF needs the package mujoco", "mujoco", str(path))
     return _Reader(mujoco, _compile(mujoco, path, files), str(path))
@@ -105,7 +105,7 @@ class _Compiled:
     """A compiled model.
 
     Args:
-        model: MuJoCo's model; geoms of missing shapes are in the last group, which is never shown.
+        model: MuJoCo's model; geoms of missing shapes are in the last geom group, which is never shown.
         weighed: (bodies,) whether the mass and the centre of mass of each body are those of the file.
         stood_in: (geoms,) whether each geom is a stand-in.
         notes: Sentences about what is missing.
@@ -136,7 +136,7 @@ def _compile(mujoco: _Mujoco, path: Path, files: Files) -> _Compiled:
 def _with_stand_ins(
     mujoco: _Mujoco, path: Path, files: Files, missing: Sequence[Shape], why: str, model: _Mujoco
 ) -> _Compiled:
-    """Return a model that has stand-ins for some shapes, and find the masses that they change."""
+    """Return a model with stand-ins for some shapes, after finding the masses that depend on them."""
     if not missing:
         return _Compiled(model, np.ones(int(model.nbody), np.bool_), np.zeros(int(model.ngeom), np.bool_), files.notes)
     other = _model(mujoco, path, missing, 2.0, several=files.several)
@@ -161,7 +161,7 @@ def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *
         path: The file.
         missing: Shapes that get a stand-in.
         size: Relative size of the stand-ins.
-        several: Whether the model consists of several files.
+        several: Whether the model consists of several files, so that a line number does not identify a place.
     """
     warnings: list[str] = []
     failure: Exception | None = None
@@ -175,7 +175,7 @@ def _model(mujoco: _Mujoco, path: Path, missing: Sequence[Shape], size: float, *
             failure = error
         finally:
             mujoco.set_mju_user_warning(before)
-    if any("nan" in warning.lower() for warning in warnings):  # this causes all its other messages
+    if any("nan" in warning.lower() for warning in warnings):  # NaN causes MuJoCo's other messages
         raise FormatError("holds a number that is NaN", where=str(path), expected="finite numbers")
     if failure is not None:
         text = " ".join(str(failure).split())
@@ -194,7 +194,7 @@ class _Reader:
         self.weighed = compiled.weighed
         self.notes = [*compiled.notes]
         self.where = where
-        self.row_of: list[int] = []  # of each body's frame
+        self.row_of: list[int] = []  # row of each body's frame
         self.geoms = Geoms(mujoco, model, compiled.stood_in)
         self.bodies, self.joints = mujoco_names(model)
         self.sites = [mujoco.mj_id2name(model, mujoco.mjtObj.mjOBJ_SITE, s) for s in range(model.nsite)]
@@ -242,7 +242,7 @@ class _Reader:
             turn = quat_to_matrix(np.roll(self.checked(m.body_quat[body], "quat of a body"), -1))  # wxyz there
             own = rigid(self.checked(m.body_pos[body], "pos of a body"), turn)
             frames.append(frames[int(m.body_parentid[body])] @ own)
-        groups: dict[tuple[int, int], list[Solid]] = {}  # by body, and by geom for those of the world body
+        groups: dict[tuple[int, int], list[Solid]] = {}  # by body; also by geom for the world body
         for geom, shape in sorted({**self.geoms.solids, **self.geoms.planes}.items()):
             body = int(m.geom_bodyid[geom])
             groups.setdefault((body, -1 if body else geom), []).append(shape)
@@ -264,7 +264,7 @@ class _Reader:
     def rows(self, body: int, parent: int | None, at: int) -> list[Joint]:
         """Return the rows of a body; the first will be row ``at``, the last is the frame of the body.
 
-        MuJoCo turns a body about the anchor a of a hinge or ball: Tr(a) · R · Tr(-a). The next row starts with Tr(-a).
+        About the anchor a of a hinge or ball, MuJoCo applies Tr(a) · R · Tr(-a). The next row starts with Tr(-a).
         """
         m, place = self.model, f"body {self.bodies[body]!r}"
         quat = np.roll(self.checked(m.body_quat[body], f"quat of {place}"), -1)  # wxyz there
@@ -323,7 +323,7 @@ class _Reader:
         return out
 
     def rest(self, j: int, left: Array) -> tuple[Array, Array]:
-        """Return the rest transform of a joint, given the transform left by the one before, and what it leaves."""
+        """Return the rest transform of a joint, and the remaining transform for the next row."""
         m, kind = self.model, self.kind(j)
         ref, axis = self.reference(j), self.checked(m.jnt_axis[j], f"axis of joint {self.joints[j]!r}")
         if kind is Kind.FREE:
@@ -374,7 +374,7 @@ class _Reader:
         return Mimic(self.joints[coupling.leader], coupling.ratio, coupling.offset, coupling.binds)
 
     def read_tendon_limits(self) -> None:
-        """Note the limits of tendons, which restrict the joints along them."""
+        """Add notes about the limits of tendons, which restrict the joints along them."""
         m, kinds = self.model, self.mujoco.mjtObj
         for t in np.flatnonzero(m.tendon_limited):
             name = self.mujoco.mj_id2name(m, kinds.mjOBJ_TENDON, t) or str(t)
@@ -385,7 +385,7 @@ class _Reader:
             self.notes.append(f"The limits of tendon {name!r}{binds} were not kept.")
 
     def drop_conflicting_ranges(self) -> None:
-        """Drop the range of each follower that would leave its leader no value."""
+        """Drop the range of each follower that would leave its leader no allowed value."""
         left: dict[int, tuple[float, float]] = {}
         for j, own in self.followers.items():
             head, ratio, offset = own.leader, own.ratio, own.offset
@@ -413,7 +413,7 @@ class _Reader:
                 self.notes.append(f"The range of joint {self.joints[j]!r} was not kept: it {text}.")
 
     def note_joints(self) -> None:
-        """Note joints that cannot move, limits that are not kept as they are, and bodies moved from outside."""
+        """Add notes about joints that cannot move, limits that are changed, and mocap bodies."""
         m = self.model
         limits = {j: self.limit(j, int(m.jnt_bodyid[j])) for j in range(m.njnt) if j not in self.followers}
         still = {
@@ -435,7 +435,7 @@ class _Reader:
             self.notes.append(f"Bodies that a simulation moves from outside (mocap) are fixed: {listed(moved)}.")
 
     def checked(self, value: _Mujoco, what: str) -> Array:
-        """Return numbers of the model as an array; refuse NaN and huge numbers."""
+        """Return values of the model as an array; raise an error for NaN and huge values."""
         array = np.array(value, dtype=np.float64)
         if not np.all(np.abs(array) <= HUGE):
             raise FormatError(

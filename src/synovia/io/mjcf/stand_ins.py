@@ -1,7 +1,7 @@
-"""Small files that replace the shapes that MuJoCo cannot, or may not, open.
+"""Make small files in place of shapes that MuJoCo cannot or may not open.
 
-Kinematics does not need shapes, but MuJoCo compiles a model only with all the files that it names. MuJoCo looks for a
-file by the last part of its path, first among the bytes passed to it, then in folders.
+Kinematics does not need shapes, but MuJoCo compiles a model only with all files that the model names. MuJoCo searches a
+file by the last part of its path, first among the assets passed in memory, then in folders.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-_VERTICES: Final = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # of a tetrahedron
+_VERTICES: Final = ((0.0, 0.0, 0.0), (1.0, 0.0, 0.0), (0.0, 1.0, 0.0), (0.0, 0.0, 1.0))  # a tetrahedron
 _FACES: Final = ((0, 2, 1), (0, 1, 3), (0, 3, 2), (1, 2, 3))
-_SIZE: Final = 10.0  # length units: MuJoCo refuses a tiny mesh, also after scaling from millimetres
+_SIZE: Final = 10.0  # length units; MuJoCo rejects tiny meshes, also after scaling from millimetres
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Shape:
     Args:
         kind: ``"mesh"``, ``"texture"``, ``"hfield"`` or ``"skin"``.
         name: The last part of its path.
-        grid: Rows and columns of the images in a texture.
+        grid: Number of rows and columns of images in a texture.
     """
 
     kind: str
@@ -33,13 +33,13 @@ class Shape:
 
 
 def stand_ins(shapes: Iterable[Shape], size: float) -> dict[str, bytes]:
-    """Return the content of a stand-in for each shape, by name; meshes are ``size`` times their usual size."""
+    """Return the content of a stand-in for each shape by name; ``size`` is the relative size of meshes."""
     one_of = {shape.name.lower(): shape for shape in shapes}  # MuJoCo ignores the case of names
     return {shape.name: _content(shape, _SIZE * size) for shape in one_of.values()}
 
 
 def _content(shape: Shape, size: float) -> bytes:
-    """Return the content of a file; the extension of its name decides the format of a mesh."""
+    """Return the content of a stand-in; the file extension determines the format of a mesh."""
     if shape.kind in ("texture", "hfield"):
         return _png(2 * shape.grid[0], 2 * shape.grid[1])  # a height field needs at least two rows and columns
     if shape.kind == "skin":

@@ -1,1 +1,1 @@
-"""Trees of nodes with clips: what the readers of glTF and FBX share."""
+"""Trees of nodes with clips, shared by the readers of glTF and FBX."""

@@ -1,4 +1,4 @@
-"""Turn nodes and animation tracks into a skeleton and its motions."""
+"""Convert nodes and animation tracks to a skeleton and its motions."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ from synovia.model.motion import Motion
 from synovia.model.rates import Rate, usual_rate
 from synovia.text import listed
 
-# Translation that makes a joint free, as a part of the skeleton's size. Exporters bake a translation for every bone,
-# with errors up to 3e-5 if scale is animated too. Inverse kinematics leaves free joints alone, so noise must not count.
+# Fraction of the skeleton's size: a larger translation makes a joint free. Exporters bake a translation for every bone,
+# with errors up to 3e-5 if scale is animated too. Such noise must not make joints free, as inverse kinematics skips
+# these.
 TRANSLATES: Final = 1e-4
-TURNS: Final = 1e-6  # change of a quaternion above the rounding of float32
-STRETCHES: Final = 1e-5  # relative change of scale above the errors of exporters' matrix decompositions
+TURNS: Final = 1e-6  # change of a quaternion; above the rounding of float32
+STRETCHES: Final = 1e-5  # relative change of scale; above the errors of exporters' matrix decompositions
 _UNEVEN: Final = (
     "The scale of {names} is not uniform, so in other programs bones below change their length as they turn. Here they"
     " are rigid. Saved clips and poses move the {count} {joints} concerned to where they are here. Meshes below are"
@@ -37,7 +38,7 @@ _SCALED: Final = (
     " bones: their joints differ by up to {far:.2g} m."
 )
 _RATES: Final = (30.0, 24.0, 25.0, 60.0, 50.0, 48.0, 120.0, 100.0, 90.0, 72.0)
-_ON_GRID: Final = 0.01  # tolerance in frames of a key on a frame: the error of float32 times after minutes
+_ON_GRID: Final = 0.01  # frames by which a key on a frame may be off: the error of float32 times after minutes
 
 
 class Track(Protocol):
@@ -53,7 +54,7 @@ class Track(Protocol):
         ...
 
     def change(self, rest: Array) -> Array:
-        """Return differences from rest, (m, width), which bound the distance of the track from rest."""
+        """Return differences from rest, (m, width), that bound the distance of the track from rest."""
         ...
 
 
@@ -62,7 +63,7 @@ class Animation(Protocol):
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the clip."""
         ...
 
     @property
@@ -82,7 +83,7 @@ class Animation(Protocol):
 
     @property
     def frames(self) -> tuple[float, int] | None:
-        """Frames per second and their number, from time 0; None for tracks with keys at any times."""
+        """Frames per second and number of frames, from time 0; None for tracks with keys at any times."""
         ...
 
 
@@ -96,7 +97,7 @@ class Clips(Generic[_Clip]):
         path: The file.
         scene: Its nodes.
         animations: The clips.
-        spend: Called with the number of values that a clip needs and the clip; raises if these are too many.
+        spend: Called with the number of values that a clip needs, and the clip; raises an error if they are too many.
     """
 
     def __init__(
@@ -157,7 +158,7 @@ class Clips(Generic[_Clip]):
         return kinds
 
     def _uneven_notes(self, kinds: list[Kind]) -> list[str]:
-        """Return a sentence about nonuniform scale below which joints turn: rigid bones cannot represent it."""
+        """Return a sentence about nonuniform scale above rotating joints, which rigid bones cannot represent."""
         scene, rest = self._scene, self._rest
         if not rest.sheared.any():
             return []
@@ -169,7 +170,7 @@ class Clips(Generic[_Clip]):
         return [_UNEVEN.format(names=listed(names), count=count, joints="joint" if count == 1 else "joints")]
 
     def _pose_dependent(self, turns: Array | np.ndarray, scales: Array | np.ndarray) -> np.ndarray:
-        """Return the joints whose offsets change because a node above them turns below a nonuniform scale.
+        """Return the joints whose offsets change because an ancestor rotates below a nonuniform scale.
 
         Such offsets are R_parentᵀ M_parent t. The linear part M of the node's matrix depends on the rotations below the
         nonuniform scale, and on animated scale, which ``stretch`` cannot express for such a file.
@@ -184,12 +185,12 @@ class Clips(Generic[_Clip]):
 
     @property
     def written(self) -> int | None:
-        """Number of the clip that Synovia wrote last; None if all are from elsewhere."""
+        """Index of the clip that Synovia wrote last; None if other programs wrote all of them."""
         marks = [(clip.written, number) for number, clip in enumerate(self._animations) if clip.written]
         return max(marks)[1] if marks else None
 
     def motions(self) -> list[Motion]:
-        """Return every clip, sampled at the rate of its own keys."""
+        """Return all clips, each sampled at the rate of its keys."""
         return [self._motion(animation) for animation in self._animations]
 
     def _motion(self, animation: _Clip) -> Motion:
@@ -218,7 +219,7 @@ class Clips(Generic[_Clip]):
         return Motion(skeleton, q, said.fps, name=animation.name, stretch=stretch, notes=notes)
 
     def _dropped(self, local: dict[tuple[int, str], Array], count: int, *, scaled: bool) -> Array | None:
-        """Return how far each joint is from its place in the file because tracks were too small to be kept, (n,).
+        """Return the distance of each joint from its position in the file because small tracks were dropped, (n,).
 
         None if all tracks were kept.
         """
@@ -240,7 +241,7 @@ class Clips(Generic[_Clip]):
         return kind is Kind.FREE or (kind is Kind.BALL and path == "rotation")
 
     def _far_notes(self, far: Array | None) -> list[str]:
-        """Return a sentence about joints that are not where the file has them."""
+        """Return a sentence about joints whose positions differ from the file."""
         if far is None:
             return []
         size = self._rest.size
@@ -251,7 +252,7 @@ class Clips(Generic[_Clip]):
         return [_SMALL.format(names=names, far=far.max())]
 
     def _scale_notes(self, local: dict[tuple[int, str], Array], count: int, stretch: Array | None) -> list[str]:
-        """Return a sentence about animated scale, and how far rigid bones are from the file."""
+        """Return a sentence about animated scale, with the distance of rigid bones from the file."""
         scene = self._scene
         rows = sorted(
             row
@@ -273,7 +274,7 @@ class Clips(Generic[_Clip]):
         return [_SCALED.format(names=names, far=far)]
 
     def _moves(self, local: dict[tuple[int, str], Array]) -> dict[int, Array]:
-        """Return the changes of offset, (T, 3), by row: the changes of translation, scaled and mirrored as at rest."""
+        """Return the changes of offset by row, (T, 3): the changes of translation, scaled and mirrored as at rest."""
         scene, rest = self._scene, self._rest
         return {
             row: (values - scene.translation[row]) * (rest.uniform[row] * rest.signs[row])
@@ -282,10 +283,10 @@ class Clips(Generic[_Clip]):
         }
 
     def _exact_moves(self, local: dict[tuple[int, str], Array], count: int) -> tuple[dict[int, Array], Array]:
-        """Return the changes of offset, (T, 3), by row, from the matrices of the nodes in each frame.
+        """Return the changes of offset by row, (T, 3), from the matrices of the nodes in each frame.
 
-        The second result is how far each joint is from its place in the file, (n,), because it or joints above it do
-        not keep their change.
+        The second result is the distance of each joint from its position in the file, (n,). It is not 0 if the joint or
+        an ancestor cannot represent its change.
         """
         scene, rest = self._scene, self._rest
         out: dict[int, Array] = {}
@@ -317,12 +318,12 @@ class Clips(Generic[_Clip]):
 
 
 def _ratio(change: Array, scale: Array) -> Array:
-    """Return changes relative to a scale, or unchanged where the scale is 0."""
+    """Return changes divided by a scale, or unchanged where the scale is 0."""
     return change / np.where(scale == 0.0, 1.0, scale)
 
 
 def _relative(rest: Array, quat: Array) -> Array:
-    """Return rest⁻¹ · quat (T, 4), each with the sign nearest to its predecessor, so that the values do not jump."""
+    """Return rest⁻¹ · quat (T, 4), each with the sign nearest to its predecessor, so that values do not jump."""
     x, y, z, w = -rest[0], -rest[1], -rest[2], rest[3]
     product = np.array([[w, -z, y, x], [z, w, -x, y], [-y, x, w, z], [-x, -y, -z, w]])
     out = same_side(quat @ product.T)
@@ -332,9 +333,9 @@ def _relative(rest: Array, quat: Array) -> Array:
 def _rate(animation: Animation) -> tuple[Array, float, int, Rate]:
     """Return the distinct key times of a clip, its frames per second, its number of frames, and the rate of its motion.
 
-    A clip that Synovia wrote has a key in each frame. The rate of another one is the first common rate with every key
-    on a frame. If there is none, it is the rate of the closest keys. If those do not fit either, it is 30, raised
-    slightly so that the last key is on a frame. The motion has a usual rate instead of one that the file rounded.
+    A clip that Synovia wrote has a key in each frame. Any other clip gets the first common rate that puts every key on
+    a frame. If there is none, the rate of the closest keys is tried. If that does not fit either, the rate is 30,
+    changed slightly so that the last key is on a frame. Rounded usual rates are corrected.
     """
     if animation.frames is not None:
         rate, count = animation.frames
@@ -364,7 +365,7 @@ def _rate(animation: Animation) -> tuple[Array, float, int, Rate]:
 
 
 def _times(keys: Array, rate: float, count: int) -> Array:
-    """Return the time of each frame; if a key is on a frame, its exact time, so that STEP keys take effect there."""
+    """Return the time of each frame; the exact key time if a key is on the frame, so that STEP keys apply there."""
     times = keys[0] + np.arange(count, dtype=np.float64) / rate
     phase = (keys - keys[0]) * rate
     nearest = np.rint(phase)

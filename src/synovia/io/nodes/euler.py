@@ -1,6 +1,6 @@
-"""Euler angles about three axes of the moving frame, as in BVH and FBX: to quaternions, and back without jumps.
+"""Convert Euler angles about moving axes, as in BVH and FBX, to quaternions, and back without jumps.
 
-With half-angles A, B, C of the turns about axes i, j, k, all different, and s = ±1 the sign of the permutation
+With half-angles A, B, C of the rotations about axes i, j, k, all different, and s = ±1 the sign of the permutation
 (i, j, k), the product of the three quaternions gives
 
     (w + q_j, q_i + s q_k) = (cos B + sin B) (cos, sin)(A + s C)
@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from synovia.model.geometry import Array
 
 AXES: Final = "XYZ"
-_LOCKED: Final = 1e-12  # length of a pair; if shorter, rounding (1e-16) changes its direction by more than 1e-4
+_LOCKED: Final = 1e-12  # norm of a pair; if smaller, rounding (1e-16) changes its direction by more than 1e-4
 
 
 def sign(order: Sequence[int]) -> float:
@@ -34,7 +34,7 @@ def to_quat(order: Sequence[int], angles: Array) -> Array:
 
     Args:
         order: The axes, a permutation of (0, 1, 2), first rotation first.
-        angles: (T, 3) radians, in that order.
+        angles: (T, 3) radians, in the order of the axes.
     """
     s = sign(order)
     (ca, cb, cc), (sa, sb, sc) = np.cos(angles.T / 2.0), np.sin(angles.T / 2.0)
@@ -49,8 +49,8 @@ def to_quat(order: Sequence[int], angles: Array) -> Array:
 def from_quat(orders: NDArray[np.intp], quats: Array) -> Array:
     """Return angles over time, radians (T, n, 3), of n rotations, each continuous from frame to frame.
 
-    Two triples of angles give the same rotation, and full turns may be added to each angle. The first frame takes the
-    triple nearest to zero; every other frame takes the triple nearest to that of the frame before.
+    Two triples of angles give the same rotation, and full turns may be added to each angle. The first frame gets the
+    triple nearest to zero; every other frame gets the triple nearest to the previous frame.
 
     Args:
         orders: (n, 3) the axes of each rotation, a permutation of (0, 1, 2).
@@ -68,12 +68,12 @@ def from_quat(orders: NDArray[np.intp], quats: Array) -> Array:
 
 
 def from_quat_near(orders: NDArray[np.intp], quats: Array, near: Array) -> Array:
-    """Return the angles, radians (T, n, 3), that are nearest to some angles of almost the same rotations.
+    """Return the angles of rotations, radians (T, n, 3), that are nearest to given angles.
 
     Args:
         orders: (n, 3) the axes of each rotation, a permutation of (0, 1, 2).
         quats: (T, n, 4) unit quaternions, xyzw.
-        near: (T, n, 3) angles, in that order.
+        near: (T, n, 3) angles of almost the same rotations, radians, in the order of the axes.
     """
     both = _triples(orders, quats)
     both += 2.0 * np.pi * np.rint((near[:, None] - both) / (2.0 * np.pi))
@@ -96,7 +96,7 @@ def _triples(orders: NDArray[np.intp], quats: Array) -> Array:
 
 
 def _without_gaps(angle: Array, known: NDArray[np.bool_]) -> Array:
-    """Return angles (T, n) with unknown ones replaced by the last known one before (else the first known, else 0)."""
+    """Replace unknown angles (T, n) by the last known angle before (else the first known angle, else 0)."""
     if not len(angle):
         return angle
     frame = np.where(known, np.arange(len(angle))[:, None], -1)

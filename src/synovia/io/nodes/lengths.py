@@ -1,4 +1,4 @@
-"""The length unit of a body whose file does not say it, for formats that have to name one."""
+"""Choose the length unit of a body whose file has none, for formats that require a unit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class Unit(NamedTuple):
     """The length unit of a body.
 
     Args:
-        meters: Its length, metres.
-        notes: A sentence if it was not known.
+        meters: Length of the unit, metres.
+        notes: A sentence if the unit was unknown.
     """
 
     meters: float
@@ -26,11 +26,11 @@ class Unit(NamedTuple):
 
 
 def unit_of(skeleton: Skeleton, usual: float) -> Unit:
-    """Return the unit of a body; if it is unknown, one in which a humanoid is as tall as a person.
+    """Return the unit of a body; if it is unknown, choose a unit in which a humanoid is as tall as a person.
 
     Args:
         skeleton: The body.
-        usual: Unit of other bodies whose unit is unknown, metres.
+        usual: Unit of other bodies with unknown unit, metres.
     """
     known = skeleton.meters_per_unit
     if known is not None:
@@ -43,14 +43,14 @@ def unit_of(skeleton: Skeleton, usual: float) -> Unit:
 
 
 def in_unit(skeleton: Skeleton, unit: str | float) -> Skeleton:
-    """Return a body with the unit that its file does not say.
+    """Return a body with a unit that its file does not give.
 
     Args:
         skeleton: The body.
         unit: Name of the unit, or its length in metres.
 
     Raises:
-        InputError: If it is no unit, or the body has another one.
+        InputError: If ``unit`` is not a unit, or the body already has another unit.
     """
     known, out = skeleton.meters_per_unit, skeleton.with_unit(unit)
     if known in (None, out.meters_per_unit):

@@ -1,4 +1,4 @@
-"""The skin of a character: meshes, what moves their vertices, and their materials, independent of the file format."""
+"""The skin of a character, independent of the file format: meshes, skin weights, morph targets and materials."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ class Material:
     Args:
         name: Its name.
         colour: Red, green, blue and opacity, 0 to 1, linear.
-        image: PNG or JPEG with the colours, None without one.
+        image: PNG or JPEG with the colours; None without an image.
         image_name: Name of the image.
-        plain: Whether the file gives no colour, or an image that is missing.
+        plain: Whether to ignore ``colour``: the file gives no colour, or an image that may be missing.
     """
 
     name: str
@@ -38,12 +38,12 @@ class Material:
 
 @dataclass(slots=True, eq=False)
 class Morph:
-    """A shape that a mesh can take.
+    """A morph target of a mesh.
 
     Args:
         name: Its name.
-        shifts: What its weight of 1 adds to the vertices, (v, 3), in the space of the mesh.
-        weight: Its weight at rest.
+        shifts: Displacements of the vertices at weight 1, (v, 3), in the space of the mesh.
+        weight: Weight at rest.
     """
 
     name: str
@@ -53,23 +53,23 @@ class Morph:
 
 @dataclass(slots=True, eq=False)
 class Mesh:
-    """A mesh that joints move.
+    """A mesh that moves with joints.
 
     Args:
         name: Its name.
-        vertices: Places of the vertices in the space of the mesh, (v, 3).
-        faces: Vertices of the triangles, (f, 3).
-        rows: Joints that move it, rows of the skin's nodes, (b,).
-        binds: Matrices from the space of the mesh to that of the node of each joint, (b, 4, 4).
-        bones: Joints of each vertex, (v, k), numbers in ``rows``.
-        weights: Weights of these joints, (v, k), as the file has them.
-        normals: Directions of the vertices, (v, 3), None without any.
-        corners: Texture coordinates of the vertices, (v, 2), v downwards; None without any.
-        colours: Colours of the vertices, red, green, blue and opacity, (v, 4), linear; None without any.
+        vertices: Positions of the vertices in the space of the mesh, (v, 3).
+        faces: Vertex indices of the triangles, (f, 3).
+        rows: Joints that move the mesh, rows of the skin's nodes, (b,).
+        binds: Matrices from the space of the mesh to the space of each joint's node, (b, 4, 4).
+        bones: Joints of each vertex, (v, k), indices into ``rows``.
+        weights: Weights of these joints, (v, k), as in the file.
+        normals: Vertex normals, (v, 3); None without normals.
+        corners: Texture coordinates of the vertices, (v, 2), v downwards; None without texture coordinates.
+        colours: Vertex colours, red, green, blue and opacity, (v, 4), linear; None without vertex colours.
         materials: The materials.
-        material: Material of each triangle, (f,).
-        morphs: Shapes that it can take.
-        unread: Number of further ones that were not read.
+        material: Material index of each triangle, (f,).
+        morphs: The morph targets.
+        unread: Number of morph targets that were not read.
     """
 
     name: str
@@ -94,10 +94,10 @@ class Skin:
 
     Args:
         names: Names of the nodes that are joints.
-        worlds: Their world matrices at rest, (n, 4, 4), scales included.
+        worlds: World matrices of these nodes at rest, (n, 4, 4), scales included.
         meshes: The meshes.
-        lost: Number of meshes that are missing, by the reason, such as ``"without positions"``.
-        changed: Number of meshes that differ from those of the file, by how, such as ``"without morph targets"``.
+        lost: Number of missing meshes by reason, such as ``"without positions"``.
+        changed: Number of meshes that differ from the file, by difference, such as ``"without morph targets"``.
     """
 
     names: tuple[str, ...]
@@ -107,10 +107,10 @@ class Skin:
     changed: Counter[str] = field(default_factory=Counter[str])
 
     def rows_in(self, joints: Sequence[str]) -> dict[int, int] | None:
-        """Return the rows of some joints for those that move the meshes, by row; None if one is missing or ambiguous.
+        """Return the rows, in ``joints``, of the joints that move meshes, by row; None if one is missing or ambiguous.
 
         Args:
-            joints: Names of the joints; those of the skin may come last, after joints of a root.
+            joints: Names of joints; the joints of the skin may follow joints of a root.
         """
         used = {row for mesh in self.meshes for row in mesh.rows}
         before = len(joints) - len(self.names)
@@ -123,10 +123,10 @@ class Skin:
         return {row: number[self.names[row]] for row in used}
 
     def notes(self, *, morphs: bool) -> list[str]:
-        """Return sentences about what a file with this skin does not hold.
+        """Return sentences about parts of the skin that a written file does not hold.
 
         Args:
-            morphs: Whether it holds the morph targets that were read.
+            morphs: Whether the file holds the morph targets that were read.
         """
         lost = {f"{why} left out": count for why, count in self.lost.items()}
         changed = {f"written {how}": count for how, count in self.changed.items() if how != UNMORPHED}

@@ -1,4 +1,4 @@
-"""Trees of nodes with translation, rotation and scale, as files of characters have them, as rigid joints at rest."""
+"""Convert trees of nodes with translation, rotation and scale, as in character files, to rigid joints at rest."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import numpy as np
 
 from synovia.model.geometry import Array, quat_to_matrix
 
-UNIFORM: Final = 1e-4  # relative spread of the components of a scale that counts as an exporter's rounding
-_SINGULAR: Final = 1e-6  # ratio of the scales of a bind matrix below which it has no orientation
+UNIFORM: Final = 1e-4  # relative spread of scale components; a smaller one counts as rounding by the exporter
+_SINGULAR: Final = 1e-6  # ratio of singular values of a bind matrix; below it, the matrix has no orientation
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,15 +22,15 @@ class Scene:
 
     Args:
         names: Node names; ``node12`` for a node without one.
-        row_of: Row by the number of the node in the file.
+        row_of: Row by node number in the file.
         parents: Row of the parent, -1 for roots.
-        moving: Whether the node is a ball even without animation, as the joint of a skin is.
+        moving: Whether the node is a ball even without animation, such as a joint of a skin.
         translation: (n, 3), in the parent node's frame.
         rotation: (n, 4), unit quaternions xyzw.
         scale: (n, 3).
-        bind: Orientations relative to the parent in the pose in which the skins were bound, (n, 3, 3); NaN for nodes
-            that are no joint of a skin, and where the file does not say it.
-        notes: Sentences about what the file says of its nodes and was not kept, such as constraints.
+        bind: Orientations relative to the parent in the bind pose of the skins, (n, 3, 3); NaN for nodes that are not
+            joints of a skin, and if unknown.
+        notes: Sentences about properties of nodes that were not kept, such as constraints.
         roles: Part of the body of each node that the file declares, by row.
         forward: Axis that the body faces, if the file declares it.
     """
@@ -52,7 +52,7 @@ def parents_first(kept: set[int], above: Sequence[int]) -> list[int]:
     """Return the nodes in depth-first order, siblings by number.
 
     Args:
-        kept: The nodes; with each one its parent.
+        kept: The nodes, including all their parents.
         above: Parent of each node, -1 for none.
     """
     below: dict[int, list[int]] = {}
@@ -68,13 +68,13 @@ def parents_first(kept: set[int], above: Sequence[int]) -> list[int]:
 
 
 def relative_binds(inverses: Iterable[Mapping[int, Array]], parents: Sequence[int]) -> Array:
-    """Return the orientations in the bind pose relative to the parents, (n, 3, 3); NaN where it is unknown.
+    """Return the orientations in the bind pose relative to the parents, (n, 3, 3); NaN if unknown.
 
-    The inverse of such a matrix is the frame of the joint in the space of the mesh. Relative to the frame of another
-    joint, that space does not matter.
+    The inverse of an inverse bind matrix is the frame of the joint in the space of the mesh. This space cancels out in
+    the frame relative to another joint.
 
     Args:
-        inverses: For each skin the linear part (3, 3) of the matrix from the mesh to the frame of a joint, by row.
+        inverses: For each skin, the linear parts (3, 3) of the matrices from the mesh to the joint frames, by row.
         parents: Row of each joint's parent, -1 for roots.
     """
     bind = np.full((len(parents), 3, 3), np.nan)
@@ -93,7 +93,7 @@ def relative_binds(inverses: Iterable[Mapping[int, Array]], parents: Sequence[in
 
 
 def node_places(scene: Scene, local: Mapping[tuple[int, str], Array], count: int) -> Array:
-    """Return the world places of the nodes over time, (T, n, 3): products of the nodes' matrices, as players show them.
+    """Return the world positions of the nodes over time, (T, n, 3), by the nodes' matrices, as players show them.
 
     Args:
         scene: The nodes.
@@ -120,9 +120,9 @@ def over_time(local: Mapping[tuple[int, str], Array], row: int, path: str, rest:
 class Rest:
     """The scene at rest as rigid joints: the scale of the nodes is folded into the offsets.
 
-    Let M be the matrix of a node, and K the product of the signs and of the uniform part of all scales down to it.
-    M K⁻¹ is rigid if all scales are uniform or reflections, because K commutes with rotations up to conjugation by its
-    signs. Otherwise, rotations follow from the same formula, and positions are those of M.
+    Let M be the world matrix of a node, and K the product of the signs and uniform parts of all scales down to the
+    node. M K⁻¹ is rigid if all scales are uniform or reflections, because K commutes with rotations up to conjugation
+    by its signs. Otherwise, rotations follow from the same formula, and positions are those of M.
 
     Args:
         scene: The nodes.
@@ -133,9 +133,9 @@ class Rest:
         n = len(scene.names)
         self.scene = scene
         self.uneven = np.zeros(n, bool)  # whether the scale of the node is nonuniform
-        self.uniform = np.ones(n)  # k of the parent: product of the uniform parts of all scales above
-        self.signs = np.ones((n, 3))  # F of the parent: product of the signs of all scales above
-        self.linear = np.empty((n, 3, 3))  # rotations and scales of all nodes above
+        self.uniform = np.ones(n)  # product of the uniform parts of all scales above
+        self.signs = np.ones((n, 3))  # F: product of the signs of all scales above
+        self.linear = np.empty((n, 3, 3))  # product of the rotations and scales of all nodes above
         self.sheared = np.zeros(
             n, bool
         )  # whether a scale above is nonuniform, so that the offset may depend on the pose

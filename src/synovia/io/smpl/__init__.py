@@ -1,1 +1,1 @@
-"""SMPL: the user's own model of a body, and clips of AMASS, which need it."""
+"""Read SMPL body models from the user's own files, and AMASS clips, which need them."""

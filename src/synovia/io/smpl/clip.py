@@ -1,7 +1,7 @@
-"""Clips of AMASS: NumPy archives with the rotations of the joints of an SMPL body over time, z up.
+"""Read AMASS clips: NumPy archives with the joint rotations of an SMPL body over time, z up.
 
 poses                                 (T, 3 J) rotation vectors of the joints, 24, 52 or 55 of them
-trans                                 (T, 3) metres, added to the place of the first joint
+trans                                 (T, 3) metres, added to the position of the first joint
 mocap_framerate or mocap_frame_rate   frames per second
 betas                                 (K,) shape of the body
 
@@ -27,22 +27,22 @@ from synovia.text import listed
 
 _RATES: Final = ("mocap_framerate", "mocap_frame_rate", "fps")
 _EXPECTED: Final = "a clip of AMASS as .npz"
-# Arrays that repeat those that are read, or describe them.
+# Arrays that repeat or describe arrays that are read.
 _DERIVED: Final = ("root_orient", "pose_body", "pose_hand", "pose_jaw", "pose_eye", "num_betas", "mocap_time_length",
                    "surface_model_type")  # fmt: skip
 
 
 def read_amass(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
-    """Read a clip of AMASS.
+    """Read an AMASS clip.
 
     Args:
         path: The file.
-        skeleton: Skeleton of an SMPL model. ``load_motion(path, skeleton="SMPLH.npz")`` gives it the shape of the
-            clip's body. Joints that one of both lacks (fingers, hands, face) stay at rest.
+        skeleton: Skeleton of an SMPL model. ``load_motion(path, skeleton="SMPLH.npz")`` gives it the body shape of the
+            clip. Joints that are missing in the clip, such as fingers or the face, stay at rest.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If arrays are missing or do not fit each other, or the skeleton is not of SMPL.
+        FormatError: If arrays are missing or do not fit each other, or the skeleton is not an SMPL model.
     """
     where = as_path(path)
     arrays = read_arrays(where, ("poses", "trans", *_RATES), _EXPECTED)
@@ -90,7 +90,7 @@ def read_amass(path: str | os.PathLike[str], skeleton: Skeleton) -> Motion:
 
 
 def _first_joint(skeleton: Skeleton) -> Array:
-    """Return the place of the first joint (3,) as the model's file has it, y up."""
+    """Return the position of the first joint (3,) in the model's file, y up."""
     rest = skeleton.joints[0].rest
     place: Array = rest[:3, :3].T @ rest[:3, 3]
     return place

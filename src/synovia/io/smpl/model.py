@@ -1,12 +1,12 @@
-"""Skeletons of SMPL, SMPL-H and SMPL-X, from the user's own file of the model as a NumPy archive.
+"""Read skeletons of SMPL, SMPL-H and SMPL-X from the user's own model file, a NumPy archive.
 
 v_template     (V, 3) vertices of the mean shape, metres, y up
 shapedirs      (V, 3, K) their change with each number of the shape
 J_regressor    (J, V) weights of the vertices whose mean is a joint
 kintree_table  (2, J) row of the parent of each joint, and of the joint
 
-The models must not be passed on, so Synovia has none. Files with the ending .pkl are pickles, which can run code when
-they are read; Synovia refuses them, and ``docs/motion.md`` shows how to convert one.
+The models must not be redistributed, so Synovia includes none. Files with the ending .pkl are pickles, which can run
+code when they are read; Synovia does not read them, and ``docs/motion.md`` shows how to convert them.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ _HANDS: Final = tuple(
     for finger in ("index", "middle", "pinky", "ring", "thumb")
     for part in (1, 2, 3)
 )
-# Names of the joints by their number, as the models of that size have them.
+# Joint names of each model, by the number of joints.
 NAMES: Final = {
     len(names): names for names in ((*BODY, "left_hand", "right_hand"), (*BODY, *_HANDS), (*BODY, *_FACE, *_HANDS))
 }
-UPRIGHT: Final = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # from y up, as the models, to z up
+UPRIGHT: Final = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])  # from y up, as in the models, to z up
 _KEYS: Final = ("v_template", "shapedirs", "J_regressor", "kintree_table")
 _EXPECTED: Final = "an SMPL model as .npz"
 _PICKLES: Final = tuple(bytes((0x80, protocol)) for protocol in range(2, 6))
-_LIMIT: Final = 1e3  # metres; far beyond any body
+_LIMIT: Final = 1e3  # metres; far larger than any body
 
 
 def _read(path: Path) -> Contents:
@@ -51,7 +51,7 @@ def _read(path: Path) -> Contents:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is a pickle, or not the archive of such a model.
+        FormatError: If the file is a pickle, or not the archive of such a model.
     """
     with path.open("rb") as file:
         if file.read(2) in _PICKLES:
@@ -93,21 +93,21 @@ def _read(path: Path) -> Contents:
 
 
 def _shape_of(clip: Path) -> Array:
-    """Return the numbers of the shape (K,) of the body of a clip of AMASS; none if the file has none.
+    """Read the shape parameters (K,) of the body of an AMASS clip; empty if the file has none.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If they are not finite numbers.
+        FormatError: If the parameters are not finite numbers.
     """
     arrays = read_arrays(clip, ("betas",), "a clip as .npz") if zipfile.is_zipfile(clip) else {}
     return numbers_of(arrays, "betas", clip, "a clip as .npz").reshape(-1) if "betas" in arrays else np.zeros(0)
 
 
 def _parents(numbers: Array, path: Path) -> list[int]:
-    """Return the row of the parent of each joint, -1 for the first one, from the first row of ``kintree_table``.
+    """Return the parent row of each joint, -1 for the first joint, from the first row of ``kintree_table``.
 
     Raises:
-        FormatError: If a parent does not stand before its joint.
+        FormatError: If a parent is not before its joint.
     """
     parents: list[float] = numbers.tolist()
     for row, parent in enumerate(parents[1:], 1):
@@ -119,7 +119,7 @@ def _parents(numbers: Array, path: Path) -> list[int]:
 
 
 def _skeleton(places: Array, parents: list[int], path: Path) -> Skeleton:
-    """Return the skeleton with joints at some places (J, 3), y up, turned so that it stands with z up."""
+    """Return the skeleton with joints at given positions (J, 3), y up, rotated so that it stands with z up."""
     names = NAMES[len(places)]
     joints = [Joint(names[0], None, Kind.FREE, rigid(UPRIGHT @ places[0], UPRIGHT))]
     joints += [

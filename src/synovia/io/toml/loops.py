@@ -1,4 +1,4 @@
-"""Loops and couplings in TOML: tables of a skeleton file, or a file next to a model, ``synovia.loops/1``.
+"""Read loops and couplings in TOML: tables of a skeleton file, or a file next to a model, ``synovia.loops/1``.
 
     schema = "synovia.loops/1"
 
@@ -8,7 +8,7 @@
     second = "rocker"           # without this key: the world
     kind = "point"              # or weld, hinge, universal, slide, cylindrical, distance
     offset = [0.3, 0, 0]        # on the first, in its frame
-    offset_rpy_deg = [0, 0, 90] # turns about x, then y, then z; or offset_rotation_xyzw, a unit quaternion
+    offset_rpy_deg = [0, 0, 90] # rotations about x, y, z in order; or offset_rotation_xyzw, a unit quaternion
     other_offset = [0.1, 0, 0]  # on the second, in its frame, and other_offset_rpy_deg
     distance = 0.2              # of the kind "distance" alone
 
@@ -50,7 +50,7 @@ def with_loops_of(skeleton: Skeleton, path: Path) -> Skeleton:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is malformed, names what the skeleton does not have, or has a loop that cannot be closed.
+        FormatError: If it is malformed, names objects that the skeleton lacks, or has a loop that cannot be closed.
     """
     text = decoded(read_bytes(path, most=_LARGEST), path)
     content = parse_toml(text, str(path))
@@ -63,10 +63,10 @@ def with_loops_of(skeleton: Skeleton, path: Path) -> Skeleton:
 
 
 def tied(skeleton: Skeleton, content: Mapping[str, Any], path: Path, text: str) -> Skeleton:
-    """Return a skeleton with the loops of the tables of a file in addition to its own.
+    """Return a skeleton with the loops in the tables of a file in addition to its own.
 
     Raises:
-        FormatError: If a table is malformed, names what the skeleton does not have, or has a loop that cannot be
+        FormatError: If a table is malformed, names objects that the skeleton lacks, or has a loop that cannot be
             closed; the message names the line.
     """
     ties: list[tuple[Tie, Table]] = []
@@ -88,10 +88,10 @@ def tied(skeleton: Skeleton, content: Mapping[str, Any], path: Path, text: str) 
 
 
 def _tables(content: Mapping[str, Any], path: Path, text: str, name: str) -> list[Table]:
-    """Return the tables of one name."""
+    """Return the tables with one name."""
     lines = lines_of(text, name)
     entries = Table(content, path, "", lines[0]).tables(name, f"tables that begin with [[{name}]]")
-    if len(lines) != 1 + len(entries):  # several on a line, or a head inside a text: the lines are unknown
+    if len(lines) != 1 + len(entries):  # several on a line, or a header inside a text: line numbers are unknown
         lines = [dict[str, int]()] * (1 + len(entries))
     return [
         Table(entry.values, path, f"{name} {entry.values.get('name', number)!r}", lines[1 + number])
@@ -100,7 +100,7 @@ def _tables(content: Mapping[str, Any], path: Path, text: str, name: str) -> lis
 
 
 def _loop(table: Table) -> Loop:
-    """Return the loop of one table."""
+    """Return the loop that a table describes."""
     table.only(_LOOP)
     first = table.text("first")
     if first is None:
@@ -119,12 +119,12 @@ def _loop(table: Table) -> Loop:
 
 
 def _offset(table: Table, key: str) -> Array:
-    """Return the frame that keys of a table give."""
+    """Return the frame that the keys of a table describe."""
     return rigid(table.numbers(key, 3) or (0.0, 0.0, 0.0), rotation_of(table, f"{key}_"))
 
 
 def _coupling(table: Table) -> Coupling:
-    """Return the coupling of one table."""
+    """Return the coupling that a table describes."""
     table.only(_COUPLING)
     terms = table.values.get("terms")
     if not isinstance(terms, dict) or not terms:

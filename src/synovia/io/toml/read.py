@@ -1,4 +1,4 @@
-"""Reader of ``synovia.skeleton/1``."""
+"""Read skeletons from ``synovia.skeleton/1`` files."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from synovia.text import parse_toml
 if TYPE_CHECKING:
     from synovia.model.shapes.solids import Shape, Solid
 
-_LARGEST: Final = 2**25  # bytes: twice the size of a file with the most joints allowed; tomllib is slow
+_LARGEST: Final = 2**25  # bytes: twice the size of a file with the largest number of joints; tomllib is slow
 _KINDS: Final = {kind.name.lower(): kind for kind in Kind}
-_TIES: Final = ("loop", "coupling")  # tables of loops.py
+_TIES: Final = ("loop", "coupling")  # tables that ``loops.py`` reads
 _TOP: Final = ("schema", "name", "meters_per_unit", "up", "forward", "notes", "excluded_pairs", "joint", *_TIES)
 _ANGLES: Final = ("rpy", "limit", "preferred", "swing_x", "swing_y", "twist")
 _SWING: Final = ("swing_x", "swing_y", "twist", "bone", "x_axis", "frame")
@@ -66,7 +66,7 @@ def read_skeleton(path: Path) -> Skeleton:
 
 
 def parse_skeleton(data: bytes, path: Path) -> Skeleton:
-    """Return the skeleton that the content of a file describes."""
+    """Parse the skeleton that the content of a file describes."""
     text = decoded(data, path)
     content = parse_toml(text, str(path))
     lines = lines_of(text, "joint")
@@ -81,7 +81,7 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
     if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in cast("list[Any]", entries)):
         raise top.error("has no joints", value=entries, expected="tables that begin with [[joint]]")
     entries = cast("list[dict[str, Any]]", entries)
-    if len(lines) != 1 + len(entries):  # several joints on a line, or a head inside a text: the lines are unknown
+    if len(lines) != 1 + len(entries):  # several joints on a line, or a header inside a text: line numbers are unknown
         lines = [dict[str, int]()] * (1 + len(entries))
     tables = [
         Table(entry, path, f"joint {entry.get('name', number)!r}", lines[1 + number])
@@ -109,13 +109,13 @@ def parse_skeleton(data: bytes, path: Path) -> Skeleton:
         raise top.at(error) from error
     if not any(key in content for key in _TIES):
         return skeleton
-    from synovia.io.toml.loops import tied  # for files that have loops
+    from synovia.io.toml.loops import tied  # imported only for files with loops
 
     return tied(skeleton, content, path, text)
 
 
 def _joint(table: Table) -> Joint:
-    """Return the joint of one table."""
+    """Return the joint that a table describes."""
     table.only(_KEYS)
     name, kind = table.text("name"), table.choice("kind", _KINDS)
     if name is None or kind is None:
@@ -214,7 +214,7 @@ def _sites(table: Table) -> list[Site]:
 
 def _solids(table: Table) -> list[Solid]:
     """Return the shapes of a joint."""
-    from synovia.model.shapes.solids import OF_BODIES  # for files that have shapes
+    from synovia.model.shapes.solids import OF_BODIES  # imported only for files with shapes
 
     return shapes_of(table, OF_BODIES)
 
@@ -224,7 +224,7 @@ def shapes_of(table: Table, kinds: Mapping[str, type[_S]]) -> list[_S]:
 
     Args:
         table: The table.
-        kinds: The kinds that it may have, by word.
+        kinds: Allowed shape classes by name.
     """
     from synovia.model.shapes.solids import roles_of
 
@@ -251,7 +251,7 @@ def shapes_of(table: Table, kinds: Mapping[str, type[_S]]) -> list[_S]:
 
 
 def _pairs(top: Table) -> list[tuple[str, str]]:
-    """Return the excluded pairs."""
+    """Return the excluded pairs of the file."""
     pairs: Any = top.values.get("excluded_pairs", [])
     if not isinstance(pairs, list) or not all(isinstance(pair, list) for pair in cast("list[Any]", pairs)):
         raise top.error(
@@ -261,5 +261,5 @@ def _pairs(top: Table) -> list[tuple[str, str]]:
 
 
 def looks_like(head: bytes) -> bool:
-    """Return whether a file begins like a file of a skeleton, a world or loops of any version."""
+    """Return whether a file has the schema of a skeleton, a world or loops, of any version."""
     return re.search(rb"""(?m)^\s*schema\s*=\s*["']synovia\.(skeleton|world|loops)/""", head) is not None

@@ -1,4 +1,4 @@
-"""A table of a TOML file with checked access to its values; what all readers and the writer share."""
+"""Checked access to the tables of a TOML file, and definitions that all readers and the writer share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synovia.errors import FormatError, SynoviaError, did_you_mean, restated
 from synovia.model.geometry import Array, as_unit_quat, fixed_xyz, quat_to_matrix
 
 SCHEMA: Final = "synovia.skeleton/1"
-OFFSETS: Final = ("offset", "other_offset")  # of a loop
+OFFSETS: Final = ("offset", "other_offset")  # keys of a loop
 AXES: Final = {sign + axis: sign + axis for axis in "xyz" for sign in ("", "-")}
 _T = TypeVar("_T")
 
@@ -23,7 +23,7 @@ class Table:
     Args:
         values: The values by key.
         path: The file, for messages.
-        what: Name of what the table describes, for messages; empty for the head of the file.
+        what: Name of the described object, for messages; empty for the head of the file.
         lines: Line of each key and, under the empty key, of the table's header; empty if the lines are unknown.
     """
 
@@ -34,23 +34,23 @@ class Table:
         self._lines = lines
 
     def where(self, key: str = "") -> str:
-        """Return the place of a key, for messages."""
+        """Return the location of a key, for messages."""
         line = self._lines.get(key, self._lines.get(""))
         parts = [str(self._path), f"line {line}" if line else "", self._what]
         return ", ".join(part for part in parts if part)
 
     def error(self, what: str, key: str = "", **details: Any) -> FormatError:
-        """Return an error at a key."""
+        """Return an error that names the location of a key."""
         return FormatError(what, where=self.where(key), **details)
 
     def at(self, error: SynoviaError) -> FormatError:
-        """Return an error about a value as an error at the key that its message begins with."""
+        """Convert an error about a value to an error at the key with which its message begins."""
         word = error.what.split()[0]
         key = next((key for key in self.values if key.removesuffix("_deg") == word), "")
         return restated(error, FormatError, self.where(key))
 
     def only(self, known: Iterable[str]) -> None:
-        """Refuse unknown keys."""
+        """Raise an error for unknown keys."""
         names = list(known)
         for key in self.values:
             if key not in names:
@@ -114,13 +114,13 @@ class Table:
         return math.radians(value) if value is not None and f"{key}_deg" in self.values else value
 
     def given_key(self, key: str, other: str) -> str:
-        """Return which of two equivalent keys is given; the second if neither is."""
+        """Return the given one of two equivalent keys; the second if neither is given."""
         if key in self.values and other in self.values:
             raise self.error(f"both {other} and {key} are given", key, expected="one of them")
         return key if key in self.values else other
 
     def inner(self, key: str, values: Mapping[str, Any]) -> Table:
-        """Return the table at a key of this one."""
+        """Return the nested table at a key."""
         return Table(values, self._path, self._what, {"": self._lines[key]} if key in self._lines else {})
 
     def tables(self, key: str, expected: str) -> list[Table]:
@@ -162,7 +162,7 @@ def decoded(data: bytes, path: Path) -> str:
 
 
 def lines_of(text: str, name: str) -> list[dict[str, int]]:
-    """Return the line of each key, for the head of the file and then for each ``[[name]]``, whose own line is ""."""
+    """Return the line of each key, for the head of the file and for each ``[[name]]``, whose own line has key ""."""
     tables: list[dict[str, int]] = [{}]
     now = tables[0]
     for number, line in enumerate(text.split("\n"), start=1):
@@ -176,7 +176,7 @@ def lines_of(text: str, name: str) -> list[dict[str, int]]:
 
 
 def rotation_of(table: Table, prefix: str = "") -> Array:
-    """Return the rotation of a joint, site, shape, obstacle or offset; ``prefix`` is the beginning of its keys."""
+    """Return the rotation of a joint, site, shape, obstacle or offset; ``prefix`` is the prefix of its keys."""
     quat, rpy = f"{prefix}rotation_xyzw", f"{prefix}rpy"
     if table.given_key(quat, rpy if rpy in table.values else f"{rpy}_deg") == quat:
         return quat_to_matrix(as_unit_quat(table.numbers(quat, 4) or (), quat))

@@ -1,4 +1,4 @@
-"""Synovia's own text format for worlds, ``synovia.world/1``: obstacles that a person can write.
+"""Read and write Synovia's text format for worlds, ``synovia.world/1``, which people can write by hand.
 
     schema = "synovia.world/1"
     meters_per_unit = 1.0
@@ -11,16 +11,16 @@
     [[obstacle]]
     name = "table"
     position = [0.5, 0, 0]      # of the obstacle's frame in the world
-    rpy_deg = [0, 0, 30]        # turns about the world's x, then y, then z axis; or rotation_xyzw, a unit quaternion
+    rpy_deg = [0, 0, 30]        # about the world's x, then y, then z axis; or rotation_xyzw, a unit quaternion
     shapes = [                  # in the obstacle's frame
         { kind = "box", center = [0, 0, 0.7], size = [0.6, 1, 0.04] },
         { kind = "cylinder", center = [0, 0, 0.34], radius = 0.05, length = 0.68 },
     ]
 
-The kinds are the words of the shapes in ``model.shapes.solids``, such as ``box`` and ``half-space``; the keys of a
-shape are the arguments of its class. ``rpy`` is in radians. An obstacle without ``name`` gets that of its kind. Without
-``meters_per_unit`` or ``up``, the world has the unit and the axis of the bodies that it is used with. Unknown keys are
-refused.
+The kinds are the names of the shapes in ``model.shapes.solids``, such as ``box`` and ``half-space``; the keys of a
+shape are the arguments of its class. ``rpy`` is in radians. An obstacle without ``name`` is named after its kind.
+Without ``meters_per_unit`` or ``up``, the world has the unit and the axis of the bodies that use it. Unknown keys cause
+an error.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ _KEYS: Final = ("name", "position", "rotation_xyzw", "rpy", "rpy_deg", "shapes")
 
 
 def read_world(path: Path) -> World:
-    """Read the obstacles of a world file; of a skeleton file, the shapes of its body at rest.
+    """Read the obstacles of a world file, or the shapes of the body at rest from a skeleton file.
 
     Raises:
         FileError: If it cannot be read.
@@ -66,7 +66,7 @@ def read_world(path: Path) -> World:
         raise top.error("is not a world file of this version", value=content.get("schema"), expected=expected)
     top.only(_TOP)
     entries = [entry.values for entry in top.tables("obstacle", "tables that begin with [[obstacle]]")]
-    if len(lines) != 1 + len(entries):  # several on a line, or a head inside a text: the lines are unknown
+    if len(lines) != 1 + len(entries):  # several on a line, or a header inside a text: line numbers are unknown
         lines = [dict[str, int]()] * (1 + len(entries))
     tables = [
         Table(entry, path, f"obstacle {entry.get('name', number)!r}", lines[1 + number])
@@ -90,7 +90,7 @@ def read_world(path: Path) -> World:
 
 
 def _obstacle(table: Table) -> Obstacle:
-    """Return the obstacle of one table."""
+    """Return the obstacle that a table describes."""
     table.only(_KEYS)
     if "shapes" not in table.values:
         raise table.error("obstacle has no shapes", expected='shapes = [{ kind = "sphere", radius = 0.1 }]')
@@ -102,7 +102,7 @@ def _obstacle(table: Table) -> Obstacle:
 
 
 def save_world(world: World, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Write a world as TOML, for ``load_world`` and ``--world``; numbers are kept to rounding.
+    """Write a world as TOML, for ``load_world`` and ``--world``; values are exact up to rounding.
 
     Args:
         world: The world.

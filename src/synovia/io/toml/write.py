@@ -1,4 +1,4 @@
-"""Writer of ``synovia.skeleton/1``."""
+"""Write skeletons to ``synovia.skeleton/1`` files."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def write_skeleton(skeleton: Skeleton, path: str | os.PathLike[str], *, force: b
 
     Raises:
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
-        FormatError: If its name is that of a file of loops.
+        FormatError: If the file name is that of a file of loops.
         InputError: If a name cannot be written as UTF-8.
 
     Example:
@@ -69,7 +69,7 @@ def skeleton_text(skeleton: Skeleton) -> str:
 
 
 def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
-    """Return the keys of a joint's table; the value is None for a default."""
+    """Return the keys of a joint's table; values are None for defaults."""
     limit = joint.limit
     limits: dict[str, Any] = {}
     if isinstance(limit, Interval):
@@ -103,7 +103,7 @@ def _keys(joint: Joint, parent: str | int | None) -> dict[str, Any]:
 
 def _tie_text(tie: Tie) -> str:
     """Return the table of a loop or a coupling."""
-    from synovia.model.loops.loop import Coupling  # for skeletons that have loops
+    from synovia.model.loops.loop import Coupling  # imported only for skeletons with loops
 
     if isinstance(tie, Coupling):
         factors = {joint: row[0] if len(row) == 1 else row for joint, row in tie.terms.items()}
@@ -117,7 +117,7 @@ def _tie_text(tie: Tie) -> str:
 
 
 def shape_keys(shape: Shape) -> dict[str, Any]:
-    """Return the keys of a shape; without those that are at the origin, or not turned."""
+    """Return the keys of a shape, without a position at the origin or an identity rotation."""
     keys: dict[str, Any] = {"kind": shape.word}
     for each in fields(cast("Any", shape)):
         value: Any = getattr(shape, each.name)

@@ -1,4 +1,4 @@
-"""URDF, the robot description of ROS."""
+"""Read URDF, the robot description format of ROS."""
 
 from typing import Final
 

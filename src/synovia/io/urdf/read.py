@@ -1,15 +1,15 @@
 """URDF, the robot description of ROS: links and joints. The frame of a joint is that of its child link.
 
-The root link has a row of its own, and so has every joint, fixed joints included. The name of a joint and that of its
-child link mean the same frame. Lengths are in metres, angles in radians. A planar joint becomes two slides and a hinge
-of one body: it moves along the two directions normal to its axis (x and y if the axis is z), then turns about the axis.
+The root link and every joint, also a fixed one, have one row each. The name of a joint and that of its child link mean
+the same frame. Lengths are in metres, angles in radians. A planar joint becomes two slides and a hinge of one body: it
+moves along the two directions normal to its axis (x and y if the axis is z), then rotates about the axis.
 
 Shapes are those of <collision>. A mesh counts as its convex hull; its file is opened when the hull is first used, as
 kinematics does not need it. Pairs of links that may touch come from an SRDF file (``srdf.py``). Transmissions, sensors,
-inertia tensors, friction and damping are skipped. The notes of the skeleton list what would bind the motion and is not
-kept: soft limits, closed loops and couplings of extensions, couplings without a leader, macros that were not expanded.
-As in Bullet, limits whose lower value is above the upper one are no limits, and joints of type spherical are balls. As
-in Drake, a parent link ``world`` need not be defined. Sources of the macro language xacro are expanded by the program
+inertia tensors, friction and damping are skipped. The notes of the skeleton list constraints that are not kept: soft
+limits, closed loops and couplings of extensions, couplings without a leader, macros that were not expanded. As in
+Bullet, limits whose lower value is above the upper one are no limits, and joints of type spherical are balls. As in
+Drake, a parent link ``world`` need not be defined. Sources of the macro language xacro are expanded by the program
 ``xacro`` (``xacro.py``).
 
 References:
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 LARGEST_FILE: Final = 2**27  # bytes; shapes are in separate files
 _LOOPS: Final = ("loop_joint", "drake:ball_constraint", "drake:linear_bushing_rpy")
 _SOURCES: Final = ("xacro:include", "xacro:macro", "xacro:if", "xacro:unless")  # only a file of macros has these
-_WORLD: Final = "world"  # a link that need not be defined
+_WORLD: Final = "world"  # a parent link with this name need not be defined
 _SCALAR: Final = ("revolute", "continuous", "prismatic")  # types with one axis and one value
 _LIMITED: Final = ("revolute", "prismatic")
 _KINDS: Final = {
@@ -56,7 +56,7 @@ _KINDS: Final = {
     "prismatic": Kind.SLIDE,
     "floating": Kind.FREE,
     "planar": Kind.HINGE,  # the last of its three rows
-    "spherical": Kind.BALL,  # of Bullet and MuJoCo
+    "spherical": Kind.BALL,  # an extension of Bullet and MuJoCo
 }
 
 
@@ -100,8 +100,8 @@ def _skeleton(path: Path, data: bytes, srdf: Path | None, *, expanded: bool = Fa
     Args:
         path: The file.
         data: Its content.
-        srdf: As there.
-        expanded: Whether the content is what xacro made of the file, in which lines are others.
+        srdf: SRDF file, as in ``read_skeleton``.
+        expanded: Whether the content is xacro's output, whose line numbers differ from those of the file.
 
     Raises:
         UnexpandedError: If it needs macros that were not expanded.
@@ -116,7 +116,7 @@ def _skeleton(path: Path, data: bytes, srdf: Path | None, *, expanded: bool = Fa
     except UnexpandedError:
         raise
     except FormatError as error:
-        if macros:  # the cause of the other error
+        if macros:  # they caused the other error
             raise _unexpanded(macros[0]) from error
         raise
     source = next((macro for macro in macros if macro.tag in _SOURCES), None)
@@ -186,10 +186,10 @@ def read_world(path: Path) -> World:
 
 
 def _macros(robot: Element) -> list[Element]:
-    """Return the unexpanded macros next to the links and joints, and inside links.
+    """Return the unexpanded macros at the level of links and joints, and inside links.
 
     Raises:
-        FormatError: If one is inside a joint, whose place or limits it may hold.
+        FormatError: If a macro is inside a joint; it may define the joint's origin or limits.
     """
     found: list[Element] = []
     for element in robot.children:
@@ -204,7 +204,7 @@ def _macros(robot: Element) -> list[Element]:
 
 
 def _unexpanded(macro: Element) -> UnexpandedError:
-    """Return the error for a macro that the robot needs."""
+    """Return the error for an unexpanded macro that the robot needs."""
     return UnexpandedError(f"holds an unexpanded macro <{macro.tag}>", where=macro.place)
 
 
@@ -253,7 +253,7 @@ def _limit_notes(edges: list[_Edge], mimics: dict[str, Mimic]) -> list[str]:
 
 
 def _bounds(edge: _Edge) -> tuple[float, float] | None:
-    """Return the lower and upper value of a joint's limit; a missing one is 0, as the format specifies."""
+    """Return the lower and upper limit of a joint; a missing value is 0, as the format specifies."""
     limit = edge.element.only("limit")
     if limit is None:
         return None
@@ -273,13 +273,13 @@ def _soft_limits(edge: _Edge) -> tuple[float, float]:
 
 
 def _extension_notes(robot: Element, edges: list[_Edge], mimics: dict[str, Mimic]) -> list[str]:
-    """Return notes about what extensions add: loops of Gazebo and Drake, couplings of Gazebo and ros2_control."""
+    """Return notes about loops of Gazebo and Drake, and about couplings of Gazebo and ros2_control."""
     lost: list[Element] = []
     coupled: list[tuple[str, str]] = []
     for element in robot.children:
         if element.tag in _LOOPS:
             lost.append(element)
-        if element.tag == "gazebo":  # its joints, as in SDF, join two links that the tree has already
+        if element.tag == "gazebo":  # as in SDF, its joints connect two links that are already in the tree
             joints = [inner for inner in element.children if inner.tag == "joint"]
             lost += [joint for joint in joints if {"parent", "child"} <= {end.tag for end in joint.children}]
         if element.tag in ("gazebo", "ros2_control"):
@@ -297,7 +297,7 @@ def _extension_notes(robot: Element, edges: list[_Edge], mimics: dict[str, Mimic
 
 
 def _coupled(element: Element) -> list[tuple[str, str]]:
-    """Return the follower and leader of a plugin of Gazebo that couples joints, or of a joint of ros2_control."""
+    """Return the follower and leader of a Gazebo plugin that couples joints, or of a ros2_control joint."""
     texts = {inner.tag: inner.content.strip() for inner in element.children}
     if element.tag == "plugin" and texts.get("joint") and texts.get("mimicJoint"):
         return [(texts["mimicJoint"], texts["joint"])]
@@ -442,7 +442,7 @@ def _limit(edge: _Edge) -> Interval | None:
 
 
 def _given_velocity(edge: _Edge) -> float | None:
-    """Return the velocity limit of a joint as the file has it; None without one."""
+    """Return the velocity limit of a joint as given in the file; None without one."""
     limit = edge.element.only("limit")
     if limit is None or "velocity" not in limit.attributes:
         return None
@@ -450,15 +450,15 @@ def _given_velocity(edge: _Edge) -> float | None:
 
 
 def _velocity(edge: _Edge) -> float | None:
-    """Return the velocity limit of a joint; 0 is what files write that have none."""
+    """Return the velocity limit of a joint; None also for 0, which exporters write for joints without one."""
     velocity = _given_velocity(edge)
     return velocity if velocity is not None and 0.0 < velocity <= LONGEST else None
 
 
 def _mimics(edges: list[_Edge], notes: list[str]) -> dict[str, Mimic]:
-    """Return the coupling of each joint to its leader, by its name; a note names each one that cannot be kept.
+    """Return the coupling of each joint to its leader, by joint name; notes list couplings that cannot be kept.
 
-    Such a joint moves freely inside its limits, as in Pinocchio and MuJoCo.
+    A joint whose coupling is not kept moves freely inside its limits, as in Pinocchio and MuJoCo.
     """
     by_name = {edge.name: edge for edge in edges}
     mimics: dict[str, Mimic] = {}
@@ -505,7 +505,7 @@ def _inertia(link: Element) -> tuple[float, Array]:
 
 
 def companions(path: Path) -> Iterator[Path]:
-    """Yield the SRDF file next to a robot, the files of its meshes, and sources in its folder that it includes.
+    """Yield the SRDF file next to a robot, its mesh files, and the sources in its folder that it includes.
 
     Raises:
         SynoviaError: If the robot cannot be read.

@@ -1,7 +1,7 @@
-"""Shapes of a URDF's links: those of <collision>, where meshes count as their convex hulls.
+"""Read the collision shapes of the links of a URDF; meshes count as their convex hulls.
 
-A shape that cannot be read is named in a note. So is one of <visual> of a link without <collision>: the link has an
-extent, and the file does not show which.
+Notes list shapes that cannot be read. They also list unreadable <visual> shapes of links without <collision>: such a
+link has an extent, but it is unknown.
 
 References:
     https://wiki.ros.org/urdf/XML/link
@@ -37,30 +37,30 @@ class Collisions:
     """
 
     def __init__(self, path: Path) -> None:
-        """Begin without a note."""
+        """Start without notes."""
         self._path = path
-        self._missing: dict[str, list[str]] = {}  # names by reason
+        self._missing: dict[str, list[str]] = {}  # names of shapes by reason
         self._incomplete: set[str] = set()  # links
-        self._files: dict[str, Path] = {}  # of meshes, by their names
+        self._files: dict[str, Path] = {}  # mesh files by name in the URDF
 
     def of(self, link: Element) -> tuple[Solid, ...]:
         """Return the shapes of a link, in its frame."""
         if not any(element.tag == "collision" for element in link.children):
-            for _ in self._shapes(link, "visual"):  # only what cannot be read counts
+            for _ in self._shapes(link, "visual"):  # only to note shapes that cannot be read
                 pass
             return ()
         return tuple(self._shapes(link, "collision"))
 
     def is_incomplete(self, link: Element) -> bool:
-        """Return whether some shape of a link, which ``of`` has read, is missing."""
+        """Return whether a shape of a link is missing; call ``of`` first."""
         return link.attributes.get("name", "") in self._incomplete
 
     def notes(self) -> list[str]:
-        """Return a note about each reason for which shapes are missing."""
+        """Return a note for each reason why shapes are missing."""
         return [f"{NO_SHAPES} ({why}): {first_few([*dict.fromkeys(names)])}." for why, names in self._missing.items()]
 
     def _shapes(self, link: Element, tag: str) -> Iterator[Solid]:
-        """Yield the shapes in the elements of a link with a tag."""
+        """Yield the shapes in those elements of a link that have a given tag."""
         own = link.attributes.get("name", "")
         for element in link.children:
             if element.tag != tag:
@@ -80,7 +80,7 @@ class Collisions:
                     self._note(own, PurePosixPath(name.replace("\\", "/")).name, error)
 
     def _note(self, link: str, name: str, error: SynoviaError) -> None:
-        """Keep the reason for which a shape of a link is missing."""
+        """Record why a shape of a link is missing."""
         self._incomplete.add(link)
         self._missing.setdefault(error.what, []).append(repr(name))
 
@@ -88,7 +88,7 @@ class Collisions:
         """Return a shape of a link.
 
         Raises:
-            SynoviaError: If it cannot be read.
+            SynoviaError: If the shape cannot be read.
         """
         from synovia.io.meshes import MeshFile
         from synovia.model.shapes.solids import ConvexHull
@@ -119,7 +119,7 @@ def plain_solid(part: Element, place: Array) -> Solid | None:
 
 
 def origin_of(element: Element) -> Array:
-    """Return the transform of an element's <origin>; rpy turns about the fixed x, then y, then z axis."""
+    """Return the transform of an element's <origin>; rpy are rotations about the fixed x, then y, then z axis."""
     origin = element.only("origin")
     if origin is None:
         return rigid()
@@ -128,7 +128,7 @@ def origin_of(element: Element) -> Array:
 
 
 def mesh_file(path: Path, shape: Element) -> Path:
-    """Return the file of a mesh, which must be inside the robot's folder (``mesh_places``).
+    """Return the path of a mesh file, which must be inside the robot's folder (``mesh_places``).
 
     Args:
         path: The robot.
@@ -147,10 +147,10 @@ def mesh_file(path: Path, shape: Element) -> Path:
 
 
 def mesh_places(path: Path, shape: Element) -> list[Path]:
-    """Return where the file of a mesh may be, the likeliest place first; all are inside the robot's folder.
+    """Return candidate paths of a mesh file inside the robot's folder, the likeliest first.
 
-    For a robot in a folder named like ``urdf``, this is the parent of that folder. ``package://NAME/`` refers to the
-    nearest folder NAME that contains the robot, else to the robot's folder.
+    For a robot in a folder with a name such as ``urdf``, the robot's folder is the parent of that folder.
+    ``package://NAME/`` refers to the nearest folder NAME that contains the robot, else to the robot's folder.
 
     Args:
         path: The robot.

@@ -1,8 +1,8 @@
-"""SRDF, the semantic description of a robot by MoveIt: the pairs of links whose collisions are not checked.
+"""Read SRDF, MoveIt's semantic description of a robot: the pairs of links whose collisions are not checked.
 
 ``<disable_default_collisions>`` disables all pairs of a link, ``<disable_collisions>`` disables a pair, and
-``<enable_collisions>`` enables one again. Groups, their states, end effectors and unknown elements are notes: they are
-not used.
+``<enable_collisions>`` enables one again. Groups, their states, end effectors and unknown elements are not used; notes
+count them.
 
 References:
     https://wiki.ros.org/srdf
@@ -22,10 +22,10 @@ from synovia.text import counted, first_few
 Pair = tuple[str, str]
 
 _LARGEST: Final = 2**26  # bytes
-_MOST: Final = 200_000  # pairs; a line of the file may stand for a pair with each other link
+_MOST: Final = 200_000  # largest number of pairs; one line of the file may disable the pairs with all other links
 _PLURAL: Final = {"joint property": "joint properties"}
 _USED: Final = ("disable_default_collisions", "disable_collisions", "enable_collisions")
-_UNUSED: Final = {  # elements that are not used, and what they are called
+_UNUSED: Final = {  # names of the elements that are not used
     "group": "group",
     "group_state": "group state",
     "end_effector": "end effector",
@@ -37,17 +37,17 @@ _UNUSED: Final = {  # elements that are not used, and what they are called
 
 
 def default_srdf(robot: Path) -> Path:
-    """Return the SRDF file that is read with a robot if it exists: that of the same name in the same folder."""
+    """Return the path of the default SRDF file of a robot: the same name in the same folder."""
     return robot.with_suffix(".srdf")
 
 
 def read_pairs(robot: Path, given: Path | None, links: Iterable[str]) -> tuple[list[Pair], list[str]]:
-    """Return the pairs of links that may touch, and notes about what is not used.
+    """Read the pairs of links that may touch, and notes about unused parts.
 
     Args:
         robot: The URDF file.
-        given: The SRDF file; None for the one next to the robot, if there is one. That one only gets a note if it
-            cannot be read.
+        given: The SRDF file; None for the default file next to the robot, if it exists. If the default file cannot be
+            read, there is only a note.
         links: The links of the robot.
 
     Raises:
@@ -65,7 +65,7 @@ def read_pairs(robot: Path, given: Path | None, links: Iterable[str]) -> tuple[l
 
 
 def _read(path: Path, links: list[str]) -> tuple[list[Pair], list[str]]:
-    """Return the pairs of a file, each once, and its notes."""
+    """Read the pairs of a file, each once, and notes."""
     root = parse(read_bytes(path, most=_LARGEST), str(path), root="robot", most={})
     known, unknown = set(links), dict[str, None]()
     pairs: dict[Pair, None] = {}
@@ -99,12 +99,12 @@ def _pairs(root: Element, tag: str) -> Iterator[Pair]:
 
 
 def _ordered(first: str, second: str) -> Pair:
-    """Return a pair with its names in order."""
+    """Return a pair with its names sorted."""
     return (first, second) if first <= second else (second, first)
 
 
 def _notes(root: Element, name: str, unknown: Iterable[str]) -> Iterator[str]:
-    """Yield notes about what of a file is not used."""
+    """Yield notes about unused parts of a file."""
     counts: dict[str, int] = {}
     for element in root.children:
         if element.tag not in _USED:

@@ -1,8 +1,8 @@
-"""Expand a xacro source, the macro language of ROS for robots, by the program ``xacro``.
+"""Expand xacro sources, ROS's macro language for robots, with the program ``xacro``.
 
 The program runs expressions and opens files that the source names, so it is used only for sources: files whose names
-end in ``.xacro``, and robots that are incomplete without their macros. Without the program, the error says which
-command to run.
+end in ``.xacro``, and robots that are incomplete without their macros. If the program is not installed, the error
+message gives the command to run.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from synovia.errors import FormatError
 
 ENDING: Final = ".xacro"
 _MOST_SECONDS: Final = 20.0
-_LINES: Final = 2  # of what the program says that are shown, from the error on: the rest are the places that led to it
-_LONGEST: Final = 240  # characters of them
+_LINES: Final = 2  # lines of the program's output that are shown, from the error on; later lines are its call stack
+_LONGEST: Final = 240  # largest number of characters that are shown
 _ERROR: Final = re.compile(r"(\w+ )*error\b", re.IGNORECASE)
 _STYLES: Final = re.compile(r"\x1b\[[0-9;]*m")
 _OF_PACKAGES: Final = re.compile(
@@ -30,7 +30,7 @@ _OF_PACKAGES: Final = re.compile(
 
 
 def hint(file: str) -> str:
-    """Return how to expand a source."""
+    """Return a hint how to expand a source."""
     name = Path(file).name
     stem = name.removesuffix(ENDING).removesuffix(".urdf")
     target = f"{stem}.urdf" if name.endswith(ENDING) else f"{stem}.expanded.urdf"
@@ -38,22 +38,22 @@ def hint(file: str) -> str:
 
 
 def program() -> list[str] | None:
-    """Return the command that expands a source; None if it is not installed."""
+    """Return the command that expands a source; None if ``xacro`` is not installed."""
     if (found := shutil.which("xacro")) is not None:
         return [found]
     return [sys.executable, "-P", "-c", "import xacro; xacro.main()"] if find_spec("xacro") is not None else None
 
 
 def expanded(path: Path, command: list[str], *, most: int) -> bytes:
-    """Return the URDF that a source makes, with the defaults of its arguments.
+    """Expand a source to URDF, with the default values of its arguments.
 
     Args:
         path: The source.
-        command: The program, of ``program``.
-        most: Largest number of bytes.
+        command: The command from ``program``.
+        most: Largest size of the URDF, bytes.
 
     Raises:
-        FormatError: If the program fails, takes longer than 20 seconds or makes more.
+        FormatError: If the program fails, takes longer than 20 seconds, or makes a larger file.
     """
     with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as said:
         try:
@@ -83,7 +83,7 @@ def expanded(path: Path, command: list[str], *, most: int) -> bytes:
 
 
 def _reason(text: str) -> str:
-    """Return why the program failed: its first error with the place, or its last words if it names none."""
+    """Return why the program failed: its first error with the location, or its last lines if it reports no error."""
     lines = [" ".join(line.split()) for line in _STYLES.sub("", text).splitlines() if line.strip()]
     first = next((number for number, line in enumerate(lines) if _ERROR.match(line)), max(len(lines) - _LINES, 0))
     why = ", ".join(line.removeprefix("error: ") for line in lines[first : first + _LINES])
