@@ -8,8 +8,8 @@ Describe goals once, and solve them for any skeleton with any algorithm:
     solution = sy.solve(arm, sy.PositionGoal("tool", (0.4, 0.1, 0.5)))
     print(solution)
 
-Names are imported when they are first used, so that ``import synovia`` is fast. ``__init__.pyi`` lists them. Names that
-are needed less often are in modules such as ``sy.plots``, ``sy.results`` and ``sy.errors``.
+Names are imported when they are first used, so that ``import synovia`` is fast. ``__init__.pyi`` lists all names. Less
+common names are in modules such as ``sy.plots``, ``sy.results`` and ``sy.errors``.
 """
 
 from __future__ import annotations
@@ -38,5 +38,5 @@ def __dir__() -> list[str]:
     return [*_homes, "__version__"]
 
 
-notebook.draw_with(lambda subject, size: _load("picture")(subject, size=size))  # imported for the first picture
+notebook.draw_with(lambda subject, size: _load("picture")(subject, size=size))  # imported at the first picture
 planting.plant_with(lambda motion, progress: _load("foot_lock")(motion, progress=progress).motion)  # above motions

@@ -1,4 +1,4 @@
-"""``python -m synovia``: the command line where its script is not on the path."""
+"""``python -m synovia``: run the command line if its script is not on the path."""
 
 import sys
 

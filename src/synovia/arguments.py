@@ -14,11 +14,11 @@ import numpy as np
 
 from synovia.errors import InputError, UnknownNameError, did_you_mean
 
-Progress = Callable[[int, int], object]  # called with (steps done, all)
+Progress = Callable[[int, int], object]  # called with the work done and the total
 
 
 class ChecksArguments:
-    """Base of classes that refuse unknown arguments with a ``SynoviaError`` instead of a ``TypeError``.
+    """Base class that raises a ``SynoviaError`` for unknown arguments, instead of a ``TypeError``.
 
     Raises:
         UnknownNameError: If a keyword argument does not exist.
@@ -32,7 +32,7 @@ class ChecksArguments:
         cls.__repr__ = cls.__repr__
 
     def __repr__(self) -> str:
-        """Return the constructor call, without defaults."""
+        """Return the constructor call without default values."""
         return as_call(self)
 
     def __new__(cls, *args: Any, **named: Any) -> Self:
@@ -61,11 +61,12 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...], hint: st
     Args:
         name: The argument.
         value: Its value.
-        kind: The class, or several.
-        hint: How such an object is made.
+        kind: The class, or several classes.
+        hint: How to create such an object.
 
     Raises:
-        InputError: If it is something else. If it has such an object, as a solution has a pose, the message says so.
+        InputError: If the value has another type. If an attribute has the type, such as the pose of a solution, the
+            message suggests the attribute.
     """
     if isinstance(value, kind):
         return
@@ -76,10 +77,10 @@ def check_kind(name: str, value: object, kind: type | tuple[type, ...], hint: st
 
 
 def whole_number(name: str, value: Any, least: int, most: int) -> int:
-    """Return a whole number between two others.
+    """Check that a value is a whole number in a range, and return it.
 
     Raises:
-        InputError: If it is something else.
+        InputError: If the value is no whole number in the range.
     """
     try:
         number = least - 1 if isinstance(value, bool) else operator.index(value)
@@ -91,7 +92,7 @@ def whole_number(name: str, value: Any, least: int, most: int) -> int:
 
 
 def warn(text: str) -> None:
-    """Warn the user, with the line of the call into this package."""
+    """Warn the user; the warning shows the user's line that calls this package."""
     level, frame = 1, inspect.currentframe()
     while frame is not None and frame.f_globals.get("__name__", "").startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
@@ -100,7 +101,7 @@ def warn(text: str) -> None:
 
 @functools.cache
 def _arguments(cls: type) -> tuple[dict[str, None], float, bool]:
-    """Return the argument names of a class, the number of positional ones, and whether it takes others."""
+    """Return the argument names of a class, the number of positional arguments, and whether it accepts any keyword."""
     given = list(inspect.signature(cls.__init__).parameters.values())[1:]
     placed = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
     variable = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
@@ -113,7 +114,7 @@ def _arguments(cls: type) -> tuple[dict[str, None], float, bool]:
 
 
 _PACKAGE: Final = "synovia."
-_LONGEST: Final = 6  # most numbers or items that are shown
+_LONGEST: Final = 6  # largest number of items to show
 
 
 def as_call(thing: object, values: Mapping[str, Any] | None = None) -> str:
@@ -121,7 +122,7 @@ def as_call(thing: object, values: Mapping[str, Any] | None = None) -> str:
 
     Args:
         thing: The object.
-        values: Its arguments by name; None for its attributes.
+        values: Its arguments by name; None to read its attributes.
     """
     parts: list[str] = []
     for parameter in list(inspect.signature(type(thing).__init__).parameters.values())[1:]:
@@ -153,10 +154,10 @@ def shown(value: Any) -> str:
 
 
 def checked_joints(moving: Any) -> tuple[str | int, ...]:
-    """Return the joints that may move.
+    """Check the argument ``moving``, and return the joints that may move.
 
     Raises:
-        InputError: If they are no names or rows of joints.
+        InputError: If the value is not a list of names or rows of joints.
     """
     hint = f"moving=[{moving!r}]" if isinstance(moving, str) else "moving=['left_upper_arm', 'left_lower_arm']"
     if isinstance(moving, str) or not isinstance(moving, Iterable):

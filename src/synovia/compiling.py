@@ -1,8 +1,8 @@
 """Messages about compilations, and processes that compile.
 
 The logger ``synovia.kernels`` gets the messages. Each record has the attributes ``compiling`` (True before a
-compilation, False after it), ``solver`` (what the kernel is for) and ``seconds`` (an estimate before, None if unknown;
-the time taken after).
+compilation, False after it), ``solver`` (the purpose of the kernel) and ``seconds`` (before a compilation the estimated
+time, None if unknown; afterwards the time taken).
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from typing import IO, Any, Final, Self
 
 from synovia.errors import SynoviaError
 
-_TRIES: Final = 2  # a process may be killed for lack of memory
-_KILLED: Final = -9  # code of a process that was killed
-_PATIENCE: Final = 5.0  # seconds for a process to end by itself after it closed its pipe
+_TRIES: Final = 2  # number of attempts, because a process may be killed for lack of memory
+_KILLED: Final = -9  # exit code of a process killed by SIGKILL
+_PATIENCE: Final = 5.0  # seconds to wait for a process to end after it closed its pipe
 
 
 class CompileListener(logging.Handler):
-    """A log handler that hears of compilations while it is open; a context manager."""
+    """A log handler that receives messages about compilations; a context manager that attaches and detaches it."""
 
     def __init__(self) -> None:
         """Create the handler; the context manager attaches it."""
@@ -53,15 +53,15 @@ class CompileListener(logging.Handler):
 
 
 class Compiling(CompileListener):
-    """What is being compiled at the moment.
+    """The current compilation.
 
     Attributes:
-        words: What the solver that is being compiled is for, empty if none is.
-        seconds: How long that usually takes, 0 if unknown.
+        words: Description of the solver that is being compiled; empty if there is no compilation.
+        seconds: Estimated duration; 0 if unknown.
     """
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Begin without a compilation."""
         super().__init__()
         self.words, self.seconds = "", 0.0
         self._begun = time.monotonic()
@@ -72,7 +72,7 @@ class Compiling(CompileListener):
         return time.monotonic() - self._begun
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Note the start or the end of a compilation."""
+        """Record the start or the end of a compilation."""
         began = bool(getattr(record, "compiling", False))
         self.words = str(getattr(record, "solver", "")) if began else ""
         self.seconds = float(getattr(record, "seconds", None) or 0.0) if began else 0.0
@@ -80,27 +80,27 @@ class Compiling(CompileListener):
 
 
 class CompilerProcess:
-    """A process that compiles entry points and stores them in the cache on disk, one after the other.
+    """A process that compiles entry points one after the other and stores them in the cache on disk.
 
-    It is in a session of its own, so that Ctrl-C does not reach it. It ends when this process does.
+    The process runs in its own session, so that Ctrl-C does not reach it. It ends when this process ends.
     """
 
     def __init__(self) -> None:
-        """Begin without a process; the first entry point starts it."""
-        self._lock = threading.Lock()  # held while it compiles
+        """Begin without a process; the first call of ``compile`` starts it."""
+        self._lock = threading.Lock()  # held while the process compiles
         self._process: subprocess.Popen[str] | None = None
         self._errors: IO[str] | None = None
         self._stopped = False
 
     def compile(self, name: str, *, wait: bool = True) -> float:
-        """Compile an entry point, unless it is stored already; return the seconds that it took.
+        """Compile an entry point, unless it is already stored; return the time in seconds.
 
         Args:
             name: Module and function of the entry point, see ``kernels.compiler.entries``.
-            wait: Whether to wait while another process compiles the same; otherwise it is left to that one.
+            wait: Whether to wait while another process compiles the same entry point; otherwise return at once.
 
         Raises:
-            SynoviaError: If the process has failed, was killed twice, or was stopped, or the code cannot be stored.
+            SynoviaError: If the process failed, was killed twice or was stopped, or the code cannot be stored.
         """
         with self._lock:
             problem = ""
@@ -121,7 +121,7 @@ class CompilerProcess:
             raise SynoviaError(f"the compiler of {_purpose(name)} has failed: {problem}")
 
     def stop(self) -> None:
-        """Kill the process, also while it compiles."""
+        """Kill the process, even while it compiles."""
         self._stopped = True
         process = self._process
         if process is not None:
@@ -130,11 +130,11 @@ class CompilerProcess:
             self._ended()
 
     def _ask(self, name: str, wait: bool) -> float | None:
-        """Have the process, started if need be, compile an entry point; return the seconds, None if it has failed."""
+        """Compile an entry point in the process, which is started if needed; return the seconds, None on failure."""
         if self._process is None:
             self._errors = TemporaryFile("w+", encoding="utf-8", errors="replace")  # noqa: SIM115 - ``_ended`` closes it
             self._process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "synovia.kernels.compiler.ahead"],  # no modules of the current folder
+                [sys.executable, "-P", "-m", "synovia.kernels.compiler.ahead"],  # -P: ignore the current folder
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._errors,
@@ -143,19 +143,19 @@ class CompilerProcess:
                 errors="replace",
                 start_new_session=True,
             )
-            if self._stopped:  # meanwhile
+            if self._stopped:  # ``stop`` was called in the meantime
                 self._process.kill()
         process = self._process
         if process.stdin is None or process.stdout is None:
             raise TypeError("expected pipes")
-        with suppress(OSError, ValueError):  # it was killed
+        with suppress(OSError, ValueError):  # the process was killed
             process.stdin.write(json.dumps({"entry": name, "wait": wait}) + "\n")
             process.stdin.flush()
             for line in process.stdout:
                 try:
                     answer = json.loads(line)
                     seconds, warnings = float(answer["seconds"]), answer["warnings"]
-                except (ValueError, TypeError, KeyError):  # another line, for example of a ``sitecustomize``
+                except (ValueError, TypeError, KeyError):  # a line of another origin, such as a ``sitecustomize``
                     continue
                 if warnings:
                     raise SynoviaError(str(warnings[0]))
@@ -163,10 +163,10 @@ class CompilerProcess:
         return None
 
     def _ended(self) -> tuple[str, bool]:
-        """Kill the process, if there is one; return why it has ended, and whether it was killed."""
+        """Wait for the process, or kill it after a timeout; return why it ended, and whether it was killed."""
         process, errors = self._process, self._errors
         self._process = self._errors = None
-        if errors is not None and process is None:  # it could not be started
+        if errors is not None and process is None:  # the process could not be started
             errors.close()
         if process is None or errors is None:
             return "", False
@@ -176,7 +176,7 @@ class CompilerProcess:
             process.kill()
             process.wait()
         for pipe in (process.stdin, process.stdout):
-            with suppress(OSError, ValueError):  # what could not be written
+            with suppress(OSError, ValueError):  # closing flushes data that cannot be written any more
                 if pipe is not None:
                     pipe.close()
         with errors:
@@ -189,34 +189,34 @@ class CompilerProcess:
 
 
 class Compilers:
-    """Processes that compile entry points side by side and store them in the cache on disk.
+    """A pool of processes that compile entry points and store them in the cache on disk.
 
     Args:
-        count: How many processes; each starts with its first entry point.
-        wait: Whether they wait for what other processes compile, see ``CompilerProcess.compile``.
+        count: Number of processes; each starts with its first entry point.
+        wait: Whether they wait for entry points that other processes compile, see ``CompilerProcess.compile``.
     """
 
     def __init__(self, count: int, *, wait: bool = True) -> None:
         """Begin without work."""
         self._wait = wait
         self._lock = threading.Lock()
-        self._waiting: list[str] = []  # the next first
+        self._waiting: list[str] = []  # queue of entry points
         self._results: dict[str, Future[float]] = {}
         self._processes = [CompilerProcess() for _ in range(count)]
         self._idle = [*self._processes]
 
     def start(self, names: Iterable[str]) -> dict[str, Future[float]]:
-        """Begin to compile entry points, in this order; return the seconds that each will have taken."""
+        """Begin to compile entry points in this order; return futures of the compile times in seconds."""
         with self._lock:
             out = {name: self._results.get(name) or self._add(name, len(self._waiting)) for name in names}
             self._go_on()
         return out
 
     def compile(self, name: str) -> float:
-        """Compile an entry point before those that have not begun, and wait for it; return the seconds that it took.
+        """Compile an entry point before all waiting ones, and wait for it; return the time in seconds.
 
         Raises:
-            SynoviaError: If its process fails, see ``CompilerProcess.compile``.
+            SynoviaError: If the process fails, see ``CompilerProcess.compile``.
         """
         with self._lock:
             result = self._results.get(name)
@@ -229,23 +229,23 @@ class Compilers:
         return result.result()
 
     def stop(self) -> None:
-        """Kill the processes, also while they compile."""
+        """Kill the processes, even while they compile."""
         for process in self._processes:
             process.stop()
 
     def _add(self, name: str, place: int) -> Future[float]:
-        """Have an entry point wait at a place; the caller holds the lock."""
+        """Insert an entry point into the queue; the caller holds the lock."""
         self._results[name] = Future()
         self._waiting.insert(place, name)
         return self._results[name]
 
     def _go_on(self) -> None:
-        """Give work to idle processes; the caller holds the lock."""
+        """Start idle processes on the queue; the caller holds the lock."""
         for _ in range(min(len(self._idle), len(self._waiting))):
             threading.Thread(target=self._work, args=(self._idle.pop(),), daemon=True).start()
 
     def _work(self, process: CompilerProcess) -> None:
-        """Have a process compile until nothing waits."""
+        """Compile in a process until the queue is empty."""
         while True:
             with self._lock:
                 if not self._waiting:
@@ -257,25 +257,25 @@ class Compilers:
                 result.set_result(process.compile(name, wait=self._wait))
             except SynoviaError as error:
                 with self._lock:
-                    del self._results[name]  # may be tried again
+                    del self._results[name]  # allow another attempt
                 result.set_exception(error)
 
 
 def longest_first(names: Iterable[str]) -> list[str]:
-    """Return entry points in the order in which several processes end soonest."""
+    """Sort entry points by compile time, the longest first, so that several processes finish early."""
     from synovia.kernels.compiler.entries import ENTRIES
 
     return sorted(names, key=lambda name: -ENTRIES[name].seconds)
 
 
 def cores() -> int:
-    """Return how many processes can compile side by side."""
+    """Return the number of processes that can compile at the same time."""
     count = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     return count or 1
 
 
 def missing(names: Iterable[str]) -> list[str]:
-    """Return the entry points that have to be compiled and can be stored."""
+    """Return the entry points that must be compiled and whose code can be stored."""
     from synovia.kernels import compiler
 
     if compiler.mode != "jit":
@@ -287,7 +287,7 @@ def missing(names: Iterable[str]) -> list[str]:
 
 
 class _Shared:
-    """The processes of ``compile_soon``, one fewer than there are cores, whoever asks; they end when all is done."""
+    """The shared processes of all calls of ``compile_soon``, one fewer than cores; they end when all work is done."""
 
     def __init__(self) -> None:
         """Begin without processes."""
@@ -296,7 +296,7 @@ class _Shared:
         self._users = 0
 
     def start(self, names: Iterable[str]) -> None:
-        """Begin to compile entry points, in this order."""
+        """Begin to compile entry points in this order."""
         with self._lock:
             if self._compilers is None:
                 self._compilers = Compilers(cores() - 1, wait=False)
@@ -305,9 +305,9 @@ class _Shared:
         threading.Thread(target=self._end, args=(results,), daemon=True).start()
 
     def _end(self, results: list[Future[float]]) -> None:
-        """Wait for results, and end the processes if nobody else waits for one."""
+        """Wait for results, then end the processes if no other call uses them."""
         for result in results:
-            result.exception()  # this process compiles what has failed, and says why that fails
+            result.exception()  # ignored: this process compiles failed entry points itself and reports the error
         with self._lock:
             self._users -= 1
             ended = None if self._users else self._compilers
@@ -321,7 +321,7 @@ _shared = _Shared()
 
 
 class _Next(threading.local):
-    """What a thread will need after the kernel of the problem that it builds."""
+    """Entry points that a thread will need after the kernel of the problem that it is building."""
 
     names: tuple[str, ...] = ()
     misses = False
@@ -332,11 +332,11 @@ _next = _Next()
 
 @contextmanager
 def needed_next(*names: str, misses: bool = False) -> Generator[None]:
-    """Say what is needed soon after the kernel of a problem that is built in this block, so that both are compiled.
+    """Declare entry points needed after the kernel of a problem built in this block, to compile them together.
 
     Args:
         names: Entry points, in the order in which they will be needed.
-        misses: Whether the kernel for misses of that problem is among them.
+        misses: Whether the problem's kernel for misses is needed, too.
     """
     before = _next.names, _next.misses
     _next.names, _next.misses = names, misses
@@ -347,7 +347,7 @@ def needed_next(*names: str, misses: bool = False) -> Generator[None]:
 
 
 def compile_with_next(kernel: Any, miss_kernel: Callable[[], Any]) -> None:
-    """Have other processes compile the kernel of a problem, and what ``needed_next`` says; see ``compile_soon``."""
+    """Compile the kernel of a problem and the entry points of ``needed_next`` in other processes."""
     from synovia.kernels.compiler.entries import name_of_entry
 
     names, misses = _next.names, _next.misses
@@ -356,10 +356,10 @@ def compile_with_next(kernel: Any, miss_kernel: Callable[[], Any]) -> None:
 
 
 def compile_soon(*names: str) -> None:
-    """Have other processes compile what this thread will need in a moment, on the cores that it leaves idle.
+    """Compile entry points that this thread will need soon in other processes, on idle cores.
 
-    The thread goes on, and compiles what it needs first. When it needs what another process is compiling, it compiles
-    something else of the list meanwhile. Nothing happens if all is stored, or was compiled ahead.
+    The thread continues and compiles the first entry point itself. While it waits for an entry point that another
+    process is compiling, it compiles another of the list. Nothing happens if all are stored or prebuilt.
 
     Args:
         names: Entry points, in the order in which they will be needed.
@@ -382,7 +382,7 @@ def compile_soon(*names: str) -> None:
 
 
 def _purpose(name: str) -> str:
-    """Return what an entry point is for."""
+    """Return the description of an entry point."""
     from synovia.kernels.compiler.entries import ENTRIES
 
     return ENTRIES[name].words if name in ENTRIES else name

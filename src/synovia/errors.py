@@ -1,11 +1,11 @@
-"""Every error that Synovia raises on purpose: one tree, one form of message.
+"""Exceptions that Synovia raises: one class hierarchy, one form of message.
 
-A message says where the error is, what was expected, which value was found, and how to correct it:
+A message contains the place of the error, the expected value, the value found, and how to correct it:
 
     goal on 'hand': weight: expected a finite number above 0, got -1.0
     no joint named 'handl' in man.glb. Did you mean 'hand.L', 'hand.R'?
 
-Each class also derives from the built-in exception that fits, so ``except ValueError`` works as usual.
+Each class also derives from a matching built-in exception, so ``except ValueError`` works as usual.
 """
 
 from __future__ import annotations
@@ -26,24 +26,24 @@ __all__ = [
     "UnsupportedError",
 ]
 
-_MANY: Final = 1000  # difflib takes up to 0.3 ms a pair; beyond this many names only prefixes are compared
-_LONGEST_NAME: Final = 100  # letters of a name that others are compared with: difflib is quadratic
+_MANY: Final = 1000  # for more names, only prefixes are compared: difflib takes up to 0.3 ms per pair
+_LONGEST_NAME: Final = 100  # characters; longer names are not compared by difflib, which is quadratic
 _LONGEST_VALUE: Final = 120
-_LONGEST_PART: Final = 1000  # letters of a part of a message, which may hold a name or a path
+_LONGEST_PART: Final = 1000  # characters of a part of a message, which may contain a name or a path
 _LOWER_WORD: Final = re.compile(r"^[a-z]+(?=[ ,]|$)")  # code such as ``sy.solve`` or ``root=`` is not capitalised
-# The value in the repr of one of NumPy's scalars
+# The value in the repr of a NumPy scalar
 _NUMPY: Final = re.compile(r"""\bnp\.(?:str_|bytes_|bool|u?int\d+|float\d+)\(("[^"]*"|'[^']*'|[^()'"]*)\)""")
 _E = TypeVar("_E", bound="SynoviaError")
 
 
 class SynoviaError(Exception):
-    """Root of the tree.
+    """Base class of all exceptions.
 
     The message is ``<where>: <what>: expected <expected>, got <value>. <Hint>.``
 
     Args:
-        what: The argument that cannot be used, empty if ``where`` names it; without ``expected`` what is wrong.
-        where: File, line, joint or goal that it concerns.
+        what: The invalid argument, empty if ``where`` names it; without ``expected``, a description of the problem.
+        where: File, line, joint or goal with the problem.
         value: The value that was found; shortened if it is long.
         expected: Which values are accepted.
         hint: How to correct it, one clause.
@@ -75,7 +75,7 @@ class SynoviaError(Exception):
         super().__init__(self.what)
 
     def __str__(self) -> str:
-        """Return the whole message on one line."""
+        """Return the complete message on one line."""
         expected = f"expected {_cut(self.expected)}" if self.expected else ""
         text = ": ".join(part for part in (_cut(self.where or ""), self.what, expected) if part)
         if self.value is not None:
@@ -158,10 +158,10 @@ class MissingExtraError(SynoviaError, ImportError):
 
 
 def install_command(extra: str) -> str:
-    """Return the command that installs an extra, from where the package itself was installed (PEP 610).
+    """Return the command that installs an extra, from the same source as the package itself (PEP 610).
 
     Args:
-        extra: Its name, such as ``"data"``.
+        extra: Name of the extra, such as ``"data"``.
 
     Example:
         >>> from synovia.errors import install_command
@@ -177,7 +177,7 @@ def install_command(extra: str) -> str:
         url = str(source.get("url", ""))
     except (PackageNotFoundError, ValueError, OSError, AttributeError):
         source, url = {}, ""
-    if not url:  # from an index, or not installed at all
+    if not url:  # installed from an index, or not installed
         return f'pip install "synovia[{extra}]"'
     if "dir_info" in source:  # a clone
         folder = url2pathname(urlsplit(url).path)
@@ -201,7 +201,7 @@ class UnsolvedError(SynoviaError, RuntimeError):
 
 
 def _cut(text: str) -> str:
-    """Return a text without its middle if it is long: a damaged file may contain a name of megabytes."""
+    """Remove the middle of a long text: a damaged file may contain a name of megabytes."""
     return text if len(text) <= _LONGEST_PART else f"{text[: _LONGEST_PART // 2]} ... {text[-_LONGEST_PART // 4 :]}"
 
 
@@ -228,13 +228,13 @@ def restated(error: SynoviaError, kind: type[_E], where: str) -> _E:
     Args:
         error: The error.
         kind: Class of the copy.
-        where: File, line, joint or argument that it concerns.
+        where: File, line, joint or argument with the problem.
     """
     return kind(error.what, where=where, value=error.value, expected=error.expected, hint=error.hint)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Return a hint with the names nearest to ``name``, or with a few that exist.
+    """Return a hint with the names nearest to ``name``, or with the first known names.
 
     Args:
         name: The unknown name.
@@ -261,10 +261,10 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 
 def unknown_name(kind: str, name: object, known: Iterable[str], where: str | None = None) -> UnknownNameError:
-    """Return the error for a name that does not exist, with the nearest ones that do.
+    """Return the error for an unknown name, with a hint of the nearest known names.
 
     Args:
-        kind: Kind of thing that was searched, for example ``joint``.
+        kind: Kind of object that was searched, for example ``joint``.
         name: The unknown name.
         known: The names that exist.
         where: Container that was searched, for example a file.

@@ -28,7 +28,7 @@ from synovia.model.root import Root
 from synovia.solver import Solver, SolverName
 from synovia.tracking import track
 
-_empty = np.empty  # one look-up less in each call
+_empty = np.empty  # saves an attribute look-up in each call
 
 
 CompiledProblem.diagnosis = diagnosis
@@ -43,24 +43,24 @@ class IK(ChecksArguments):
         solver: Settings such as ``LevenbergMarquardt()``, a solver's name, or None for the default.
         tolerance: (position in length units, angle in radians) within which a goal is met; None for 1e-4 of the
             reach and 1e-3 rad.
-        root: ``"fixed"`` keeps a free root where the start has it. ``"free"`` lets it move, and adds a free joint to a
-            skeleton that has none (see ``ik.skeleton``). Axes such as ``"xy"``, ``"x,y,yaw"`` or ``("x", "yaw")`` let
-            it move only along and about these world axes (x, y, z, roll, pitch, yaw).
-        starts: What ``sy.learn_starts`` has learned for this skeleton and these goals. Solves without a start then
-            begin at the poses that it proposes for their targets.
-        moving: The joints that may move, by name, role or row; None for all. All others keep the values that the start
-            has, bit for bit if these are within the limits. A free root moves only if it is named. A mimic joint means
-            its leader, and all joints that follow it. Of a loop, name all joints or none.
+        root: ``"fixed"`` keeps a free root as in the start. ``"free"`` lets the root move, and adds a free joint to a
+            skeleton without one (see ``ik.skeleton``). With axes such as ``"xy"``, ``"x,y,yaw"`` or ``("x", "yaw")``,
+            the root moves only along and about these world axes (x, y, z, roll, pitch, yaw).
+        starts: Result of ``sy.learn_starts`` for this skeleton and these goals. Solves without a start then begin at
+            the poses that it proposes for their targets.
+        moving: The joints that may move, by name, role or row; None for all. All others keep the values of the start,
+            bit for bit if these are within the limits. A free root only moves if it is named. A mimic joint stands for
+            its leader and all joints that follow the leader. Of a loop, name all joints or none.
 
     Attributes:
         given: The skeleton as given, without the joints that ``root`` adds.
-        skeleton: The skeleton that is solved, with these joints.
+        skeleton: The skeleton to solve for, with the joints that ``root`` adds.
         goals: The goals, completed by values that depend on the skeleton.
-        solver: The settings.
-        root: How the root moves.
-        starts: The learned starts; None without.
-        moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
-        reach: Length by which solvers and tolerances scale lengths, length units.
+        solver: The settings of the solver.
+        root: How the root may move.
+        starts: The learned starts; None if not given.
+        moving: Rows of ``skeleton`` that the solver may move; the others keep their values.
+        reach: Length scale of solvers and tolerances, length units.
         tolerance: (position in length units, angle in radians) within which a goal is met.
         problem: The packed problem, for code that calls kernels itself.
 
@@ -102,7 +102,7 @@ class IK(ChecksArguments):
             problem: The problem, such as ``ik.problem`` with other settings.
 
         Raises:
-            InputError: If it is something else.
+            InputError: If the argument is not a packed problem.
         """
         check_kind("problem", problem, CompiledProblem, "ik.problem is one")
         new = object.__new__(cls)
@@ -110,7 +110,7 @@ class IK(ChecksArguments):
         return new
 
     def _hold(self, problem: CompiledProblem) -> None:
-        """Keep a problem, and what users ask about it."""
+        """Store a problem, and its attributes for users."""
         self.problem = problem
         self.given, self.skeleton, self.root = problem.given, problem.skeleton, problem.root
         self.goals, self.solver, self.starts = problem.goals, problem.solver, problem.starts
@@ -136,18 +136,18 @@ class IK(ChecksArguments):
 
         Args:
             targets: New targets by joint or goal name: a position (3,), a ``Rotation``, a pair of both, or a 4x4
-                transform. If only one goal takes a target, the target alone is enough. Other goals keep their own
-                targets, or those of the start. The target of a ``ClearanceGoal`` is where obstacles stand, such as
-                ``{"clearance": {"cup": transform}}``; see there.
+                transform. If only one goal has a target, its target may be passed without a dict. Other goals keep
+                their own targets, or use those of the start. The target of a ``ClearanceGoal`` gives transforms of
+                obstacles, such as ``{"clearance": {"cup": transform}}``; see ``ClearanceGoal``.
             start: Pose to start from, ``"rest"``, or joint values: (nq,), or some of them by joint; by default the
                 poses that learned ``starts`` propose, if the problem has any, then the rest pose.
             deadline: Seconds after which the best pose so far is returned, with status ``MAX_STEPS`` unless it reaches
                 the goals; see ``solution.interrupted``. Loading or compiling a kernel at its first use cannot be
                 interrupted; call ``precompile()`` before.
-            follow: Whether ``start``, which it needs, is the pose of a moment before, as in a control loop or under a
-                mouse. Then there is one attempt, and a miss is improved from there alone, so that the pose stays near
-                ``start``. It may still turn far where the goals ask for it, as near a singular pose;
-                ``FullBody(largest_move=...)`` bounds that. If all targets are known, use ``track``.
+            follow: Whether ``start`` (required) is the previous pose, as in a control loop or while dragging. Then
+                there is one attempt without restarts, so that the pose stays near ``start``. Joints may still rotate
+                far if the goals require it, for example near a singular pose; ``FullBody(largest_move=...)`` limits
+                this. If all targets are known in advance, use ``track``.
 
         Raises:
             InputError: If a value cannot be used, or ``follow`` has no start.
@@ -195,17 +195,17 @@ class IK(ChecksArguments):
         return Solution(problem, row, start)
 
     def branches(self, targets: Targets | None = None, start: Start | None = None) -> Solutions:
-        """Return all poses within the limits that a closed form finds for the goals, the nearest to the start first.
+        """Return all closed-form solutions of the goals within the limits, the nearest to the start first.
 
-        If one parameter stays free, such as the swivel of an elbow, each branch uses the value that ``solve`` chooses.
-        With a clearance goal, only branches that keep every distance count.
+        If one parameter is free, such as the swivel angle of an elbow, each branch uses the value that ``solve`` would
+        choose. With a clearance goal, only branches that keep all distances are returned.
 
         Args:
             targets: As in ``solve``.
             start: As in ``solve``.
 
         Raises:
-            UnsupportedError: If the solver lists no branches.
+            UnsupportedError: If the solver cannot list branches.
             InputError: If a value cannot be used.
         """
         problem, targets = self.problem.read_obstacles(targets)
@@ -216,7 +216,7 @@ class IK(ChecksArguments):
     track = track
 
     def precompile(self) -> None:
-        """Load or compile the kernels that only a miss needs, before the first miss."""
+        """Load or compile the kernels that are only needed after a miss."""
         FrameSolver(self.problem).improve(self.problem.rest, self.problem.new_rows(0), search=True)
 
     def solve_many(
@@ -233,19 +233,19 @@ class IK(ChecksArguments):
         """Solve a batch of problems on all cores; the results are identical to those of ``solve``.
 
         Args:
-            targets: By joint or goal name, with a leading axis of length B: (B, 3), a ``Rotation`` of B, a pair,
-                or (B, 4, 4). Likewise places of obstacles, by the name of their ``ClearanceGoal``.
+            targets: Targets by joint or goal name, with a leading axis of length B: (B, 3), a ``Rotation`` of B, a
+                pair, or (B, 4, 4). Transforms of obstacles have the same form, by the name of their ``ClearanceGoal``.
             starts: One start for all, as in ``solve``, or joint values (B, nq); the rest pose by default.
             threads: Number of threads; all cores by default.
-            simd: True solves several problems at once, for an arm (lm, dls) or a chain of balls without limits
-                (fabrik); ``"single"`` does so in single precision. It is several times as fast. Each result is
-                verified in double precision, but may differ from that of ``solve`` in the last bits.
-            progress: Called after each block of problems with (problems done, all).
-            deadline: Seconds after which all problems end, as in ``solve``. Problems not begun return their starts,
-                with errors.
-            on_error: What to do if the target or the start of a problem cannot be used, such as one with NaN:
-                ``"raise"`` an error that names its row, or ``"skip"`` it. A skipped problem has the status
-                ``INVALID``, and NaN as joint values and errors; its ``explain()`` says why.
+            simd: True to solve several problems at once with SIMD, for an arm (lm, dls) or a chain of balls without
+                limits (fabrik); ``"single"`` to use single precision. SIMD is several times as fast. Each result is
+                verified in double precision, but may differ from the result of ``solve`` in the last bits.
+            progress: Called after each block of problems with the number of solved problems and of all problems.
+            deadline: Seconds after which all problems end, as in ``solve``. Problems that were not begun return their
+                starts, with errors.
+            on_error: What to do if the target or the start of a problem is invalid, for example NaN: ``"raise"`` an
+                error that names its row, or ``"skip"`` the problem. A skipped problem has the status ``INVALID``, and
+                NaN as joint values and errors; its ``explain()`` gives the reason.
 
         Raises:
             InputError: If a value cannot be used.
@@ -312,7 +312,7 @@ def solve(
         start: As in ``IK.solve``.
         tolerance: As in ``IK``.
         root: As in ``IK``.
-        deadline: As in ``IK.solve``; it begins once the problem is packed and its kernel loaded.
+        deadline: As in ``IK.solve``; the time starts after the problem is packed and its kernel is loaded.
         starts: As in ``IK``.
         moving: As in ``IK``.
 
@@ -330,7 +330,7 @@ def _check_follow(follow: object, start: object) -> None:
     """Check ``follow`` of ``IK.solve``.
 
     Raises:
-        InputError: If it is no truth value, or there is no pose to follow.
+        InputError: If ``follow`` is not True or False, or there is no start.
     """
     if not isinstance(follow, bool | np.bool_):
         raise InputError("follow", value=follow, expected="True or False")
@@ -341,9 +341,9 @@ def _check_follow(follow: object, start: object) -> None:
 def _solve_from(
     problem: CompiledProblem, given: Array, table: Array, packed: Packed, solve: Callable[..., Array]
 ) -> Array:
-    """Return the rows of results of a batch from these starts, (B, nq) or (1, nq).
+    """Solve a batch from starts, (B, nq) or (1, nq), and return the rows of results.
 
-    Where a largest move bounds motion, a start that its limits have moved is solved with what is left of it.
+    If the solver has a largest move, a start that was clamped to the limits is solved with the remaining part of it.
     """
     first = np.ascontiguousarray(inside_limits(problem.skeleton, given))
     moved = problem.moved_inside(given, first)
@@ -366,7 +366,7 @@ def _solve_from(
 def _solve_usable(
     problem: CompiledProblem, targets: Targets, starts: Starts | None, packed: Packed, solve: Callable[..., Array]
 ) -> Solutions:
-    """Solve the problems of a batch whose targets and starts can be used, and mark the others as invalid."""
+    """Solve the problems of a batch with valid targets and starts, and mark the others as invalid."""
     problem, others, table, odd = problem.read_many(targets)
     packed, solve = packed._replace(places=problem.obstacle_places), partial(solve, targets=others)
     given, unusable = problem.read_starts(starts, len(table))
@@ -387,7 +387,7 @@ def _solve_usable(
 def _refusal(
     problem: CompiledProblem, starts: Any, targets: Any, others: Any, bad: Mapping[int, int], b: int
 ) -> SynoviaError:
-    """Return why problem b of a batch was skipped: the target of a goal, or its start."""
+    """Return the error for which problem b of a batch was skipped: an invalid target or start."""
     if b in bad:
         return problem.error_of_targets(b, bad[b], targets, others)
     return problem.error_of_start(b, starts)

@@ -1,4 +1,4 @@
-"""Functions of single kinds of files, and the check of a written file."""
+"""Functions for single file formats, and the verification of written files."""
 
 from synovia.files.layers import read_layers as read_layers
 from synovia.files.layers import write_layers as write_layers

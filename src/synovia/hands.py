@@ -1,4 +1,4 @@
-"""Hands: their fingers, recorded landmarks, and the results of transferring them."""
+"""Hands: fingers, recorded landmarks, and results of retargeting."""
 
 from synovia.model.anatomy.hands.hand import Finger as Finger
 from synovia.model.anatomy.hands.hand import Hand as Hand

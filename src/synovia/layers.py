@@ -1,7 +1,7 @@
-"""Layers of an edit: what a part of a clip should do, in some of its frames.
+"""Layers of an edit: changes of a clip in a range of frames.
 
-A layer names its joints, so that it fits any clip of a body and can be kept in a file. ``clips.edit`` applies layers to
-a clip; the live page makes them of its keys.
+A layer refers to joints by name, so that it applies to any clip of a body and can be saved in a file. ``clips.edit``
+applies layers to a clip; the live page creates layers from its keys.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from synovia.model.geometry import (
 from synovia.model.motion import Motion
 
 _KINDS: Final = {POSITION: PositionGoal, ROTATION: RotationGoal, POSITION | ROTATION: PoseGoal}
-_LARGEST: Final = 10_000_000  # frames
+_LARGEST: Final = 10_000_000  # largest frame number
 _JOINTS: Final = "names of joints, such as ['left_hand']"
 _FORMS: Final = "positions (3,), Rotations, pairs of both or 4x4 transforms, one or one for each frame"
 _POSES: Final = "a Pose, values by joint, a Motion with a pose for each frame, or any of these by frame: {30: pose}"
@@ -41,7 +41,7 @@ Name: TypeAlias = str | int
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerTarget:
-    """Where a joint should be in the frames of a layer.
+    """Target positions and rotations of a joint in the frames of a layer.
 
     Args:
         position: (1, 3) for all frames, or (n, 3); None to leave positions free.
@@ -53,20 +53,20 @@ class LayerTarget:
 
     @property
     def parts(self) -> int:
-        """POSITION, ROTATION or both."""
+        """The constrained parts: POSITION, ROTATION or both."""
         return POSITION * (self.position is not None) | ROTATION * (self.rotation is not None)
 
     @property
     def parts_of(self) -> tuple[Array | None, Array | None]:
-        """Its positions and its rotations."""
+        """The positions and the rotations."""
         return self.position, self.rotation
 
     def at(self, frames: NDArray[np.int64], first: int, last: int) -> Array:
         """Return the targets (n, 4, 4) at some frames of a clip, (n,).
 
         Args:
-            frames: The frames; those before and after the layer have its first and its last target, unless the target
-                has one for each frame of the clip.
+            frames: The frames. Frames before and after the layer get its first and last target, unless there is a
+                target for each frame of the clip.
             first: First frame of the layer.
             last: Its last frame.
         """
@@ -84,9 +84,9 @@ class Key:
 
     Args:
         frame: The frame; None for all frames of the layer.
-        values: By joint: (1,) for a hinge or slide, (4,) xyzw for a ball, (7,) for a free joint, or its rotation
-            alone. In a relative layer, the change from the clip: a difference, or the rotation that follows the clip's
-            own.
+        values: Values by joint: (1,) for a hinge or slide, (4,) xyzw for a ball or only the rotation of a free joint,
+            (7,) for a free joint. In a relative layer, the change from the clip: a difference, or a rotation that is
+            applied after the clip's rotation.
     """
 
     frame: int | None
@@ -94,33 +94,33 @@ class Key:
 
 
 class Layer(ChecksArguments):
-    """A change of a part of a clip: goals that hold in some frames, and fade in before them and out after them.
+    """A change of a part of a clip: goals that apply in a range of frames, with a fade before and after.
 
-    In the frames of the layer, the goals hold. In ``blend`` frames before and after them, the goals move smoothly from
-    the clip's own places to the targets and back. Everywhere else, the layer does nothing.
+    In the frames of the layer, the goals apply. In ``blend`` frames before and after, the targets move smoothly between
+    the clip's values and the layer's targets. In all other frames, the layer has no effect.
 
-    Targets are positions, rotations or poses in the world. A target is one for all frames, or an array with one for
-    each frame of the layer or of the whole clip, such as those of another body (``targets_from``). A goal without a
-    target keeps its joint where the clip has it in the first frame of the layer.
+    Targets are positions, rotations or poses in the world. A target is a single value for all frames, or an array with
+    a value for each frame of the layer or of the whole clip, such as from another body (``targets_from``). A goal
+    without a target keeps its joint as in the first frame of the layer.
 
     Args:
-        targets: By joint or goal name: a position (3,), a ``Rotation``, a pair of both or a 4x4 transform, or one for
-            each frame.
-        goals: Further goals, or goals that the targets belong to: look-at, poles, contacts, planes, a place relative to
-            another joint. A clearance goal holds in every frame that the layer changes, fades included.
-        pose: Values that joints should have: a ``Pose``, values by joint, a ``Motion`` with one pose for each frame of
-            the layer, or keys by frame such as ``{30: pose, 45: pose}``. Between keys, the change from the clip goes
-            smoothly from one to the next.
-        joints: Joints of ``pose`` that count; all by default.
+        targets: Targets by joint or goal name: a position (3,), a ``Rotation``, a pair of both or a 4x4 transform, or
+            an array with one for each frame.
+        goals: Additional goals, or goals for the targets: look-at, poles, contacts, planes, a position relative to
+            another joint. A clearance goal applies in every frame that the layer changes, including fades.
+        pose: Target joint values: a ``Pose``, values by joint, a ``Motion`` with one pose for each frame of the layer,
+            or keys by frame such as ``{30: pose, 45: pose}``. Between keys, the change from the clip is interpolated
+            smoothly.
+        joints: Joints of ``pose`` to use; None for all.
         frames: First and last frame, both included; None for the whole clip, or from the first to the last key.
-        blend: Frames before and after these in which the layer fades in and out.
-        relative: Whether targets and poses are changes of the clip: positions are added along the axes of the world,
-            rotations turn the joint about these axes, and values of joints are added to the clip's own.
-        weight: Share of the way from the clip to the targets, 0 to 1.
+        blend: Number of frames before and after these in which the layer fades in and out.
+        relative: Whether targets and poses are changes of the clip: positions are added along the world axes, rotations
+            are applied about the world axes, and joint values are added to the clip's values.
+        weight: Weight of the layer: 0 for the clip, 1 for the targets.
         name: Name of the layer in reports.
-        muted: Whether the layer does nothing.
-        moving: The joints that goals may move, as in ``IK``; None for all. All others keep the values of the clip, or
-            those of the layer's own keys. The root of the clip moves only if it is named.
+        muted: Whether the layer has no effect.
+        moving: The joints that goals may move, as in ``IK``; None for all. All others keep the values of the clip or
+            of the layer's keys. The root of the clip only moves if it is named.
 
     Raises:
         InputError: If a value cannot be used.
@@ -148,7 +148,7 @@ class Layer(ChecksArguments):
         muted: bool = False,
         moving: Iterable[Name] | None = None,
     ) -> None:
-        """Check the values, and bring targets and keys into one form."""
+        """Check the values, and convert targets and keys to a common form."""
         if name is not None and not isinstance(name, str):
             raise InputError("name", value=name, expected="text, or None")
         self.name = name
@@ -176,14 +176,14 @@ class Layer(ChecksArguments):
         return type(self)(**{**values, **changes})
 
     def bounds(self, count: int) -> tuple[int, int]:
-        """Return the first and the last frame of the layer in a clip of some frames."""
+        """Return the first and the last frame of the layer in a clip with ``count`` frames."""
         keyed = [key.frame for key in self.keys if key.frame is not None]
         if self.frames is None and keyed and not (self.goals or self.targets):
             return keyed[0], keyed[-1]
         return self.frames or (0, max(count - 1, 0))
 
     def span(self, count: int) -> tuple[int, int]:
-        """Return the first and the last frame in which the layer acts, fades included, in a clip of some frames."""
+        """Return the first and the last frame that the layer changes, fades included, in a clip of ``count`` frames."""
         first, last = self.bounds(count)
         fade = max(self.blend - 1, 0)  # a fade begins with the weight 0, which changes nothing
         return max(first - fade, 0), min(last + fade, count - 1)
@@ -195,7 +195,7 @@ class Layer(ChecksArguments):
 
     @property
     def label(self) -> str:
-        """Its name, or else the joints that it concerns."""
+        """Its name, or else the names of its joints and goals."""
         if self.name is not None:
             return self.name
         named = [goal.label for goal in self.goals if goal.label not in self.targets]
@@ -204,7 +204,7 @@ class Layer(ChecksArguments):
         return ", ".join(found[:3]) + (f" and {len(found) - 3} more" if len(found) > 3 else "") or "empty layer"
 
     def all_goals(self) -> tuple[tuple[Goal, LayerTarget | None], ...]:
-        """Return the goals with their targets: those given, and one for each target that belongs to none of them."""
+        """Return all goals with their targets: the given goals, and a new goal for each target without a goal."""
         left = dict(self.targets)
         pairs: list[tuple[Goal, LayerTarget | None]] = []
         for goal in self.goals:
@@ -214,10 +214,10 @@ class Layer(ChecksArguments):
         return tuple(pairs)
 
     def _as_targets(self, targets: Any) -> dict[Name, LayerTarget]:
-        """Return targets in one form.
+        """Convert targets to a common form.
 
         Raises:
-            InputError: If they cannot be used.
+            InputError: If a target cannot be used.
         """
         if targets is None:
             return {}
@@ -230,10 +230,10 @@ class Layer(ChecksArguments):
         return out
 
     def _as_keys(self, pose: Any, joints: Any) -> tuple[Key, ...]:
-        """Return the keys, by frame.
+        """Return the keys, sorted by frame.
 
         Raises:
-            InputError: If they cannot be used.
+            InputError: If a key cannot be used.
         """
         if pose is None:
             if joints is not None:
@@ -259,7 +259,7 @@ class Layer(ChecksArguments):
         return tuple(keys)
 
     def _keys_of(self, pose: Any) -> list[Key]:
-        """Return the keys that a pose, poses by frame, or a motion give."""
+        """Return the keys of a pose, of poses by frame, or of a motion."""
         if isinstance(pose, Motion):
             return self._keys_of_motion(pose)
         if isinstance(pose, tuple) and all(isinstance(key, Key) for key in cast("tuple[Any, ...]", pose)):
@@ -280,7 +280,7 @@ class Layer(ChecksArguments):
         return [Key(first + k, _values_of(motion.pose(k))) for k in range(count)]
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults."""
+        """Return the constructor call without default values."""
         values: dict[str, Any] = {name: getattr(self, name) for name in ("frames", "blend", "relative", "weight")}
         values |= {
             "name": self.name,
@@ -294,7 +294,7 @@ class Layer(ChecksArguments):
 
 
 def is_movable(layer: Layer) -> bool:
-    """Return whether the targets of a layer can be changes of the clip, or places in the world: see ``moved_along``."""
+    """Return whether the targets of a layer can be relative to the clip or absolute, see ``moved_along``."""
     pairs = () if layer.keys else layer.all_goals()
     return bool(pairs) and all(
         type(goal) in _KINDS.values()
@@ -305,11 +305,11 @@ def is_movable(layer: Layer) -> bool:
 
 
 def moved_along(layer: Layer, pose: Pose, relative: bool) -> Layer:
-    """Return a layer whose targets are changes of the clip, or places in the world, and the same ones at a pose.
+    """Convert the targets of a layer between changes of the clip and absolute targets, equal at a given pose.
 
     Args:
-        layer: The layer. ``is_movable`` says whether it has such targets.
-        pose: The pose of the clip at the frame at which the targets do not change.
+        layer: The layer, for which ``is_movable`` is True.
+        pose: The pose of the clip for which both forms give the same targets.
         relative: Whether the new targets are changes of the clip.
 
     Raises:
@@ -339,7 +339,7 @@ def moved_along(layer: Layer, pose: Pose, relative: bool) -> Layer:
 
 
 def _any(value: Any) -> Any:
-    """Return a value whose type the checker has narrowed to one with unknown parts."""
+    """Return a value as ``Any``, for values whose type the checker has narrowed to partially unknown."""
     return value
 
 
@@ -347,7 +347,7 @@ def _as_name(value: Any, what: str) -> Name:
     """Return the name or the row of a joint.
 
     Raises:
-        InputError: If it is neither.
+        InputError: If the value is neither.
     """
     if isinstance(value, str):
         return value
@@ -357,10 +357,10 @@ def _as_name(value: Any, what: str) -> Name:
 
 
 def _as_count(value: Any, what: str) -> int:
-    """Return a whole number from 0.
+    """Check that a value is a number of frames from 0, and return it.
 
     Raises:
-        InputError: If it is none.
+        InputError: If the value is no whole number in the range.
     """
     if not is_number(value) or value != value or int(value) != value or not 0 <= value <= _LARGEST:
         raise InputError(what, value=value, expected="a whole number of frames from 0")
@@ -387,7 +387,7 @@ def _as_goals(goals: Any) -> tuple[Goal, ...]:
     """Return goals as a tuple.
 
     Raises:
-        InputError: If one is no goal, or a rest goal.
+        InputError: If an item is no goal, or is a rest goal.
     """
     if goals is None:
         return ()
@@ -406,15 +406,15 @@ def _as_goals(goals: Any) -> tuple[Goal, ...]:
 
 
 def _as_target(value: Any, what: str, count: int | None) -> LayerTarget:
-    """Return a target in one form.
+    """Convert a target to a common form.
 
     Args:
-        value: What a user gives.
-        what: Name of it for messages.
-        count: Frames of the layer, None if it has those of the clip.
+        value: The target as given by the user.
+        what: Name of the target for messages.
+        count: Number of frames of the layer; None if the layer has all frames of the clip.
 
     Raises:
-        InputError: If it cannot be used.
+        InputError: If the target cannot be used.
     """
     if isinstance(value, LayerTarget):
         place, turn = value.position, value.rotation
@@ -472,7 +472,7 @@ def _as_rotations(value: Any, what: str) -> Array:
     error = np.abs(np.swapaxes(out, 1, 2) @ out - np.eye(3)).max((1, 2), initial=0.0)
     wrong = ~((error < 1e-3) & (np.linalg.det(out) > 0.0))
     if wrong.any() or not len(out):
-        as_matrix(out[int(np.argmax(wrong))] if len(out) else out, what)  # says what is wrong
+        as_matrix(out[int(np.argmax(wrong))] if len(out) else out, what)  # raises an error with the reason
         raise InputError(what, expected="rotation matrices")
     rounded = error > EXACT
     out[rounded] = nearest_rotations(out[rounded])
@@ -506,7 +506,7 @@ def _values_of(pose: Any) -> dict[Name, Array]:
 
 
 def _only(values: Mapping[Name, Array], chosen: set[Name], pose: Any) -> dict[Name, Array]:
-    """Return the values of some joints, by their names, or by other names of them that the pose's skeleton knows."""
+    """Return the values of some joints; a joint may have another name that the pose's skeleton knows."""
     if missing := [joint for joint in chosen if joint not in values]:
         skeleton = pose.skeleton if isinstance(pose, Pose | Motion) else None
         if skeleton is None:

@@ -1,7 +1,7 @@
 """Packages whose names are imported when they are first used.
 
-The stub of such a package, ``__init__.pyi``, is its only list of names. Type checkers read it, and Python does as well,
-as SPEC 1 of Scientific Python proposes.
+The stub of such a package, ``__init__.pyi``, is its only list of names. Both type checkers and Python read the stub, as
+proposed in SPEC 1 of Scientific Python.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 
 def declared(stub: Path) -> dict[str, str]:
-    """Return the names that a file imports from others, each with the module that it is imported from."""
+    """Return the names that a file imports from other modules, each with its module."""
     homes: dict[str, str] = {}
     for node in ast.parse(stub.read_text(encoding="utf-8")).body:
         if isinstance(node, ast.ImportFrom) and node.module:
@@ -27,17 +27,17 @@ def declared(stub: Path) -> dict[str, str]:
 def importer(package: str, folder: Path, homes: dict[str, str]) -> Callable[[str], Any]:
     """Return the ``__getattr__`` of a package, which imports a name when it is first used.
 
-    If a name is missing, the error says which module of the package has it.
+    If a name is missing, the error names a module of the package that has it.
 
     Args:
         package: Name of the package.
         folder: Its folder.
-        homes: Its names, each with the module that it is imported from: the package itself for its modules.
+        homes: Its names, each with the module to import it from; for modules of the package, the package itself.
     """
 
     def load(name: str) -> Any:
         if name not in homes:
-            # Imports of a module that is not listed ask for it here first, and do not need the hint.
+            # an import of an unlisted module looks up its name here first, and needs no hint
             is_module = name.startswith("_") or any(folder.glob(f"{name}.py")) or (folder / name).is_dir()
             places = [] if is_module else [one for one in modules if name in set(_names(_source(folder, one)))]
             hint = f"; use {package}.{places[0]}.{name}" if places else ""
@@ -52,9 +52,9 @@ def importer(package: str, folder: Path, homes: dict[str, str]) -> Callable[[str
 
 
 def public_names(package: ModuleType) -> dict[str, Any]:
-    """Return the public names of a package and of its public modules, such as ``plots.plot_feet``, with what they name.
+    """Return the public objects of a package and its public modules by name, such as ``plots.plot_feet``.
 
-    Modules list their names in ``__all__``, or name nothing else.
+    The names of a module are those in ``__all__``, else all names without a leading underscore.
     """
     out: dict[str, Any] = {}
     for name in dir(package):

@@ -1,9 +1,9 @@
-"""``learn_starts``: poses near many targets of a problem, so that solves without a start take few steps.
+"""``learn_starts``: learn start poses for the targets of a problem, so that solves without a start need few steps.
 
-Random poses are divided into the leaves of a tree by the targets that they meet, so that each leaf has as many of them
-as any other. Some poses of a leaf are then tried as starts for the targets of the others. Of an arm, a linear function
-of the target is fitted to the corrections that these solves make, and what it gives is tried again. The leaf keeps the
-few from which most targets are reached in few steps.
+Random poses are divided into the leaves of a tree by their targets, with the same number of poses in each leaf. Some
+poses of a leaf are then tried as starts for the targets of the others. For an arm, a linear function of the target is
+fitted to the corrections of these solves, and the improved starts are tried again. Each leaf keeps the few starts from
+which most targets are reached in few steps.
 """
 
 from __future__ import annotations
@@ -29,32 +29,32 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array
 from synovia.solver import LevenbergMarquardt
 
-LEAF: Final = 32  # samples of a leaf
-CANDIDATES: Final = 12  # poses of a leaf that are tried on its targets
-KEPT: Final = 8  # most poses that a leaf keeps
-SAMPLES: Final = 2**18  # by default for an arm
-FEW_SAMPLES: Final = 2**15  # and for other bodies, whose solves take longer
+LEAF: Final = 32  # number of samples per leaf
+CANDIDATES: Final = 12  # number of poses per leaf to try as starts
+KEPT: Final = 8  # largest number of poses that a leaf keeps
+SAMPLES: Final = 2**18  # default number of samples for an arm
+FEW_SAMPLES: Final = 2**15  # default number of samples for other bodies, whose solves take longer
 _LEAST: Final = 2 * LEAF
 _MOST: Final = 2**22
-_TOLERANCE: Final = 1e-6  # reaches and radians within which a try has to meet its target
-_TURNS: Final = 64  # turns of a target about the first and the last axis, on which poses are judged
-_GOLDEN: Final = (3.0 - 5.0**0.5) / 2.0 * _TURNS  # spreads the second turn evenly relative to the first
-_STEP_COST: Final = 0.02  # of a step, where a target that is reached counts 1
-_UNTRIED: Final = 0.3  # worth of a pose that was not tried, and only fits where no other one does
-_STEPS: Final = 16  # most steps of a try
-_FAILURE: Final = 3.0  # cost of a target that is missed, which costs an attempt
-_AT_ONCE: Final = 2**17  # tries
-_SHORT: Final = 5  # most steps of the tries whose corrections are fitted; longer ones end elsewhere
-_RIDGE: Final = 1e-6  # keeps the fit of few targets, or of targets along a line, from growing
+_TOLERANCE: Final = 1e-6  # fraction of the length scale, and radians: tolerance of a trial solve
+_TURNS: Final = 64  # number of rotations of a target about the first and the last axis for which poses are rated
+_GOLDEN: Final = (3.0 - 5.0**0.5) / 2.0 * _TURNS  # distributes the second rotation evenly relative to the first
+_STEP_COST: Final = 0.02  # cost per step, relative to the gain 1 of a reached target
+_UNTRIED: Final = 0.3  # worth of a pose that was not tried
+_STEPS: Final = 16  # largest number of steps of a trial solve
+_FAILURE: Final = 3.0  # cost of a missed target, which costs an attempt
+_AT_ONCE: Final = 2**17  # number of trial solves per block, to limit memory
+_SHORT: Final = 5  # largest number of steps of trial solves for the fit of corrections; longer ones end elsewhere
+_RIDGE: Final = 1e-6  # regularization of the fit, for few targets or targets along a line
 
 
 class _Samples(NamedTuple):
-    """Poses and the targets that they meet.
+    """Poses and the targets that they reach.
 
     Args:
-        targets: (N, goals, 17).
-        proposals: (N, numbers) rows of the table of proposals.
-        features: (N, features).
+        targets: Rows of targets, (N, goals, 17).
+        proposals: Rows of the table of proposals, (N, values).
+        features: Features of the targets, (N, features).
     """
 
     targets: Array
@@ -71,22 +71,22 @@ def learn_starts(
     threads: int | None = None,
     progress: Progress | None = None,
 ) -> LearnedStarts:
-    """Learn starts for a skeleton with goals, so that solves without a start take a fraction of their steps.
+    """Learn start poses for a skeleton with goals, so that solves without a start need a fraction of the steps.
 
-    ``sy.IK(skeleton, goals, starts=starts)`` then begins where the targets of a solve are near. Nothing else changes:
-    status, limits, tolerance and the most attempts are as without them.
+    ``sy.IK(skeleton, goals, starts=starts)`` then begins at poses near the targets of a solve. Status, limits,
+    tolerance and the largest number of attempts do not change.
 
     Args:
         skeleton: The skeleton.
         goals: One to four goals: ``PositionGoal``, ``RotationGoal`` or ``PoseGoal``. Their targets are not used.
-        samples: Number of random poses, rounded down to a power of two; more of them need more memory and leave fewer
+        samples: Number of random poses, rounded down to a power of two; more samples need more memory and reduce the
             steps. By default 262,144 for an arm (1 to 4 MB, ten to twenty seconds), and 32,768 for other bodies.
         seed: Seed of the random poses; the same seed gives the same starts.
         threads: Number of threads; all cores by default.
-        progress: Called with (leaves done, all).
+        progress: Called with the number of finished leaves and of all leaves.
 
     Raises:
-        UnsupportedError: If starts cannot be learned for such goals or a body with loops.
+        UnsupportedError: If starts cannot be learned for these goals, or the body has loops.
         InputError: If a value cannot be used, or no joint moves a goal.
 
     Example:
@@ -116,14 +116,14 @@ def learn_starts(
 
 
 def divide(features: Array, leaves: int) -> tuple[NDArray[np.intp], NDArray[np.uint8], NDArray[np.float32]]:
-    """Divide samples into leaves of equal size, each time at the median of the feature that varies most.
+    """Divide samples into leaves of equal size; split each node at the median of the feature that varies most.
 
     Args:
-        features: (N, features), N a multiple of ``leaves``.
+        features: Features of the samples, (N, features), N a multiple of ``leaves``.
         leaves: Number of leaves, a power of two.
 
     Returns:
-        The samples of each leaf, (leaves, N / leaves); the feature and the border of each node, in a heap, (leaves,).
+        The samples of each leaf, (leaves, N / leaves); feature and border of each node in heap order, (leaves,).
     """
     axes, borders = np.zeros(leaves, np.uint8), np.zeros(leaves, np.float32)
     order = np.arange(len(features))[None]
@@ -141,11 +141,11 @@ def divide(features: Array, leaves: int) -> tuple[NDArray[np.intp], NDArray[np.u
 
 
 class _Learning:
-    """Draws poses of a problem and tries them.
+    """Draws random poses of a problem and tries them as starts.
 
     Args:
         ik: The problem, with one attempt and a small tolerance.
-        problem: What starts depend on.
+        problem: The properties of the problem on which starts depend.
         workers: The threads.
     """
 
@@ -157,7 +157,7 @@ class _Learning:
     def sample(self, count: int, seed: int) -> _Samples:
         """Draw random poses and return them with their targets.
 
-        The poses of a body that is no arm are then solved from rest, so that its starts are as natural as its answers.
+        If the body is not an arm, the targets are then solved from rest, so that starts are as natural as solutions.
         """
         q = self._proposer.draw(count, seed)
         drawn = _Samples(*self._proposer.describe(q))
@@ -171,7 +171,7 @@ class _Learning:
     def choose(
         self, drawn: _Samples, order: NDArray[np.intp], progress: Progress | None
     ) -> tuple[NDArray[np.uint8], Array]:
-        """Return the number of proposals of each leaf, and those of all leaves."""
+        """Return the number of proposals of each leaf, and the proposals of all leaves."""
         leaves = len(order)
         counts, rows = np.zeros(leaves, np.uint8), list[Array]()
         chunk = max(1, _AT_ONCE // (CANDIDATES * LEAF))
@@ -200,13 +200,13 @@ class _Learning:
         Args:
             drawn: All samples.
             part: Samples of some leaves, (n, LEAF).
-            proposals: Proposals of these leaves, (n, LEAF, numbers); the first CANDIDATES of each leaf are tried.
+            proposals: Proposals of these leaves, (n, LEAF, values); the first CANDIDATES of each leaf are tried.
 
         Returns:
-            (n, LEAF, LEAF), by proposal and target, what it is worth as a start: 1 less the cost of the steps where the
-            target is reached, -FAILURE where it is missed, and NaN where it was not tried, or the proposal does not fit
-            or is that of the target. And (n, CANDIDATES, LEAF, variables) how the solve changed the values of an arm;
-            NaN where it did not end nearby.
+            Worth of each proposal as a start for each target, (n, LEAF, LEAF): 1 minus the cost of the steps if the
+            target is reached, -FAILURE if it is missed, NaN if it was not tried, does not fit, or is the proposal's own
+            target. Corrections of an arm's values by the solves, (n, CANDIDATES, LEAF, variables); NaN for solves that
+            did not end nearby.
         """
         n = len(part)
         every = np.arange(n)[:, None, None], np.arange(CANDIDATES)[None, :, None], np.arange(LEAF)[None, None]
@@ -228,12 +228,12 @@ class _Learning:
         return worth, corrections
 
     def _followed(self, features: Array, proposals: Array, corrections: Array) -> Array:
-        """Return the proposals with slopes: the linear functions of the features nearest to these corrections.
+        """Return proposals with slopes: linear functions of the features, fitted to corrections by least squares.
 
         Args:
-            features: Of the targets of some leaves, (n, LEAF, features).
-            proposals: Without slopes, (n, LEAF, numbers); those that were not tried keep their poses.
-            corrections: As ``_try`` returns them.
+            features: Features of the targets of some leaves, (n, LEAF, features).
+            proposals: Proposals without slopes, (n, LEAF, values); untried proposals keep their poses.
+            corrections: Corrections from ``_try``.
         """
         middle = features.mean(axis=1)
         own = np.arange(CANDIDATES)
@@ -251,10 +251,13 @@ class _Learning:
         return out
 
     def _fits(self, proposals: Array) -> NDArray[np.bool_]:
-        """Return which turns of the targets about the first and the last axis each pose fits, (n, poses, turns).
+        """Return for which rotations of the targets about the first and the last axis each pose fits the limits.
 
         Args:
-            proposals: (n, poses, numbers), without slopes.
+            proposals: Proposals without slopes, (n, poses, values).
+
+        Returns:
+            Whether each pose fits for each rotation, (n, poses, rotations).
         """
         from synovia.kernels.proposals.propose import ROOMY
 
@@ -263,7 +266,7 @@ class _Learning:
         share = (np.arange(_TURNS) + 0.5) / _TURNS
         at = layout.SEEN_ROTATION
         x, y = proposals[..., at : at + 3], proposals[..., at + 3 : at + 6]
-        u, v = x[:, :1], y[:, :1]  # twists are counted from the first pose
+        u, v = x[:, :1], y[:, :1]  # twists are relative to the first pose
         twist = np.arctan2((y * u - x * v).sum(axis=2), (x * u + y * v).sum(axis=2))
         for bit, k, value, turns in (
             (layout.FREE_TURN, 0, proposals[..., layout.PROPOSED_Q], share),
@@ -276,32 +279,32 @@ class _Learning:
 
 
 def mean_worth(worth: Array) -> Array:
-    """Return the mean worth of each pose, (n, poses), where it was tried; see ``best_of``."""
+    """Return the mean worth of each pose over its trials, (n, poses); ``_UNTRIED`` without trials. See ``best_of``."""
     tried = np.isfinite(worth)
     count = tried.sum(axis=2)
     return np.where(count > 0, np.where(tried, worth, 0.0).sum(axis=2) / np.maximum(count, 1), _UNTRIED)
 
 
 def best_of(worth: Array, fits: NDArray[np.bool_]) -> NDArray[np.intp]:
-    """Choose the proposals of leaves, in the order in which they are tried.
+    """Choose the proposals of leaves, in the order in which solves try them.
 
-    The first pose that fits a target is its start. So the others matter for the targets that it does not fit, and for
-    those that are missed from it.
+    A solve starts from the first pose that fits its target. So later poses only matter for targets that earlier poses
+    do not fit or from which they miss.
 
     Args:
-        worth: (n, poses, targets) what a pose is worth as a start for a target; NaN where it does not fit.
-        fits: (n, poses, turns) which turns of the targets a pose fits.
+        worth: Worth of a pose as a start for a target, (n, poses, targets); NaN if the pose does not fit.
+        fits: Whether a pose fits for a rotation of the targets, (n, poses, rotations).
 
     Returns:
-        (n, KEPT) poses; -1 for none.
+        Indices of the chosen poses, (n, KEPT); -1 for none.
     """
     n, targets = len(worth), worth.shape[2]
     tried = np.isfinite(worth)
     gains = np.where(tried, worth, 0.0)
     mean = mean_worth(worth)
     kept = np.full((n, KEPT), -1)
-    missed = np.zeros((n, targets), bool)  # from all poses so far that fit
-    turned = np.ones((n, fits.shape[2]), bool)  # turns that no pose fits so far
+    missed = np.zeros((n, targets), bool)  # missed from all fitting poses so far
+    turned = np.ones((n, fits.shape[2]), bool)  # rotations for which no pose fits so far
     every = np.arange(n, dtype=np.intp)
     for k in range(KEPT):
         gain = mean * (fits & turned[:, None]).mean(axis=2) + (gains * missed[:, None]).mean(axis=2)

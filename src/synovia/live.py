@@ -1,4 +1,4 @@
-"""Live control: filters and clutches of inputs, and what each tick returns."""
+"""Live control: filters and clutches for inputs, and the results of ticks."""
 
 from synovia.retargeting import LiveCalibration as LiveCalibration
 from synovia.retargeting import LivePose as LivePose

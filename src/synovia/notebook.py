@@ -1,7 +1,7 @@
 """Pictures of skeletons, poses and solutions in notebooks.
 
-The classes are below ``synovia.draw``, which draws them. So the package gives this module a function that draws, and
-that imports ``synovia.draw`` when a notebook asks for the first picture.
+The classes are in a layer below ``synovia.draw``. So the package registers a drawing function in this module; the
+function imports ``synovia.draw`` when a notebook asks for the first picture.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ _SIZE: Final = (720, 540)  # pixels
 
 
 class Picture(Protocol):
-    """An image that can be written, such as one of Pillow."""
+    """An image that can be written, such as an image of Pillow."""
 
     def save(self, fp: IO[bytes], format: str) -> None:  # noqa: A002 - the word of Pillow
-        """Write it to a file in a format."""
+        """Write the image to a file in a format."""
         ...
 
 
-Draw = Callable[[Any, tuple[int, int]], Picture]  # from an object and the size in pixels
-_draw: list[Draw] = []  # at most one
+Draw = Callable[[Any, tuple[int, int]], Picture]  # called with an object and the size in pixels
+_draw: list[Draw] = []  # at most one function
 
 
 def draw_with(draw: Draw) -> None:
-    """Register the function that draws what notebooks show.
+    """Register the function that draws pictures for notebooks.
 
     Args:
         draw: Returns the picture of a skeleton, pose or solution, or raises a ``MissingExtraError`` or ``InputError``.
@@ -36,16 +36,16 @@ def draw_with(draw: Draw) -> None:
 
 
 class Pictured:
-    """Base of classes that notebooks show as pictures, or as text if they cannot be drawn."""
+    """Base class of objects that notebooks show as pictures, or as text if they cannot be drawn."""
 
     __slots__ = ()
 
     def _repr_png_(self) -> bytes | None:
-        """Return the picture as a PNG file, None if pictures cannot be drawn."""
+        """Return the picture as a PNG file; None if it cannot be drawn."""
         return _png(self)
 
     def _repr_html_(self) -> str | None:
-        """Return the text and the picture below it, None if pictures cannot be drawn."""
+        """Return the text with the picture below; None if the picture cannot be drawn."""
         from base64 import b64encode
         from html import escape
 
@@ -56,7 +56,7 @@ class Pictured:
         return f"<pre>{escape(str(self))}</pre>{image}"
 
 
-@lru_cache(maxsize=1)  # a notebook asks for both forms, one after the other
+@lru_cache(maxsize=1)  # a notebook asks for both representations, one after the other
 def _png(thing: Any) -> bytes | None:
     """Return the picture of an object, as PNG; None if it cannot be drawn."""
     from io import BytesIO

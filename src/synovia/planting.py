@@ -1,7 +1,7 @@
-"""Planted feet after an edit: the package gives this module the function that holds them.
+"""Planted feet after an edit: registration of the function that locks them.
 
-Tools of ``Motion`` offer to hold planted feet. The foot lock solves whole clips by least squares, so it is in a layer
-above, and ``synovia`` registers it here when it is imported, as it registers how notebooks draw.
+Tools of ``Motion`` have an option to lock planted feet. The foot lock solves whole clips by least squares, so it is in
+a layer above. ``synovia`` registers it here on import, as it registers the drawing function for notebooks.
 """
 
 from __future__ import annotations
@@ -10,15 +10,15 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 _M = TypeVar("_M")
-_plant: list[Callable[[Any, Callable[[int, int], object] | None], Any]] = []  # at most one
+_plant: list[Callable[[Any, Callable[[int, int], object] | None], Any]] = []  # at most one function
 
 
 def plant_with(plant: Callable[[Any, Callable[[int, int], object] | None], Any]) -> None:
-    """Register the function that holds the planted feet of a clip.
+    """Register the function that locks the planted feet of a clip.
 
     Args:
-        plant: Returns the clip with planted feet, or raises an error if it knows no feet. Its second argument is called
-            with (steps done, all).
+        plant: Returns the clip with locked feet, or raises an error if it recognizes no feet. Its second argument is
+            called with the work done and the total.
     """
     _plant[:] = [plant]
 
@@ -28,7 +28,7 @@ def with_planted_feet(motion: _M, progress: Callable[[int, int], object] | None 
 
     Args:
         motion: The clip.
-        progress: Called with (steps done, all).
+        progress: Called with the work done and the total.
 
     Raises:
         UnsupportedError: If no joint is recognised as a foot, or the clip is too short.

@@ -1,4 +1,4 @@
-"""Types of what functions return, for annotations and ``isinstance``."""
+"""Types of results, for annotations and ``isinstance``."""
 
 from synovia.clips import EditChange as EditChange
 from synovia.clips import EditClearance as EditClearance

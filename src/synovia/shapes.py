@@ -1,4 +1,4 @@
-"""Distances between shapes, pairs of links, and how well shapes fit."""
+"""Distances between shapes, pairs of links, and the fit of shapes."""
 
 from synovia.covers import LinkFit as LinkFit
 from synovia.covers import ShapeFit as ShapeFit

@@ -1,4 +1,4 @@
-"""Further functions and types of skeletons."""
+"""Additional functions and types for skeletons."""
 
 from synovia.io.bundled import bundled_names as bundled_names
 from synovia.model import Site as Site

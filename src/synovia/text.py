@@ -1,4 +1,4 @@
-"""Read JSON and TOML strictly; write texts and keys of TOML, counts, names of units, and safe names.
+"""Parse JSON and TOML strictly; format TOML texts and keys, counts, unit names, and printable names.
 
 Content that the standards forbid or leave undefined is an error.
 """
@@ -14,20 +14,20 @@ from typing import Any, Final, cast
 
 from synovia.errors import FormatError
 
-_MOST_PARTS: Final = 16  # of a dotted key; tomllib's time and memory grow with the square of this number
+_MOST_PARTS: Final = 16  # largest number of parts of a dotted key; tomllib's time and memory are quadratic in it
 _PART: Final = r"""(?>[A-Za-z0-9_-]+|"(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+')"""
 # Search only where a key may begin; a search from every position would take quadratic time.
 _LONG_KEY: Final = re.compile(rf"(?<![^\s\[{{,]){_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
-# Tables of a file: lines with a name in brackets, and values in braces. tomllib takes a kilobyte for each.
+# Tables of a file: lines with a name in brackets, and values in braces. tomllib needs a kilobyte for each.
 _TABLE: Final = re.compile(r"^[ \t]*+\[{1,2}[^\[\]\n,]*+\]{1,2}[ \t]*+(?:#.*+)?\r?$|=[ \t]*+\{", re.MULTILINE)
-_FREE_TABLES: Final = 24_000  # that every file may have, however small
-_BYTES_A_TABLE: Final = 64  # of a file for each further one
-# A number of so many signs is refused, because tomllib takes 140 bytes for each of them.
+_FREE_TABLES: Final = 24_000  # number of tables allowed in a file of any size
+_BYTES_A_TABLE: Final = 64  # file size in bytes for each additional table
+# A number with this many characters is refused, because tomllib needs 140 bytes for each character.
 _LONG_VALUE: Final = re.compile(r"(?<![^\s=\[,])[+-]?[0-9][0-9A-Za-z_.+:-]{65536}")
-_BITS: Final = 10_000  # of a whole number; Python prints up to 4300 digits
+_BITS: Final = 10_000  # largest size of an integer in bits; Python prints up to 4300 digits
 _LONG_NUMBER: Final = re.compile(r"[0-9A-Fa-f_]{2500}")
-_LISTED: Final = 4  # names that one note lists
-DOUBT: Final = "Look at it: "  # begins notes that name a doubt about a clip: then no verdict on it is "good"
+_LISTED: Final = 4  # largest number of names in a note
+DOUBT: Final = "Look at it: "  # prefix of notes with a doubt about a clip; its verdict is then never "good"
 UNITS: Final = {"m": 1.0, "cm": 0.01, "mm": 0.001, "in": 0.0254, "ft": 0.3048}  # metres
 _SURROGATE: Final = re.compile(r"\\u[dD][89a-fA-F]")
 
@@ -38,7 +38,7 @@ def counted(count: int, noun: str, plural: str | None = None, verb: tuple[str, s
     Args:
         count: The count.
         noun: The noun for one.
-        plural: The noun for several; by default with an s, or es after an x.
+        plural: The noun for several; None to append s, or es after an x.
         verb: The verb for one and for several, ``("is", "are")``.
 
     Example:
@@ -51,7 +51,7 @@ def counted(count: int, noun: str, plural: str | None = None, verb: tuple[str, s
 
 
 def unit_name(meters_per_unit: float | None) -> str:
-    """Return the name of a length unit, ``unit`` if it is unknown."""
+    """Return the name of a length unit; ``unit`` if it is unknown."""
     if meters_per_unit is None:
         return "unit"
     return next((name for name, size in UNITS.items() if size == meters_per_unit), f"{meters_per_unit:g} m")
@@ -74,16 +74,16 @@ def first_few(texts: Sequence[str]) -> str:
 
 
 def parse_json(text: str, where: str, *, finite: bool = True) -> object:
-    """Return the value of a JSON text.
+    """Parse a JSON text.
 
     Args:
         text: The text.
-        where: File that it comes from, for messages.
-        finite: Whether NaN and infinite numbers, which are not JSON, are refused.
+        where: File of the text, for messages.
+        finite: Whether to refuse NaN and infinite numbers, which are not JSON.
 
     Raises:
-        FormatError: If it is malformed or nested too deeply, an object repeats a name, a number is NaN or infinite, or
-            a text contains half of a surrogate pair.
+        FormatError: If the text is malformed or nested too deeply, an object repeats a name, a number is refused or has
+            too many digits, or a text contains half of a surrogate pair.
     """
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
@@ -119,14 +119,15 @@ def parse_json(text: str, where: str, *, finite: bool = True) -> object:
 
 
 def parse_toml(text: str, where: str) -> dict[str, Any]:
-    """Return the content of a TOML text.
+    """Parse a TOML text.
 
     Args:
         text: The text.
-        where: File that it comes from, for messages.
+        where: File of the text, for messages.
 
     Raises:
-        FormatError: If it is malformed, nested too deeply, or a key has too many parts, or the text too many tables.
+        FormatError: If the text is malformed or nested too deeply, has too many tables, or has a key with too many
+            parts or a number with too many digits.
     """
     if long := _LONG_KEY.search(text):
         line = text.count("\n", 0, long.start()) + 1
@@ -148,13 +149,13 @@ def parse_toml(text: str, where: str) -> dict[str, Any]:
     except ValueError as error:  # a whole number of thousands of digits
         raise FormatError("a number has too many digits", where=where) from error
     if (long := _LONG_NUMBER.search(text)) and _holds_long_number(content):
-        line = text.count("\n", 0, long.start()) + 1  # or below, if this match is part of a text
+        line = text.count("\n", 0, long.start()) + 1  # or a later line, if this match is inside a string
         raise FormatError("a number has too many digits", where=f"{where}, line {line}")
     return content
 
 
 def _holds_long_number(content: dict[str, Any]) -> bool:
-    """Return whether the content of a TOML file has a whole number too long to print."""
+    """Return whether the content of a TOML file contains an integer too long to print."""
     waiting: list[Any] = [content]
     while waiting:
         value = waiting.pop()
@@ -169,7 +170,7 @@ def _holds_long_number(content: dict[str, Any]) -> bool:
 
 def toml_text(value: str) -> str:
     """Return a text in TOML syntax, in quotes."""
-    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # which JSON allows and TOML does not
+    return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")  # allowed in JSON, but not in TOML
 
 
 def toml_key(name: str) -> str:

@@ -1,7 +1,7 @@
 """Many inputs: folders of clips and tables of targets, on one machine or on many.
 
 ``Solve``, ``Retarget`` and ``Fit`` are functions from a batch of rows to a batch of rows. They can be pickled, so every
-engine for data sets can run them. ``run_folder`` does a task for many files and keeps a ledger.
+engine for data sets can run them. ``run_folder`` processes many files and keeps a ledger.
 """
 
 from __future__ import annotations

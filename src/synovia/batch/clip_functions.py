@@ -1,8 +1,8 @@
 """``Retarget`` and ``Fit``: functions from a batch of rows, each a clip, to a batch of clips, for any engine.
 
-They can be pickled. The columns of an answer and their types depend on the columns of the batch alone. A row that
-cannot be used has the status ``failed`` and an error, and never stops the others; a setting that cannot be used is an
-error when the function is made.
+The functions can be pickled. The columns of an answer and their types depend only on the columns of the batch. A row
+that cannot be used gets the status ``failed`` and an error, and does not stop the others. A setting that cannot be used
+raises an exception when the function is created.
 """
 
 from __future__ import annotations
@@ -36,36 +36,36 @@ _EMPTY: Final = {str: None, int: 0, float: float("nan")}  # figures of a row tha
 
 
 class _ClipFunction(ABC):
-    """A function of rows that are clips: joint values, frame rate and figures out, with status, error and notes."""
+    """A function of rows that are clips; it returns status, error, notes, joint values, frame rate and figures."""
 
     _figures: ClassVar[Mapping[str, type]]  # columns of figures, with their types
-    _needed: ClassVar[str]  # the column that has to be there
-    _content: ClassVar[str]  # of this column
-    _further: ClassVar[tuple[str, ...]] = ()  # other columns that are read
+    _needed: ClassVar[str]  # the required column
+    _content: ClassVar[str]  # content of the required column, for messages
+    _further: ClassVar[tuple[str, ...]] = ()  # optional columns
 
     @abstractmethod
     def _clip(self, row: Mapping[str, Any]) -> tuple[Motion, Mapping[str, Any], Sequence[str]]:
-        """Return the motion of a row, its figures, and what a user should know about it."""
+        """Return the motion of a row, its figures, and notes for the user."""
 
     def _used(self, names: Sequence[str]) -> list[str]:
         """Return the columns that are read.
 
         Raises:
-            InputError: If one is missing.
+            InputError: If the required column is missing.
         """
         if self._needed not in names:
             raise InputError("columns", value=list(names), expected=f"a column {self._needed!r} with {self._content}")
         return [name for name in (self._needed, *self._further) if name in names]
 
     def _kept(self, names: Sequence[str]) -> list[str]:
-        """Return the columns of a batch that the answer has too."""
+        """Return the columns of a batch that the answer keeps."""
         used = self._used(names)
         keep = [name for name in names if name not in used or name == "path"]
         check_names(keep, self._new_columns())
         return keep
 
     def _new_columns(self) -> dict[str, type]:
-        """Return the further columns of an answer, with their types."""
+        """Return the columns that an answer adds, with their types."""
         return {STATUS: str, ERROR: str, "notes": str, "frames": int, "fps": float, "q": list, **self._figures}
 
     def answer_columns(self, names: Sequence[str]) -> list[str]:
@@ -117,9 +117,8 @@ class Retarget(_ClipFunction):
 
     The column ``path`` names files of clips. The answer keeps the columns of the batch and adds ``status`` ("done" or
     "failed"), ``error``, ``notes``, ``frames``, ``fps``, ``q`` (joint values of each frame, as a list of lists),
-    ``missed`` (frames), ``worst`` (length units), ``scale``, and what the judge of clips says: ``verdict``,
-    ``findings``, ``bad_frames``, ``foot_slide``, ``foot_depth``, ``limb_deg``. Figures of a row that failed are NaN, 0
-    and empty.
+    ``missed`` (frames), ``worst`` (length units), ``scale``, and the judgement: ``verdict``, ``findings``,
+    ``bad_frames``, ``foot_slide``, ``foot_depth``, ``limb_deg``. Figures of a row that failed are NaN, 0 or empty.
 
     Args:
         skeleton: The target body: a skeleton, a file, or the name of a bundled model.
@@ -130,7 +129,7 @@ class Retarget(_ClipFunction):
         root_motion: As in ``sy.retarget``.
 
     Raises:
-        InputError: If no part of the body is known, or the map has no pairs.
+        InputError: If no part of the body is recognized, or the map has no pairs.
         UnknownNameError: If ``joint_map`` names a joint that the body does not have.
     """
 
@@ -180,15 +179,15 @@ class Retarget(_ClipFunction):
 class Fit(_ClipFunction):
     """Fit a body to points over time, a clip in each row.
 
-    The column ``positions`` holds the points of each clip: frames, points, x y z; None for a point or a frame that was
-    not seen. The columns ``fps`` and ``confidence`` are optional. The answer keeps the other columns and adds
+    The column ``positions`` holds the points of each clip as nested lists (frames, points, 3); None for an unseen point
+    or frame. The columns ``fps`` and ``confidence`` are optional. The answer keeps the other columns and adds
     ``status`` ("done" or "failed"), ``error``, ``notes``, ``frames``, ``fps``, ``q`` (joint values of each frame, as a
     list of lists), and ``median_error`` and ``p99_error`` (length units). Figures of a row that failed are NaN.
 
     Args:
         skeleton: The body: a skeleton, a file, or the name of a bundled model.
         joints: Joint of each point; None for all joints in order.
-        fps: Frames per second where no column gives them.
+        fps: Frames per second of rows without a value in the column ``fps``.
         smoothness: As in ``sy.fit_positions``.
 
     Raises:
@@ -238,7 +237,7 @@ def _points(given: Any) -> Any:
     """Return the points of a clip, (frames, points, 3); NaN for points and frames that are None.
 
     Raises:
-        InputError: If they have another form.
+        InputError: If the points have another form.
     """
     expected = "lists of frames, points and x y z"
     if given is None or is_missing_number(given):

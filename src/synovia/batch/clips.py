@@ -1,4 +1,4 @@
-"""Clips of rows and items: how they are read, and what is said of a result."""
+"""Clips of rows and items: read target bodies, and collect notes and figures of results."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 
 def target_of(name: str, loops: Path | None = None) -> Skeleton | Motion:
-    """Return the body to retarget to: a model, or its clip if no pose of its file is a rest pose.
+    """Return the body to retarget to: the model, or the file's clip if the body does not stand at rest.
 
     Args:
         name: The file or the bundled model.
-        loops: File of loops that the model has too; then no clip is taken.
+        loops: File of additional loops; with it, the result is always the model.
 
     Raises:
         SynoviaError: If the file cannot be read.
@@ -37,12 +37,12 @@ def target_of(name: str, loops: Path | None = None) -> Skeleton | Motion:
         return body
     try:
         return body if stands(body) else load_motion(Path(name))
-    except (InputError, UnsupportedError):  # no clip, or no body: `retarget` then reports it
+    except (InputError, UnsupportedError):  # no clip, or no recognized body: `retarget` reports this later
         return body
 
 
 def notes_of(answer: Retargeted) -> list[str]:
-    """Return the doubts about a retargeted clip that its judgement does not have: poses, sides, path."""
+    """Return doubts about a retargeted clip that its judgement does not contain: rest poses, sides, path."""
     from synovia.retargeting.rest_pose import CERTAIN
 
     poses = (("rest pose", answer.stance.rest), ("rest pose of the target", answer.target_rest))
@@ -62,10 +62,10 @@ JUDGED: Final[Mapping[str, type]] = {
 
 
 def judged(judgement: Judgement) -> dict[str, Figure]:
-    """Return the verdict of the judge of clips, its causes and its main figures, as far as they were measured.
+    """Return the verdict of a judgement, the causes of its warnings, and its main measured figures.
 
-    Lengths are in lengths of a leg, angles in degrees. ``bad_frames`` counts the frames in which a finding shows that
-    decides the verdict; all frames, if one concerns the whole clip.
+    Lengths are in leg lengths, angles in degrees. ``bad_frames`` counts the frames of the findings that decide the
+    verdict; if such a finding concerns the whole clip, it counts all frames.
     """
     warnings = judgement.warnings
     causes = dict.fromkeys(f"{one.limb.replace('_', ' ')}: {one.cause}" for one in warnings)
@@ -86,7 +86,7 @@ def judged(judgement: Judgement) -> dict[str, Figure]:
 
 
 def point_errors(fitted: Fitted) -> dict[str, float]:
-    """Return the median distance of the points from a fitted body, and the one that 99 % of them are within."""
+    """Return the median and the 99th percentile of the distances of points from a fitted body."""
     errors = fitted.errors[np.isfinite(fitted.errors)]
     return {"median_error": float(np.median(errors)), "p99_error": float(np.quantile(errors, 0.99))}
 
@@ -94,13 +94,13 @@ def point_errors(fitted: Fitted) -> dict[str, float]:
 def judged_alone(
     motion: Motion, up: str | None = None, *, missed: Sequence[int] = (), fitted: Fitted | None = None
 ) -> dict[str, Figure]:
-    """Return what the judge of clips says about a motion without an original.
+    """Judge a motion without an original, and return the figures of ``judged``.
 
     Args:
         motion: The motion.
         up: The axis that points up; None to find it.
         missed: Frames in which goals are missed.
-        fitted: The fit to points that it was made from.
+        fitted: The fit to points from which the motion was made; None without a fit.
     """
     from synovia.retargeting import judge
 

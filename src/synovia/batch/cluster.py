@@ -1,9 +1,9 @@
-"""The engine ``ray``: portions on a Ray cluster, whose machines see the same folders.
+"""The engine ``ray``: portions on a Ray cluster, whose machines share the same folders.
 
 Ray Data streams the portions to a pool of actors that grows with the cluster. Each actor has a process that holds the
-prepared task, with its model and compiled problem. Ray tries a portion again when its machine goes away, and the actor
-when its process dies, so an input that kills every process is a row of the ledger. Results come back in any order; the
-process that started the run publishes them, as with the local engine.
+prepared task, with its model and compiled problem. If a machine fails, Ray tries its portions again; if a process dies,
+its actor tries the portion again. So an input that kills every process becomes a row of the ledger. Results arrive in
+any order; the process that started the run publishes them, as with the local engine.
 """
 
 from __future__ import annotations
@@ -22,20 +22,20 @@ from synovia.batch.work import Portion, Result, Task
 from synovia.errors import SynoviaError
 from synovia.io.base import optional_package
 
-_MOST_ACTORS: Final = 100_000  # the cluster decides how many there are
-_PATIENCE: Final = 5.0  # seconds for a cluster to answer
+_MOST_ACTORS: Final = 100_000  # never reached: the cluster limits the number
+_PATIENCE: Final = 5.0  # seconds to wait for the answer of a cluster
 _HELLO: Final = (
-    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"  # of HTTP/2, which gRPC speaks, and empty settings
+    b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\4\0\0\0\0\0"  # preface of HTTP/2, which gRPC uses, and empty settings
 )
-_SETTINGS: Final = b"\4"  # kind of the first frame of the answer
-_BLOCKS: Final = 4000  # most blocks of portions; a block is what Ray hands to an actor, and does again if it is lost
+_SETTINGS: Final = b"\4"  # frame type of the first frame in the answer
+_BLOCKS: Final = 4000  # largest number of blocks; Ray hands a block of portions to an actor, and repeats a lost block
 
 
 class Cluster:
     """A Ray cluster.
 
     Args:
-        address: Address of a running cluster; None for the one of the environment, or a new one on this machine.
+        address: Address of a running cluster; None for ``RAY_ADDRESS``, else for a new cluster on this machine.
         workers: Largest number of actors; None for one per core of the cluster.
 
     Raises:
@@ -50,15 +50,15 @@ class Cluster:
         self._workers = workers
 
     def run(self, task: Task, portions: Iterable[Portion]) -> Generator[Result]:
-        """Yield the result of each portion, in the order in which they end; closing the generator stops the work.
+        """Yield results in the order in which portions finish; closing the generator stops the work.
 
         Raises:
-            SynoviaError: If the cluster cannot be reached or ends.
+            SynoviaError: If the cluster cannot be reached or fails.
         """
         left = {portion.number: portion for portion in portions}
         if not left:
             return
-        task.prepare()  # reports a mistake in the settings once, here, and not from every actor
+        task.prepare()  # report wrong settings once here, not from every actor
         own = not self._ray.is_initialized()
         if own:
             self._connect()
@@ -109,19 +109,19 @@ class Cluster:
 
 
 def _check_answers(address: str) -> None:
-    """Check that a Ray cluster may be at an address: Ray itself would wait for minutes.
+    """Check quickly that a gRPC server, as Ray uses, answers at an address; Ray itself would wait for minutes.
 
     Args:
-        address: HOST:PORT, ray://HOST:PORT, or a word such as "auto", for which Ray looks on this machine.
+        address: HOST:PORT, ray://HOST:PORT, or a word such as "auto", which is not checked.
 
     Raises:
-        ConnectionError: If no server of gRPC, the protocol of Ray, answers there; also another OSError.
+        ConnectionError: If no gRPC server answers at the address; also another OSError.
     """
     host, colon, port = address.removeprefix("ray://").rpartition(":")
     if not (colon and port.isascii() and port.isdecimal()):
         return
     with socket.create_connection((host.strip("[]"), int(port)), _PATIENCE) as line:
-        if os.environ.get("RAY_USE_TLS", "0") != "0":  # it would not understand the next words
+        if os.environ.get("RAY_USE_TLS", "0") != "0":  # a TLS server cannot read the plain preface
             return
         line.sendall(_HELLO)
         if line.makefile("rb").read(4)[3:] != _SETTINGS:

@@ -1,4 +1,4 @@
-"""Batches of rows: columns of targets become targets, and answers become columns.
+"""Batches of rows: convert columns to targets, and answers to columns.
 
 A batch is an Arrow ``RecordBatch`` or ``Table``, a pandas ``DataFrame``, or a dict from column names to arrays or
 lists; the answer has the same form. The columns of a goal begin with its name, or the name of its joint:
@@ -9,8 +9,8 @@ lists; the answer has the same form. The columns of a goal begin with its name, 
     tool.quat_xyzw, tool.quat_wxyz       quaternion as a list of four
     tool.transform                       transform as a list of 16, row by row, or of four lists of four
 
-The name can be left out if there is only one goal. ``start.NAME`` is a joint value of the pose to start from, with the
-name of q in CSV files, such as ``start.joint1`` or ``start.hip.qx``, or another name of the joint; joints without a
+The name can be left out if there is only one goal. ``start.NAME`` is a joint value of the start pose. NAME is the name
+of the value in CSV files, such as ``start.joint1`` or ``start.hip.qx``, or another name of the joint. Joints without a
 column start at rest, and mimic joints follow their leaders.
 """
 
@@ -33,8 +33,8 @@ from synovia.model.geometry import LONGEST, ROUNDED, UNIT_SLACK, Array, quat_to_
 from synovia.model.pose import checked_q
 
 STATUS, ERROR = "status", "error"
-START: Final = "start."  # before the names of joint values
-_NO_REALS: Final = "cmM"  # NumPy's kinds of complex numbers and times, which it would convert with a loss
+START: Final = "start."  # prefix of the names of joint values
+_NO_REALS: Final = "cmM"  # NumPy kinds of complex numbers and times, whose conversion to float loses information
 _PLACE: Final = ("x", "y", "z")
 _TURN: Final = ("qx", "qy", "qz", "qw")
 _LISTS: Final = {"position": 3, "quat_xyzw": 4, "quat_wxyz": 4, "transform": 16}
@@ -53,7 +53,7 @@ class Batch:
     """
 
     def __init__(self, given: Any) -> None:
-        """Find the form."""
+        """Find the form of the batch."""
         self._given: Any = given
         kind = cast("Any", type(given)).__module__.partition(".")[0]
         self.is_arrow = kind == "pyarrow"
@@ -64,7 +64,7 @@ class Batch:
         elif self._is_frame:
             self.names = [str(name) for name in given.columns]
             self.size = len(given)
-            if self.names != list(given.columns):  # names that are numbers
+            if self.names != list(given.columns):  # some column names are numbers
                 self._given = given.rename(columns=str)
         elif isinstance(given, Mapping):
             self._given = {str(name): value for name, value in cast("Mapping[Any, Any]", given).items()}
@@ -78,14 +78,14 @@ class Batch:
             raise InputError("batch", value=cast("object", given), expected=expected)
 
     def column(self, name: str) -> Any:
-        """Return a column as it is."""
+        """Return a column in its original form."""
         return self._given[name] if not self.is_arrow else self._given.column(name)
 
     def numbers(self, name: str, width: int = 0) -> Array:
         """Return a column of numbers, (B,), or of lists of ``width`` numbers, (B, width); NaN for missing values.
 
         Raises:
-            InputError: If it holds something else.
+            InputError: If the column holds no real numbers.
         """
         value = self.column(name)
         if self.is_arrow and not width:
@@ -110,7 +110,7 @@ class Batch:
 
         Args:
             keep: Columns of this batch to keep.
-            new: Further columns: arrays, ``Texts`` and ``Values``.
+            new: Additional columns: arrays, ``Texts`` and ``Values``.
         """
         if self.is_arrow:
             arrow: Any = import_module("pyarrow")
@@ -130,7 +130,7 @@ def _length(name: Any, value: Any) -> int:
     """Return the number of rows of a column.
 
     Raises:
-        InputError: If it is a single value.
+        InputError: If the column is a single value.
     """
     single = isinstance(value, (str, bytes, Mapping))
     with suppress(TypeError):
@@ -140,18 +140,18 @@ def _length(name: Any, value: Any) -> int:
 
 
 class Values(NamedTuple):
-    """A column of one type, whatever the rows hold, so that all batches have the same schema.
+    """A column with a fixed type, so that all batches have the same schema.
 
     Args:
-        rows: The value of each row; None for none.
-        kind: ``"text"``, or ``"clip"`` for arrays (frames, numbers of q).
+        rows: The value of each row; None for a missing value.
+        kind: ``"text"``, or ``"clip"`` for arrays of joint values (frames, nq).
     """
 
     rows: list[Any]
     kind: str
 
     def plain(self) -> list[Any]:
-        """Return the rows for a data frame or a dict; the empty text for none."""
+        """Return the rows for a data frame or a dict; an empty text for a missing text."""
         return ["" if row is None else row for row in self.rows] if self.kind == "text" else self.rows
 
     def in_arrow(self, arrow: Any) -> Any:
@@ -163,11 +163,11 @@ class Values(NamedTuple):
 
 
 class Texts(NamedTuple):
-    """A column of few different texts, by number.
+    """A column of few distinct texts, stored as codes.
 
     Args:
-        codes: Number of each row's text, -1 for none.
-        known: The texts.
+        codes: Index of each row's text in ``known``; -1 for no text.
+        known: The distinct texts.
     """
 
     codes: NDArray[np.int32]
@@ -179,7 +179,7 @@ class Texts(NamedTuple):
         return [known[code] for code in self.codes.tolist()]
 
     def array(self) -> NDArray[Any]:
-        """Return an array of objects; the empty text for none."""
+        """Return an array of objects; an empty text for a missing text."""
         return np.array([*self.known, ""], dtype=object)[self.codes]
 
 
@@ -200,13 +200,13 @@ def _arrow_column(arrow: Any, value: Any) -> Any:
 
 
 def _cells(cells: Any) -> Array:
-    """Return cells as numbers, NaN for those that hold none, so that one bad cell spoils one row.
+    """Convert cells to numbers; a cell without a number becomes NaN, so that it only affects its own row.
 
-    Whole numbers beyond floats are infinite.
+    Integers too large for a float become infinite.
 
     Raises:
         TypeError: If no cell holds a number, and not all are empty.
-        ValueError: Likewise.
+        ValueError: In the same case, depending on the cells.
     """
     try:
         return np.asarray(cells, np.float64)
@@ -219,28 +219,28 @@ def _cells(cells: Any) -> Array:
                 except OverflowError:
                     out[i] = np.inf
         if np.isnan(out).all() and not all(map(_is_missing, cells)):
-            raise  # a column of something else
+            raise  # the column holds no numbers at all
         return out
 
 
 def _is_missing(cell: Any) -> bool:
-    """Return whether a cell is empty: None, the empty text, NaN, or the missing value of pandas."""
+    """Return whether a cell is empty: None, an empty text, NaN, or a missing value of pandas."""
     return cell is None or (isinstance(cell, str) and not cell) or is_missing_number(cell)
 
 
 def is_missing_number(cell: Any) -> bool:
-    """Return whether a cell is NaN or the missing value of pandas, which no comparison holds for."""
+    """Return whether a cell is NaN or a missing value of pandas."""
     return type(cell).__name__ in ("NAType", "NaTType") or (isinstance(cell, (float, np.floating)) and cell != cell)
 
 
 def _lists(value: Any, size: int, width: int, *, is_arrow: bool) -> Array:
-    """Return a column of lists as numbers, (B, width); NaN for a row that is missing or has another length.
+    """Convert a column of lists to numbers, (B, width); NaN for a row that is missing or has another length.
 
-    Whole numbers beyond floats make a row infinite.
+    An integer too large for a float makes its row infinite.
 
     Raises:
         TypeError: If no row has this length, and not all are missing.
-        ValueError: Likewise.
+        ValueError: In the same case, depending on the rows.
     """
     if is_arrow and value.null_count == 0 and hasattr(value, "flatten"):
         flat = value.combine_chunks() if hasattr(value, "num_chunks") else value
@@ -265,37 +265,37 @@ def _lists(value: Any, size: int, width: int, *, is_arrow: bool) -> Array:
         except (TypeError, ValueError) as error:
             wrong = error
     if none and wrong is not None:
-        raise wrong  # a column of something else
+        raise wrong  # the column holds no lists of this length at all
     return out
 
 
 class _Part(NamedTuple):
     """Columns that give the position or the rotation of a goal."""
 
-    word: str  # of ``_LISTS``, "x" or "qx"
+    word: str  # key of ``_LISTS``, "x" for x, y, z, or "qx" for a quaternion
     columns: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class TargetColumns:
-    """Which columns give which targets.
+    """The columns that give the targets of each goal.
 
     Args:
-        parts: Columns of each goal, by its key.
+        parts: Columns of each goal, by the key of the goal.
     """
 
     parts: Mapping[str, tuple[_Part, ...]]
 
     @staticmethod
     def find(names: Sequence[str], only: str | None) -> TargetColumns:
-        """Return the columns of targets among the names of columns.
+        """Find the columns of targets among the names of all columns.
 
         Args:
             names: All columns.
             only: Key of the goal whose name may be left out; None if there are several goals.
 
         Raises:
-            InputError: If a goal has some of its columns only, or two for one part.
+            InputError: If columns of a goal are missing, or two give the same part.
         """
         found: dict[str, dict[str, str]] = {}
         for name in names:
@@ -319,10 +319,10 @@ class TargetColumns:
         return out
 
     def read(self, batch: Batch) -> tuple[dict[str, Any], NDArray[np.int32], list[str]]:
-        """Return the targets of a batch by goal, and what is wrong with each row.
+        """Return the targets of a batch by goal, and the reasons why rows cannot be used.
 
         Returns:
-            Targets as ``solve_many`` takes them; for each row -1, or the number of the reason; the reasons.
+            Targets for ``solve_many``; for each row the index of its reason, -1 for a valid row; the reasons.
         """
         targets: dict[str, Any] = {}
         wrong = np.full(batch.size, -1, np.int32)
@@ -373,7 +373,7 @@ class TargetColumns:
 
 
 def _parts_of(key: str, words: Mapping[str, str]) -> tuple[_Part, ...]:
-    """Return the parts that the columns of one goal give; ``words`` holds a column by the last word of its name."""
+    """Return the parts that the columns of one goal give; ``words`` maps the last word of a column's name to it."""
     where = f"columns of {key!r}" if key else "columns"
     parts: list[_Part] = []
     for group in (_PLACE, _TURN):
@@ -392,11 +392,11 @@ def _parts_of(key: str, words: Mapping[str, str]) -> tuple[_Part, ...]:
 
 @dataclass(frozen=True, slots=True)
 class StartColumns:
-    """Which columns give the pose that each row starts from.
+    """The columns that give the start pose of each row.
 
     Args:
-        skeleton: The skeleton that is solved.
-        places: Column by its place in q.
+        skeleton: The skeleton to solve for.
+        places: Name of the column by index in q.
     """
 
     skeleton: Skeleton
@@ -404,35 +404,35 @@ class StartColumns:
 
     @staticmethod
     def find(names: Sequence[str], skeleton: Skeleton) -> StartColumns:
-        """Return the columns of starts among the names of columns.
+        """Find the columns of starts among the names of columns.
 
         Raises:
-            InputError: If two columns mean the same number.
+            InputError: If two columns give the same joint value.
             UnknownNameError: If a column belongs to no joint, or several joints have its name.
         """
         places = JointColumns(skeleton).places([name.removeprefix(START) for name in names], START)
         return StartColumns(skeleton, dict(zip(places, names, strict=True)))
 
     def read(self, batch: Batch, wrong: NDArray[np.int32], reasons: list[str]) -> Array | None:
-        """Return the start of each row, (B, nq), None without columns; give rows that cannot start a reason.
+        """Return the start of each row, (B, nq), or None without columns; mark rows with an invalid start.
 
         Args:
             batch: The batch.
-            wrong: Number of each row's reason, -1 for none.
-            reasons: The reasons.
+            wrong: Index of each row's reason, -1 for a valid row; updated.
+            reasons: The reasons; extended.
         """
         if not self.places:
             return None
         q = np.tile(self.skeleton.rest_q, (batch.size, 1))
         for place, name in self.places.items():
             q[:, place] = batch.numbers(name)
-        with np.errstate(over="ignore", invalid="ignore"):  # refused below
+        with np.errstate(over="ignore", invalid="ignore"):  # values that are not finite are marked below
             self.skeleton.follow(q)
         _mark(wrong, reasons, ~np.isfinite(q).all(1), "start: expected finite numbers, got a gap, NaN or infinity")
         good = np.flatnonzero(wrong < 0)
         try:
             q[good] = checked_q(self.skeleton, q[good], "start")
-        except InputError:  # find the rows
+        except InputError:  # check row by row to find the invalid ones
             for row in good.tolist():
                 try:
                     q[row] = checked_q(self.skeleton, q[row], "start")
@@ -450,7 +450,7 @@ def _orthonormal(turn: Array) -> Bools:
 
 
 def _mark(wrong: NDArray[np.int32], reasons: list[str], rows: Any, reason: str) -> None:
-    """Give rows without a reason a reason."""
+    """Mark rows as invalid with a reason, unless they already have one."""
     rows = rows & (wrong < 0)
     if rows.any():
         wrong[rows] = len(reasons)
@@ -458,10 +458,10 @@ def _mark(wrong: NDArray[np.int32], reasons: list[str], rows: Any, reason: str) 
 
 
 def check_names(keep: Sequence[str], new: Collection[str]) -> None:
-    """Check that no column of an answer has the name of one that is kept.
+    """Check that no new column of an answer has the name of a kept column.
 
     Raises:
-        InputError: If one has.
+        InputError: If a name occurs twice.
     """
     both = [name for name in keep if name in new]
     if both:

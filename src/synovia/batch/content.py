@@ -1,8 +1,8 @@
-"""The content of files: hashes that decide what is done, and stamps that show without reading that nothing changed.
+"""The content of files: hashes that identify inputs, and stamps that prove without reading that a file is unchanged.
 
-The content of an input or a model is that of its file and of all files that it refers to. A stamp is what the system
-knows about a file: device, number, size, and the times of the last changes of its content and of its entry. No program
-can set the last of these. So a file with the same stamp is unchanged, and one with another stamp is read again.
+The content of an input or a model includes its file and all files that it refers to. A stamp holds the metadata of a
+file: device, inode, size, and the times of the last changes of its content (mtime) and of its metadata (ctime). No
+program can set the ctime. So a file with the same stamp is unchanged; a file with another stamp is read again.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from synovia.io.load import companions_of, is_bundled, load_model
 
 _SECOND: Final = 10**9  # nanoseconds
-_COARSE: Final = 2 * _SECOND  # smallest age at which a change is visible on a disk that stores whole seconds only
+_COARSE: Final = 2 * _SECOND  # nanoseconds; smallest age at which a disk with whole-second times shows a later change
 Stamp = tuple[int, int, int, int, int]
 Stamps = Mapping[str, "Stamp | None"]
 NO_STAMPS: Final[Stamps] = dict[str, "Stamp | None"]()
@@ -28,9 +28,9 @@ class Content(NamedTuple):
     """The content of an input or a model.
 
     Args:
-        sha256: Its hash: of the file, if it stands alone, else of the hashes of all its files; "" if the file cannot be
+        sha256: Hash of the file, or of the hashes of all its files if it refers to others; "" if the file cannot be
             read.
-        stamps: Stamps by file, taken before they were read; None for a file that is missing.
+        stamps: Stamps by file, taken before reading; None for a missing file.
     """
 
     sha256: str = ""
@@ -38,7 +38,7 @@ class Content(NamedTuple):
 
 
 def stamp_of(path: str | os.PathLike[str]) -> Stamp | None:
-    """Return the stamp of a file, None if there is none."""
+    """Return the stamp of a file; None if the file does not exist."""
     try:
         found = os.stat(path)  # noqa: PTH116  a path would raise for some names
     except (OSError, ValueError):
@@ -47,11 +47,11 @@ def stamp_of(path: str | os.PathLike[str]) -> Stamp | None:
 
 
 def is_unchanged(stamps: Stamps, when: float) -> bool:
-    """Return whether files have the stamps that they had at a time, and stamps can be relied upon.
+    """Return whether all files have their recorded stamps, and these stamps prove that the files are unchanged.
 
     Args:
-        stamps: The stamps.
-        when: The time at which they were recorded, seconds.
+        stamps: The recorded stamps by file.
+        when: Time of the recording, seconds.
     """
     return bool(stamps) and all(stamp_of(path) == stamp and _proves(stamp, when) for path, stamp in stamps.items())
 
@@ -61,7 +61,7 @@ def _proves(stamp: Stamp | None, when: float) -> bool:
     if stamp is None:
         return True
     changed = stamp[4]
-    if os.name == "nt" or changed <= 0:  # Windows says when a file was made instead
+    if os.name == "nt" or changed <= 0:  # on Windows, ctime is the time of creation
         return False
     return bool(changed % _SECOND) or when * _SECOND - changed > _COARSE
 
@@ -70,15 +70,15 @@ def file_hash(path: Path) -> str:
     """Return the SHA-256 of a file's content.
 
     Raises:
-        OSError: If it cannot be read.
+        OSError: If the file cannot be read.
     """
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-@lru_cache(maxsize=1)  # the parts of a table come one after the other
+@lru_cache(maxsize=1)  # parts of the same table are hashed one after the other
 def _hashed(path: str, stamp: Stamp) -> str:
-    """Return the hash of a file that has a stamp."""
+    """Return the hash of a file; the stamp is part of the cache key."""
     del stamp
     return file_hash(Path(path))
 
@@ -103,7 +103,7 @@ def content_of(path: Path) -> Content:
 
 
 def _name(file: Path, root: Path) -> str:
-    """Return the name of a file that another one refers to, the same wherever the two are."""
+    """Return the path of a referenced file relative to the folder of the file that refers to it."""
     try:
         return Path(os.path.relpath(file, root.resolve().parent)).as_posix()
     except ValueError:  # on another drive
@@ -111,7 +111,7 @@ def _name(file: Path, root: Path) -> str:
 
 
 def _hash_or_reason(file: Path) -> str:
-    """Return the hash of a file, or a word that says why it has none."""
+    """Return the hash of a file, or the word "missing" or "unreadable"."""
     try:
         return file_hash(file) if file.is_file() else "missing"
     except OSError:
@@ -119,7 +119,7 @@ def _hash_or_reason(file: Path) -> str:
 
 
 def contents_of(paths: Iterable[Path], threads: int) -> dict[Path, Content]:
-    """Return the contents of files, which several threads read."""
+    """Read the contents of files in several threads."""
     wanted = list(dict.fromkeys(paths))
     if len(wanted) < 2:
         return {path: content_of(path) for path in wanted}
@@ -127,7 +127,7 @@ def contents_of(paths: Iterable[Path], threads: int) -> dict[Path, Content]:
 
 
 def _mapped(function: Callable[[Path], Content], paths: Sequence[Path], threads: int) -> list[Content]:
-    """Return the values of a function, which several threads compute; Ctrl-C ends them."""
+    """Call a function for each path in several threads; Ctrl-C cancels pending calls."""
     pool = ThreadPoolExecutor(threads)
     try:
         return list(pool.map(function, paths))
@@ -139,7 +139,7 @@ def model_settings(name: str) -> dict[str, str]:
     """Return the name of a model and the hash of its file.
 
     Raises:
-        FileError: If there is no such file.
+        FileError: If the file does not exist.
     """
     if is_bundled(name):
         return {"name": name}
@@ -148,5 +148,5 @@ def model_settings(name: str) -> dict[str, str]:
 
 
 def file_settings(name: str) -> dict[str, str]:
-    """Return the name of a file and the hash of its content, with that of the files that it refers to."""
+    """Return the name of a file and the hash of its content, including the files that it refers to."""
     return {"name": Path(name).name, "sha256": content_of(Path(name)).sha256}

@@ -1,7 +1,7 @@
-"""Do a task for many files: plan what is missing, deal it out, publish the outputs and keep the ledger.
+"""Process many files: plan the work, distribute it, publish the outputs and keep the ledger.
 
-Workers write into a folder of unfinished files. Only this process moves a file to its place, records it, and so decides
-that it is done: every output is whole or absent, and a worker whose run was killed cannot change it.
+Workers write into a folder of unfinished files. Only this process moves a finished file to its place and records it.
+So an output is either complete or absent, and a worker whose run was killed cannot change it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from synovia.io.base import write_bytes
 from synovia.text import counted
 
 _PAUSE: Final = 10.0  # seconds between two writes of the ledger
-_SHARE: Final = 20.0  # least ratio of the time between two writes and that of one
+_SHARE: Final = 20.0  # least ratio of the time between two writes to the time of one write
 
 
 class Event(NamedTuple):
@@ -35,9 +35,9 @@ class Event(NamedTuple):
 
     Args:
         row: Its row of the ledger.
-        seconds: Time that it took.
-        ended: Number of items that have ended.
-        todo: Number of items to do.
+        seconds: Processing time.
+        ended: Number of finished items, failures included.
+        todo: Number of items to process.
         failed: Number of failures so far.
     """
 
@@ -55,12 +55,12 @@ class Run:
     Args:
         rows: All rows of the ledger.
         inputs: Number of inputs.
-        done: Number of inputs that this run has done.
-        same: Number of inputs that were left as they were.
+        done: Number of inputs that this run processed successfully.
+        same: Number of inputs that were up to date.
         failed: Rows of inputs that failed, now or before.
         gone: Rows whose input was deleted; their outputs remain.
         ledger: The file of the ledger.
-        summary: The page; None for a shard.
+        summary: The summary page; None for a shard.
     """
 
     rows: Sequence[Row]
@@ -85,25 +85,25 @@ def run_folder(
     fail_fast: bool = False,
     notice: Callable[[Event], object] | None = None,
 ) -> Run:
-    """Do a task for all items that are not done yet.
+    """Process all items that are not done yet.
 
-    An item is done again if its output is missing or damaged, its input or the settings have changed, or something else
-    than the input was the reason of a failure. A run that cannot begin leaves nothing.
+    An item is processed again if its output is missing or damaged, if its input or the settings have changed, or if it
+    failed for a reason other than its input. A run that cannot start leaves no files.
 
     Args:
         task: The task.
         items: The inputs and their outputs.
-        output: The output folder; it is created.
-        engine: Does the work; None for a process per core.
-        shard: Share of the items to do; None for all.
-        force: Whether to do everything again and to replace files that no ledger names.
-        retry_failed: Whether to do again what failed.
+        output: The output folder; created if it is missing.
+        engine: Runs the task; None for one process per core.
+        shard: Share of the items to process; None for all.
+        force: Whether to process all items again and to replace files that no ledger names.
+        retry_failed: Whether to try failed items again.
         fail_fast: Whether the first failure ends the run.
-        notice: Called when an item ends.
+        notice: Called when an item is finished.
 
     Raises:
-        FileError: If the folder cannot be written, or is in use, or a file of someone else, an output of another
-            command, or one of another input would be replaced.
+        FileError: If the folder cannot be written or is in use, or if a foreign file, or an output of another command
+            or another input, would be replaced.
         SynoviaError: The first failure, with ``fail_fast``.
     """
     mine = list(items) if shard is None else shard.of_items(items)
@@ -120,11 +120,11 @@ def run_folder(
                 todo = plan.todo(force=force, retry_failed=retry_failed)
                 scratch = output / (UNFINISHED if shard is None else f"{UNFINISHED}.{shard.tag}")
                 if shard is None:
-                    _remove(*output.glob(f"{UNFINISHED}.*-of-*"))  # of shards that were killed
+                    _remove(*output.glob(f"{UNFINISHED}.*-of-*"))  # left by runs of shards that were killed
                 plan.work(engine or Local(), todo, scratch, fail_fast=fail_fast, notice=notice)
             finally:
                 if plan.begun:
-                    with suppress(FileError):  # the disk is full: the log has everything
+                    with suppress(FileError):  # the disk is full; the log already has all rows
                         if shard is None:
                             ledger.part_with(ledger.rows.keys() - {item.output for item in mine})
                         ledger.write()
@@ -147,16 +147,16 @@ def run_folder(
 
 
 def _folds_case(folder: Path) -> bool:
-    """Return whether the disk of an output folder takes names for one that differ in case alone."""
+    """Return whether the disk of an output folder ignores the case of names."""
     logs = [path for path in folder.glob(f"{NAME}*.log") if path.name.islower()]
     return any(path.with_name(path.name.upper()).exists() for path in logs)
 
 
 def _make(folder: Path) -> list[Path]:
-    """Create a folder, unless it is there; return the folders that were created, the innermost first.
+    """Create a folder if it is missing; return the created folders, the innermost first.
 
     Raises:
-        FileError: If it cannot be written.
+        FileError: If the folder cannot be created.
     """
     try:
         new = [place for place in (folder, *folder.parents) if not os.path.lexists(place)]
@@ -167,7 +167,7 @@ def _make(folder: Path) -> list[Path]:
 
 
 def _unmake(folders: Sequence[Path]) -> None:
-    """Remove folders that a run created and left empty."""
+    """Remove folders that a run created, if they are empty."""
     with suppress(OSError):
         for folder in folders:
             folder.rmdir()
@@ -180,7 +180,7 @@ def _remove(*folders: Path) -> None:
 
 
 class _Plan:
-    """What is to do in one run, and what has been done.
+    """Items to process in one run, and counts of its results.
 
     Args:
         task: The task.
@@ -194,19 +194,19 @@ class _Plan:
         self._task, self._items, self._output, self._ledger = task, items, ledger.folder, ledger
         self._run = {"event": "run", "time": time.time(), "settings": settings, "items": len(items)}
         self._settings = settings_hash(settings)
-        self.begun = False  # whether the ledger knows of this run
+        self.begun = False  # whether this run is registered in the ledger
         self.done = 0
         self.same = 0
 
     def todo(self, *, force: bool, retry_failed: bool) -> list[Item]:
-        """Return the items to do.
+        """Return the items to process.
 
         Raises:
-            FileError: If an output would replace one of another command, of another input, or of no run.
+            FileError: If an output would replace a foreign file, or an output of another command or another input.
         """
         ledger = self._ledger
-        held: dict[str, bool] = {}  # whether a row matches the request, by output
-        others: list[str] = []  # outputs of other inputs, unless they have the same content
+        held: dict[str, bool] = {}  # by output: whether its row is valid if the input is unchanged
+        others: list[str] = []  # outputs made from another file; allowed if its content is the same
         strangers: list[str] = []
         unread: list[Path] = []
         for item in self._items:
@@ -241,23 +241,23 @@ class _Plan:
             else:
                 found.append(item)
         self._refuse(*foreign, verb=("was", "were"), why="made from other inputs")
-        for item, content in same:  # so that the next run need not read them; the inputs of some rows are back
+        for item, content in same:  # store new stamps for the next run, and the status of inputs that exist again
             ledger.record(replace(ledger.rows[item.output], status=self._status(item)), item.path, content.stamps, {})
         return found
 
     def _status(self, item: Item) -> str:
-        """Return the status of an input that is there and as it was."""
+        """Return the status of an input that exists and is unchanged."""
         status = self._ledger.rows[item.output].status
         return DONE if status == GONE else status
 
     def _is_held(self, row: Row, *, retry_failed: bool) -> bool:
-        """Return whether a row is still valid if its input is as it was."""
+        """Return whether a row is still valid, provided that its input is unchanged."""
         if row.status in (DONE, GONE):
             return bool(row.sha256) and self._ledger.is_intact(row.output)
         return row.status == FAILED and bool(row.sha256) and not retry_failed
 
     def _is_of_another(self, item: Item) -> bool:
-        """Return whether an output was made from another file than an input."""
+        """Return whether an existing output was made from another file than the item's input."""
         before = self._ledger.input_of(item.output)
         if before is None or before == os.path.abspath(item.path):  # noqa: PTH100  as the ledger does
             return False
@@ -267,10 +267,10 @@ class _Plan:
             return True
 
     def _refuse(self, *outputs: str, verb: tuple[str, str], why: str) -> None:
-        """Refuse a run that would replace outputs, if there are any.
+        """Refuse a run that would replace outputs; do nothing without outputs.
 
         Raises:
-            FileError: If there are.
+            FileError: If there are outputs.
         """
         if outputs:
             count = counted(len(outputs), "output", verb=verb)
@@ -293,7 +293,7 @@ class _Plan:
             raise FileError(what, where=str(self._output), expected="another folder", hint="--force replaces them")
 
     def _begin(self, items: Sequence[Item]) -> None:
-        """Register this run in the ledger, once the task can be done at all."""
+        """Register this run in the ledger; called when the first result shows that the task works."""
         if not self.begun:
             self._ledger.write_log([self._run])
             self._ledger.claim(items)
@@ -308,10 +308,10 @@ class _Plan:
         fail_fast: bool,
         notice: Callable[[Event], object] | None,
     ) -> None:
-        """Do the items, publish and record each result.
+        """Process the items; publish and record each result.
 
         Raises:
-            FileError: If nothing can be written.
+            FileError: If outputs cannot be written.
             SynoviaError: The first failure, with ``fail_fast``.
         """
         portions = [Portion(number, item, scratch) for number, item in enumerate(todo)]
@@ -340,7 +340,7 @@ class _Plan:
             _remove(scratch)
 
     def _publish(self, portion: Portion, result: Result) -> Row:
-        """Move the output to its place, or remove that of an earlier run after a failure; return the recorded row."""
+        """Move the output to its place, or after a failure remove the old output; return the recorded row."""
         item, target = portion.item, self._output / portion.item.output
         self._ledger.check()
         if result.status == DONE and (result.file is None or not result.file.is_file()):

@@ -1,7 +1,7 @@
 """``Solve``: a function from a batch of targets to a batch of answers, for any engine.
 
-It can be pickled: each process builds its own compiled problem when it gets its first batch. Every answer has the
-columns ``status`` and ``error``; a row that cannot be used has the status ``INVALID`` and never stops the others.
+``Solve`` can be pickled: each process builds its own compiled problem for its first batch. Every answer has the columns
+``status`` and ``error``. A row that cannot be used gets the status ``INVALID`` and does not stop the others.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ _GOALS: Final = {POSITION: PositionGoal, ROTATION: RotationGoal, POSITION | ROTA
 
 
 def skeleton_of(model: Any) -> Skeleton:
-    """Return a skeleton, or that of a file or a bundled model."""
+    """Return a skeleton as it is, or load it from a file or a bundled model."""
     return model if isinstance(model, Skeleton) else load_model(str(model))
 
 
 class _Problem(NamedTuple):
-    """A compiled problem, whether SIMD solves it, and the columns that give its targets and starts."""
+    """A compiled problem, whether to solve it with SIMD, and the columns of its targets and starts."""
 
     ik: IK
     simd: bool | str
@@ -54,12 +54,12 @@ class _Problem(NamedTuple):
 
     @property
     def used(self) -> set[str]:
-        """Names of the columns."""
+        """Names of all columns of targets and starts."""
         return self.targets.used | set(self.starts.places.values())
 
 
 class Solve:
-    """Solve a batch of targets: columns of targets in, joint values, errors and status out.
+    """Solve a batch of targets: convert columns of targets to columns of joint values, errors and status.
 
         >>> import numpy as np
         >>> solve = Solve("arm7")
@@ -70,22 +70,21 @@ class Solve:
     A goal's columns begin with its name or that of its joint: ``tool.x tool.y tool.z`` for the position,
     ``tool.qx tool.qy tool.qz tool.qw`` for the rotation; or lists: ``tool.position``, ``tool.quat_xyzw``,
     ``tool.quat_wxyz``, ``tool.transform``. With one goal, the name can be left out. Columns such as ``start.joint1``
-    give the joint values that a row starts from; other joints start at rest. The columns of the answer are those of the
-    batch that give neither, then ``status``, ``error``, ``steps``, ``NAME.position_error`` (length units) and
-    ``NAME.angle_error`` (radians) of each goal, and one column for each joint value, with the names of ``q`` in CSV
-    files.
+    give joint values of the start pose; other joints start at rest. The answer has all other columns of the batch, then
+    ``status``, ``error``, ``steps``, ``NAME.position_error`` (length units) and ``NAME.angle_error`` (radians) of each
+    goal, and one column for each joint value, named as in CSV files.
 
     Args:
         skeleton: The skeleton, a file, or the name of a bundled model.
-        goals: One goal or several. If none of them takes a target, such as a ``ClearanceGoal`` alone, or for None, each
+        goals: One goal or several. For None, or if no goal has a target (for example only a ``ClearanceGoal``), each
             joint that has columns gets a goal.
         solver: As in ``IK``.
         tolerance: As in ``IK``.
         root: As in ``IK``.
         simd: As in ``IK.solve_many``; None to use SIMD where the solver supports it.
         threads: Number of threads; one by default, because engines run several processes. None for all cores.
-        keep: Columns of the batch to keep; None for all that give no targets and no starts.
-        starts: What ``sy.learn_starts`` has learned for these goals, for rows that give no start.
+        keep: Columns of the batch to keep; None for all except those of targets and starts.
+        starts: Result of ``sy.learn_starts`` for these goals; used for rows without a start.
         moving: As in ``IK``.
     """
 
@@ -117,11 +116,11 @@ class Solve:
         self._built: dict[tuple[str, ...], _Problem] = {}
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return everything but what is compiled."""
+        """Return all attributes, without the compiled problems."""
         return {**self.__dict__, "_built": {}}
 
     def __repr__(self) -> str:
-        """Return the model."""
+        """Return the call with the name of the model."""
         return f"Solve({self.skeleton.name!r})"
 
     def _problem(self, names: Sequence[str]) -> _Problem:
@@ -137,7 +136,7 @@ class Solve:
         return self._built[key]
 
     def _build(self, names: Sequence[str]) -> _Problem:
-        """Build the problem."""
+        """Build the problem for batches with these columns."""
         begins = [name for name in names if name.startswith(START) and not self._is_goal(START[:-1])]
         others = [name for name in names if name not in begins]
         goals = self._goals
@@ -206,14 +205,14 @@ def _answer(ik: IK, size: int, solved: Any, wrong: Any, reasons: Sequence[str]) 
     Args:
         ik: The problem.
         size: Number of rows.
-        solved: The solutions of the rows that can be used; None if there are none.
-        wrong: Number of each row's reason, -1 for rows that can be used.
+        solved: The solutions of the valid rows; None if there are none.
+        wrong: Index of each row's reason, -1 for valid rows.
         reasons: The reasons.
     """
     good = wrong < 0
 
     def spread(values: Any, empty: float) -> Any:
-        """Return a value for each row of the batch."""
+        """Return a value for each row of the batch, ``empty`` for invalid rows."""
         if solved is not None and good.all():
             return values
         out = np.full(size, empty, np.int32 if isinstance(empty, int) else np.float64)

@@ -1,4 +1,4 @@
-"""The inputs of a run: files, folders and patterns, the output of each, and the shard that this machine does."""
+"""The inputs of a run: files, folders and patterns, the output of each input, and shards of the inputs."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from typing import Final
 from synovia.errors import FileError, InputError
 from synovia.io.base import similar_names
 
-_SHOWN: Final = 3  # names in a message
-_CLOSED: Final = ".closed"  # output, which never exists, of a folder that cannot be opened
-# names in the output folder that belong to the run, in upper or lower case
+_SHOWN: Final = 3  # largest number of names in a message
+_CLOSED: Final = ".closed"  # ending of the output, never written, for a folder that cannot be opened
+# names in the output folder that are reserved for the run, in upper or lower case
 _RESERVED: Final = re.compile(r"(?i:ledger(\.\d+-of-\d+)?\.(csv|log|parquet)|summary\.html|\.unfinished(\..*)?)")
 _ESCAPE: Final = re.compile(r"\\(x[0-9a-f]{2}|u[0-9a-f]{4}|[nrt\\])")
 _LETTERS: Final = {"n": "\n", "r": "\r", "t": "\t"}
-_UNPRINTED: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, halves of characters, ends of lines
+_UNPRINTED: Final = frozenset({"Cc", "Cs", "Zl", "Zp"})  # control characters, surrogates, line and paragraph separators
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +30,11 @@ class Item:
     """One input of a run.
 
     Args:
-        name: Name in the ledger: the path below the folder that was given, with slashes.
+        name: Name in the ledger: the path relative to the given folder, with slashes.
         path: The file.
-        output: Path of the output below the output folder, with slashes.
-        rows: First row and the row after the last, for a part of a table; None for the whole file.
-        problem: Why it cannot be read, if that is known already: a folder that cannot be opened.
+        output: Path of the output relative to the output folder, with slashes.
+        rows: First row and end row (exclusive), for a part of a table; None for the whole file.
+        problem: Reason why the input cannot be read, for a folder that cannot be opened; "" if none is known.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Item:
 
 
 def is_many(sources: Sequence[str], output: str | None) -> bool:
-    """Return whether arguments mean many inputs: several, a folder, a pattern, or an output folder (``out/``)."""
+    """Return whether arguments mean many inputs: several files, a folder, a pattern, or an output folder (``out/``)."""
     return (
         len(sources) > 1
         or any(_is_folder(source) or _is_pattern(source) for source in sources)
@@ -59,28 +59,28 @@ def means_folder(output: str) -> bool:
 
 
 def _is_folder(name: str) -> bool:
-    """Return whether there is a folder of this name; there is none if the name is too long."""
+    """Return whether a folder of this name exists; False if the name is too long."""
     return os.path.isdir(name)  # noqa: PTH112  a path would raise
 
 
 def _is_pattern(source: str) -> bool:
-    """Return whether a text is a pattern such as ``clips/*.bvh`` and no file."""
+    """Return whether a text is a pattern such as ``clips/*.bvh`` and not an existing file."""
     return has_magic(source) and not os.path.exists(source)  # noqa: PTH110  a path would raise for a long name
 
 
 def collect(sources: Sequence[str], output: Path, endings: Iterable[str], ending: str | None = None) -> list[Item]:
     """Return the inputs of a run, sorted by name, each with its output.
 
-    A folder is searched with all folders in it, also behind links, for files with known endings; hidden files and the
-    output folder are left out. A folder that cannot be opened is an input with a ``problem``. A pattern is expanded;
-    ``**`` stands for any folders. Outputs have the same folders as the inputs. Two inputs that differ only in their
-    ending keep it: ``walk.bvh.csv``, ``walk.glb.csv``.
+    Folders are searched recursively for files with known endings, and links are followed. Hidden files and the output
+    folder are skipped. A folder that cannot be opened becomes an input with a ``problem``. Patterns are expanded, and
+    ``**`` matches any folders. Outputs have the same subfolders as the inputs. If two inputs differ only in their
+    endings, their outputs keep the endings: ``walk.bvh.csv``, ``walk.glb.csv``.
 
     Args:
         sources: Files, folders and patterns.
         output: The output folder.
-        endings: Endings of the files that are taken from folders, in lower case with the dot.
-        ending: Ending of the outputs; None for that of each input.
+        endings: Endings of the files to read from folders, in lower case with the dot.
+        ending: Ending of the outputs; None for the ending of each input.
 
     Raises:
         FileError: If a source does not exist, nothing is found, or two inputs have the same name.
@@ -110,7 +110,7 @@ def collect(sources: Sequence[str], output: Path, endings: Iterable[str], ending
 
 
 def _apart(item: Item, ending: str | None, *, twice: bool) -> Item:
-    """Return an item whose output has a name of its own: not that of another one, nor one that belongs to the run."""
+    """Rename the output of an item if another item has the same output, or if the name is reserved for the run."""
     if (twice and ending is not None) or _RESERVED.fullmatch(item.output):
         return replace(item, output=f"{item.name}{ending or PurePosixPath(item.name).suffix}")
     first, slash, rest = item.output.partition("/")
@@ -118,11 +118,11 @@ def _apart(item: Item, ending: str | None, *, twice: bool) -> Item:
 
 
 def shared(outputs: Iterable[str], *, folds_case: bool) -> list[str]:
-    """Return the outputs that conflict with others: two of one name, or one that is a folder for another one.
+    """Return the outputs that conflict: several with the same name, or one whose name is a folder of another.
 
     Args:
-        outputs: Paths of outputs below their folder.
-        folds_case: Whether the disk takes names for one that differ in case, or in how they write accents.
+        outputs: Paths of outputs relative to their folder.
+        folds_case: Whether the disk ignores the case and the Unicode normalization of names.
     """
     names = list(outputs)
     folded = [unicodedata.normalize("NFC", name).casefold() if folds_case else name for name in names]
@@ -135,11 +135,11 @@ def shared(outputs: Iterable[str], *, folds_case: bool) -> list[str]:
 
 
 def escaped(text: str, *, backslash: bool = True) -> str:
-    """Return a text with escapes for the characters that break lines, or that no program can show.
+    """Escape the characters of a text that break lines or cannot be shown.
 
     Args:
         text: The text.
-        backslash: Whether the backslash has an escape, too, so that ``unescaped`` restores the text.
+        backslash: Whether to escape the backslash, too, so that ``unescaped`` restores the text.
     """
     if text.isprintable() and not (backslash and "\\" in text):
         return text
@@ -150,7 +150,7 @@ def escaped(text: str, *, backslash: bool = True) -> str:
 
 
 def unescaped(text: str) -> str:
-    """Return the text that ``escaped`` made another one of."""
+    """Restore a text from the result of ``escaped``."""
     return _ESCAPE.sub(_sign, text) if "\\" in text else text
 
 
@@ -168,9 +168,9 @@ def _found(
     Args:
         source: A file, folder or pattern.
         output: The output folder.
-        endings: Endings of the files that are taken from folders.
+        endings: Endings of the files to read from folders.
         closed: Gets the names of folders that cannot be opened, with the reasons.
-        alone: Whether this is the only source.
+        alone: Whether this is the only source; else names begin with the folder's name.
     """
     path = Path(source)
     if _is_folder(source):
@@ -186,7 +186,7 @@ def _found(
                 yield name, file
             elif file.is_dir():
                 yield from _files_below(file, output, endings, f"{name}/", closed)
-        if "**" in source:  # glob passes over folders that it cannot open
+        if "**" in source:  # glob silently skips folders that it cannot open
             yield from _files_below(base, output, frozenset(), "", closed)
     elif os.path.exists(source):  # noqa: PTH110
         yield path.name, path
@@ -195,7 +195,7 @@ def _found(
 
 
 def _fixed_part(pattern: str) -> Path:
-    """Return the folders of a pattern before its first sign."""
+    """Return the leading folders of a pattern that contain no wildcard."""
     return Path(*takewhile(lambda part: not has_magic(part), Path(pattern).parts[:-1]))
 
 
@@ -206,10 +206,10 @@ def _files_below(
 
     Args:
         folder: The folder.
-        output: The output folder, which is left out.
+        output: The output folder, which is skipped.
         endings: The endings.
-        above: Start of the names.
-        closed: Gets the names of folders that cannot be opened, which end in a slash, with the reasons.
+        above: Prefix of the names.
+        closed: Gets the names of folders that cannot be opened, with a slash at the end, and the reasons.
     """
     left_out = output.resolve()
     if folder.resolve() == left_out:
@@ -235,7 +235,7 @@ def _files_below(
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """A share of the inputs: every ``of``-th one, beginning with number ``index`` (from 1).
+    """A share of the inputs: every ``of``-th input, beginning with number ``index`` (from 1).
 
     Args:
         index: Number of the shard, from 1.
@@ -247,7 +247,7 @@ class Shard:
 
     @staticmethod
     def parse(text: str) -> Shard:
-        """Return the shard of a text such as ``3/10``.
+        """Parse a shard such as ``3/10``.
 
         Raises:
             InputError: If the text has another form.
@@ -261,11 +261,11 @@ class Shard:
 
     @property
     def tag(self) -> str:
-        """Return the part of file names that belong to this shard alone."""
+        """Return the part that marks the names of this shard's own files."""
         return f"{self.index:0{len(str(self.of))}}-of-{self.of}"
 
     def of_items(self, items: Sequence[Item]) -> list[Item]:
-        """Return the items of this shard; the others are left to the other shards."""
+        """Return the items of this shard."""
         return list(items[self.index - 1 :: self.of])
 
 

@@ -1,10 +1,11 @@
-"""The ledger of an output folder: what was done with which input, settings and version, and how it went.
+"""The ledger of an output folder: the input, settings, version and result of each output.
 
-``ledger.csv`` has a row for each output, sorted by input, and no times, so that it is the same however often a run was
-interrupted. A row whose input was deleted stays as long as its output, with the status ``gone``. ``ledger.log`` next to
-it has a line of JSON for each event: claims of outputs before the work begins, outcomes with times, attempts and
-stacks. Every event is appended at once, so that nothing is lost when a process is killed. The ledger is rebuilt from
-both. Names are written with escapes for what breaks lines (``escaped``), so that a row is a line.
+``ledger.csv`` has a row for each output, sorted by input. The rows have no times, so interruptions of a run do not
+change the file. If an input is deleted, its row gets the status ``gone`` and stays until the output is deleted.
+``ledger.log`` next to it has a line of JSON for each event: claims of outputs before the work begins, and outcomes with
+times, attempts and stacks. Every event is appended at once, so that nothing is lost when a process is killed. Both
+files together restore the ledger. Names are written with escapes for line breaks (``escaped``), so that a row is a
+line.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from synovia.io.base import read_text, write_bytes
 NAME: Final = "ledger"
 PAGE: Final = "summary.html"
 UNFINISHED: Final = ".unfinished"
-_LONGEST_HEAD: Final = 2**16  # letters
+_LONGEST_HEAD: Final = 2**16  # characters
 _FIRST: Final = ("input", "status", "verdict", "error", "notes")
 _LAST: Final = ("output", "output_sha256", "sha256", "settings")
 _ALWAYS: Final = frozenset({"input", "status", "error", "output", "sha256", "settings"})  # columns of every ledger
@@ -40,9 +41,9 @@ _NAMES: Final = ("input", "output")
 _PAGE_MARK: Final = b"<!-- ledger "
 _LOG_MARK: Final = b'{"event"'
 _MARKED: Final = 400  # bytes at the start of a file that show whether a run wrote it
-_SOME: Final = frozenset({"verdict", "notes"})  # figures that have a place among the first columns
+_SOME: Final = frozenset({"verdict", "notes"})  # figures that are among the first columns
 _STATUSES: Final = (DONE, FAILED, CRASHED, GONE)
-_REPLACED: Final = "replaced"  # event: a row does not hold any more
+_REPLACED: Final = "replaced"  # event: a row is no longer valid
 _INSTEAD: Final = "move it, or give another folder, or --force to replace it"
 
 
@@ -56,7 +57,7 @@ class Row:
         status: ``done``, ``failed``, ``crashed``, or ``gone`` if the input was deleted after it was done.
         sha256: Hash of the input's content.
         settings: Hash of the settings and the version.
-        error: Reason of a failure.
+        error: Reason for a failure.
         figures: Figures of the result, as text.
         output_sha256: Hash of the output's content.
     """
@@ -71,7 +72,7 @@ class Row:
     output_sha256: str = ""
 
     def figure(self, name: str) -> float:
-        """Return a figure as a number, 0 if there is none."""
+        """Return a figure as a number; 0 if it is missing or no number."""
         try:
             return float(self.figures.get(name, ""))
         except ValueError:
@@ -84,17 +85,17 @@ class Row:
         return own | dict(self.figures)
 
     def written(self) -> dict[str, str]:
-        """Return the values by column as texts that every program can read; names are on one line."""
+        """Return the values by column, with control characters escaped; names fit on one line."""
         return {name: escaped(text) if name in _NAMES else _readable(text) for name, text in self.fields().items()}
 
 
 def _readable(text: str) -> str:
-    """Return a text with escapes for control characters other than the end of a line."""
+    """Return a text with escapes for control characters other than line breaks."""
     return "\n".join(escaped(line, backslash=False) for line in text.split("\n"))
 
 
 def row_of(fields: Mapping[str, str]) -> Row:
-    """Return the row of values by column."""
+    """Build a row from values by column."""
     named = (*_FIRST, *_LAST)
     figures = {name: text for name, text in fields.items() if text and (name not in named or name in _SOME)}
     own = {name: fields.get(name, "") for name in named if name not in _SOME}
@@ -117,7 +118,7 @@ def settings_hash(settings: Mapping[str, Any]) -> str:
 
 
 def columns_of(rows: Iterable[Row]) -> list[str]:
-    """Return the columns of a ledger; the figures come in the order of the alphabet."""
+    """Return the columns of a ledger; figures are in alphabetical order."""
     figures = {name for row in rows for name in row.figures} - _SOME
     return [*_FIRST, *sorted(figures), *_LAST]
 
@@ -148,7 +149,7 @@ def parquet_bytes(rows: Sequence[Row]) -> bytes | None:
 
 
 def _numbers(texts: list[str]) -> list[float | None] | list[str]:
-    """Return texts as numbers, None for empty ones; the texts if one is no number."""
+    """Convert texts to numbers, empty texts to None; return the texts unchanged if one is no number."""
     try:
         return [float(text) if text else None for text in texts]
     except ValueError:
@@ -156,10 +157,10 @@ def _numbers(texts: list[str]) -> list[float | None] | list[str]:
 
 
 class _Seen(NamedTuple):
-    """What the log says about the input of a row.
+    """Data of the log about the input and output of a row.
 
     Args:
-        when: Time of the event, 0 for a row of a ledger.
+        when: Time of the event in seconds; 0 for a row read from ``ledger.csv``.
         path: The input.
         files: Stamps of the files of the input.
         made: Stamp of the output.
@@ -176,26 +177,26 @@ class Ledger:
 
     Args:
         folder: The output folder, which exists.
-        shard: The shard that this run does; None for all. Each shard has a ledger and a log of its own; a run without
-            a shard unites them.
-        force: Whether files that no run wrote, and a damaged ledger, are replaced.
+        shard: The shard of this run; None for all inputs. Each shard has its own ledger and log; a run without a shard
+            merges them.
+        force: Whether to replace files that no run wrote, and a damaged ledger.
 
     Raises:
-        FileError: If another run works in the folder, a file cannot be read, or a file or folder of someone else has a
-            name that a run needs.
+        FileError: If another run uses the folder, a file cannot be read, or a foreign file or folder has a name that a
+            run needs.
         FormatError: If the ledger is damaged.
     """
 
     def __init__(self, folder: Path, shard: Shard | None = None, *, force: bool = False) -> None:
-        """Lock the log and read what was done."""
+        """Lock the log and read the rows of earlier runs."""
         self.folder, self._force = folder, force
         self._tag = "" if shard is None else f".{shard.tag}"
         self._log_path = folder / f"{NAME}{self._tag}.log"
         self.rows: dict[str, Row] = {}
-        self.claimed: dict[str, str | None] = {}  # the inputs of the outputs that belong to this ledger, if known
-        self.commands: dict[str, str] = {}  # commands of the runs, by the hash of their settings
-        self._seen: dict[str, _Seen] = {}  # by output
-        self._foreign: set[str] = set()  # rows of a shard's run that the whole ledger has already
+        self.claimed: dict[str, str | None] = {}  # input by output, for all outputs of this ledger; None if unknown
+        self.commands: dict[str, str] = {}  # command by the hash of the run's settings
+        self._seen: dict[str, _Seen] = {}  # latest log data by output
+        self._foreign: set[str] = set()  # in the run of a shard: outputs whose rows are in the main ledger
         _check_names(folder, self._tag, force=force)
         self.is_new = not self._log_path.exists()
         with ExitStack() as files:
@@ -222,20 +223,20 @@ class Ledger:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Close the log, which ends the lock."""
+        """Close the log, which releases the lock."""
         self._files.close()
 
     def remove_if_empty(self) -> None:
-        """Remove the log of a run that did not begin in a folder without a ledger."""
+        """Remove the log if this run created it and recorded no row."""
         if self.is_new and not self.rows:
-            with suppress(OSError):  # Windows removes no open file
+            with suppress(OSError):  # Windows cannot remove an open file
                 self._log_path.unlink()
 
     def _shards(self) -> list[Path]:
         """Return the ledgers of shards in this folder.
 
         Raises:
-            FileError: If a shard is at work.
+            FileError: If a run of a shard is in progress.
         """
         found = sorted({path.with_suffix("") for path in self.folder.glob(f"{NAME}.*-of-*.log") if _is_log(path)})
         for path in found:
@@ -258,8 +259,8 @@ class Ledger:
                     self._replay(line)
 
     def _replay(self, line: bytes) -> None:
-        """Read a line of the log; one that was cut when a process was killed, or was damaged, is left out."""
-        if line[:1] != b"{" or b"}" not in line[-2:]:  # a hundred thousand such lines would take a second to decode
+        """Apply a line of the log; ignore a damaged line, or one that was cut when a process was killed."""
+        if line[:1] != b"{" or b"}" not in line[-2:]:  # quick test: decoding 100 000 such lines takes a second
             return
         with suppress(ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
             event = json.loads(line)
@@ -275,14 +276,14 @@ class Ledger:
                 self._keep(row, _Seen(float(event["time"]), _text(event.get("path")), files, _stamp(event.get("made"))))
 
     def _keep(self, row: Row, seen: _Seen) -> None:
-        """Keep a row, unless a later one is known."""
+        """Store a row, unless a later row of the same output is known."""
         self.claimed.setdefault(row.output, seen.path)
         if self._forget(row.output, seen):
             self.rows[row.output] = row
             self._foreign.discard(row.output)
 
     def _forget(self, output: str, seen: _Seen) -> bool:
-        """Forget a row, unless a later one is known; return whether it is forgotten."""
+        """Remove the row of an output, unless a later event is known; return whether the event applies."""
         if seen.when < self._seen.get(output, _Seen()).when:
             return False
         self.rows.pop(output, None)
@@ -290,17 +291,17 @@ class Ledger:
         return True
 
     def input_of(self, output: str) -> str | None:
-        """Return the input that an output belongs to, None if that is unknown."""
+        """Return the input of an output; None if unknown."""
         seen = self._seen.get(output, _Seen())
         return self.claimed.get(output) if seen.path is None else seen.path
 
     def is_unchanged(self, output: str, path: Path) -> bool:
-        """Return whether an input is certainly the one of a row, unchanged."""
+        """Return whether an input is the input of an output's row, and its stamps prove that it is unchanged."""
         seen = self._seen.get(output, _Seen())
         return seen.path == _absolute(path) and is_unchanged(seen.files, seen.when)
 
     def is_intact(self, output: str) -> bool:
-        """Return whether an output is as it was made; its content is read where its stamp does not suffice."""
+        """Return whether an output is unchanged since it was made; reads its content if the stamp is no proof."""
         seen, path = self._seen.get(output, _Seen()), self.folder / output
         if seen.made is not None and is_unchanged({str(path): seen.made}, seen.when):
             return True
@@ -311,10 +312,10 @@ class Ledger:
             return False
 
     def check(self) -> None:
-        """Check that the log is still at its place.
+        """Check that the log is still in the output folder.
 
         Raises:
-            FileError: If someone removed or moved the output folder.
+            FileError: If the output folder was removed or moved.
         """
         try:
             if os.path.samestat(os.stat(self._log_path), os.fstat(self._log.fileno())):  # noqa: PTH116
@@ -338,7 +339,7 @@ class Ledger:
             raise FileError(f"cannot be written ({error.strerror})", where=str(self._log_path)) from error
 
     def claim(self, items: Iterable[Item]) -> None:
-        """Record, before outputs are at their place, that they belong to this ledger."""
+        """Record that outputs belong to this ledger, before they are moved into the folder."""
         new = {item.output: item for item in items if item.output not in self.claimed}
         paths = {output: _absolute(item.path) for output, item in new.items()}
         self.write_log(
@@ -348,7 +349,7 @@ class Ledger:
         self.claimed.update(paths)
 
     def replace(self, output: str) -> None:
-        """Forget a row before its output is replaced, so that a run that is killed leaves no row of another output."""
+        """Remove the row of an output before its file is replaced, so that a killed run leaves no wrong row."""
         if output in self.rows:
             now = time.time()
             self.write_log([{"event": _REPLACED, "output": output, "time": now}])
@@ -361,7 +362,7 @@ class Ledger:
             row: The row.
             path: The input.
             files: Stamps of the files of the input.
-            more: What only the log has: times, attempts, stacks.
+            more: Data that only the log stores: times, attempts, stacks.
         """
         made = stamp_of(self.folder / row.output) if row.status == DONE else None
         seen = _Seen(time.time(), _absolute(path), files, made)
@@ -369,10 +370,10 @@ class Ledger:
         self._keep(row, seen)
 
     def part_with(self, others: Iterable[str]) -> None:
-        """Mark rows whose input was deleted, and forget those without an output.
+        """Mark rows whose input was deleted as gone, and remove rows without an output.
 
         Args:
-            others: Outputs that are no outputs of this run.
+            others: Outputs that do not belong to this run.
         """
         for output in others:
             row, place = self.rows[output], self._seen[output].path
@@ -384,12 +385,12 @@ class Ledger:
                 self.rows[output] = replace(row, status=GONE)
 
     def sorted_rows(self) -> list[Row]:
-        """Return the rows by input, then output."""
+        """Return the rows sorted by input, then by output."""
         own = (row for output, row in self.rows.items() if output not in self._foreign)
         return sorted(own, key=lambda row: (row.input, row.output))
 
     def write(self) -> list[Row]:
-        """Write the ledger; return its rows."""
+        """Write the ledger if it has changed; return its rows."""
         rows = self.sorted_rows()
         data = csv_bytes(rows)
         if not self.path.exists() or self.path.read_bytes() != data:
@@ -397,7 +398,7 @@ class Ledger:
         return rows
 
     def unite(self) -> None:
-        """Remove the ledgers of shards once this ledger has their rows."""
+        """Write the rows of shards to this ledger's log, then remove the ledgers of the shards."""
         if not self._others:
             return
         claims = sorted(self.claimed.items())
@@ -410,7 +411,7 @@ class Ledger:
 
 
 def _is_file(path: Path) -> bool:
-    """Return whether a file is there; none has a name that is too long for the system."""
+    """Return whether a file exists; False for a name that is too long for the system."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -424,10 +425,10 @@ def _event(row: Row, seen: _Seen) -> dict[str, Any]:
 
 
 def _stamp(values: Any) -> Stamp | None:
-    """Return the stamp of an event.
+    """Parse the stamp of an event.
 
     Raises:
-        TypeError: If it has another form; also ValueError.
+        TypeError: If the value has another form; also ValueError.
     """
     if values is None:
         return None
@@ -436,7 +437,7 @@ def _stamp(values: Any) -> Stamp | None:
 
 
 def _text(value: Any) -> str | None:
-    """Return a value of an event as text, None for none."""
+    """Return a value of an event as text; None stays None."""
     return None if value is None else str(value)
 
 
@@ -446,11 +447,11 @@ def _absolute(path: Path) -> str:
 
 
 def _rows_of(path: Path) -> list[Row]:
-    """Return the rows of the file of a ledger.
+    """Read the rows of a ledger file.
 
     Raises:
-        FileError: If it cannot be read.
-        FormatError: If it is no ledger.
+        FileError: If the file cannot be read.
+        FormatError: If the file is no ledger.
     """
     text = read_text(path)
     try:
@@ -470,16 +471,15 @@ def _rows_of(path: Path) -> list[Row]:
 
 
 def _check_names(folder: Path, tag: str, *, force: bool) -> None:
-    """Check that no file or folder of someone else has a name that a run needs.
+    """Check that no foreign file or folder has a name that a run needs.
 
     Args:
         folder: The output folder.
-        tag: Tag of the shard in the names of files, "" for none.
-        force: Whether files are replaced; folders never are.
+        tag: Tag of the shard in file names; "" for no shard.
+        force: Whether to replace foreign files; folders are never replaced.
 
     Raises:
-        FileError: If there is one.
-        FormatError: If the ledger is none.
+        FileError: If there is such a file or folder, or a file cannot be read.
     """
     log, scratch = folder / f"{NAME}{tag}.log", folder / f"{UNFINISHED}{tag}"
     kinds: dict[Path, Callable[[Path], bool]] = {log: _is_log, folder / f"{NAME}{tag}.csv": _is_table}
@@ -501,7 +501,7 @@ def _check_names(folder: Path, tag: str, *, force: bool) -> None:
 
 
 def _starts_with(path: Path, mark: bytes) -> bool:
-    """Return whether a mark is at the start of a file."""
+    """Return whether the first bytes of a file contain a mark."""
     try:
         with path.open("rb") as file:
             return mark in file.read(_MARKED)
@@ -510,12 +510,12 @@ def _starts_with(path: Path, mark: bytes) -> bool:
 
 
 def _is_log(path: Path) -> bool:
-    """Return whether a file is the log of a run; it is empty before the first result."""
+    """Return whether a file is the log of a run; a log is empty before the first result."""
     return path.stat().st_size == 0 or _starts_with(path, _LOG_MARK)
 
 
 def _is_table(path: Path) -> bool:
-    """Return whether the first line of a file is that of a ledger."""
+    """Return whether the first line of a file is the header of a ledger."""
     try:
         with path.open(newline="", encoding="utf-8-sig", errors="replace") as file:
             return set(next(csv.reader([file.readline(_LONGEST_HEAD)]), ())) >= _ALWAYS
@@ -524,12 +524,12 @@ def _is_table(path: Path) -> bool:
 
 
 def _is_page(path: Path) -> bool:
-    """Return whether a file is the page of a run."""
+    """Return whether a file is the summary page of a run."""
     return _starts_with(path, _PAGE_MARK)
 
 
 def _is_parquet(path: Path) -> bool:
-    """Return whether a file is the ledger of a run as Parquet; without pyarrow none is written."""
+    """Return whether a file is the Parquet ledger of a run; True without pyarrow, since none is written then."""
     try:
         parquet = import_module("pyarrow.parquet")
     except ImportError:
@@ -545,10 +545,10 @@ def _locked(path: Path, *, shared: bool = False) -> BinaryIO:
 
     Args:
         path: The log.
-        shared: Whether others may lock it in the same way.
+        shared: Whether to lock it in shared mode.
 
     Raises:
-        FileError: If another run has locked it, or it cannot be written.
+        FileError: If another run has locked the log, or it cannot be written.
     """
     with ExitStack() as files:
         try:
@@ -558,7 +558,7 @@ def _locked(path: Path, *, shared: bool = False) -> BinaryIO:
                 raise FileError("another run works in this folder", where=str(path.parent), hint=hint)
             if file.seek(0, os.SEEK_END):
                 file.seek(-1, os.SEEK_END)
-                if file.read(1) != b"\n":  # a line was cut
+                if file.read(1) != b"\n":  # a killed process left an incomplete line
                     file.write(b"\n")
         except FileError:
             raise
@@ -569,10 +569,10 @@ def _locked(path: Path, *, shared: bool = False) -> BinaryIO:
 
 
 def _lock(file: Any, *, shared: bool) -> bool:
-    """Lock a file until it is closed; return whether no other process has locked it.
+    """Lock a file until it is closed; return False if another process has locked it.
 
     Raises:
-        OSError: If the disk has no locks.
+        OSError: If the disk does not support locks.
     """
     try:
         import fcntl

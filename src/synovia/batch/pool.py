@@ -1,10 +1,10 @@
-"""The local engine: a pool of processes, each of which does one portion at a time.
+"""The local engine: a pool of processes, each of which works on one portion at a time.
 
-A thread per process sends a portion and waits for the result, both as pickles. So the pool knows the portion of a
-process that dies: it starts another process and tries the portion again. A process ends at once when its input is
-closed, also in the middle of a portion, hence also when the process that started it is killed.
+A thread per process sends a portion and waits for the result, both as pickles. If a process dies, its thread starts
+another process and tries the portion again. A process ends at once when its input is closed, even in the middle of a
+portion, so it also ends when its parent process is killed.
 
-``python -m synovia.batch.pool`` is such a process.
+``python -m synovia.batch.pool`` starts such a process.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from synovia.batch.inputs import escaped
 from synovia.batch.work import CRASHED, Portion, Result, Task, work_on
 from synovia.errors import SynoviaError
 
-ATTEMPTS: Final = 3  # processes that may die on one portion
-_STARTS: Final = 20  # processes that may be killed from outside before one is ready
+ATTEMPTS: Final = 3  # number of processes that may die on one portion
+_STARTS: Final = 20  # number of starts, because processes may be killed from outside before one is ready
 _FROM_OUTSIDE: Final = (-9, -15)  # exit codes of processes that were killed, as when memory is short
-_LISTEN: Final = 0.2  # seconds between two looks for Ctrl-C
+_LISTEN: Final = 0.2  # seconds between checks for Ctrl-C
 _READY: Final = "ready"
-_LAST_WORDS: Final = 4000  # bytes of what a process wrote before it died
+_LAST_WORDS: Final = 4000  # number of last bytes of stderr to report for a process that died
 # a task uses one thread: the pool has a process for each core
 _ALONE: Final = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
 
 
 class Engine(Protocol):
-    """Something that does portions."""
+    """An engine that works on portions."""
 
     def run(self, task: Task, portions: Iterable[Portion]) -> Generator[Result]:
-        """Yield the result of each portion, in the order in which they end; closing the generator stops the work."""
+        """Yield results in the order in which portions finish; closing the generator stops the work."""
         ...
 
 
@@ -64,10 +64,9 @@ class Local:
         self.workers = workers or cores()
 
     def run(self, task: Task, portions: Iterable[Portion]) -> Generator[Result]:
-        """Yield the result of each portion, in the order in which they end; closing the generator stops the work.
+        """Yield results in the order in which portions finish; closing the generator stops the work.
 
-        The first process loads, and if necessary compiles, the kernels before the others start, so that one compiles
-        for all.
+        The first process loads or compiles the kernels before the others start, so that kernels are compiled only once.
 
         Raises:
             SynoviaError: If the task cannot be prepared.
@@ -79,7 +78,7 @@ class Local:
         workers = [Worker(task, waiting, ended) for _ in range(min(self.workers, len(waiting)))]
         try:
             workers[0].start()
-            while not workers[0].ready.wait(_LISTEN):  # set at its end, too
+            while not workers[0].ready.wait(_LISTEN):  # also set when the worker ends
                 pass
             for worker in workers[1:]:
                 worker.start()
@@ -102,7 +101,7 @@ class Local:
 
 
 class Worker(threading.Thread):
-    """A thread with a process that does portions.
+    """A thread with a process that works on portions.
 
     Args:
         task: The task.
@@ -122,7 +121,7 @@ class Worker(threading.Thread):
         self.ready = threading.Event()
 
     def run(self) -> None:
-        """Do portions until none is left."""
+        """Work on portions until none is left."""
         try:
             while not self._stopped:
                 try:
@@ -132,7 +131,7 @@ class Worker(threading.Thread):
                 result = self.do(portion)
                 if result is not None:
                     self._ended.put(result)
-        except BaseException as error:  # noqa: BLE001  raised again in the thread that waits
+        except BaseException as error:  # noqa: BLE001  raised again in the main thread
             self._ended.put(error)
         finally:
             self.ready.set()
@@ -160,15 +159,15 @@ class Worker(threading.Thread):
         return Result(portion.number, CRASHED, error=reason, trace=words, attempts=ATTEMPTS)
 
     def _ask(self, process: subprocess.Popen[bytes], content: object) -> Any:
-        """Send something to a process and return its answer."""
+        """Send a task or a portion to a process and return its answer."""
         _send(cast("BinaryIO", process.stdin), pickle.dumps(content))
-        return pickle.load(cast("BinaryIO", process.stdout))  # noqa: S301  from a process of ours
+        return pickle.load(cast("BinaryIO", process.stdout))  # noqa: S301  from our own process
 
     def _start(self) -> subprocess.Popen[bytes]:
         """Start a process and prepare the task in it.
 
         Raises:
-            SynoviaError: If it cannot be prepared.
+            SynoviaError: If the task cannot be prepared, or no process starts.
         """
         words, own = "", 0
         for _ in range(_STARTS):
@@ -179,7 +178,7 @@ class Worker(threading.Thread):
                 stdout=subprocess.PIPE,
                 stderr=self._words,
                 env={**_ALONE, **os.environ},
-                start_new_session=True,  # Ctrl-C at the terminal reaches the first process only
+                start_new_session=True,  # Ctrl-C at the terminal reaches only the main process
             )
             self._process = process
             if self._stopped:
@@ -201,9 +200,9 @@ class Worker(threading.Thread):
         raise SynoviaError("a process of the pool cannot start", value=words)
 
     def _ending(self, process: subprocess.Popen[bytes]) -> str:
-        """Return how a process ended and its last words."""
+        """Return how a process ended and the end of its stderr."""
         process.kill()
-        with suppress(BrokenPipeError), process:  # a task that it never read is still in the pipe
+        with suppress(BrokenPipeError), process:  # a task that was never read is still in the pipe
             process.wait()
         code = process.wait()
         try:
@@ -222,7 +221,7 @@ class Worker(threading.Thread):
             process.kill()
 
     def finish(self) -> None:
-        """Wait for the thread, and release what the process holds."""
+        """Wait for the thread, and release the pipes and the file of the process."""
         if self.ident is not None:
             self.join()
         if self._process is not None:
@@ -231,17 +230,17 @@ class Worker(threading.Thread):
 
 
 def serve(asked: Iterator[bytes], answers: BinaryIO) -> None:
-    """Prepare the task that comes first, then do portions.
+    """Prepare the task, which comes first, then work on portions.
 
     Args:
         asked: Pickles of the task and the portions.
         answers: Gets pickles of ``_READY`` or an error, then of the results.
     """
     try:
-        task = cast("Task", pickle.loads(pickle.loads(next(asked))))  # noqa: S301  from the process that started this one
+        task = cast("Task", pickle.loads(pickle.loads(next(asked))))  # noqa: S301  from the parent process
         task.prepare()
         answer: object = _READY
-    except Exception as error:  # noqa: BLE001  raised again in the process that asked
+    except Exception as error:  # noqa: BLE001  raised again in the parent process
         task, answer = cast("Task", None), error
     _answer(answers, answer)
     if task is not None:  # pyright: ignore[reportUnnecessaryComparison]
@@ -253,20 +252,20 @@ def _answer(answers: BinaryIO, content: object) -> None:
     """Write a pickle."""
     try:
         data = pickle.dumps(content)
-    except Exception:  # noqa: BLE001  an error that holds something that cannot be pickled
+    except Exception:  # noqa: BLE001  an error with attributes that cannot be pickled
         data = pickle.dumps(SynoviaError(str(content)))
     answers.write(data)
     answers.flush()
 
 
 def _send(stream: BinaryIO, data: bytes) -> None:
-    """Write bytes after their number, so that they can be read before they are understood."""
+    """Write the number of bytes, then the bytes, so that the reader knows where they end."""
     stream.write(struct.pack("<Q", len(data)) + data)
     stream.flush()
 
 
 def _awaited(stream: BinaryIO) -> Iterator[bytes]:
-    """Yield what ``_send`` wrote. A thread reads it, and ends this process as soon as the stream is closed."""
+    """Yield the messages of ``_send``. A thread reads them and ends this process when the stream is closed."""
     waiting: queue.SimpleQueue[bytes] = queue.SimpleQueue()
 
     def read() -> None:

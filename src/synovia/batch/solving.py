@@ -1,4 +1,4 @@
-"""Tables of targets to tables of answers: one file in a stream, or parts of many files with a ledger."""
+"""Solve tables of targets: stream one file, or divide many files into parts for a run with a ledger."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from synovia.batch.work import Figure
 from synovia.errors import FileError, FormatError, InputError, restated
 from synovia.ik.status import Status
 
-_AHEAD: Final = 2  # blocks that another thread makes or has made
-_ANSWER: Final = 48  # bytes that a number of an answer takes: in arrays, and in Python where it is written as text
+_AHEAD: Final = 2  # number of blocks that another thread prepares in advance
+_ANSWER: Final = 48  # bytes per value of an answer: in arrays, and as a Python object when it is written as text
 _T = TypeVar("_T")
 
 
 def collect_tables(sources: Sequence[str], output: Path, ending: str | None) -> list[Item]:
-    """Return the parts of tables: a table of more than ``PART`` rows is divided, unless it is text.
+    """Return items for tables; divide a table with more than ``PART`` rows into parts, unless it is a text file.
 
     Args:
         sources: Files, folders and patterns.
         output: The output folder.
-        ending: Ending of the outputs; None for that of each input.
+        ending: Ending of the outputs; None for the ending of each input.
     """
     items: list[Item] = []
     for item in collect(sources, output, ENDINGS, ending):
@@ -46,12 +46,12 @@ def collect_tables(sources: Sequence[str], output: Path, ending: str | None) -> 
 
 
 def _count_of(path: Path) -> int | None:
-    """Return the number of rows of a table; None if it is unknown, also because the file cannot be read."""
+    """Return the number of rows of a table; None if it is unknown or the file cannot be read."""
     try:
         with Source(path) as source:
             return source.count
     except (FileError, FormatError):
-        return None  # a row of the ledger says why
+        return None  # the ledger reports the reason later
 
 
 def figures_of(counts: Counter[str]) -> dict[str, Figure]:
@@ -70,15 +70,15 @@ def write_answers(
     force: bool = False,
     progress: Callable[[int], object] | None = None,
 ) -> Counter[str]:
-    """Solve blocks of a table and write the answers; reading, solving and writing go on at the same time.
+    """Solve a table block by block and write the answers; reading, solving and writing run at the same time.
 
     Args:
         solve: The function.
         source: The table of targets.
         output: The file.
-        rows: First row and the row after the last; None for all.
+        rows: First row and end row (exclusive); None for all.
         force: Whether an existing file may be replaced.
-        progress: Called with the rows of each block that is solved.
+        progress: Called with the number of rows of each solved block.
 
     Returns:
         Number of rows by status.
@@ -125,7 +125,7 @@ def _statuses(answer: Any) -> Counter[str]:
 
 
 def ahead(values: Generator[_T]) -> Generator[_T]:
-    """Yield values that another thread makes, a few ahead; closing the generator ends the thread.
+    """Run a generator in another thread, a few values ahead; closing this generator ends the thread.
 
     Raises:
         BaseException: The exception of the other thread.

@@ -1,6 +1,6 @@
 """The page ``summary.html`` of an output folder: the worst results with pictures, all failures, and a table.
 
-The page needs no network: pictures are in it, and a few lines of script filter and sort what it shows.
+The page needs no network: it contains its pictures, and a few lines of script to filter and sort the rows.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from synovia.errors import FileError, MissingExtraError, SynoviaError
 from synovia.io.base import write_bytes
 from synovia.io.load import formats
 
-_PICTURES: Final = 12  # of the worst results
-_MOST: Final = 2000  # rows of results, and of failures; the ledger has all
+_PICTURES: Final = 12  # number of pictures, of the worst results
+_MOST: Final = 2000  # largest number of rows in each table; the ledger has all
 _LEAST: Final = 1e-4  # smaller figures are rounding errors; the table shows them as "< 0.0001"
-_FIGURES: Final = 7  # columns of numbers, so that the table fits a screen
+_FIGURES: Final = 7  # largest number of columns with numbers, so that the table fits a screen
 _VERDICTS: Final = ("failed", "look", "good")
 _MEANINGS: Final = {
     "not done": "There is no result",
@@ -34,22 +34,22 @@ _MEANINGS: Final = {
     "look": "The judge of clips says: look at it before you use it",
     "good": "The judge of clips found nothing",
 }
-_UNJUDGED: Final = "done"  # stands for the verdict of a result that no judge has seen
+_UNJUDGED: Final = "done"  # shown in place of a verdict for results that are not judged
 
 
 class _Figure(NamedTuple):
-    """How a figure of the ledger is called on the page.
+    """Name of a ledger figure on the page.
 
     Args:
-        title: Its name, with the unit.
-        text: What it is.
+        title: Short name with the unit.
+        text: Explanation.
     """
 
     title: str
     text: str
 
 
-# in the order in which they take the columns of the table
+# figures with names, in the order of the table's columns
 _NAMED: Final = {
     "frames": _Figure("frames", "Frames of the result; rows of a table"),
     "bad_frames": _Figure("bad frames", "Frames in which a finding shows that decides the verdict"),
@@ -126,10 +126,10 @@ filter();
 
 
 def badness(row: Row) -> tuple[float, ...]:
-    """Return how bad a result is, for sorting.
+    """Return a sort key for how bad a result is.
 
-    The verdict of the judge comes first. Results with the same verdict are compared by the share of frames in which
-    something is wrong, the share of missed frames, the number of findings, and the largest errors.
+    The verdict comes first. Results with the same verdict are compared by the share of bad frames, the share of missed
+    frames, the number of findings, and the largest errors.
     """
     verdict = row.figures.get("verdict", "good")
     rank = _VERDICTS.index(verdict) if verdict in _VERDICTS else len(_VERDICTS)
@@ -146,7 +146,7 @@ def badness(row: Row) -> tuple[float, ...]:
 
 
 def worst_first(rows: Sequence[Row]) -> list[Row]:
-    """Return the rows of results, the worst first, equal ones in their order."""
+    """Return the rows of results, the worst first; equal rows keep their order."""
     return sorted((row for row in rows if row.status in (DONE, GONE)), key=badness, reverse=True)
 
 
@@ -157,17 +157,17 @@ def write_summary(
     picture: Callable[[Path, Path | None], Picture | None],
     sources: Mapping[str, Path],
 ) -> Path:
-    """Write the page, unless it shows these rows already.
+    """Write the page, unless it already shows these rows and settings.
 
     Args:
         folder: The output folder.
         rows: The rows of the ledger.
         settings: Settings of the last run.
-        picture: Returns a picture of an output, next to its input if that is known.
-        sources: The inputs, by output, as far as they are known.
+        picture: Returns a picture of an output, next to its input if the input is given.
+        sources: Known inputs by output.
 
     Raises:
-        FileError: If it cannot be written.
+        FileError: If the page cannot be written.
     """
     path = folder / PAGE
     shown = hashlib.sha256(csv_bytes(rows) + repr(sorted(settings.items())).encode()).hexdigest()[:16]
@@ -189,27 +189,27 @@ def write_summary(
         f"<script>{_SCRIPT}</script></html>\n",
     ]
     text = "\n".join(filter(None, parts))
-    write_bytes(path, text.encode("utf-8", "backslashreplace"), force=True)  # settings may hold halves of characters
+    write_bytes(path, text.encode("utf-8", "backslashreplace"), force=True)  # settings may hold lone surrogates
     return path
 
 
 def _kind(row: Row) -> str:
-    """Return the verdict on a result; ``"not done"`` for a failure."""
+    """Return the verdict of a result; ``"not done"`` for a failure."""
     return row.figures.get("verdict", _UNJUDGED) if row.status in (DONE, GONE) else "not done"
 
 
 def _name(row: Row) -> str:
-    """Return the name of an input, for text and attributes."""
+    """Return the name of an input, escaped for HTML text and attributes."""
     return escape(escaped(row.input), quote=True)
 
 
 def _tagged(tag: str, row: Row) -> str:
-    """Return the start of an element that the filters show or hide."""
+    """Return the start tag of an element that the filters show or hide."""
     return f"<{tag} data-kind='{escape(_kind(row))}' data-name='{_name(row)}'>"
 
 
 def _filters(worst: Sequence[Row], failures: Sequence[Row]) -> str:
-    """Return a button for each verdict, and a field for names."""
+    """Return a button for each verdict, and a search field for names."""
     counts = Counter(map(_kind, (*worst, *failures)))
     kinds = [kind for kind in ("not done", *_VERDICTS, _UNJUDGED) if counts[kind]]
     buttons = [("", "all", counts.total()), *((kind, kind, counts[kind]) for kind in kinds)]
@@ -249,7 +249,7 @@ def _gallery(
 
 
 def _how_to_view(row: Row) -> str:
-    """Return a sentence with the command that shows a result in motion; "" if its file needs a model in addition."""
+    """Return a sentence with the command that plays a result; "" if its file needs a model or holds no motion."""
     known = {ending: fmt.read_onto is None for fmt in formats() if fmt.holds_motions for ending in fmt.extensions}
     fitting = [ending for ending in known if row.output.lower().endswith(ending)]
     if not fitting or not known[max(fitting, key=len)]:  # the longest ending decides
@@ -259,27 +259,27 @@ def _how_to_view(row: Row) -> str:
 
 
 def _drawn(output: Path, source: Path | None, picture: Callable[[Path, Path | None], Picture | None]) -> Picture | None:
-    """Return a picture of an output, None if it cannot be drawn.
+    """Return a picture of an output; None if it cannot be drawn.
 
     Raises:
         FileError: If the disk is full.
         MissingExtraError: If Pillow is not installed.
     """
-    for shown in (source, None):  # the input may have changed since
+    for shown in (source, None):  # without the input if it has become unreadable
         try:
             return picture(output, shown)
         except MissingExtraError:
             raise
         except FileError:
-            if shown is None and output.exists():  # the disk is full: another run draws it
+            if shown is None and output.exists():  # the disk is full: a later run draws the picture
                 raise
-        except (SynoviaError, ValueError):  # the file was changed by someone else
+        except (SynoviaError, ValueError):  # another program changed the file
             continue
     return None
 
 
 def _heading(row: Row) -> str:
-    """Return name, verdict and findings of a result."""
+    """Return HTML with the name, verdict and findings of a result."""
     verdict = _kind(row)
     name = f"<h3 class='name'><a href='{quote(os.fsencode(row.output))}'>{_name(row)}</a></h3>"
     gone = " <span class='soft'>(the input was deleted)</span>" if row.status == GONE else ""
@@ -288,7 +288,7 @@ def _heading(row: Row) -> str:
 
 
 def _details(row: Row) -> str:
-    """Return notes and figures of a result."""
+    """Return HTML with the notes and figures of a result."""
     names = [name for name in dict.fromkeys((*_NAMED, *sorted(row.figures))) if name in row.figures]
     figures = "".join(
         f"<div title='{escape(_figure(name).text, quote=True)}'><dt>{escape(_figure(name).title)}"
@@ -301,12 +301,12 @@ def _details(row: Row) -> str:
 
 
 def _figure(name: str) -> _Figure:
-    """Return how a figure is called."""
+    """Return the name of a figure on the page."""
     return _NAMED.get(name, _Figure(name.replace("_", " "), ""))
 
 
 def _short(text: str) -> str:
-    """Return a figure with three digits."""
+    """Return a figure with three significant digits; whole numbers and texts in full."""
     try:
         value = float(text)
     except ValueError:
@@ -330,13 +330,13 @@ def _failures(rows: Sequence[Row]) -> str:
 
 
 def _reason(row: Row) -> str:
-    """Return the error of a failure without the name of its input, which is next to it."""
+    """Return the error of a failure without the name of its input, which has its own column."""
     text = row.error.removeprefix(escaped(row.input))
     return text.lstrip(",: ") if text[:1] in (",", ":") else row.error
 
 
 def _more(rows: Sequence[Row]) -> str:
-    """Return how many rows are left to the ledger."""
+    """Return a line with the number of rows that only the ledger shows."""
     return f"<p class='soft'>and {len(rows) - _MOST} more in the ledger</p>" if len(rows) > _MOST else ""
 
 

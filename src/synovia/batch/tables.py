@@ -1,9 +1,9 @@
 """Files of rows, read and written block by block: CSV, NumPy archives (npz), Arrow and Parquet.
 
-A block takes a few megabytes, whatever the table is like: a table of many columns or long texts is read in short
-blocks. A small file can hold a large table, by compression or by repeating a value. What such a file needs at once is
-known before it is unpacked, and refused beyond a limit. The answer to a row does not depend on the other rows of its
-block. Arrow and Parquet need pyarrow, the extra ``data``.
+A block needs a few megabytes for any table: tables with many columns or long texts are read in shorter blocks. A small
+file can hold a large table, by compression or repeated values. The memory for unpacking is computed first, and a file
+above the limit is refused. The answer to a row does not depend on the other rows of its block. Arrow and Parquet need
+pyarrow, the extra ``data``.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ from synovia.batch.unpacking import arrow_batches, parquet_groups
 from synovia.errors import FileError, FormatError, SynoviaError, UnsupportedError
 from synovia.io.base import optional_package
 
-BLOCK: Final = 2**16  # most rows of a block, and of a group of rows in Parquet
-BLOCK_BYTES: Final = 2**23  # memory that a block may take, as far as it is known before
-PART: Final = 2**18  # rows of a part of a large table
+BLOCK: Final = 2**16  # largest number of rows in a block, and in a row group of Parquet
+BLOCK_BYTES: Final = 2**23  # bytes of memory that a block may use, estimated before reading
+PART: Final = 2**18  # rows in one part of a large table
 MOST_COLUMNS: Final = 2**15
-_CELL: Final = 64  # bytes that a short text takes in Python
-_LONGEST_LINE: Final = 2**22  # letters of a row of text
-_UNPACKED: Final = 2**25  # bytes that a small file may unpack at once, apart from what its size allows
-_PAGE: Final = 2**20  # bytes of a page of a column in Parquet, as usual
-_COMPRESSED: Final = 2**13  # most compressed columns of an archive: all are unpacked at the same time
+_CELL: Final = 64  # bytes of a short Python string
+_LONGEST_LINE: Final = 2**22  # characters in a row of text
+_UNPACKED: Final = 2**25  # bytes that any file may unpack at once, in addition to twice its size
+_PAGE: Final = 2**20  # bytes; default size of a column page in Parquet
+_COMPRESSED: Final = 2**13  # largest number of compressed columns in an archive: all are unpacked at the same time
 ENDINGS: Final = (".parquet", ".arrow", ".npz", ".csv")
 _ARROW: Final = (".arrow", ".feather")
 _ARROW_MAGIC: Final = 8  # bytes before the messages of an Arrow file
-_BUFFER: Final = 2**20  # bytes that are read of a column at once
+_BUFFER: Final = 2**20  # bytes of a column to read at once
 _KINDS: Final = "biufcmMSU"  # NumPy's kinds of numbers, times and texts
-_WIDEST: Final = 2**13  # bytes of a row of an array
+_WIDEST: Final = 2**13  # largest size in bytes of a row of an array
 _ZIP_TIME: Final = (1980, 1, 1, 0, 0, 0)
 
 
 def rows_at_once(row_bytes: float) -> int:
-    """Return the number of rows of a block whose rows take some bytes of memory each."""
+    """Return the number of rows in a block, for a memory size per row in bytes."""
     rows = BLOCK
     while rows > 1 and rows * row_bytes > BLOCK_BYTES:
         rows //= 2
@@ -83,7 +83,7 @@ class Source:
     def __init__(self, path: Path) -> None:
         """Open the file and read the names of the columns."""
         self.path = path
-        self.count: int | None = None  # number of rows, if the file has it
+        self.count: int | None = None  # number of rows; None if the file does not store it
         self.names: list[str] = []
         self._close = ExitStack()
         ending = path.suffix.lower()
@@ -120,8 +120,8 @@ class Source:
         """Yield blocks of at most ``BLOCK`` rows: Arrow tables, or dicts of columns.
 
         Args:
-            rows: First row and the row after the last; None for all.
-            answer_bytes: Bytes of memory that the answer to a row takes.
+            rows: First row and end row (exclusive); None for all.
+            answer_bytes: Bytes of memory for the answer to a row.
 
         Raises:
             FormatError: If the content is malformed.
@@ -131,7 +131,7 @@ class Source:
             for block in blocks:
                 none = False
                 yield block
-        if none:  # the answer has the names of its columns all the same
+        if none:  # one empty block, so that the answer still has its column names
             yield {name: np.zeros(0) for name in self.names}
 
     def _open_csv(self) -> _Reader:
@@ -144,10 +144,10 @@ class Source:
             raise FormatError("file is empty", where=str(self.path))
 
         def read(first: int, last: int, answer_bytes: int) -> Generator[Any]:
-            del first, last  # never divided
+            del first, last  # CSV files are never divided into parts
             most = rows_at_once(_CELL * len(self.names) + answer_bytes)
             rows: list[list[str]] = []
-            letters = 0  # of this block
+            letters = 0  # characters in this block
             lines.taken = 0
             for row in reader:
                 letters += lines.taken
@@ -158,14 +158,14 @@ class Source:
                     where = f"{self.path}, line {reader.line_num}"
                     raise FormatError("cells", where=where, value=len(row), expected=str(len(self.names)))
                 rows.append(row)
-                if len(rows) == most or letters > BLOCK_BYTES // 4:  # a letter takes up to four bytes
+                if len(rows) == most or letters > BLOCK_BYTES // 4:  # a character takes up to four bytes
                     yield block(rows)
                     rows, letters = [], 0
             if rows:
                 yield block(rows)
 
         def block(rows: list[list[str]]) -> dict[str, Any]:
-            """Return rows as columns of texts; those that are no targets are written as they were read."""
+            """Return rows as columns of texts, so that columns other than targets are written exactly as read."""
             return dict(zip(self.names, map(list, zip(*rows, strict=True)), strict=True))
 
         return read
@@ -177,7 +177,7 @@ class Source:
         if packed > _COMPRESSED or len(archive.infolist()) > MOST_COLUMNS:
             most = f"at most {MOST_COLUMNS} columns, {_COMPRESSED} of them compressed"
             raise FormatError("columns", where=str(self.path), value=len(archive.infolist()), expected=most)
-        heads: dict[str, tuple[tuple[int, ...], np.dtype[Any], int, int]] = {}  # shape, type, bytes a row and before
+        heads: dict[str, tuple[tuple[int, ...], np.dtype[Any], int, int]] = {}  # shape, type, bytes per row, offset
         for entry in archive.infolist():
             name = entry.filename.removesuffix(".npy")
             if name == entry.filename:
@@ -224,20 +224,20 @@ class Source:
         return read
 
     def _check_row(self, row_bytes: float) -> None:
-        """Refuse a table whose rows take too much memory each.
+        """Refuse a table with rows that need too much memory.
 
         Raises:
-            FormatError: If they do.
+            FormatError: If a row is larger than ``BLOCK_BYTES``.
         """
         if row_bytes > BLOCK_BYTES:
             expected = f"at most {BLOCK_BYTES}"
             raise FormatError("bytes of a row", where=str(self.path), value=int(row_bytes), expected=expected)
 
     def _check_unpacked(self, size: int, what: str) -> None:
-        """Refuse a file that takes much more memory at once than it is large.
+        """Refuse a file that needs much more memory at once than its size on disk.
 
         Raises:
-            FormatError: If it does.
+            FormatError: If the unpacked size is above the limit.
         """
         most = _UNPACKED + 2 * self.path.stat().st_size
         if size > most:
@@ -257,7 +257,7 @@ class Source:
         texts = [
             field.name for field in kinds if arrow.types.is_string(field.type) or arrow.types.is_binary(field.type)
         ]
-        # buffered page by page: a row group may be as large as the file; a text that repeats is in memory once
+        # buffer single pages, because a row group may be as large as the file; dictionaries store repeated texts once
         buffer = min(_BUFFER, max(4096, BLOCK_BYTES // max(len(columns), 1)))
         file = parquet.ParquetFile(self.path, buffer_size=buffer, pre_buffer=False, read_dictionary=texts)
         self._close.callback(file.close)
@@ -277,17 +277,17 @@ class Source:
         return read
 
     def _row_bytes(self, columns: Sequence[Any]) -> float:
-        """Return the bytes that a row of a Parquet file takes, apart from texts, by its row groups.
+        """Return the bytes per row of a Parquet file without its texts, the largest over its row groups.
 
         Raises:
-            FormatError: If a row, or what has to be unpacked at once, takes too much memory.
+            FormatError: If a row, or the data to unpack at once, needs too much memory.
         """
         widest = 0.0
         for group in parquet_groups(self.path):
             row = pages = 0.0
             for kind, chunk in zip(columns, group.chunks, strict=True):
                 size = kind.length if kind.physical_type == "FIXED_LEN_BYTE_ARRAY" else 16
-                if kind.max_repetition_level:  # a list: one row may have all values
+                if kind.max_repetition_level:  # a list: one row may hold all values
                     self._check_unpacked(size * chunk.values, "row groups")
                     size *= chunk.values / max(group.rows, 1)
                 self._check_unpacked(chunk.size, "row groups")
@@ -321,7 +321,7 @@ class Source:
 
 
 class _Lines:
-    """The lines of a file of text, none longer than a row may be.
+    """Iterator over the lines of a text file; refuses rows that are too long.
 
     Args:
         file: The file.
@@ -331,7 +331,7 @@ class _Lines:
     def __init__(self, file: TextIO, path: Path) -> None:
         """Begin at the first line."""
         self._file, self._path = file, path
-        self.taken = 0  # letters since the reader of rows set this to 0, which it does after each row
+        self.taken = 0  # characters read; the reader of rows resets this to 0 after each row
 
     def __iter__(self) -> Iterator[str]:
         """Return the lines."""
@@ -353,21 +353,21 @@ class _Lines:
 
 
 def _checked(batch: Any) -> Any:
-    """Return a batch after a full check: a damaged file may have offsets outside it, or texts that are not Unicode."""
+    """Check a batch completely: a damaged file may have offsets out of range or texts that are not Unicode."""
     batch.validate(full=True)
     return batch
 
 
 def _regular(arrow: Any, batches: Iterator[Any], schema: Any, skip: int, count: int, most: int) -> Generator[Any]:
-    """Yield tables from batches of any size.
+    """Regroup batches of any size into tables of a given size.
 
     Args:
         arrow: The module pyarrow.
-        batches: The batches; their texts may be encoded by a dictionary.
+        batches: The batches; their texts may be dictionary-encoded.
         schema: The schema of the tables.
-        skip: Rows to leave out at the beginning.
-        count: Rows to yield.
-        most: Rows of a table, unless its texts are too long; the last one is shorter.
+        skip: Number of rows to skip at the beginning.
+        count: Number of rows to yield.
+        most: Rows per table; the last table, and tables with long texts, have fewer.
     """
     held: list[Any] = []
     size, weight = 0, 0.0
@@ -394,12 +394,12 @@ def _regular(arrow: Any, batches: Iterator[Any], schema: Any, skip: int, count: 
 
 
 def _plain_table(arrow: Any, pieces: list[Any], schema: Any) -> Any:
-    """Return pieces of batches as one table, without dictionaries that its schema has not."""
+    """Join pieces of batches to one table; decode dictionaries that the schema does not have."""
     return arrow.Table.from_batches(pieces).combine_chunks().cast(schema)
 
 
 def _mean_bytes(arrow: Any, batch: Any) -> float:
-    """Return the bytes that a row of a batch takes once texts that are encoded by a dictionary are plain."""
+    """Return the mean bytes per row of a batch after its dictionary-encoded texts are decoded."""
     total = 0.0
     for column in batch.columns:
         if not arrow.types.is_dictionary(column.type):
@@ -422,7 +422,7 @@ def _named_errors(path: Path) -> Generator[None]:
     except (SynoviaError, MemoryError):
         raise
     except OSError as error:
-        if error.errno is None:  # of pyarrow
+        if error.errno is None:  # raised by pyarrow
             raise FormatError(f"is damaged ({str(error).partition(chr(10))[0]})", where=str(path)) from error
         raise FileError(f"cannot be read ({error.strerror})", where=str(path)) from error
     except Exception as error:  # damaged archives and tables raise a dozen exception types
@@ -443,14 +443,14 @@ class Sink(Protocol):
 
 @contextmanager
 def open_sink(path: Path, *, force: bool = False) -> Generator[Sink]:
-    """Open a file of rows for writing; it is whole or absent.
+    """Open a file of rows for writing; the file appears only when it is complete.
 
     Args:
         path: The file; its extension decides the format.
         force: Whether an existing file may be replaced.
 
     Raises:
-        FileError: If it exists and ``force`` is not set, or it cannot be written.
+        FileError: If the file exists and ``force`` is not set, or it cannot be written.
         MissingExtraError: If its format needs pyarrow.
         UnsupportedError: If the extension is unknown.
     """
@@ -499,7 +499,7 @@ class _CsvSink:
 
 
 class _NpzSink:
-    """A NumPy archive, put together from a file for each column."""
+    """A NumPy archive, assembled from one temporary file per column."""
 
     def __init__(self, path: Path, files: ExitStack) -> None:
         """Begin without columns."""
@@ -520,15 +520,15 @@ class _NpzSink:
             if self._heads.setdefault(name, head) != head:
                 raise FormatError(f"column {name!r} changes its type from block to block", where=self._path.name)
             rows = rows_at_once(head[1].itemsize)
-            for at in range(0, size, rows):  # short texts take the room of long ones
+            for at in range(0, size, rows):  # in blocks: fixed-width texts all take the size of the longest
                 self._files[name].write(_fixed(values[at : at + rows], head[1]).tobytes())
         self._count += size
 
     def _texts(self, name: str, values: NDArray[Any]) -> np.dtype[Any]:
-        """Return the type of a column of texts, and make room for those of a block.
+        """Return the fixed-width type of a column of texts; widen the written texts if a block has longer ones.
 
         Raises:
-            FormatError: If one is too long.
+            FormatError: If a text is too long.
         """
         longest = max((len(_text(value)) for value in values.tolist()), default=1) or 1
         if 4 * longest > _WIDEST:
@@ -552,7 +552,7 @@ class _NpzSink:
             if isinstance(given, list):
                 cells = cast("list[Any]", given)
                 if all(isinstance(cell, str) for cell in cells):
-                    return np.array(cells, object)  # an array of texts takes the room of the longest one for each
+                    return np.array(cells, object)  # fixed-width texts would all take the size of the longest
             return np.asarray(cast("Any", given))
         except ValueError as error:
             hint = "Parquet, Arrow and CSV files hold such lists"
@@ -560,7 +560,7 @@ class _NpzSink:
             raise FormatError(f"column {name!r}", where=self._path.name, expected=expected, hint=hint) from error
 
     def _widen(self, name: str, before: np.dtype[Any], after: np.dtype[Any]) -> None:
-        """Rewrite the texts of a column with room for longer ones."""
+        """Rewrite the texts of a column with a wider type."""
         with self._files[name] as old:
             self._files[name], self._heads[name] = self._temporary(), ((), after)
             old.seek(0)
@@ -568,11 +568,11 @@ class _NpzSink:
                 self._files[name].write(np.frombuffer(data, before).astype(after).tobytes())
 
     def _temporary(self) -> IO[bytes]:
-        """Return a file that exists until it is closed, on the disk of the archive."""
+        """Open a temporary file on the disk of the archive; closing deletes it."""
         return self._stack.enter_context(tempfile.TemporaryFile(dir=self._path.parent))
 
     def complete(self) -> None:
-        """Put the archive together."""
+        """Write the archive from the files of the columns."""
         with zipfile.ZipFile(self._path, "w", zipfile.ZIP_STORED) as archive:
             for name, file in self._files.items():
                 inner, kind = self._heads[name]
@@ -584,12 +584,12 @@ class _NpzSink:
 
 
 def _text(value: Any) -> str:
-    """Return a cell as text, the empty text for none."""
+    """Return a cell as text; an empty text for None."""
     return "" if value is None else str(value)
 
 
 def _fixed(values: NDArray[Any], kind: np.dtype[Any]) -> NDArray[Any]:
-    """Return values as an array of a type, in the order of rows."""
+    """Return values as a C-contiguous array; texts get the given fixed-width type."""
     if values.dtype.kind in "OU" and kind.kind == "U":
         return np.array([_text(value) for value in values.tolist()], kind)
     return np.ascontiguousarray(values)
@@ -604,7 +604,7 @@ class _ArrowSink:
         self._arrow = _arrow("pyarrow", path)
         self._writer: Any = None
         self._schema: Any = None
-        self._held: list[Any] = []  # tables that wait for others of their row group
+        self._held: list[Any] = []  # tables of the current row group, not written yet
 
     def write(self, block: Any) -> None:
         """Write the answers to a block."""
@@ -619,12 +619,12 @@ class _ArrowSink:
             )
             if full or self._path.suffix.lower() != ".parquet":
                 self.complete()
-        except (ValueError, TypeError, NotImplementedError) as error:  # of pyarrow
+        except (ValueError, TypeError, NotImplementedError) as error:  # raised by pyarrow
             what, hint = "a column cannot be stored, or changes its type from block to block", str(error)
             raise FormatError(what, where=self._path.name, hint=hint.partition("\n")[0]) from error
 
     def complete(self) -> None:
-        """Write what waits."""
+        """Write the pending tables."""
         if self._held:
             self._writer.write_table(self._arrow.concat_tables(self._held))
             self._held = []
@@ -635,21 +635,21 @@ class _ArrowSink:
             return _arrow("pyarrow.ipc", self._path).new_file(str(self._path), schema)
         texts = [field.name for field in schema if self._arrow.types.is_string(field.type)]
         parquet = _arrow("pyarrow.parquet", self._path)
-        # joint values hardly compress, and a dictionary of them costs more than the file
+        # dictionaries only for texts: joint values hardly repeat, so their dictionary would be larger than the data
         return parquet.ParquetWriter(
             self._path, schema, compression="lz4", use_dictionary=texts, write_statistics=False
         )
 
 
 def _columns(block: Any) -> Mapping[str, Any]:
-    """Return the columns of a block: arrays and lists, or those of Arrow."""
+    """Return the columns of a block by name: arrays and lists, or Arrow columns."""
     if not hasattr(block, "schema"):
         return block
     return {name: block.column(name) for name in block.schema.names}
 
 
 def _listed(block: Mapping[str, Any]) -> dict[str, Any]:
-    """Return columns for Arrow: arrays of several dimensions as lists."""
+    """Return columns for Arrow, with arrays of several dimensions as lists."""
     return {
         name: column.tolist() if isinstance(column, np.ndarray) and column.ndim > 1 else column
         for name, column in block.items()
@@ -657,18 +657,18 @@ def _listed(block: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _by_numpy(column: Any) -> Any:
-    """Return a column of Arrow as an array, lists as they are; other columns unchanged."""
+    """Convert an Arrow column to an array, or to a Python list if its rows are lists; return others unchanged."""
     if not hasattr(column, "to_pylist"):
         return column
     return column.to_pylist() if "list" in str(column.type) else column.to_numpy()
 
 
 def _cells(column: Any) -> Any:
-    """Return the cells of a column for ``csv``, which writes numbers exactly and nothing for None."""
+    """Return the cells of a column for ``csv``, which writes numbers exactly and None as an empty cell."""
     if hasattr(column, "to_pylist"):
         if str(column.type).startswith(("timestamp", "date", "time")):
             column = column.cast("string")
-        # NumPy has no gaps among whole numbers
+        # NumPy has no missing values among integers
         array = None if column.null_count else column.to_numpy()
         column = column.to_pylist() if array is None or array.dtype.kind == "O" else array
     kind = column.dtype.kind if hasattr(column, "dtype") else ""

@@ -1,4 +1,4 @@
-"""What Arrow and Parquet files unpack to, from their metadata: pyarrow knows it only by unpacking, or ends the process.
+"""Sizes of unpacked Arrow and Parquet data, from their metadata: pyarrow would have to unpack it, or could crash.
 
 References:
     Apache Arrow, *Columnar Format*, "Recordbatch Body Compression", and the schema ``Message.fbs``.
@@ -14,9 +14,9 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final, NamedTuple, cast
 
-_TAIL: Final = 8  # bytes after the metadata of Parquet: their number, and a mark
-_Wanted = Mapping[int, Any]  # what to read of a struct, by number of the field: another one, or None for a number
-_METADATA: Final[_Wanted] = {4: {1: {3: {5: None, 6: None}}, 3: None}}  # row groups: columns, with their metadata; rows
+_TAIL: Final = 8  # bytes after the metadata of Parquet: the length of the metadata, and a mark
+_Wanted = Mapping[int, Any]  # fields to read of a struct, by field number: a nested mapping, or None for a number
+_METADATA: Final[_Wanted] = {4: {1: {3: {5: None, 6: None}}, 3: None}}  # row groups: columns with metadata; rows
 
 
 class Chunk(NamedTuple):
@@ -24,7 +24,7 @@ class Chunk(NamedTuple):
 
     Args:
         values: Number of values.
-        size: Bytes that its pages unpack to.
+        size: Unpacked size of its pages, bytes.
     """
 
     values: int
@@ -48,15 +48,15 @@ def parquet_groups(path: Path) -> tuple[Group, ...]:
 
     Raises:
         OSError: If the file cannot be read.
-        ValueError: If its metadata is damaged; also IndexError, KeyError, struct.error, RecursionError.
+        ValueError: If the metadata is damaged; also IndexError, KeyError, struct.error, RecursionError.
     """
     found = path.stat()
     return _groups(str(path), found.st_size, found.st_mtime_ns)
 
 
-@lru_cache(maxsize=1)  # the parts of a table come one after the other
+@lru_cache(maxsize=1)  # parts of the same table are read one after the other
 def _groups(path: str, size: int, changed: int) -> tuple[Group, ...]:
-    """Return the row groups of a file of a size and a time."""
+    """Return the row groups of a file; the size and the time of the last change are part of the cache key."""
     del changed
     with Path(path).open("rb") as file:
         file.seek(-_TAIL, os.SEEK_END)
@@ -74,7 +74,7 @@ class _Thrift:
     """A reader of Thrift's compact protocol.
 
     Args:
-        data: What to read.
+        data: The bytes to read.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -87,7 +87,7 @@ class _Thrift:
         return self._data[self._place - 1]
 
     def whole(self) -> int:
-        """Return a whole number of 0 or more."""
+        """Return the next unsigned integer (a varint)."""
         out = shift = 0
         while True:
             part = self.byte()
@@ -99,7 +99,7 @@ class _Thrift:
                 raise ValueError("a number is too long")
 
     def signed(self) -> int:
-        """Return a whole number."""
+        """Return the next signed integer (a zigzag varint)."""
         number = self.whole()
         return (number >> 1) ^ -(number & 1)
 
@@ -117,7 +117,7 @@ class _Thrift:
         return out
 
     def value(self, kind: int, wanted: _Wanted) -> Any:
-        """Return a value: a whole number, a struct or a list of structs."""
+        """Return the next value: an integer, a struct or a list."""
         if kind in (4, 5, 6):
             return self.signed()
         if kind == 12:
@@ -128,12 +128,12 @@ class _Thrift:
         raise ValueError("a field has another kind")
 
     def many(self) -> tuple[int, int]:
-        """Return the number and the kind of the elements of a list."""
+        """Read the header of a list; return the number and the kind of its elements."""
         head = self.byte()
         return self.whole() if head >> 4 == 15 else head >> 4, head & 15
 
     def skip(self, kind: int, *, element: bool = False) -> None:
-        """Pass over a value; ``element`` for one of a list, in which truth takes a byte."""
+        """Skip a value; with ``element``, a list or map element, whose Boolean takes one byte."""
         if kind in (1, 2):
             self._place += element
         elif kind == 3:
@@ -143,7 +143,7 @@ class _Thrift:
         elif kind == 7:
             self._place += 8
         elif kind == 8:
-            size = self.whole()  # which moves the place, too
+            size = self.whole()  # read first: reading moves the place
             self._place += size
         elif kind in (9, 10):
             count, inner = self.many()
@@ -158,7 +158,7 @@ class _Thrift:
             raise ValueError("a field has no kind")
 
     def _skip_all(self, count: int, kinds: tuple[int, ...]) -> None:
-        """Pass over the elements of a list or a map."""
+        """Skip the elements of a list or a map."""
         for _ in range(count):
             if self._place > len(self._data):
                 raise ValueError("metadata are cut off")
@@ -167,9 +167,10 @@ class _Thrift:
 
 
 def arrow_batches(messages: Iterable[Any]) -> Iterator[tuple[int, int]]:
-    """Yield the number of rows of each batch of an Arrow file, and the bytes that its compressed buffers unpack to.
+    """Yield the number of rows and the unpacked size in bytes of the compressed buffers of each Arrow batch.
 
-    Nothing is unpacked: both are in the metadata, and at the start of each buffer. A batch of a dictionary has no rows.
+    No buffer is unpacked: the values come from the metadata and the start of each buffer. Dictionary batches give 0
+    rows.
 
     Args:
         messages: The messages of the file.
@@ -203,28 +204,28 @@ class _Flat:
         self.root: int = self._at("<I", 0)
 
     def _at(self, form: str, place: int) -> int:
-        """Return a number of the buffer."""
+        """Unpack a number at a place of the buffer."""
         return struct.unpack_from(form, self._data, place)[0]
 
     def field(self, table: int, number: int) -> int:
-        """Return the place of a field of a table, 0 if the table has none."""
+        """Return the place of a table's field; 0 if the table lacks the field."""
         fields = table - self._at("<i", table)
         within = 4 + 2 * number
         offset = self._at("<H", fields + within) if within < self._at("<H", fields) else 0
         return table + offset if offset else 0
 
     def number(self, table: int, number: int) -> int:
-        """Return a field of a table that is a whole number of 8 bytes."""
+        """Return a table's field as an 8-byte integer; 0 if the table lacks the field."""
         place = self.field(table, number)
         return self._at("<q", place) if place else 0
 
     def table(self, table: int, number: int) -> int:
-        """Return a field of a table that is a table."""
+        """Return the place of the table in a table's field."""
         place = self.field(table, number)
         return place + self._at("<I", place)
 
     def pairs(self, table: int, number: int) -> Iterator[tuple[int, int]]:
-        """Yield the elements of a field of a table that is a list of pairs of whole numbers of 8 bytes."""
+        """Yield the elements of a table's field that is a list of pairs of 8-byte integers."""
         place = self.field(table, number)
         if place:
             start = place + self._at("<I", place)

@@ -1,4 +1,4 @@
-"""Do one item of a task in any process, and describe the result in plain values."""
+"""Process one item of a task in any process, and describe the result in plain values."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from synovia.batch.inputs import Item, escaped
 from synovia.errors import FileError, MissingExtraError, SynoviaError
 
 DONE: Final = "done"
-FAILED: Final = "failed"  # the input or the settings are the reason: the same happens again
-CRASHED: Final = "crashed"  # the process that worked on it died; another run may succeed
-GONE: Final = "gone"  # the input was deleted after it was done
-_ENDING: Final = 60  # letters of an output's name in that of the unfinished file: systems limit its length
+FAILED: Final = "failed"  # because of the input or the settings: another run fails again
+CRASHED: Final = "crashed"  # the process died; another run may succeed
+GONE: Final = "gone"  # the input was deleted after its output was made
+_ENDING: Final = 60  # last characters of an output's name to use for its unfinished file: systems limit the length
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EROFS})  # other files cannot be written either
 Figure = str | int | float | bool | None
 
@@ -30,7 +30,7 @@ class Picture(NamedTuple):
 
     Args:
         png: The picture.
-        paired: Whether each still shows the input at the left and the output at the right.
+        paired: Whether each still shows the input on the left and the output on the right.
     """
 
     png: bytes
@@ -40,10 +40,10 @@ class Picture(NamedTuple):
 class Task(Protocol):
     """A function from an input file to an output file, with its settings; it can be pickled."""
 
-    name: ClassVar[str]  # of the command
+    name: ClassVar[str]  # name of the command
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that, with the input, determine the output, as values that JSON can hold."""
+        """Return the settings that, with the input, determine the output, as JSON values."""
         ...
 
     def prepare(self) -> None:
@@ -55,7 +55,7 @@ class Task(Protocol):
         ...
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a picture of an output, next to its input if that is there; None if there is none."""
+        """Return a picture of an output, next to its input if the input still exists; None for no picture."""
         del output, source
         return None
 
@@ -66,7 +66,7 @@ class Portion(NamedTuple):
     Args:
         number: Number of the item in this run.
         item: The item.
-        folder: Folder for unfinished files of all portions.
+        folder: Folder for the unfinished files of all portions.
     """
 
     number: int
@@ -80,15 +80,15 @@ class Result(NamedTuple):
     Args:
         number: Number of the item in this run.
         status: ``DONE``, ``FAILED`` or ``CRASHED``.
-        content: The content of the input; without a hash if another run may have another result with the same input:
-            it cannot be read, or a disk, a package or memory is the reason of the failure.
+        content: The content of the input; without a hash if another run with the same input may succeed: the input was
+            unreadable, or the failure came from a disk, a package or memory.
         made: Hash of the output.
         figures: Figures for the ledger.
-        error: Reason of a failure, one line.
-        trace: Stack of an error that is a bug, or the last words of a process that died.
-        seconds: Time that it took.
-        attempts: Number of processes that worked on it.
-        fatal: Whether nothing else can be written either: the disk is full.
+        error: Reason for a failure, one line.
+        trace: Traceback of an unexpected exception, or the end of stderr of a process that died.
+        seconds: Processing time.
+        attempts: Number of processes that tried the portion.
+        fatal: Whether other outputs cannot be written either, for example on a full disk.
         file: The output, in the portion's folder.
     """
 
@@ -106,15 +106,15 @@ class Result(NamedTuple):
 
 
 def work_on(task: Task, portion: Portion) -> Result:
-    """Do one portion; every error becomes a result."""
+    """Process one portion; every exception becomes a result."""
     begun = time.perf_counter()
     content, made, trace, fatal = Content(), "", "", False
-    # a name of its own: an earlier process may have died on the same portion, or still be at it
+    # a unique name: an earlier process may have died on the same portion, or may still write its file
     file = portion.folder / f"{portion.number}-{secrets.token_hex(4)}-{Path(portion.item.output).name[-_ENDING:]}"
     figures: dict[str, Figure] = {}
     try:
         content = content_of(portion.item.path)
-        with suppress(OSError):  # somebody may have cleaned up
+        with suppress(OSError):  # create the folder again if another program removed it
             portion.folder.mkdir(exist_ok=True)
         if portion.item.problem:
             raise FileError(portion.item.problem, where=str(portion.item.path))
@@ -127,7 +127,7 @@ def work_on(task: Task, portion: Portion) -> Result:
         status, error = DONE, ""
     except MemoryError:
         status, error, content = FAILED, f"{escaped(portion.item.name)}: does not fit in memory", Content()
-    except Exception as problem:  # noqa: BLE001  a bug in one clip is a row of the ledger, too
+    except Exception as problem:  # noqa: BLE001  any exception becomes a row of the ledger
         status, error = FAILED, _portable(str(problem), portion, file)
         if not isinstance(problem, SynoviaError):
             error, trace = f"{escaped(portion.item.name)}: {type(problem).__name__}: {error}", traceback.format_exc()
@@ -140,7 +140,7 @@ def work_on(task: Task, portion: Portion) -> Result:
 
 
 def _is_of_surroundings(problem: BaseException, portion: Portion) -> bool:
-    """Return whether an error comes from a disk, a folder or an installation, and not from the input."""
+    """Return whether an error comes from a disk, memory, a folder or the installation, and not from the input."""
     if isinstance(problem, MissingExtraError | MemoryError) or (isinstance(problem, OSError) and problem.errno):
         return True
     if isinstance(problem, FileError) and (problem.where or "").startswith(str(portion.folder)):
@@ -154,7 +154,7 @@ def one_line(problem: BaseException) -> str:
 
 
 def _one_line(text: str) -> str:
-    """Return a text on one line that every program can show."""
+    """Return a text on one line, with control characters escaped."""
     return escaped(" ".join(text.split()), backslash=False)
 
 
@@ -164,12 +164,12 @@ def user_warnings(caught: Iterable[warnings.WarningMessage]) -> list[str]:
 
 
 def joined(notes: Iterable[str]) -> str:
-    """Return notes as one text, each once."""
+    """Join notes to one text, without duplicates."""
     return "; ".join(dict.fromkeys(filter(None, notes)))
 
 
 def _portable(text: str, portion: Portion, file: Path) -> str:
-    """Return a text on one line, without the folders, which differ between machines."""
+    """Return a text on one line, with paths replaced by names, because folders differ between machines."""
     output = PurePath(portion.item.output)
     for path, name in ((portion.item.path, portion.item.name), (file, portion.item.output), (file.name, output.name)):
         for written in dict.fromkeys((str(path), " ".join(str(path).split()))):

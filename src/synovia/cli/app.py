@@ -25,18 +25,18 @@ _BAD_INPUT: Final = 3
 _NO_EXTRA: Final = 4
 _BUG: Final = 70
 _INTERRUPTED: Final = 130
-_SIGNALLED: Final = 128  # plus the number of the signal
+_SIGNALLED: Final = 128  # exit code of a signal is this plus the signal's number
 _REPORT_BUG: Final = (
     "This is a bug in Synovia. Please report it with the lines above and the output of 'synovia doctor'."
 )
-# in the order of the help; "" for commands that synovia.jobs describes
+# module of each command, in the order of the help; "" for commands that synovia.jobs describes
 _HOMES: Final = {
     "inspect": "show", "solve": "", "animate": "", "edit": "", "view": "view", "retarget": "", "live": "live",
     "convert": "", "render": "", "plot": "plot", "learn": "learn", "bench": "bench", "schema": "show", "doctor": "show",
 }  # fmt: skip
 
 
-# Names that other programs have for a command
+# Names of commands in other programs, for suggestions
 _ALIKE: Final = {"info": "inspect", "show": "view", "play": "view", "picture": "render", "draw": "render"} | {
     "save": "convert",
     "export": "convert",
@@ -50,11 +50,11 @@ _ALIKE: Final = {"info": "inspect", "show": "view", "play": "view", "picture": "
 
 
 class Commands(click.Group):
-    """A group whose commands are imported when they are named.
+    """A group that imports a command only when it is used.
 
     Args:
-        homes: Module of each command, which has the command under its own name; "" for one that ``synovia.jobs``
-            describes. Others that it describes come after them.
+        homes: Module of each command, which defines the command under its name; "" for commands that ``synovia.jobs``
+            describes. Other commands of ``synovia.jobs`` are listed after these.
         settings: Settings of ``click.Group``.
     """
 
@@ -70,7 +70,7 @@ class Commands(click.Group):
         return list(dict.fromkeys([*self._homes, *verb_names()]))
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command, None for an unknown name."""
+        """Return a command; None for an unknown name."""
         home = self._homes.get(cmd_name)
         if home:
             return getattr(import_module(home), cmd_name)
@@ -88,7 +88,7 @@ class Commands(click.Group):
         """Return name, command and its arguments.
 
         Raises:
-            click.UsageError: If there is no such command; the message has the nearest ones.
+            click.UsageError: If there is no such command; the message suggests similar names.
         """
         known = self.list_commands(ctx)
         if args[0] not in known and not ctx.resilient_parsing:
@@ -99,11 +99,11 @@ class Commands(click.Group):
 
 
 def _ending_flag(name: str, act: Callable[[click.Context], None], text: str) -> Decorator:
-    """Return a flag of the application that does something else instead of a command.
+    """Return a flag of the application that performs an action and exits, instead of running a command.
 
     Args:
         name: The flag.
-        act: What it does.
+        act: The action.
         text: Help text.
     """
 
@@ -135,15 +135,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run a command.
 
     Args:
-        arguments: Arguments after the program's name; None for those of this process.
+        arguments: Arguments after the program's name; None for the arguments of this process.
 
     Returns:
         The exit code.
     """
-    # Before NumPy and SciPy load: a second thread of OpenBLAS makes fits of clips many times slower on a busy machine.
+    # Set before NumPy and SciPy load: on a busy machine, more OpenBLAS threads make fits of clips many times slower.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):  # names in files may have characters that the terminal cannot print
+        if isinstance(stream, TextIOWrapper):  # names from files may contain characters that the terminal cannot print
             stream.reconfigure(errors="backslashreplace")
     if arguments is None:
         _end_like_ctrl_c()
@@ -152,7 +152,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         with suppress(NeedsCompilerError):
             return _run(words, alone=arguments is None)
         forget_kernels()
-        return _run(words)  # with kernels that are compiled
+        return _run(words)  # run again with compiled kernels
     except click.exceptions.Exit as end:
         return end.exit_code
     except click.ClickException as error:
@@ -172,7 +172,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 class _Ended(KeyboardInterrupt):
-    """A signal ended the process.
+    """Exception for a signal that ends the process.
 
     Args:
         number: The signal.
@@ -185,15 +185,15 @@ class _Ended(KeyboardInterrupt):
 
 
 def _end_like_ctrl_c() -> None:
-    """Let SIGTERM and SIGHUP end this process as Ctrl-C does, so that its children end and its folders are whole."""
+    """Handle SIGTERM and SIGHUP like Ctrl-C, so that child processes end and folders stay complete."""
 
     def end(number: int, _: object) -> None:
         for one in ends:
-            signal.signal(one, signal.SIG_IGN)  # a second one would cut the first one short
+            signal.signal(one, signal.SIG_IGN)  # a second signal would interrupt the cleanup
         raise _Ended(number)
 
     ends = [one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None]
-    ends = [one for one in ends if signal.getsignal(one) is signal.SIG_DFL]  # not where they are ignored, as by nohup
+    ends = [one for one in ends if signal.getsignal(one) is signal.SIG_DFL]  # others are ignored, as under nohup
     for one in ends:
         signal.signal(one, end)
 
@@ -203,7 +203,7 @@ def _run(arguments: list[str], *, alone: bool = False) -> int:
 
     Args:
         arguments: Arguments of the command.
-        alone: Whether the process does nothing else, so that the command may choose how its kernels run.
+        alone: Whether the process runs only this command, so that the command may choose the mode of its kernels.
     """
     answered = completion.answer_shell(app)
     if answered is not None:

@@ -1,4 +1,4 @@
-"""Commands with their arguments in the help, and refusals of options."""
+"""Commands that list their arguments in the help, and a function to refuse options."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 
 class Command(click.Command):
-    """A command whose help lists arguments before options, as that of click does from version 8.5 on."""
+    """A command whose help lists arguments before options, as in click from version 8.5 on."""
 
     def format_arguments(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write nothing here; ``format_options`` writes both lists in every version of click."""
@@ -30,7 +30,7 @@ class Argument(click.Argument):
     """An argument with a help text.
 
     Args:
-        declarations: Its name.
+        declarations: List with the name of the argument.
         help: The help text.
         settings: Settings of ``click.Argument``.
     """
@@ -41,19 +41,19 @@ class Argument(click.Argument):
         self.help = help
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str]:
-        """Return its row in the help."""
+        """Return the row of the argument in the help."""
         return self.make_metavar(ctx), self.help or ""
 
 
 def refuse(message: str, *names: str) -> None:
-    """Refuse options of the present command.
+    """Refuse options of the current command.
 
     Args:
-        message: What was expected.
-        names: Names of the options in the function of the command.
+        message: The message, which says what was expected.
+        names: Names of the options as parameters of the command's function.
 
     Raises:
-        click.BadParameter: If one of them was given.
+        click.BadParameter: If one of the options was given.
     """
     ctx = click.get_current_context()
     for parameter in ctx.command.params:

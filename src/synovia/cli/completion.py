@@ -12,9 +12,9 @@ from synovia.cli.output import emit, talk
 from synovia.errors import FileError, SynoviaError
 
 NAME: Final = "synovia"
-_VARIABLE: Final = "_SYNOVIA_COMPLETE"  # set by the shell when it asks for words
-_MOST: Final = 200  # files to offer
-# For each shell: the file of its settings, and the line to add there, which reads click's script at each start.
+_VARIABLE: Final = "_SYNOVIA_COMPLETE"  # environment variable that the shell sets to ask for completions
+_MOST: Final = 200  # largest number of files to offer
+# Settings file of each shell, and the line to add; the line loads click's script at each start.
 _SETTINGS: Final = {
     "bash": (".bashrc", f'eval "$({_VARIABLE}=bash_source {NAME})"'),
     "zsh": (".zshrc", f'autoload -Uz compinit && compinit; eval "$({_VARIABLE}=zsh_source {NAME})"'),
@@ -71,13 +71,13 @@ def roots(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list
 
 
 def answer_shell(command: click.Command) -> int | None:
-    """Print the words that a shell asks for.
+    """Print the completions that a shell asks for.
 
     Args:
-        command: The command line.
+        command: The application.
 
     Returns:
-        The exit code; None if no shell asks.
+        The exit code; None if no shell asks for completions.
     """
     asked = os.environ.get(_VARIABLE)
     if not asked:
@@ -88,7 +88,7 @@ def answer_shell(command: click.Command) -> int | None:
 
 
 def show(ctx: click.Context) -> None:
-    """Print the script that makes the shell of this user complete."""
+    """Print the completion script for the user's shell."""
     from click.shell_completion import get_completion_class
 
     kind = get_completion_class(_shell())
@@ -98,7 +98,7 @@ def show(ctx: click.Context) -> None:
 
 
 def install(_ctx: click.Context) -> None:
-    """Add completion to the settings of the shell of this user, once.
+    """Add completion to the settings of the user's shell, unless it is there.
 
     Raises:
         FileError: If the settings cannot be written.
@@ -123,5 +123,5 @@ def install(_ctx: click.Context) -> None:
 
 
 def _shell() -> str:
-    """Return the name of the shell of this user."""
+    """Return the name of the user's shell."""
     return Path(os.environ.get("SHELL") or ("powershell" if os.name == "nt" else "")).stem

@@ -1,4 +1,4 @@
-"""From the description of a job to its command: options, arguments, and the job that was asked for."""
+"""Build commands from descriptions of jobs: options, arguments, and the job of a command line."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ _OFFERS: Final = {
 
 
 def command_of(name: str, verb: Verb) -> click.Command:
-    """Return the command of a description.
+    """Build a command from a description.
 
     Args:
-        name: Its name.
+        name: Name of the command.
         verb: The description.
     """
     parameters: list[click.Parameter] = [_argument(SOURCES, verb.sources, several=verb.several)]
@@ -47,10 +47,10 @@ def command_of(name: str, verb: Verb) -> click.Command:
 
 
 def with_options(kind: type[_K]) -> Callable[[Callable[[_K], int | None]], click.Command]:
-    """Return a decorator that makes a command of a function, which gets all options as one object.
+    """Return a decorator that turns a function of one object with all options into a command.
 
     Args:
-        kind: Class of the object, whose fields describe the options.
+        kind: Class of the object; its fields describe the options.
     """
 
     def decorate(function: Callable[[_K], int | None]) -> click.Command:
@@ -72,7 +72,7 @@ def with_options(kind: type[_K]) -> Callable[[Callable[[_K], int | None]], click
 def _ordered(verb: Verb) -> list[tuple[str, Option, Any]]:
     """Return name, description and default of each option of a command, in the order of the help.
 
-    Options that name inputs come before the output, and the own options of its jobs before those that say how they run.
+    Options that name inputs come before the output; options of the jobs come before most options of ``Running``.
     """
     own = [one for one in verb.options() if not one[1].positional]
     inputs = [(name, said, None) for name, said in verb.inputs.items()]
@@ -84,24 +84,24 @@ def _ordered(verb: Verb) -> list[tuple[str, Option, Any]]:
 
 
 def _options(described: Iterable[tuple[str, Option, Any]]) -> list[click.Parameter]:
-    """Return the options of descriptions."""
+    """Build click options from descriptions."""
     return [_option(name, said, default) for name, said, default in described]
 
 
 def _option(name: str, said: Option, default: Any) -> click.Option:
-    """Return the option of a description.
+    """Build a click option from a description.
 
     Args:
-        name: Its name among the arguments of the command.
+        name: Name of the parameter of the command's function.
         said: The description.
-        default: Its default.
+        default: The default value.
     """
     names = list(said.names) or [flag_of(name, said)]
     more: dict[str, Any] = {"help": said.help, "required": said.required}
     if isinstance(said.kind, Flag):
         if said.kind.both:
             names = [f"{names[0]}/--no-{names[0].removeprefix('--')}"]
-            more["default"] = default  # None: neither
+            more["default"] = default  # None if neither name is given
         else:
             more["is_flag"] = True
     else:
@@ -116,20 +116,20 @@ def _option(name: str, said: Option, default: Any) -> click.Option:
 
 
 def _argument(name: str, said: Option, *, several: bool = False) -> click.Argument:
-    """Return the argument of a description; ``several`` if it takes as many as there are."""
+    """Build a click argument from a description; with ``several``, it accepts any number of values."""
     more: dict[str, Any] = {"shell_complete": _OFFERS[said.completes]} if said.completes else {}
     count = -1 if several else 1
     return Argument([name], help=said.help, metavar=said.metavar, nargs=count, required=said.required, **more)
 
 
 def _json_option(*, prints_one: bool) -> click.Option:
-    """Return the option ``--json``; ``prints_one`` if the command has an object for a single input."""
+    """Return the option ``--json``; with ``prints_one``, the command can print an object for a single input."""
     said = JSON if prints_one else replace(JSON, help="For many inputs: print a line of JSON for each.")
     return _option(AS_JSON, said, False)
 
 
 def _invoke(verb: Verb, given: dict[str, Any]) -> int:
-    """Do what a command line asks for, and return the exit code."""
+    """Run the job of a command line, and return the exit code."""
     ctx = click.get_current_context()
     on_line = [name for name in given if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE]
     sources, as_json = given.pop(SOURCES), given.pop(AS_JSON)
@@ -147,10 +147,10 @@ def _invoke(verb: Verb, given: dict[str, Any]) -> int:
 
 
 def _check_needs(verb: Verb, given: Mapping[str, Any], on_line: Iterable[str]) -> None:
-    """Refuse options without the flag that they need.
+    """Refuse options given without the flag that they need.
 
     Raises:
-        UsageError: If there is one.
+        UsageError: If a flag is missing.
     """
     described = {name: said for name, said, _ in verb.options()}
     for name in on_line:
@@ -161,12 +161,12 @@ def _check_needs(verb: Verb, given: Mapping[str, Any], on_line: Iterable[str]) -
 
 
 def _without_none(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the values that are given or have a default."""
+    """Return the values that are not None."""
     return {name: value for name, value in values.items() if value is not None}
 
 
 def _usage(error: UsageError, ctx: click.Context) -> click.UsageError:
-    """Return the error of the command line."""
+    """Convert a usage error to an error of click."""
     if not error.option:
         return click.UsageError(error.what, ctx)
     for parameter in ctx.command.params:

@@ -1,4 +1,4 @@
-"""The installation, for ``doctor``: versions, extras and the cache of compiled code; and compiling all solvers."""
+"""The installation, for ``doctor``: report versions, extras and the cache of compiled code; compile all solvers."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def installation_object() -> dict[str, Any]:
         extras[extra] = {
             "installed": installed,
             "packages": packages,
-            # the others take long to import, and no command needs them but their own
+            # only numba is tried: other packages take long to import, and only their own commands need them
             "problem": _imported("numba")["problem"] if installed and extra == "jit" else None,
             "install": install_command(extra),
         }
@@ -77,7 +77,7 @@ def installation_object() -> dict[str, Any]:
 
 
 def _installed(package: str) -> str | None:
-    """Return the version of a package, None if it is not installed."""
+    """Return the version of a package; None if it is not installed."""
     try:
         return version(package)
     except PackageNotFoundError:
@@ -85,17 +85,17 @@ def _installed(package: str) -> str | None:
 
 
 def _imported(package: str) -> dict[str, str | None]:
-    """Return the version of a package and the error of importing it."""
+    """Import a package; return its version, and the error if the import fails."""
     try:
         import_module(package)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - broken binaries raise anything, and some give up
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - broken binaries raise any exception, and some exit
         return {"version": _installed(package), "problem": f"{type(error).__name__}: {error}"}
     found = _installed(package)
     return {"version": found, "problem": None if found else "not installed"}
 
 
 def _kernels() -> dict[str, Any]:
-    """Return how kernels run, for which level of processors, and why not in the faster ways."""
+    """Return the mode of the kernels, the processor level of prebuilt kernels, and why no faster mode is used."""
     from synovia.kernels import compiler
 
     found = compiler.prebuilt
@@ -149,7 +149,7 @@ def installation_text(state: dict[str, Any]) -> list[str]:
     for name, extra in found.items():
         listed = ", ".join(f"{package} {version or 'missing'}" for package, version in extra["packages"].items())
         if not extra["installed"]:
-            colour = None if name == "jit" and run["mode"] == "prebuilt" else _BAD  # nothing lacks it
+            colour = None if name == "jit" and run["mode"] == "prebuilt" else _BAD  # prebuilt kernels do not need numba
             extras.append((f"[{name}]", style("missing", fg=colour), f"{listed};  {extra['install']}"))
         elif extra["problem"]:
             extras.append((f"[{name}]", style("broken", fg=_BAD), f"{listed};  {extra['problem']}"))
@@ -178,14 +178,15 @@ def installation_text(state: dict[str, Any]) -> list[str]:
 
 
 def compile_all() -> dict[str, float]:
-    """Compile the entry points of all solvers, the most used first; return the seconds of each, by its purpose.
+    """Compile the entry points of all solvers, the most used first; return the seconds of each by its description.
 
-    One process compiles one function at a time, so this uses several. Ctrl-C kills them, since the compiler ignores it.
+    A process can only compile one function at a time, so several processes are used. Ctrl-C kills these processes,
+    because the compiler ignores it.
 
     Raises:
         FileError: If compiled code cannot be stored.
         MissingExtraError: If there is no compiler.
-        SynoviaError: If a process ends too early.
+        SynoviaError: If a process ends before its function is compiled.
     """
     from synovia.kernels.compiler import advice, cache, mode, prebuilt
     from synovia.kernels.compiler.entries import ENTRIES

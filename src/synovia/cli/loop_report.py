@@ -1,4 +1,4 @@
-"""Reports of ``inspect`` on the loops of a model, and on how they let it move."""
+"""Reports of ``inspect`` on the loops of a model and on its mobility."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def loops_object(skeleton: Skeleton) -> list[dict[str, Any]]:
 
 
 def mobility_object(skeleton: Skeleton) -> dict[str, Any] | None:
-    """Return how loops let a model move, as plain values; None without loops."""
+    """Return the mobility of a model with loops as plain values; None without loops."""
     if skeleton.mechanism is None:
         return None
     found = skeleton.mechanism.mobility
@@ -51,11 +51,11 @@ def mobility_object(skeleton: Skeleton) -> dict[str, Any] | None:
 
 
 def mobility_text(skeleton: Skeleton, freedom: int) -> str:
-    """Return how loops let a model move, in a line.
+    """Return the mobility of a model with loops as one line.
 
     Args:
         skeleton: The model, which has loops.
-        freedom: Its degrees of freedom without them.
+        freedom: Its degrees of freedom without the loops.
     """
     mechanism = skeleton.mechanism
     if mechanism is None:
@@ -73,7 +73,7 @@ def mobility_text(skeleton: Skeleton, freedom: int) -> str:
 
 
 def loops_text(skeleton: Skeleton) -> list[str]:
-    """Return a line for each loop: its name, its kind, what it ties, and whether it leaves its joints no motion."""
+    """Return a line for each loop: name, kind, its two frames or its equation, and whether it locks its joints."""
     locked, lines = _locked(skeleton), list[str]()
     for tie in skeleton.loops:
         kind = "coupling" if isinstance(tie, Coupling) else tie.kind
@@ -92,7 +92,7 @@ def loops_text(skeleton: Skeleton) -> list[str]:
 
 
 def _equation(tie: Coupling) -> str:
-    """Return the condition of a coupling."""
+    """Return the equation of a coupling as text."""
     terms = [
         (factor, joint + ("" if power == 1 else f"^{power}"))
         for joint, factors in tie.terms.items()
@@ -108,7 +108,7 @@ def _equation(tie: Coupling) -> str:
 
 
 def _locked(skeleton: Skeleton) -> list[Tie]:
-    """Return the loops that leave their joints no motion."""
+    """Return the loops that lock all of their joints."""
     if skeleton.mechanism is None:
         return []
     owner, still = skeleton.tables.owner, skeleton.mechanism.mobility.still
@@ -117,6 +117,6 @@ def _locked(skeleton: Skeleton) -> list[Tie]:
 
 
 def _names(skeleton: Skeleton, which: NDArray[np.bool_]) -> list[str]:
-    """Return the joints of some variables, each once."""
+    """Return the joints of some velocity variables, without duplicates."""
     rows = {int(row): None for row in skeleton.tables.owner[which]}
     return [str(skeleton.joint_keys[row]) for row in rows]

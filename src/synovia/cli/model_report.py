@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from synovia.model.shapes.within import ClosePairs
 
 SCHEMA: Final = "synovia.inspect/1"
-_LOOKED_AT = 50  # frames of a clip that show which axis is up
+_LOOKED_AT = 50  # number of clip frames used to find the axis that points up
 
 
 def _degrees_of_freedom(skeleton: Skeleton) -> int:
-    """Return the number of degrees of freedom, without those of mimic joints."""
+    """Return the number of degrees of freedom without mimic joints."""
     return sum(joint.kind.v_size for joint in skeleton.joints if joint.mimic is None)
 
 
@@ -46,9 +46,9 @@ def model_object(
     Args:
         skeleton: The model.
         clips: Its clips.
-        fit: How well its shapes fit, if that was measured.
-        pairs: The pairs of links that can collide, if they were asked for.
-        close: Those of them that cannot be some distance apart, if that was asked for.
+        fit: Measured fit of its shapes; None if not measured.
+        pairs: The pairs of links that can collide; None to leave them out.
+        close: The pairs that are nearer than a clearance in most poses; None to leave them out.
     """
     return {
         "schema": SCHEMA,
@@ -95,7 +95,7 @@ def model_object(
 
 
 def _hand_object(hand: Hand) -> dict[str, Any]:
-    """Return a hand as plain values: a joint is a name, or its row where names are shared."""
+    """Return a hand as plain values; a joint is given by its name, or by its row if the name is not unique."""
     return {
         "side": hand.side,
         "palm": hand.palm,
@@ -108,7 +108,7 @@ def _hand_object(hand: Hand) -> dict[str, Any]:
 
 
 def _hand_text(hand: Hand) -> str:
-    """Return a hand and its fingers as one line, and what is doubtful below it."""
+    """Return a hand and its fingers as one line, followed by its doubtful notes."""
     fingers = ", ".join(f"{finger.name} {len(finger.joints)}" for finger in hand.fingers)
     line = f"{hand.side or 'hand'} at {printable(str(hand.palm))}: {fingers}"
     doubts = [note for note in hand.notes if "is an estimate" not in note]
@@ -116,7 +116,7 @@ def _hand_text(hand: Hand) -> str:
 
 
 def _fit_object(fit: ShapeFit) -> dict[str, Any]:
-    """Return how well shapes fit as plain values, length units of the file."""
+    """Return the fit of shapes as plain values, in length units of the file."""
     links = [
         {"link": name, "shapes": link.shapes, "gap": link.gap, "overhang": link.overhang}
         for name, link in fit.links.items()
@@ -125,7 +125,7 @@ def _fit_object(fit: ShapeFit) -> dict[str, Any]:
 
 
 def _pairs_object(pairs: SelfPairs, close: ClosePairs | None) -> dict[str, Any]:
-    """Return the pairs of links that can collide, those that are left out and those that are close, as plain values."""
+    """Return the pairs of links that can collide, the excluded pairs and the close pairs as plain values."""
     return {
         "samples": pairs.samples,
         "pairs": [{"links": list(pair), "touching": pairs.touching[pair]} for pair in pairs.pairs],
@@ -168,7 +168,7 @@ def _joint_object(skeleton: Skeleton, row: int) -> dict[str, Any]:
 
 
 def _mimic_object(skeleton: Skeleton, row: int) -> dict[str, Any] | None:
-    """Return how a mimic joint follows its leader, its range, and whether that exceeds its own limits."""
+    """Return how a mimic joint follows its leader, its range, and whether the range exceeds the joint's limits."""
     mimic = skeleton.joints[row].mimic
     if mimic is None:
         return None
@@ -194,7 +194,7 @@ def _is_taken_beyond(skeleton: Skeleton, row: int) -> bool:
 
 
 def _is_restricted(skeleton: Skeleton, row: int) -> bool:
-    """Return whether mimic joints restrict their leader to less than its own limits."""
+    """Return whether mimic joints restrict a leader to less than its own limits."""
     joint = skeleton.joints[row]
     if joint.kind not in (Kind.HINGE, Kind.SLIDE) or joint.mimic is not None:
         return False
@@ -204,7 +204,7 @@ def _is_restricted(skeleton: Skeleton, row: int) -> bool:
 
 
 def _finite(value: float) -> float | None:
-    """Return a limit, None for an infinite one."""
+    """Return a limit; None for an infinite limit."""
     return value if math.isfinite(value) else None
 
 
@@ -215,7 +215,7 @@ def model_text(
     pairs: SelfPairs | None = None,
     close: ClosePairs | None = None,
 ) -> list[str]:
-    """Return the lines to print: heading, facts, tree, fit of the shapes and pairs of links if asked for, and clips."""
+    """Return the lines to print: heading, facts, tree, optional shape fit and pairs of links, and clips."""
     unit = unit_name(skeleton.meters_per_unit)
     known = unit if skeleton.meters_per_unit is not None else "unknown"
     tolerance, _ = checked_tolerance(None, reach_of_tips(skeleton))
@@ -261,7 +261,7 @@ def model_text(
 
 
 def _close_text(close: ClosePairs, skeleton: Skeleton) -> list[str]:
-    """Return how many pairs are close, and their names."""
+    """Return lines with the number of close pairs and their names."""
     from synovia.model.shapes.pairs import NEARLY
     from synovia.model.shapes.within import SAMPLES
 
@@ -272,7 +272,7 @@ def _close_text(close: ClosePairs, skeleton: Skeleton) -> list[str]:
 
 
 def _up_text(skeleton: Skeleton, clips: Clips) -> str:
-    """Return the upward axis: that of the file, or the one that its first clip shows."""
+    """Return the axis that points up: from the file, or detected from the model and its first clip."""
     found = find_up(skeleton, clips.motions[0].q if clips.motions else None)
     if found.certainty < SHOWN:
         return "unknown"
@@ -285,7 +285,7 @@ def _shape_counts(skeleton: Skeleton) -> dict[str, int]:
 
 
 def _shapes_text(skeleton: Skeleton) -> str:
-    """Return how many shapes a body has, of which kinds, and how many pairs of links are excluded."""
+    """Return the numbers of shapes, of each kind, and of excluded pairs of links as text."""
     kinds = _shape_counts(skeleton)
     each = ", ".join(counted(n, word) for word, n in kinds.items())
     pairs = len(skeleton.excluded_pairs)
@@ -294,11 +294,11 @@ def _shapes_text(skeleton: Skeleton) -> str:
     return f"shapes {sum(kinds.values())} on {links}: {each}{excluded}"
 
 
-_DEEPEST: Final = 200  # levels of a drawn tree; a deeper one fits no screen
+_DEEPEST: Final = 200  # largest number of levels of a drawn tree; a deeper tree fits no screen
 
 
 def _tree(skeleton: Skeleton, unit: str) -> list[str]:
-    """Return the lines of the tree of joints, or of a plain list for a tree that is too deep."""
+    """Return the lines of the tree of joints, or of a plain list if the tree is too deep."""
     depth: list[int] = []
     for parent in skeleton.parents:
         depth.append(0 if parent < 0 else depth[parent] + 1)
@@ -308,7 +308,7 @@ def _tree(skeleton: Skeleton, unit: str) -> list[str]:
         return [_line(skeleton, row, unit) + style(above[row], dim=True) for row in range(len(skeleton))]
     lines: list[str] = []
     waiting = [(row, "", "") for row, parent in reversed([*enumerate(skeleton.parents)]) if parent < 0]
-    while waiting:  # depth first, with the guides before the joint itself and before those below it
+    while waiting:  # depth first; each entry has the guide lines of the joint and of its children
         row, own, below = waiting.pop()
         lines.append(style(own, dim=True) + _line(skeleton, row, unit))
         for k, child in enumerate(reversed(skeleton.children[row])):
@@ -367,5 +367,5 @@ def _number(value: float, kind: Kind) -> str:
 
 
 def _unit(kind: Kind, unit: str) -> str:
-    """Return the unit of a hinge, or of a slide."""
+    """Return the unit of a joint value: degrees for a hinge, else the length unit."""
     return "deg" if kind is Kind.HINGE else unit

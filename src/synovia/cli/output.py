@@ -15,7 +15,7 @@ import click
 from synovia.errors import FileError
 from synovia.text import printable
 
-REACHED: Final = 0  # exit code; ``main`` has those of errors, jobs have 1 for misses
+REACHED: Final = 0  # exit code; jobs return 1 for misses, ``main`` has the codes of errors
 
 
 def emit(text: str) -> None:
@@ -57,15 +57,15 @@ def emit_text(text: str) -> None:
 
 
 def talk(text: str) -> None:
-    """Write a message to stderr, unless that is closed or full: the exit code stays that of the command."""
-    with suppress(OSError, AttributeError):  # AttributeError: the shell closed it, so it is None
+    """Write a message to stderr; ignore a closed or full stderr, so that the exit code does not change."""
+    with suppress(OSError, AttributeError):  # AttributeError: stderr is None because the shell closed it
         sys.stderr.write(text if text.endswith("\n") else text + "\n")
         sys.stderr.flush()
 
 
 @contextmanager
 def reported_warnings() -> Generator[None]:
-    """Write the warnings about files that the work raises to stderr, as plain sentences and each once."""
+    """Collect user warnings raised in the block, and write each once to stderr as a plain sentence."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", UserWarning)
         try:

@@ -1,4 +1,4 @@
-"""Progress on stderr: a bar for long work, and a notice when a solver is compiled."""
+"""Progress on stderr: a bar for long work, and a notice while a solver is compiled."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 _PATIENCE: Final = 1.0  # seconds before a bar appears
-_COMPILING: Final = 2.0  # seconds of compiling before the notice, and of one kernel before another notice
-_BRIEF: Final = 0.5  # seconds of compiling before a counter appears, after the notice
+_COMPILING: Final = 2.0  # seconds of compiling before the first notice, and of a further kernel before another notice
+_BRIEF: Final = 0.5  # seconds; least compile time of a kernel before a counter appears
 _TICK: Final = 0.2  # seconds between two updates of the counter
 
 
 class Bar:
-    """A progress bar that appears after a second, only at a terminal. Call it to report progress.
+    """A progress bar; it appears after a second, and only at a terminal. Call the object to report progress.
 
     Args:
         text: Description of the work.
-        unit: Unit of the work, for the rate; "" for none.
-        count: Number of units in the whole work; 0 if it is unknown.
+        unit: Unit of the work, for the rate; "" to show no rate.
+        count: Total number of units; 0 if unknown.
     """
 
     shown: ClassVar[int] = 0  # number of bars at the terminal now
 
     def __init__(self, text: str, unit: str = "frames", count: int = 0) -> None:
-        """Store the arguments and the time."""
+        """Store the arguments and the start time."""
         self._text = text
         self._unit = unit
         self._count = count
@@ -55,7 +55,7 @@ class Bar:
             Bar.shown -= 1
 
     def __call__(self, done: float, of: float = 1.0, *, text: str | None = None) -> None:
-        """Show that ``done`` of ``of`` is done; ``text`` replaces the description."""
+        """Show that ``done`` units out of ``of`` are done; ``text`` replaces the description."""
         self._text = text or self._text
         if not self._wanted or (self._shown is None and time.monotonic() - self._begun < _PATIENCE):
             return
@@ -89,10 +89,10 @@ class Bar:
 
 
 class CompileNotice(CompileListener):
-    """A log handler that reports the compiling of solvers that takes more than two seconds.
+    """A log handler that reports when compiling solvers takes more than two seconds.
 
-    It writes a notice to stderr, and another one for each further kernel that takes as long. At a terminal it writes
-    only the first, and counts the seconds on a line that it removes at the end.
+    The handler writes a notice to stderr, and another for each further kernel that takes as long. At a terminal, it
+    writes only the first notice, and counts the seconds on a line that is removed at the end.
     """
 
     def __init__(self) -> None:
@@ -107,12 +107,12 @@ class CompileNotice(CompileListener):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """Detach the handler and stop the clock."""
+        """Detach the handler and stop the timer."""
         super().__exit__(kind, error, trace)
         self._stop()
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Start the clock at the start of a compilation, stop it at the end, and print warnings."""
+        """Start the timer when a compilation starts, stop it when it ends, and print warnings."""
         self._stop()
         if record.levelno >= logging.WARNING:
             talk(record.getMessage())
@@ -124,7 +124,7 @@ class CompileNotice(CompileListener):
             self._thread.start()
 
     def _stop(self) -> None:
-        """Stop the clock; the next kernel continues from its time."""
+        """Stop the timer; the compile time counts toward the first notice of the next kernel."""
         if self._done is not None and self._thread is not None:
             self._done.set()
             self._thread.join()
@@ -155,9 +155,9 @@ def compiling_text(solver: str, seconds: float | None, *, again: bool = False) -
     """Return the notice that a kernel is being compiled.
 
     Args:
-        solver: What the kernel is for.
-        seconds: How long it takes; None if unknown.
-        again: Whether there was a notice before.
+        solver: The solver that needs the kernel.
+        seconds: Expected compile time; None if unknown.
+        again: Whether this is not the first notice.
     """
     from synovia.kernels.compiler import cache, mode
 

@@ -1,4 +1,4 @@
-"""Run a job for a command: with one input and its report, or with many and a ledger."""
+"""Run a job for a command: one input with a report, or many inputs with a ledger."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ if TYPE_CHECKING:
     from synovia.io.verify import FileCheck
 
 SCHEMA: Final = "synovia.batch/1"
-_SHOWN: Final = 5  # failures in the report
+_SHOWN: Final = 5  # largest number of failures in the report
 
 
 class Terminal(Host):
-    """The command line: notes go to stderr, each once in a command, and long work has a bar.
+    """Host of the command line: writes each note once to stderr, and shows a progress bar for long work.
 
     Args:
         threads: Number of threads; None for all cores.
-        force: Whether files that exist are replaced.
-        as_json: Whether reports are objects.
+        force: Whether to replace existing files.
+        as_json: Whether to print reports as JSON objects.
     """
 
     def __init__(self, threads: int | None = None, *, force: bool = False, as_json: bool = False) -> None:
@@ -47,21 +47,21 @@ class Terminal(Host):
         self._report: Callable[[], None] | None = None
 
     def ready(self, outcome: Outcome) -> None:
-        """Make the report."""
+        """Prepare the report of an outcome."""
         if self._as_json and outcome.json is not None:
             self._report = partial(emit_json, outcome.json())
         elif outcome.text is not None:
             self._report = partial(emit_text, outcome.text())
 
     def report(self, outcome: Outcome | None = None) -> None:
-        """Write the report to stdout, once: that of an outcome, or the one that is ready."""
+        """Write the prepared report to stdout; without one, write the report of an outcome."""
         if self._report is None and outcome is not None:
             self.ready(outcome)
         if self._report is not None:
             self._report()
 
     def note(self, notes: Iterable[str], about: str = "") -> None:
-        """Write notes on what of an input was not kept."""
+        """Write notes on ignored parts of an input."""
         report_notes(notes, about)
 
     def note_model(self, notes: Iterable[str]) -> None:
@@ -73,30 +73,30 @@ class Terminal(Host):
         talk(f"{printable(about)}: {text}")
 
     def wrote(self, path: Path, notes: Sequence[str]) -> None:
-        """Write what a file does not show."""
+        """Write notes on content that a written file does not show."""
         for note in notes:
             talk(f"synovia: {path}: {printable(note)}")
 
     def compared(self, check: FileCheck) -> None:
-        """Write how a file differs from what is in memory."""
+        """Write how a file differs from the result in memory."""
         talk(f"{check.path}: {printable(check.report())}")
 
     @contextmanager
     def bar(self, text: str, count: int = 0, unit: str = "frames") -> Generator[Callable[..., Any] | None]:
-        """Show a bar after a second."""
+        """Show a progress bar if the work takes more than a second."""
         with Bar(text, unit, count) as bar:
             yield bar
 
 
 def report_notes(notes: Iterable[str], about: str = "") -> None:
-    """Write notes about what of a file was not kept to stderr, each once in a command; ``about`` names the clip."""
+    """Write notes on ignored parts of a file to stderr, each once in a command; ``about`` names the clip."""
     new = untold(notes)
     for note in untold(f"{about}: {note}" for note in new) if about else new:
         talk(f"synovia: {printable(note)}")
 
 
 def untold(notes: Iterable[str]) -> list[str]:
-    """Return the notes that this command has not reported yet, each once, and mark them as reported."""
+    """Return the notes that this command has not reported yet, without duplicates; mark them as reported."""
     reported: set[str] = click.get_current_context().meta.setdefault(f"{__name__}.reported", set())
     new = [note for note in dict.fromkeys(notes) if note not in reported]
     reported.update(new)
@@ -104,17 +104,17 @@ def untold(notes: Iterable[str]) -> list[str]:
 
 
 def perform(job: Job, sources: Sequence[str], how: Running, *, as_json: bool, prints_json: bool) -> int:
-    """Do what a command was asked for, and return its exit code.
+    """Run the job of a command, and return the exit code.
 
     Args:
         job: The job.
         sources: Files, folders and patterns.
-        how: How it runs.
+        how: Options for running the job.
         as_json: Whether to print JSON: one object, or a line for each of many inputs.
-        prints_json: Whether there is an object for a single input.
+        prints_json: Whether the command can print an object for a single input.
     """
     if job.is_brief():
-        uncompiled.begin()  # before anything imports kernels
+        uncompiled.begin()  # must come before any import of kernels
     if job.are_many(sources, how.output):
         return _many(job, sources, how, as_json=as_json)
     _refuse_many(job, sources, prints_json=prints_json)
@@ -122,11 +122,11 @@ def perform(job: Job, sources: Sequence[str], how: Running, *, as_json: bool, pr
 
 
 def _refuse_many(job: Job, sources: Sequence[str], *, prints_json: bool) -> None:
-    """Refuse options that only many inputs take.
+    """Refuse options that only work with many inputs.
 
     Raises:
-        click.BadParameter: If one is given.
-        FileError: If an input does not exist: it may be the name of a folder, mistyped.
+        click.BadParameter: If such an option is given.
+        FileError: If such an option is given and an input does not exist: it may be a mistyped folder.
     """
     from synovia.errors import FileError
     from synovia.io.base import similar_names
@@ -144,7 +144,7 @@ def _refuse_many(job: Job, sources: Sequence[str], *, prints_json: bool) -> None
 
 
 def _one(job: Job, source: str, how: Running, *, as_json: bool) -> int:
-    """Do one input, report, and return the exit code."""
+    """Process one input, write the report, and return the exit code."""
     terminal = Terminal(how.jobs, force=how.force, as_json=as_json)
     try:
         with reported_warnings():
@@ -164,10 +164,10 @@ def _one(job: Job, source: str, how: Running, *, as_json: bool) -> int:
 
 
 def _many(job: Job, sources: Sequence[str], how: Running, *, as_json: bool) -> int:
-    """Do many inputs, report, and return the exit code."""
+    """Process many inputs, write the report, and return the exit code."""
     items = how.items(job, sources)
     job.open(Terminal())
-    ended = [0, 0]  # inputs, and those to do
+    ended = [0, 0]  # finished inputs, and inputs to process
     with Bar(job.doing, "files", len(items)) as bar:
 
         def notice(event: Event) -> None:
@@ -197,7 +197,7 @@ def _line(row: Row, seconds: float) -> str:
 
 
 def _values(fields: Mapping[str, str]) -> dict[str, Any]:
-    """Return texts as numbers where they are numbers."""
+    """Convert texts to numbers where possible, except in text columns."""
     out: dict[str, Any] = {}
     for name, text in fields.items():
         out[name] = text
@@ -212,7 +212,7 @@ def _values(fields: Mapping[str, str]) -> dict[str, Any]:
 
 
 def _report(run: Run, unit: str) -> list[str]:
-    """Return the lines about a run; ``unit`` is what the figure "missed" counts."""
+    """Return the report of a run as lines; ``unit`` names what the figure "missed" counts."""
     before = run.inputs - run.done - len(run.failed)
     before_it = f", {before} done before" if before else ""
     inputs = counted(run.inputs, "input")

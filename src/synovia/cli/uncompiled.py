@@ -1,8 +1,8 @@
-"""One solve as plain Python, where its kernels would have to be compiled first, which takes up to half a minute.
+"""Run one solve as plain Python if its kernels are not compiled; compiling takes up to half a minute.
 
-Most solves take less than a second as plain Python. Whether one does is decided by its work, not by the clock, so that
-a command gives the same answer every time. If a solve takes more work, the same process forgets its kernels, imports
-them again to be compiled, and runs the command from the beginning.
+Most solves take less than a second as plain Python. The limit is on the amount of work, not on time, so that a command
+gives the same answer every time. If a solve exceeds the limit, the process removes its kernels, imports them again to
+be compiled, and runs the command from the beginning.
 """
 
 from __future__ import annotations
@@ -22,44 +22,44 @@ from synovia.cli.output import talk
 if TYPE_CHECKING:
     from synovia.model.geometry import Array
 
-# Modules that run a command, and what they need: they hold no kernel, so that others can be imported below them.
+# Modules that run a command and their imports; they hold no kernels, so they stay while all others are imported again.
 KEPT: Final = frozenset(
     {"errors", "compiling", "text", "cli"}
     | {"cli.app", "cli.command", "cli.completion", "cli.output", "cli.progress", "cli.uncompiled"}
 )
 _CHOICE: Final = "SYNOVIA_KERNELS"
-_WORK: Final = 500_000.0  # visits of joints: 20 seconds. only full-body comes close, and it takes a minute to compile
-_LITTLE: Final = 100_000.0  # where there is no compiler, the error should not come late
+_WORK: Final = 500_000.0  # visits of joints, about 20 s; only full-body comes close, and it takes a minute to compile
+_LITTLE: Final = 100_000.0  # visits of joints; used without a compiler, so that the error comes early
 _PATIENCE: Final = 3.0  # seconds before a notice
 
 
 class NeedsCompilerError(Exception):
-    """The solve takes too much work for plain Python."""
+    """Exception for a solve that takes too much work for plain Python."""
 
 
-_required: list[bool] = []  # whether this process asked for compiled kernels by itself
+_required: list[bool] = []  # not empty if this process, not the user, set the variable
 
 
 def require_compiled() -> None:
-    """Have commands fail where kernels cannot be compiled, as plain Python would take them minutes."""
+    """Make commands fail if kernels cannot be compiled, because plain Python would take minutes."""
     if not os.environ.get(_CHOICE):
         os.environ[_CHOICE] = "compiled"
         _required.append(True)
 
 
 def is_chosen() -> bool:
-    """Return whether somebody chose how kernels run."""
+    """Return whether the user chose how kernels run."""
     return bool(os.environ.get(_CHOICE)) and not _required
 
 
 def begin() -> bool:
-    """Have kernels run as plain Python, if nobody chose otherwise and they did not come compiled.
+    """Run kernels as plain Python, unless the user chose otherwise or prebuilt kernels exist.
 
-    It must be called before kernels are imported, in a process that runs one command alone. Kernels then raise
-    ``NeedsCompilerError`` after some work.
+    Call this before kernels are imported, in a process that runs a single command. The kernels then raise
+    ``NeedsCompilerError`` after a limited amount of work.
 
     Returns:
-        Whether they do.
+        Whether the kernels run as plain Python.
     """
     alone = click.get_current_context().obj
     if not alone or is_chosen() or "synovia.kernels.compiler" in sys.modules:
@@ -78,7 +78,7 @@ def begin() -> bool:
 
 
 def _limited(is_over: Callable[[Array], bool]) -> Callable[[Array], bool]:
-    """Return ``is_over``, with a limit on the work of the whole process: explanations solve again, in threads."""
+    """Return ``is_over`` with a limit on the work of the whole process, because explanations solve again in threads."""
     from synovia.kernels.compiler.watch import PORTION, WORK_LEFT
 
     left = _WORK if find_spec("numba") else _LITTLE
@@ -100,9 +100,9 @@ def _limited(is_over: Callable[[Array], bool]) -> Callable[[Array], bool]:
 
 
 def forget_kernels() -> None:
-    """Forget the kernels that run as plain Python, and all modules that may hold some of them.
+    """Remove the kernels that run as plain Python, and all modules that may hold references to them.
 
-    The next command imports them again, with kernels that are compiled. The modules that are kept hold none.
+    The next command imports these modules again, with compiled kernels. The remaining modules hold no kernels.
     """
     for name in [name for name in sys.modules if name.split(".")[0] == "synovia"]:
         if name.removeprefix("synovia.") not in KEPT:

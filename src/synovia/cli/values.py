@@ -1,4 +1,4 @@
-"""Types of option values for click, from the kinds that options are described with. A wrong value is wrong usage."""
+"""Convert the kinds of options to parameter types of click; a wrong value becomes a usage error."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import click
 from synovia.errors import InputError, SynoviaError, UnknownNameError
 from synovia.jobs.options import File, Kind, Model, Word
 
-# Whether a file can be read or written is checked when its format is known.
+# File access is checked later, when the format is known.
 FILE: Final = click.Path(path_type=Path)
 FILE_NAME: Final = click.Path()  # a text, which keeps a slash at its end
 
 
 def typed(kind: Kind) -> Any:
-    """Return the type of values of a kind; None for any text."""
+    """Return the parameter type of a kind; None for any text."""
     if isinstance(kind, File):
         return FILE_NAME if kind.as_text else FILE
     if isinstance(kind, Word):
@@ -25,7 +25,7 @@ def typed(kind: Kind) -> Any:
 
 
 class _Checked(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  # plain in click 8.2
-    """A text that a kind turns into a value.
+    """A parameter type that converts texts by a kind.
 
     Args:
         kind: The kind.
@@ -43,7 +43,7 @@ class _Checked(click.ParamType):  # pyright: ignore[reportMissingTypeArgument]  
 
 
 class _Word(click.Choice[str]):
-    """One of several words, which a shell offers.
+    """A parameter type for one of several words; shells offer the words as completions.
 
     Args:
         kind: The words.
@@ -64,10 +64,10 @@ class _Word(click.Choice[str]):
 
 
 def _converted(kind: Kind, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-    """Return the value that a text means.
+    """Convert a text by a kind.
 
     Raises:
-        click.BadParameter: If it is none of this kind.
+        click.BadParameter: If the text is not of this kind.
     """
     try:
         return kind.of(value)

@@ -17,7 +17,7 @@ SCHEMA: Final = "synovia.inspect.world/1"
 
 
 def world_object(world: World) -> dict[str, Any]:
-    """Return the world as plain values in length units of the file; None for bounds that have no end."""
+    """Return the world as plain values in length units of the file; None for infinite bounds."""
     return {
         "schema": SCHEMA,
         "world": _name(world),
@@ -60,12 +60,12 @@ def world_text(world: World) -> list[str]:
 
 
 def _name(world: World) -> str:
-    """Return the name of the file."""
+    """Return the name of the world's file, or "world"."""
     return "world" if world.source is None else Path(world.source).name
 
 
 def _range(ends: Array) -> str:
-    """Return the range of a coordinate in words."""
+    """Return the range of a coordinate as text."""
     low, high = (float(end) for end in ends)
     if not np.isfinite(ends).any():
         return "all"
@@ -77,5 +77,5 @@ def _range(ends: Array) -> str:
 
 
 def _finite(ends: Array) -> list[float | None]:
-    """Return coordinates, None for infinite ones."""
+    """Return coordinates; None for infinite ones."""
     return [end if np.isfinite(end) else None for end in ends.tolist()]

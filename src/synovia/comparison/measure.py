@@ -1,4 +1,4 @@
-"""Run solvers on the same problems in turns, so that other load of the machine affects all of them alike."""
+"""Run solvers on the same problems in turn, so that other load on the machine affects all of them equally."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ from synovia.model.geometry import Array
 from synovia.solver import Solver, as_solver, solvers
 from synovia.tracking.trajectory import all_variables
 
-_ROUNDS: Final = 3  # calls for each problem; the fastest one counts
-_CURVES: Final = 60  # problems for the convergence curves
-_PARTS: Final = 1000  # of the work, for progress
+_ROUNDS: Final = 3  # calls per problem; the fastest call is reported
+_CURVES: Final = 60  # largest number of problems for the convergence curves
+_PARTS: Final = 1000  # units of progress for all work
 _GRID: Final = (0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32, 40, 50, 64, 80, 100, 130, 160, 200)
 _Report = Callable[[float], None]
 
@@ -32,20 +32,21 @@ class Row:
 
     Args:
         solver: Its name.
-        refused: Reason why it does not support these goals on this model; the other fields are then empty.
-        reached: Share of the problems that were reached.
-        count: Number of problems tried; smaller than requested if the time limit was reached.
+        refused: Reason why the solver does not support these goals on this model; the other fields are then empty.
+        reached: Fraction of the problems that were reached.
+        count: Number of attempted problems; smaller than requested if the time limit was reached.
         steps: Median number of steps, summed over all attempts.
         tries: Mean number of attempts.
         median_us: Median time of a call, microseconds.
         p99_us: 99th percentile of the time of a call, microseconds.
         from_rest_deg: Mean angle of a joint from rest, degrees, median over reached solutions: naturalness.
-        track_reached: Share of the frames of a smooth path that were reached.
+        track_reached: Fraction of the frames of a smooth path that were reached.
         largest_step_deg: Largest angle of a joint from frame to frame along the path, degrees.
         roughness_deg: Root mean square of the joints' second differences along the path, degrees: smoothness.
         statuses: Number of solutions by status.
         curve_steps: Numbers of steps of the convergence curve.
-        curve: (steps, problems) largest position error of the first attempt after each number of steps, in reaches.
+        curve: Largest position error of the first attempt after each number of steps, (steps, problems), as a fraction
+            of the length scale.
     """
 
     solver: str
@@ -105,17 +106,17 @@ def compare(
     progress: Progress | None = None,
     starts: LearnedStarts | None = None,
 ) -> Comparison:
-    """Run solvers on the same problems: the separate ones from rest, and those of the path warm-started.
+    """Run solvers on the same problems: separate problems from rest, and the frames of a path with warm starts.
 
     Args:
         problems: The problems.
-        names: Names or settings of solvers; None for all of the registry. If one solver runs with several settings,
-            each row names those that differ from the defaults.
+        names: Names or settings of solvers; None for all registered solvers. If a solver runs with several settings,
+            each row names the settings that differ from the defaults.
         tolerance: As in ``IK``.
         root: As in ``IK``.
-        budget: Most seconds of one solver for the separate problems.
-        progress: Called with (steps done, all).
-        starts: Learned starts; every general solver then has a second row, in which it uses them.
+        budget: Time limit in seconds of each solver for the separate problems.
+        progress: Called with the work done and the total.
+        starts: Learned starts; every general solver then gets a second row with these starts.
 
     Returns:
         A ``Comparison``: a row of figures for each solver (``rows``), and their curves for ``plot_convergence``.
@@ -155,7 +156,7 @@ def compare(
         except UnsupportedError as error:
             row.refused = error.what
             continue
-        ik.precompile()  # before the clock runs, also the kernels that only a miss needs
+        ik.precompile()  # before timing, including kernels that only misses need
         ready.append((row, ik))
     _solve(ready, problems, budget, report)
     for place, (row, ik) in enumerate(ready):
@@ -169,7 +170,7 @@ def compare(
 
 
 def _label(solver: str | Solver, chosen: Sequence[str | Solver]) -> str:
-    """Return a solver's name, with its settings that are not the default if others of that name run too."""
+    """Return a solver's name; if the solver runs with several settings, also those that differ from the default."""
     name = solver if isinstance(solver, str) else solver.name
     if isinstance(solver, str) or [other if isinstance(other, str) else other.name for other in chosen].count(name) < 2:
         return name
@@ -179,7 +180,7 @@ def _label(solver: str | Solver, chosen: Sequence[str | Solver]) -> str:
 
 @dataclass(eq=False)
 class _Runner:
-    """A solver with its row and its results so far."""
+    """A solver with its row and its results."""
 
     row: Row
     ik: IK
@@ -189,7 +190,7 @@ class _Runner:
     spent: float = 0.0
 
     def solve(self, k: int, targets: dict[str, Any], again: bool) -> None:
-        """Solve problem k and keep the time; the solution is the same every time."""
+        """Solve problem k and store the shortest time; store the solution only once, since repetitions are equal."""
         begun = time.perf_counter()
         solution = self.ik.solve(targets)
         seconds = time.perf_counter() - begun
@@ -200,7 +201,7 @@ class _Runner:
             self.q[k] = solution.pose.q
 
     def fill_row(self) -> None:
-        """Fill in the row."""
+        """Compute the row from the results."""
         row, skeleton = self.row, self.ik.skeleton
         done = np.isfinite(self.best)
         facts, q = self.facts[done], self.q[done]
@@ -237,7 +238,7 @@ def _solve(ready: Sequence[tuple[Row, IK]], problems: Problems, budget: float, r
 
 
 def _track(row: Row, ik: IK, problems: Problems) -> None:
-    """Track the path."""
+    """Track the path, and fill in the row's figures of tracking."""
     answer = ik.track(problems.of_kind(problems.path))
     variables = all_variables(ik.skeleton)
     steps = variables.difference(answer.q[:-1], answer.q[1:])[1:]  # the first step comes from rest

@@ -22,9 +22,9 @@ from synovia.tracking.trajectory import all_variables
 
 _ROLES: Final = ("left_hand", "right_hand", "left_foot", "right_foot", "head")
 _MOST_GOALS: Final = 5
-_JAWS: Final = 3  # most fingers of a gripper
-_STOPS: Final = 5  # random poses along the path
-_AMPLITUDE: Final = 0.5  # distance from rest, as a part of that of a random pose: people rarely move up to their limits
+_JAWS: Final = 3  # largest number of fingers of a gripper
+_STOPS: Final = 5  # number of random poses along the path
+_AMPLITUDE: Final = 0.5  # factor on the distance of random poses from rest: people rarely move up to their limits
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Problems:
         skeleton: The model.
         goals: The goals, without targets.
         targets: World transforms of each goal's joint at random poses within the limits, (B, 4, 4) by joint.
-        path: The same along a smooth motion, (T, 4, 4) by joint.
+        path: World transforms of each goal's joint along a smooth motion, (T, 4, 4) by joint.
 
     Example:
         >>> import synovia as sy
@@ -76,11 +76,11 @@ def make_problems(
 
     Args:
         skeleton: The model.
-        joints: Joints with a goal each; None for hands, feet and head of a body, else the tips; of a gripper on
-            an arm, its tool.
-        pose: Whether the goals have orientations too.
+        joints: Joints that get a goal each; None for hands, feet and head of a body, else the tips, or the tool for a
+            gripper on an arm.
+        pose: Whether the goals also have orientations.
         count: Number of separate problems.
-        frames: Frames of the path, which goes through five random poses, at half their distance from rest.
+        frames: Number of frames of the path through five random poses, each at half its distance from rest.
         seed: Seed of the poses.
 
     Raises:
@@ -117,11 +117,11 @@ def make_problems(
 def default_joints(skeleton: Skeleton, most: int = _MOST_GOALS) -> tuple[str, ...]:
     """Return the joints that get a goal: hands, feet and head of a body, else the tips furthest from the root.
 
-    A gripper on an arm has one goal, at its tool.
+    A gripper on an arm gets one goal, at its tool.
 
     Args:
         skeleton: The model.
-        most: Largest number of joints: the first ones in this order.
+        most: Largest number of joints; later ones in this order are left out.
     """
     parts = [skeleton.role_rows[role] for role in _ROLES if role in skeleton.role_rows]
     if len(parts) >= 3:
@@ -140,7 +140,7 @@ def default_joints(skeleton: Skeleton, most: int = _MOST_GOALS) -> tuple[str, ..
 
 
 def _tools(skeleton: Skeleton) -> dict[int, int]:
-    """Return the row that stands for each tip of a gripper on an arm: a frame fixed to its palm, else the palm."""
+    """Return the tool row for each joint below a gripper's palm: a frame fixed to the palm, else the palm."""
     out: dict[int, int] = {}
     kinds = [joint.kind for joint in skeleton.joints]
     for hand in hands_of(skeleton):
@@ -182,7 +182,7 @@ def _smooth(skeleton: Skeleton, stops: Array, frames: int) -> Array:
 
 
 def _nearest_sign(skeleton: Skeleton, q: Array, rest: Array) -> Array:
-    """Return joint values whose quaternions have the sign nearest to the rest pose."""
+    """Flip the signs of quaternions in joint values to those nearest to the rest pose."""
     q = q.copy()
     for at in all_variables(skeleton).turn_at.tolist():
         other = (q[:, at : at + 4] @ rest[at : at + 4]) < 0.0

@@ -1,4 +1,4 @@
-"""How long a tick of a servo takes: an arm, and a whole body with priorities, whose targets move and jump."""
+"""Time the ticks of a servo for an arm and for a whole body with priorities; the targets move and jump."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from synovia.servo import Servo
 
 _RATE: Final = 200.0  # ticks per second
 _JUMP: Final = 400  # ticks between two jumps of the targets
-_SIZE: Final = 0.05  # of the way of a target, in sizes of the body
-_WARM: Final = 300  # ticks that do not count
+_SIZE: Final = 0.05  # amplitude of the targets, as a fraction of the body's size
+_WARM: Final = 300  # number of warm-up ticks, which are not timed
 _VELOCITY: Final = 2.0  # rad/s
 _ACCELERATION: Final = 15.0  # rad/s²
 
@@ -28,9 +28,9 @@ class TickTimes:
 
     Args:
         body: Name of the body.
-        goals: What it follows, in words.
+        goals: Its goals, as text.
         processor: Processor time of the thread, (n,).
-        wall: Time by the clock, (n,), in which other programs may have run.
+        wall: Wall-clock time, (n,), which includes other programs.
     """
 
     body: str
@@ -39,7 +39,7 @@ class TickTimes:
     wall: Array
 
     def quantile(self, share: float) -> float:
-        """Return the processor time that this share of all ticks does not exceed."""
+        """Return a quantile of the processor times."""
         return float(np.quantile(self.processor, share))
 
 
@@ -49,9 +49,10 @@ def time_ticks(
     """Yield the times of the ticks of some bodies.
 
     Args:
-        bodies: By name. One with feet stands on them, and moves its hands; another one moves its farthest end.
-        ticks: How many of each.
-        watch: Called with the body and the part that is done.
+        bodies: Bodies by name. A body with feet and hands keeps its feet and moves its hands; any other body moves the
+            joint with the most ancestors.
+        ticks: Number of ticks per body.
+        watch: Called with the name of the body and the fraction of its ticks that is done.
     """
     for name, body in bodies.items():
         servo, moving, goals = _servo(body)
@@ -68,7 +69,7 @@ def time_ticks(
 
 
 def _servo(body: Skeleton) -> tuple[Servo, list[str], str]:
-    """Return a servo of a body, the joints that move, and the goals in words."""
+    """Return a servo of a body, the joints with moving targets, and the goals as text."""
     rows = body.role_rows
     feet, hands = ([rows.get(f"{side}_{part}") for side in ("left", "right")] for part in ("foot", "hand"))
     if None in feet or None in hands:
@@ -87,7 +88,7 @@ def _servo(body: Skeleton) -> tuple[Servo, list[str], str]:
 
 
 def _targets(body: Skeleton, moving: list[str], count: int) -> Iterator[dict[str, Any]]:
-    """Yield targets: figures of eight about the rest pose, which jump from time to time."""
+    """Yield targets on a closed curve about the rest pose; the curve jumps every ``_JUMP`` ticks."""
     rest, rng = body.rest_pose(), np.random.default_rng(0)
     frames = {name: rest.transform(name) for name in moving}
     jump = np.zeros(3)

@@ -17,7 +17,7 @@ _MOVES: Final = 1e-3  # change of a joint value below which a joint counts as un
 
 
 def rows_at_limits(solution: Solution) -> tuple[int, ...]:
-    """Return the joints that may move and are at a limit, rows of the skeleton that is solved."""
+    """Return the joints at a limit that may move, as rows of the solved skeleton."""
     ik = solution.ik
     rows = ik.rows_at_limits(solution.pose)
     if ik.allowed is None:
@@ -27,7 +27,7 @@ def rows_at_limits(solution: Solution) -> tuple[int, ...]:
 
 
 def allowed_sentences(solution: Solution) -> list[str]:
-    """Return which joints were allowed to move, and whether the others would help; nothing if all were.
+    """Return sentences about the joints that may move, and whether other joints would help; empty if all may move.
 
     The goals are solved again with all joints: from the pose of the miss, and from random poses.
     """

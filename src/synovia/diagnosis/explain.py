@@ -1,4 +1,4 @@
-"""Explain a solution in sentences: how it ended, by how much each goal was missed, and why."""
+"""Explain a solution in sentences: how it ended, the size of each miss, and its causes."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ from synovia.problem.structure import above as moving_above
 from synovia.problem.structure import freedoms
 from synovia.text import counted, first_few
 
-_MOST_JOINTS = 6  # names in one sentence
-_LEANS = math.radians(25.0)  # a trunk that leans less looks usual
-_PRESSED = 3.0  # tolerances beyond its distance at which a pair counts as in contact
+_MOST_JOINTS = 6  # largest number of names in one sentence
+_LEANS = math.radians(25.0)  # radians; smaller leans of the trunk are not reported
+_PRESSED = 3.0  # tolerances: a pair within its distance plus this is in contact
 _POSITION_ROWS = 3  # residual rows of a position
 _STALLED = "Stalled: no small step lowers the error."
 _SPENT = "Out of steps: the error was still decreasing. To continue, solve again from this pose."
@@ -46,8 +46,8 @@ _HELD = {
 def explain(solution: Solution) -> list[str]:
     """Return the sentences of ``Solution.explain``.
 
-    They say how the solve ended, which goals are missed and why, which limits are active, to which undefined side a
-    limb has bent, and how the start changed.
+    They describe how the solve ended, missed goals and their causes, active limits, limbs that bent to an undefined
+    side, and changes of the start.
     """
     if solution.refusal is not None:
         return [solution.status.meaning, str(solution.refusal)]
@@ -93,7 +93,7 @@ def explain(solution: Solution) -> list[str]:
 
 
 def _leaning(solution: Solution) -> list[str]:
-    """Return a sentence about a standing body whose goals make its trunk lean far from its posture."""
+    """Return a sentence if the goals of a standing body make its trunk lean far from its posture."""
     for goal in solution.goals:
         if not getattr(goal, "root", 0.0) > 0.0:
             continue
@@ -106,13 +106,13 @@ def _leaning(solution: Solution) -> list[str]:
 
 
 def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str], locked: Sequence[str]) -> list[str]:
-    """Return how a solve ended: its status and the one cause, with its figures.
+    """Return sentences about how a solve ended: its status and main cause, with figures.
 
     Args:
         solution: The solution.
         causes: Causes that more attempts cannot remove.
-        at_limits: Joints that stop the missed goals at a limit.
-        locked: Joints whose limits leave them one value, in addition to the missed goals.
+        at_limits: Joints of the missed goals that are at a limit.
+        locked: Joints of the missed goals whose limits allow only one value.
     """
     status, closed = solution.status, solution.ik.method.closed
     if status is Status.UNREACHABLE:
@@ -142,13 +142,13 @@ def _ending(solution: Solution, causes: Sequence[str], at_limits: Sequence[str],
 
 
 def _is_pinned(solution: Solution) -> bool:
-    """Return whether limits leave one value to all joints that move a goal, so that no attempt differs."""
+    """Return whether limits allow only one value for all joints that move a goal, so that all attempts are equal."""
     reduced = solution.ik.reduced
     return not any(freedoms(reduced, row) for row in range(len(reduced.rows)))
 
 
 def _causes(solution: Solution) -> list[str]:
-    """Return the causes of a miss that need no search: too few joints, settings, a limited turn towards a pole."""
+    """Return causes of a miss that need no search: too few joints, settings, a limited rotation towards a pole."""
     ik = solution.ik
     missed = [solution.goals[i] for i in solution.missed]
     lines = [*_too_few(solution), *ik.solver.reasons(missed)]
@@ -159,13 +159,13 @@ def _causes(solution: Solution) -> list[str]:
 
 
 def _listed(names: Sequence[str]) -> str:
-    """Return the first few names, and how many more there are."""
+    """Return the first few names, and the number of further names."""
     shown = ", ".join(repr(name) for name in names[:_MOST_JOINTS])
     return shown + (f" and {len(names) - _MOST_JOINTS} more" if len(names) > _MOST_JOINTS else "")
 
 
 def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
-    """Return the joints from one joint of goal i up to the first that moves."""
+    """Return the joints from one joint of goal i up to the topmost moving joint that the goal may use."""
     rows = ancestors(ik.skeleton.parents, row) if row >= 0 else []
     if (most := ik.goals[i].ancestors) is not None:
         rows = rows[: most + 1]
@@ -175,7 +175,7 @@ def _chain(ik: CompiledProblem, i: int, row: int) -> list[int]:
 
 
 def _in_place(solution: Solution, goals: Sequence[int]) -> str:
-    """Return " while free joints stay in place", with those that could carry the goals elsewhere; "" without any."""
+    """Return " while free joints stay in place", with the free joints that could move the goals; else ""."""
     ik = solution.ik
     if ik.allowed is not None:
         return " while the joints that may not move stay as they are"
@@ -193,12 +193,12 @@ def _in_place(solution: Solution, goals: Sequence[int]) -> str:
 
 
 def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> tuple[list[str], list[str]]:
-    """Return the joints at a limit, and the locked ones, that move a missed goal or whose limit a reason names."""
+    """Return the joints at a limit and the locked joints that move a missed goal or are named in a reason."""
     ik = solution.ik
     rows = {row for i in solution.missed for end in ik.goal_joints[i] for row in _chain(ik, i, end)}
     rows |= rows_in_loops(solution)
     named = {limit.name for reason in reasons for limit in reason.limits}
-    whole = any(not ik.goal_joints[i] for i in solution.missed)  # a goal of the whole body
+    whole = any(not ik.goal_joints[i] for i in solution.missed)  # whether a goal of the whole body is missed
     found: tuple[list[str], list[str]] = ([], [])
     for row in () if solution.reached else rows_at_limits(solution):
         name, limit = ik.skeleton.joint_names[row], ik.skeleton.joints[row].limit
@@ -208,7 +208,7 @@ def _limits_in_the_way(solution: Solution, reasons: Sequence[Reason]) -> tuple[l
 
 
 def _too_few(solution: Solution) -> list[str]:
-    """Return a sentence for each missed position or rotation that has fewer joint values than residual rows."""
+    """Return a sentence for each missed position or rotation with fewer moving joint values than residual rows."""
     ik = solution.ik
     lines: list[str] = []
     for i in solution.missed:
@@ -243,9 +243,9 @@ class _Span(NamedTuple):
 
 
 def _span(solution: Solution, i: int) -> _Span | None:
-    """Return what the chain of goal i reaches while all that does not move stays in place; None if its root moves.
+    """Return the distances that the chain of goal i reaches while other joints stay in place; None if its root moves.
 
-    This is the bound of ``kernels.goals.reach``, which proves misses: the distances between joints that move.
+    This is the bound of ``kernels.goals.reach``, which proves misses from the distances between moving joints.
     """
     ik, pose, reduced = solution.ik, solution.pose, solution.ik.reduced
     chain: list[int] = reduced.joints[moving_above(reduced, reduced.row_of_goal(i))].tolist()
@@ -274,8 +274,8 @@ def _span(solution: Solution, i: int) -> _Span | None:
 def _reach_sentences(solution: Solution) -> list[str]:
     """Return a clause for each position goal whose target is too far or too near, with the distance and its bound.
 
-    Distances are from the first joint of the chain that moves. The chain reaches at most the sum of its lengths, and
-    one bone longer than all others together leaves a hole around that joint.
+    Distances are from the first moving joint of the chain. The chain reaches at most the sum of its lengths. A bone
+    longer than all others together leaves an unreachable ball around that joint.
     """
     ik = solution.ik
     names, unit = ik.skeleton.joint_names, ik.skeleton.meters_per_unit
@@ -307,7 +307,7 @@ def _reach_sentences(solution: Solution) -> list[str]:
 
 
 def _held(ik: CompiledProblem, i: int, row: int) -> str:
-    """Return a sentence if the closed form of goal i holds joints above a row that other solvers move, else ""."""
+    """Return a sentence if the closed form of goal i holds joints above a row that other solvers move; else ""."""
     above = ancestors(ik.skeleton.parents, row)[1:]
     held = any(ik.skeleton.joints[k].kind not in (Kind.FIXED, Kind.FREE) for k in above)
     if not (held and ik.solver.closed and ik.goals[i].ancestors is None):
@@ -347,7 +347,7 @@ def _reason_sentences(solution: Solution, found: Sequence[Reason]) -> list[str]:
 
 
 def contact_sentences(solution: Solution) -> list[str]:
-    """Return which pairs are too near, and which ones are in the way of missed goals."""
+    """Return sentences about pairs that are too near, and pairs in contact that may block missed goals."""
     goals = [goal for goal in solution.goals if isinstance(goal, ClearanceGoal)]
     if not goals or not solution.missed:
         return []

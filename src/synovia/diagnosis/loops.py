@@ -1,4 +1,4 @@
-"""What the loops of a body have to do with a miss: which joints they hold, and where they are singular."""
+"""Explain the effect of loops on a miss: the joints that they hold, and singular poses."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from synovia.model.loops.tables import moved_by
 from synovia.model.tree import ancestors
 from synovia.text import first_few
 
-_STILL = 1e-6  # share of a unit motion of the loops that moves a joint
+_STILL = 1e-6  # smallest component of a unit motion of the loops for a joint to count as moving
 
 
 def loops_of_misses(solution: Solution) -> list[tuple[Tie, list[int]]]:
-    """Return the loops of a miss, each with the joints of it that carry a missed goal."""
+    """Return the loops of a miss, each with its joints that move a missed goal."""
     ik, skeleton = solution.ik, solution.ik.skeleton
     if ik.reduced.loops is None or solution.reached:
         return []
@@ -39,7 +39,7 @@ def rows_in_loops(solution: Solution) -> set[int]:
 
 
 def loop_sentences(solution: Solution) -> list[str]:
-    """Return which loops hold joints of a miss, and at which values; which they lock, and whether they are singular."""
+    """Return sentences about loops that hold joints of a miss: joint values, locked joints, and singular loops."""
     held = [(tie, rows) for tie, rows in loops_of_misses(solution) if rows]
     mechanism, skeleton = solution.ik.skeleton.mechanism, solution.ik.skeleton
     if not held or mechanism is None:
@@ -62,7 +62,7 @@ def loop_sentences(solution: Solution) -> list[str]:
 
 
 def _at(solution: Solution, row: int) -> str:
-    """Return a joint with its value, if it is one number."""
+    """Return a joint's name, with the value of a hinge or slide."""
     skeleton, name = solution.ik.skeleton, repr(solution.ik.skeleton.joint_names[row])
     kind = skeleton.joints[row].kind
     if kind is Kind.HINGE:

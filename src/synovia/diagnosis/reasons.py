@@ -1,8 +1,8 @@
 """Find the reasons of missed goals by solving variations of the problem from the pose of the miss.
 
-- Without another goal of the same or a higher priority. If the error falls, that goal is a rival.
-- Without the limit of one joint. If the error falls, that limit hinders the goal.
-- With the goal below all others. Its pose then is the nearest one to which its target could move.
+- Without another goal of the same or a higher priority. If the error falls, that goal is a rival. - Without the limit
+of one joint. If the error falls, that limit hinders the goal. - With the goal's priority below all others. Its pose is
+then the nearest one to which its target could move.
 
 So each suggestion was tried, and works when you follow it. If moving one target is not enough, the targets of all
 missed goals move together, each to the pose of its goal in the best solution.
@@ -30,9 +30,9 @@ from synovia.model.tree import ancestors
 from synovia.problem.structure import with_followers
 
 _GAIN = 0.01  # least relative decrease of the error for a reason
-_ATTEMPTS = 40  # in search of the nearest target, among all poses and not only near the current one
-_POLISHED = 3  # best attempts that are polished
-_MOST_LIMITS = 24  # limits that are tried; each takes a solve
+_ATTEMPTS = 40  # number of attempts to find the nearest target, not only near the current pose
+_POLISHED = 3  # number of best attempts to polish
+_MOST_LIMITS = 24  # largest number of limits to try, one solve each
 
 
 class _Way(NamedTuple):
@@ -101,7 +101,7 @@ def _reason(
 def _limits_that_count(solution: Solution, i: int) -> list[int]:
     """Return the joints at a limit that move goal i, then those that move goals of the same or a higher priority.
 
-    They are rows of the skeleton that is solved.
+    The joints are rows of the solved skeleton.
     """
     ik = solution.ik
     goals = [i] + [k for k, goal in enumerate(ik.goals) if goal.rows and goal.rank <= ik.goals[i].rank]
@@ -110,13 +110,13 @@ def _limits_that_count(solution: Solution, i: int) -> list[int]:
     for goal in goals:
         for row in ik.goal_joints[goal]:
             rows |= dict.fromkeys(ancestors(ik.skeleton.parents, row))
-        if not ik.goal_joints[goal]:  # the whole body
+        if not ik.goal_joints[goal]:  # a goal of the whole body
             rows |= dict.fromkeys(at_limit)
     return [row for row in rows if row in at_limit]
 
 
 def _reliefs(ik: CompiledProblem, found: list[Relief], now: float) -> tuple[Relief, ...]:
-    """Return the trials that lower the error, the best first."""
+    """Return the reliefs that lower the error clearly, the best first."""
     useful = [relief for relief in found if size_of(ik, relief.error) < (1.0 - _GAIN) * now]
     return tuple(sorted(useful, key=lambda relief: size_of(ik, relief.error)))
 
@@ -133,7 +133,7 @@ def _without_limit(skeleton: Skeleton, row: int) -> Skeleton:
 
 
 def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
-    """Return how the target of goal i would have to move and rotate to be met together with all others."""
+    """Return how the target of goal i would have to move and rotate so that all goals are met."""
     ik = solution.ik
     if not ik.goals[i].can_move:
         return _NOWHERE
@@ -148,7 +148,7 @@ def _nearest(solution: Solution, i: int, watch: Watch) -> _Way:
 def _together(solution: Solution, watch: Watch) -> dict[int, _Way]:
     """Return how the targets of all goals that the best pose misses would have to move and rotate.
 
-    The best pose is that of many attempts, or that of the solution if none is better. Empty if a target cannot move.
+    The best pose is that of many attempts, or the solution's pose if none is better. Empty if a target cannot move.
     """
     ik = solution.ik
     best = solve_variation(solution, Variation(range(len(ik.goals))), watch, attempts=_ATTEMPTS)
@@ -169,7 +169,8 @@ def _way(tried: Solution, i: int) -> _Way:
         return _Way(move, None, tried.pose)
     if goal.constrained_parts & ROTATION:
         return _Way(move, Rotation.from_matrix(at[:3, :3] @ target[:3, :3].T).as_rotvec(), tried.pose)
-    normal, _ = Rotation.align_vectors(at[None, :3, 2], target[None, :3, 2])  # of the sole: the smallest rotation
+    # smallest rotation between the normals of the sole
+    normal, _ = Rotation.align_vectors(at[None, :3, 2], target[None, :3, 2])
     return _Way(move, normal.as_rotvec(), tried.pose)
 
 

@@ -20,16 +20,16 @@ from synovia.model.geometry import Array
 from synovia.model.pose import inside_limits
 from synovia.solver import FullBody
 
-_POLISHED: Final = 3  # best attempts that are polished
+_POLISHED: Final = 3  # number of best attempts to polish
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Variation:
-    """How a trial differs from the problem that was missed.
+    """Differences between a trial and the missed problem.
 
     Args:
-        places: Indices of the goals that it keeps.
-        goals: Goals that replace them.
+        places: Indices of the goals to keep.
+        goals: Goals that replace the kept goals; None for the same ones.
         skeleton: Another skeleton, without the joints that ``root`` adds.
         targets: Other targets of all goals of the miss, (goals, 4, 4); None for the same ones.
         all_move: Whether all joints move, whatever ``moving`` allows.
@@ -45,14 +45,14 @@ class Variation:
 def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, attempts: int = 1) -> Solution:
     """Return the best solution of a variation of a miss, from its pose and from random poses.
 
-    One attempt starts from the pose of the miss, the others from random poses. Each is a solve of its own, because a
-    solver makes no further attempts once it has proved that a target is out of reach.
+    One attempt starts from the pose of the miss, the others from random poses. Each attempt is a separate solve,
+    because a solver makes no further attempts after proving that a target is out of reach.
 
     Args:
         solution: The miss.
-        variation: What is solved instead.
+        variation: The variation to solve.
         watch: When to stop.
-        attempts: Attempts.
+        attempts: Number of attempts.
     """
     miss, places = solution.ik, variation.places
     goals = variation.goals or [miss.goals[k] for k in places]
@@ -67,7 +67,7 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
     frame = FrameSolver(ik)
     table = frame.table(attempts)
     transforms(table)[:] = (solution.targets if variation.targets is None else variation.targets)[list(places)]
-    starts = np.repeat(solution.pose.q[None], attempts, axis=0)  # np.tile's view of an empty array cannot be written
+    starts = np.repeat(solution.pose.q[None], attempts, axis=0)  # not np.tile: its view of an empty array is read-only
     for k in range(1, attempts):
         other = ik.skeleton.random_pose(k).q
         for row, joint in enumerate(ik.skeleton.joints):
@@ -84,7 +84,7 @@ def solve_variation(solution: Solution, variation: Variation, watch: Watch, *, a
 
 
 def levels_of(solution: Solution) -> tuple[float, ...]:
-    """Return the squared error of each priority level, the highest first; 0 for goals that are met."""
+    """Return the squared error of each priority level, the highest priority first; met goals contribute 0."""
     ik = solution.ik
     out = dict.fromkeys(sorted({goal.rank for goal in ik.goals}), 0.0)
     errors = solution.errors
@@ -95,5 +95,5 @@ def levels_of(solution: Solution) -> tuple[float, ...]:
 
 
 def size_of(ik: CompiledProblem, error: GoalError) -> float:
-    """Return the norm of an error in the solvers' units: reaches and radians."""
+    """Return the norm of an error in the solvers' units: length scales and radians."""
     return math.hypot(error.position / ik.reach, error.angle)

@@ -9,16 +9,16 @@ from synovia.goals.base import POSITION
 from synovia.ik.interrupts import Watch
 from synovia.ik.solution import Solution
 
-_UNITS: Final = {"centimetres": 0.01, "millimetres": 0.001}  # in metres, the largest first
-_FAR: Final = 20.0  # reaches: a miss by more may come from a target in another unit
+_UNITS: Final = {"centimetres": 0.01, "millimetres": 0.001}  # metres per unit, the largest unit first
+_FAR: Final = 20.0  # length scales: a larger miss may come from a target in another unit
 _ATTEMPTS: Final = 8
 
 
 def unit_hint(solution: Solution) -> str | None:
     """Return a question if targets seem to be in centimetres or millimetres and the model in metres, else None.
 
-    Such a target is missed by many times the reach. The problem is solved again with the targets in metres, and the
-    question names the first unit for which that reaches them.
+    Such a target is missed by many length scales. The problem is solved again with the targets converted to metres, and
+    the question names the first unit for which all goals are then met.
     """
     ik = solution.ik
     known = ik.skeleton.meters_per_unit

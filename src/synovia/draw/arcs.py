@@ -1,4 +1,4 @@
-"""Lines that show the limits of a joint, and the range of values that a goal allows."""
+"""Lines that show the limits of a joint, or the range of values that a goal allows."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, align_z
 from synovia.model.limits import SwingTwist
 
-_TICK: Final = 0.3  # half the length of the ticks of a slide's range, as a part of the radius
-_POINTER: Final = (0.72, 1.2)  # start and end of the mark of the present value, as parts of the radius
+_TICK: Final = 0.3  # half the length of the ticks of a slide's range, as a fraction of the radius
+_POINTER: Final = (0.72, 1.2)  # start and end of the mark at the current value, as multiples of the radius
 _AROUND: Final = np.linspace(0.0, 2.0 * math.pi, 49)  # directions of the points of a cone's rim
 
 
 def limit_arcs(skeleton: Skeleton, row: int, radius: float) -> Array:
     """Return the limits of a joint as line segments in its parent's rest frame, (s, 2, 3), scene units.
 
-    A hinge has an arc with two spokes. A ball has the rim of the cone that its bone may point into. Other joints, and
-    joints without limits, have none.
+    A hinge has an arc with two spokes. A ball has the rim of the cone of allowed bone directions. Other joints, and
+    joints without limits, have no segments.
     """
     joint = skeleton.joints[row]
     limit = joint.limit
@@ -60,7 +60,7 @@ def range_lines(
         skeleton: The skeleton.
         row: The joint.
         bounds: Smallest and largest value, radians or length units.
-        value: The present value.
+        value: The current value.
         radius: Size of the lines, length units.
         offset: Distance of a hinge's arc from the bone, on both sides, length units; 0 for one arc through the bone.
     """
@@ -91,13 +91,13 @@ def range_lines(
 
 
 def _sector(axis: Array, across: Array, lower: float, upper: float) -> Array:
-    """Return an arc of radius 1 about an axis, with a spoke at each end, (n, 3)."""
+    """Return the points of an arc of radius 1 about an axis, with a spoke at each end, (n, 3)."""
     rim = [_turned(axis, across, angle) for angle in np.linspace(lower, upper, 33)]
     return np.array([np.zeros(3), *rim, np.zeros(3)])
 
 
 def _cone(frame: Array, angle: float) -> Array:
-    """Return the rim of a cone about the z axis of a frame, sides of length 1, (n, 3)."""
+    """Return points of the rim of a cone about the z axis of a frame, with sides of length 1, (n, 3)."""
     x, y = math.sin(angle) * np.cos(_AROUND), math.sin(angle) * np.sin(_AROUND)
     return np.stack([x, y, np.full(len(x), math.cos(angle))], axis=1) @ frame.T
 
@@ -110,7 +110,10 @@ def _along(skeleton: Skeleton, row: int) -> Array:
 
 
 def _across(skeleton: Skeleton, row: int, axis: Array) -> Array:
-    """Return the direction of a hinge's bone, normal to its axis, in the joint's frame at zero; any without a bone."""
+    """Return the direction of a joint's bone, projected normal to an axis, in the joint's frame at zero.
+
+    Without a bone, return any direction normal to the axis.
+    """
     for child in skeleton.children[row]:
         bone = skeleton.joints[child].rest[:3, 3]
         part = bone - (bone @ axis) * axis
@@ -121,5 +124,5 @@ def _across(skeleton: Skeleton, row: int, axis: Array) -> Array:
 
 
 def _turned(axis: Array, across: Array, angle: float) -> Array:
-    """Return a vector normal to a unit axis, turned about it."""
+    """Rotate a vector that is normal to a unit axis about this axis."""
     return math.cos(angle) * across + math.sin(angle) * np.cross(axis, across)

@@ -1,6 +1,6 @@
-"""Shaded balls and tapered rods, drawn with a depth buffer, exact normals and several samples a pixel.
+"""Shaded balls and tapered rods, drawn with a depth buffer, exact normals and several samples per pixel.
 
-A rod is the part of a cone between two balls. In the image, its axis is a line, and its outline is a line on each side.
+A rod is the part of a cone between two balls. In the image, its axis is a line with a straight outline on each side.
 So the position of a pixel along the axis (t) and across it (s, -1 to 1) gives surface normal and depth without a mesh.
 """
 
@@ -18,7 +18,7 @@ from synovia.draw.camera import Camera
 from synovia.draw.theme import Colour
 from synovia.model.geometry import Array
 
-SAMPLES: Final = 3  # samples of a pixel in each direction
+SAMPLES: Final = 3  # samples per pixel in each direction
 _SLAB: Final = 48  # rows of samples in a box; with fewer rows, a slanted rod fills more of its boxes
 _SMALLEST: Final = 0.6  # smallest radius, pixels; thinner objects would fall between the samples
 
@@ -55,10 +55,10 @@ class Light:
     Args:
         direction: Unit vector towards the light, world coordinates.
         up: Unit vector towards the sky, world coordinates.
-        haze: Colour that distant objects fade into.
-        depth: Share of that colour in the farthest object, 0 to 1.
-        extent: Size of the body and what is around it, length units: hollows of surfaces that are larger, such as a
-            floor, are as dark as those of a surface of this size.
+        haze: Haze colour, into which distant objects fade.
+        depth: Fraction of the haze colour in the farthest object, 0 to 1.
+        extent: Size of the body and its surroundings, length units; upper bound of the size that sets the radius of
+            ambient occlusion, for larger surfaces such as a floor.
     """
 
     direction: Array
@@ -78,7 +78,7 @@ class _Buffer:
         self.owner: NDArray[np.int32] = np.full((height, width), -1, np.int32)
 
     def grid(self, box: tuple[int, int, int, int]) -> tuple[_Float, _Float]:
-        """Return x (1, w) and y (h, 1) of the samples in a box of the buffer."""
+        """Return x (1, w) and y (h, 1) of the samples in a box of the buffer, in samples of the image."""
         x0, y0, x1, y1 = box
         x = np.arange(x0, x1, dtype=np.float32)[None, :] + np.float32(self.left + 0.5)
         y = np.arange(y0, y1, dtype=np.float32)[:, None] + np.float32(self.top + 0.5)
@@ -93,7 +93,7 @@ class _Buffer:
         ny: _Float,
         owner: int,
     ) -> None:
-        """Write the samples that are nearer than those in the buffer."""
+        """Write the samples that are nearer than the samples in the buffer."""
         x0, y0, x1, y1 = box
         place = (slice(y0, y1), slice(x0, x1))
         won = inside & (depth < self.depth[place])
@@ -167,12 +167,12 @@ def _rod(
     line = b - a
     length = float(np.hypot(*line))
     if length < 1e-3:
-        return  # it points at the camera, so its balls hide it
+        return  # the rod points at the camera, so its balls hide it
     ex, ey = (np.float32(v / length) for v in line)
     axis = along / np.linalg.norm(along)
     tilt = math.sqrt(max(1.0 - float(axis[2]) ** 2, 0.0))  # sine of the angle between the rod and the view
     front = (np.array([0.0, 0.0, 1.0]) - axis[2] * axis) / max(tilt, 1e-6)
-    lean = np.float32(float(front[0] * ex - front[1] * ey))  # shift of its near side along the line, in radii
+    lean = np.float32(float(front[0] * ex - front[1] * ey))  # shift of the rod's near side along the line, in radii
     for box in _boxes(buffer, a, b, max(ra, rb)):
         x, y = buffer.grid(box)
         px, py = x - np.float32(a[0]), y - np.float32(a[1])
@@ -193,7 +193,7 @@ def _rod(
 
 
 def _boxes(buffer: _Buffer, a: Array, b: Array, radius: float) -> Iterator[tuple[int, int, int, int]]:
-    """Yield boxes (left, top, right, bottom) of the buffer that cover a thick line, slab by slab."""
+    """Yield boxes (left, top, right, bottom) of the buffer that cover a thick line, in slabs of rows."""
     height, width = buffer.depth.shape
     ax, ay, bx, by = a[0] - buffer.left, a[1] - buffer.top, b[0] - buffer.left, b[1] - buffer.top
     first = max(math.floor(min(ay, by) - radius), 0)
@@ -212,7 +212,7 @@ def _boxes(buffer: _Buffer, a: Array, b: Array, radius: float) -> Iterator[tuple
 
 
 def _light(buffer: _Buffer, bodies: Bodies, camera: Camera, light: Light) -> Pixels:
-    """Return the shaded samples, averaged to pixels: a soft key light, sky, a little gloss, haze by depth."""
+    """Shade the samples with a soft key light, sky, gloss and haze by depth; return them averaged to pixels."""
     rows, columns = (n // SAMPLES for n in buffer.owner.shape)
     seen = np.flatnonzero(buffer.owner >= 0)
     nx, ny = (np.take(buffer.normal[..., k], seen) for k in (0, 1))
@@ -241,7 +241,7 @@ def _light(buffer: _Buffer, bodies: Bodies, camera: Camera, light: Light) -> Pix
 
 
 def pixels_of(at: NDArray[np.intp], columns: int, samples: int) -> NDArray[np.intp]:
-    """Return the numbers, row by row, of the pixels of samples, given by theirs; ``columns`` of the image."""
+    """Convert indices of samples to indices of pixels, both row by row, in an image with ``columns`` pixels per row."""
     row, column = np.divmod(at, columns * samples)
     return row // samples * columns + column // samples
 
@@ -250,10 +250,10 @@ def averaged(colours: _Float, pixel: NDArray[np.intp], size: tuple[int, int], sa
     """Return the mean colour and the coverage of pixels, (h, w, 4).
 
     Args:
-        colours: Red, green and blue of the samples that are covered, 0 to 1, (3, n).
-        pixel: Numbers of their pixels, (n,).
+        colours: Red, green and blue of the covered samples, 0 to 1, (3, n).
+        pixel: Indices of their pixels, (n,).
         size: Width and height, pixels.
-        samples: Samples of a pixel in each direction.
+        samples: Samples per pixel in each direction.
     """
     columns, rows = size
     count = np.bincount(pixel, minlength=rows * columns)

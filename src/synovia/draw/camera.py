@@ -1,4 +1,4 @@
-"""A pinhole or orthographic camera, its standard views, and the position from which the content fits the image."""
+"""A pinhole or orthographic camera, its standard views, and fitting the content into the image."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ VIEWS: Final[dict[str, tuple[float, float]]] = {
     "right": (-90.0, 6.0),
     "top": (0.0, 89.9),
 }
-# By up axis: the axis that the body faces if the file does not say. Then x (or y) points to the right.
+# Default axis that the body faces, by up axis; used if the file names none. The viewer sees x (or y) to the right.
 _FORWARD: Final = {"x": "y", "y": "z", "z": "-y"}
 # Field of view of the shorter side of the image: small enough that perspective does not distort the limbs.
 _FIELD: Final = math.radians(26.0)
-_AWAY: Final = 1.2  # smallest distance from the content, as a part of its size
-_LENSES: Final = 40  # most focal lengths tried; usually three are enough
-_NEAREST: Final = 1e-3  # smallest depth that is drawn, as a part of the size of the content
+_AWAY: Final = 1.2  # smallest distance from the content, as a multiple of its size
+_LENSES: Final = 40  # largest number of focal lengths to try; usually three are enough
+_NEAREST: Final = 1e-3  # smallest depth that is drawn, as a fraction of the content's size
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -91,7 +91,7 @@ class Camera:
 
 
 def direction(axis: str | None, otherwise: str) -> Array:
-    """Return the unit vector of an axis such as ``"y"`` or ``"-z"``, or of another if the file names none."""
+    """Return the unit vector of an axis such as ``"y"`` or ``"-z"``; of ``otherwise`` if there is no axis."""
     return axis_vector(axis if axis and axis.lstrip("+-") in _FORWARD else otherwise)
 
 
@@ -99,7 +99,7 @@ def look(view: str | tuple[float, float], up: str | None, forward: str | None) -
     """Return the axes of a camera: rows right, up and backward in world coordinates.
 
     Args:
-        view: Name in ``VIEWS``, or (azimuth, elevation) in degrees: azimuth 0 is in front of the body, 90 at its left.
+        view: Name in ``VIEWS``, or (azimuth, elevation) in degrees: azimuth 0 is in front of the body, 90 on its left.
         up: Axis of the skeleton that points up; y if unknown.
         forward: Axis that the body faces; a horizontal axis if unknown.
 
@@ -139,7 +139,7 @@ def fit(
     """Return the nearest camera that shows every ball of the content inside a window of the image.
 
     Each side of the window is a plane through the camera. A ball is inside the window if it is inside all four planes.
-    These conditions are linear in the position of the camera, so the position follows directly.
+    These conditions are linear in the camera position, so the position has a closed form.
 
     Args:
         axes: Directions of the camera, from ``look``.

@@ -20,10 +20,10 @@ if TYPE_CHECKING:
     from PIL import Image
 
 SUFFIXES: Final = (".gif", ".mp4", ".png")
-SHEET: Final = 8  # stills of a sheet
-FASTEST_GIF: Final = 50.0  # frames per second; browsers show faster ones at ten
+SHEET: Final = 8  # largest number of stills in a sheet
+FASTEST_GIF: Final = 50.0  # frames per second; browsers show faster GIFs at 10 frames per second
 _TICK: Final = 0.01  # seconds: the resolution of times in a GIF
-_PALETTE: Final = 6  # frames that the palette is made from
+_PALETTE: Final = 6  # number of frames from which the palette is made
 
 
 def check_film(path: Path, *, force: bool) -> None:
@@ -66,7 +66,7 @@ def write_film(frames: Iterator[Image.Image], fps: float, path: Path, *, force: 
 
 
 def sheet(frames: Sequence[Image.Image]) -> Image.Image:
-    """Return stills side by side, at most four in a row."""
+    """Arrange stills in a grid with at most four in a row."""
     from PIL import Image
 
     width, height = frames[0].size
@@ -79,11 +79,11 @@ def sheet(frames: Sequence[Image.Image]) -> Image.Image:
 
 
 def _gif(images: Sequence[Image.Image], fps: float) -> bytes:
-    """Return an animated GIF; its one palette is made from frames of the whole film, so that colours do not flicker."""
+    """Return an animated GIF with a single palette from frames of the whole film, so that colours do not flicker."""
     from PIL import Image
 
     together = sheet([images[k] for k in _spread(len(images), min(_PALETTE, len(images)))])
-    half = (together.width // 2 or 1, together.height // 2 or 1)  # a quarter of the pixels gives colours as good
+    half = (together.width // 2 or 1, together.height // 2 or 1)  # a quarter of the pixels is enough for the colours
     palette = together.resize(half, Image.Resampling.NEAREST).quantize(256, method=Image.Quantize.MEDIANCUT)
     indexed = [image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images]
     ends = np.rint(np.arange(1, len(images) + 1) / (fps * _TICK))  # rounding ends keeps the total duration
@@ -96,7 +96,7 @@ def _gif(images: Sequence[Image.Image], fps: float) -> bytes:
 
 
 def _mp4(frames: Iterator[Image.Image], fps: float, path: Path) -> bytes:
-    """Return a film in H.264, which ffmpeg writes to a temporary file; ``path`` is for messages."""
+    """Return a film in H.264, written by ffmpeg to a temporary file; ``path`` is used in messages."""
     first = next(frames)
     with tempfile.TemporaryDirectory() as folder:
         film = Path(folder) / "film.mp4"
@@ -125,8 +125,8 @@ def film_frames(count: int, rate: float, fps: float | None, most: int | None = N
     Args:
         count: Number of frames of the clip.
         rate: Its frames per second.
-        fps: Frames per second of the film, at most those of the clip; None for those of the clip, at most 30.
-        most: Largest number of frames, spread over the whole clip; None for no bound.
+        fps: Frames per second of the film, at most the clip's rate; None for the clip's rate, but at most 30.
+        most: Largest number of frames, spread over the whole clip; None for no limit.
     """
     wanted = min(rate, 30.0 if fps is None else fps)
     length = (count - 1) / rate
@@ -137,5 +137,5 @@ def film_frames(count: int, rate: float, fps: float | None, most: int | None = N
 
 
 def _spread(count: int, most: int) -> list[int]:
-    """Return ``most`` numbers below ``count``, evenly spread from the first to the last."""
+    """Return ``most`` indices from 0 to ``count - 1``, evenly spaced."""
     return np.linspace(0, count - 1, most).round().astype(int).tolist()

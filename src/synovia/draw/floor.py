@@ -16,9 +16,9 @@ from synovia.draw.theme import Colour, Theme
 from synovia.model.geometry import Array
 
 _Float = NDArray[np.floating[Any]]
-_COARSE: Final = 3  # pixels per sample of the shadow, which has soft edges
+_COARSE: Final = 3  # pixels per shadow sample; enough because shadows have soft edges
 _WIDTH: Final = 1.15  # width of grid lines, pixels
-_BLUR: Final = 0.55  # width of the half-shadow, as a part of the height above the floor
+_BLUR: Final = 0.55  # width of the penumbra, as a fraction of the height above the floor
 
 
 def background(size: tuple[int, int], theme: Theme) -> _Float:
@@ -33,9 +33,9 @@ class _Plane(NamedTuple):
     """The floor.
 
     Args:
-        origin: A point of it, at the crossing of two grid lines.
-        east: Unit vector along it.
-        north: Unit vector along it, across ``east``.
+        origin: A point of the floor, at the crossing of two grid lines.
+        east: Unit vector in the floor.
+        north: Unit vector in the floor, perpendicular to ``east``.
         up: Unit vector that points up.
         extent: Size of the content, length units.
     """
@@ -63,10 +63,10 @@ def draw_floor(
     Args:
         picture: The image, (h, w, 3), 0 to 255.
         camera: The camera.
-        scene: The scene, whose main pose throws the shadow.
+        scene: The scene; its main pose casts the shadow.
         theme: Colours.
         light: Unit vector towards the light.
-        shadow: The shadow of a surface, instead of that of the bodies.
+        shadow: Shadow map of a surface; None for the shadow of balls and rods.
     """
     up, extent, bodies = scene.up, scene.spread or scene.extent, scene.solid
     east = np.roll(up, 1)
@@ -75,7 +75,7 @@ def draw_floor(
     step = grid_step(extent)
     u0, v0 = (step * round(float(middle @ axis) / step) for axis in (east, north))
     origin = u0 * east + v0 * north + scene.ground * up
-    forth = camera.plane_to_pixel(origin, extent * east, extent * north)  # u, v in extents, for any length unit
+    forth = camera.plane_to_pixel(origin, extent * east, extent * north)  # u and v in multiples of the extent
     scale = np.abs(forth).max()
     if not scale > 0.0 or (camera.perspective and float((camera.position - origin) @ up) < 1e-3 * extent):
         return  # the camera is level with the floor or below it
@@ -108,7 +108,7 @@ def grid_step(extent: float) -> float:
 
 
 def _ground(back: Array, columns: int, rows: int, stride: int, radius: float) -> _Samples:
-    """Return what each sample of an image sees of the floor."""
+    """Return the floor coordinates and the floor's opacity at each sample of an image."""
     x = ((np.arange(columns) + 0.5) * stride)[None, :]
     y = ((np.arange(rows) + 0.5) * stride)[:, None]
     # A sample sees the floor where the third homogeneous coordinate, 1 / depth, is positive.
@@ -126,7 +126,7 @@ def _ground(back: Array, columns: int, rows: int, stride: int, radius: float) ->
 
 
 def _lines(coordinate: _Float, step: float) -> _Float:
-    """Return the part of each pixel that the lines at multiples of ``step`` cover."""
+    """Return the fraction of each pixel that the lines at multiples of ``step`` cover."""
     slope = np.hypot(np.gradient(coordinate, axis=0), np.gradient(coordinate, axis=1))
     slope = np.maximum(slope, 1e-12)
     away = np.abs(coordinate - step * np.rint(coordinate / step)) / slope
@@ -172,7 +172,7 @@ def _shadow(samples: _Samples, plane: _Plane, bodies: Bodies, light: Array) -> _
 
 
 def _enlarge(coarse: _Float, rows: int, columns: int) -> _Float:
-    """Return coarse samples interpolated linearly at every pixel."""
+    """Interpolate coarse samples linearly at every pixel."""
     from PIL import Image
 
     box = (0.0, 0.0, columns / _COARSE, rows / _COARSE)

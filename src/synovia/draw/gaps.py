@@ -1,4 +1,4 @@
-"""The nearest pairs of a body with itself and with obstacles: lines between their nearest points in a picture."""
+"""The nearest pairs of links and obstacles, shown in a picture by lines between their nearest points."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from synovia.model.shapes.distances import Contact
 from synovia.model.shapes.world import Obstacle, World
 
 _AWAY: Final = (
-    0.1  # sizes of the body: pairs that are farther apart than this, in addition to their distance, are not drawn
+    0.1  # fraction of the body's size: pairs that exceed their required distance by more are not drawn
 )
-_MOST: Final = 4  # pairs that are drawn, in addition to those that are too near
-_NAMED: Final = 3  # pairs that are too near and have a label
+_MOST: Final = 4  # largest number of drawn pairs; pairs that are too near are always drawn
+_NAMED: Final = 3  # largest number of labelled pairs that are too near
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -26,11 +26,11 @@ class Gap:
     """A pair in a picture.
 
     Args:
-        points: The nearest points of both, (2, 3).
-        distance: Their distance, below 0 for an overlap, length units.
-        is_near: Whether they are nearer than they should be.
-        names: Names of the two.
-        labelled: Whether the names and the distance are written next to the line.
+        points: The nearest points of both objects, (2, 3).
+        distance: Distance of the objects, length units; below 0 for an overlap.
+        is_near: Whether they are nearer than the required distance.
+        names: Names of both objects.
+        labelled: Whether names and distance are written next to the line.
     """
 
     points: Array
@@ -40,7 +40,7 @@ class Gap:
     labelled: bool = False
 
     def text(self, say: Callable[[float], str]) -> str:
-        """Return names and distance; ``say`` makes a text of a length."""
+        """Return a text with names and distance; ``say`` formats a length."""
         first, second = self.names
         size = say(abs(self.distance))
         return f"{first} to {second} {size}" if self.distance >= 0.0 else f"{first} {size} into {second}"
@@ -50,7 +50,7 @@ class Gaps:
     """The pairs of links and obstacles that pictures of a body show.
 
     Args:
-        pairs: The pairs to look at.
+        pairs: The pairs to check.
         size: Size of the body, length units.
     """
 
@@ -69,7 +69,7 @@ class Gaps:
 
         Args:
             skeleton: The body.
-            clearance: The distance that they should have, length units.
+            clearance: The required distance, length units.
             world: The obstacles; None without any.
 
         Raises:
@@ -81,18 +81,18 @@ class Gaps:
 
     @property
     def world(self) -> World | None:
-        """All obstacles of the goals; None without any."""
+        """World with all obstacles of the pairs; None without obstacles."""
         worlds = [pairs.world for pairs in self._pairs if pairs.world is not None and not pairs.close]
         found: list[Obstacle] = []
         for world in worlds:
             found += [obstacle for obstacle in world if obstacle not in found]
         names = [obstacle.name for obstacle in found]
-        if len(set(names)) < len(names):  # worlds of several goals
+        if len(set(names)) < len(names):  # several worlds use the same names
             found = [Obstacle(one.shapes, transform=one.transform) for one in found]
         return World(tuple(found), meters_per_unit=worlds[0].meters_per_unit, up=worlds[0].up) if worlds else None
 
     def at(self, pose: Pose) -> list[Gap]:
-        """Return the pairs that are near or too near in a pose, the nearest first."""
+        """Return the pairs to draw in a pose, sorted by the distance minus the required distance."""
         found = [(contact, pairs.distance) for pairs in self._pairs for contact in pairs.at(pose)]
         found.sort(key=lambda one: one[0].distance - one[1])
         gaps: list[Gap] = []
@@ -106,6 +106,6 @@ class Gaps:
 
 
 def _names(contact: Contact) -> tuple[str, str]:
-    """Return the names of a pair for people."""
+    """Return the names of a pair with spaces instead of underscores."""
     first, second = (str(name).replace("_", " ") for name in contact.pair or ("", ""))
     return first, second

@@ -1,4 +1,4 @@
-"""What loops look like: bars from joints to the places that they tie, knots there, and rods of loops of a distance."""
+"""Drawing of loops: bars from joints to tied points, knots at the tied points, and rods of distance loops."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ from synovia.model.geometry import Array
 from synovia.model.loops.loop import Coupling
 from synovia.model.pose import world_frames
 
-BAR: Final = 0.8  # radius of a bar, as a part of that of its joint
-ROD: Final = 0.55  # radius of the rod of a distance, likewise
-KNOT: Final = 1.15  # radius of the knot at a tied place, likewise
-_TOGETHER: Final = 1e-6  # of the body's size: nearer places are one
+BAR: Final = 0.8  # radius of a bar, as a fraction of the radius of its joint
+ROD: Final = 0.55  # radius of the rod of a distance loop, as a fraction of the radius of its joint
+KNOT: Final = 1.15  # radius of the knot at a tied point, as a multiple of the radius of its joint
+_TOGETHER: Final = 1e-6  # fraction of the body's size: points closer than this are the same
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A bar between two places, each on a joint: its row, -1 for the world, and the point in its frame.
+    """A bar between two points, each given by a row (-1 for the world) and the point in the frame of this joint.
 
     Args:
-        start: The first place.
-        end: The second place.
-        row: The joint that gives its radius and its colour.
-        rod: Whether it is the rod of a loop of a distance; otherwise it is a part of its joint's link.
+        start: The first point.
+        end: The second point.
+        row: The joint that determines radius and colour.
+        rod: Whether the bar is the rod of a distance loop; otherwise it is a part of its joint's link.
     """
 
     start: tuple[int, Array]
@@ -37,11 +37,11 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Knot:
-    """The place of a loop.
+    """A tied point of a loop.
 
     Args:
-        place: A row, -1 for the world, and the point in its frame.
-        row: The joint that gives its radius.
+        place: A row (-1 for the world) and the point in the frame of this joint.
+        row: The joint that determines the radius.
     """
 
     place: tuple[int, Array]
@@ -49,9 +49,9 @@ class Knot:
 
 
 def bars_of(skeleton: Skeleton) -> tuple[list[Bar], list[Knot]]:
-    """Return what shows the loops of a skeleton: bars and knots; couplings have no place.
+    """Return the bars and knots that show the loops of a skeleton; couplings are not shown.
 
-    A bar leads from each joint to the place that is tied on it, unless a bone that is drawn already leads there.
+    A bar leads from each joint to its tied point, unless a bone or another bar already leads there.
     """
     near = _TOGETHER * (skeleton.size or 1.0)
     bars, knots, known = list[Bar](), list[Knot](), list[tuple[int, Array]]()
@@ -68,14 +68,14 @@ def bars_of(skeleton: Skeleton) -> tuple[list[Bar], list[Knot]]:
                 known.append((row, point))
         if tie.kind == "distance":
             bars.append(Bar(places[0], places[1], owner, rod=True))
-        else:  # both places are one, or one slides along an axis of the other
+        else:  # both points coincide, except if one slides along an axis of the other
             places = places[:1] if tie.kind not in ("slide", "cylindrical") else places
         knots += [Knot(place, place[0] if place[0] >= 0 else owner) for place in places]
     return bars, knots
 
 
 def points_of(skeleton: Skeleton, frames: Array) -> tuple[Array, Array]:
-    """Return where the loops are at world frames of a skeleton, (n, 12): ends of bars (b, 2, 3), and knots (k, 3)."""
+    """Return positions of loops for world frames (n, 12) of a skeleton: ends of bars (b, 2, 3) and knots (k, 3)."""
     bars, knots = bars_of(skeleton)
 
     def at(place: tuple[int, Array]) -> Array:
@@ -87,14 +87,14 @@ def points_of(skeleton: Skeleton, frames: Array) -> tuple[Array, Array]:
 
 
 def rows_of(skeleton: Skeleton) -> set[int]:
-    """Return the joints from which bars lead to tied places."""
+    """Return the rows of joints with bars."""
     return {bar.row for bar in bars_of(skeleton)[0]}
 
 
 def radii_with_loops(skeleton: Skeleton, radius: Array) -> Array:
-    """Return radii of joints, (n,), in which joints of loops are not thinner than their bars ask for.
+    """Return radii of joints, (n,), with a lower bound for joints with bars.
 
-    Joints that carry no bone, such as the last one of a linkage, would have no radius of their own.
+    Without the bound, joints without a bone, such as the last joint of a linkage, would have no radius.
     """
     bars, _ = bars_of(skeleton)
     if not bars:
@@ -109,7 +109,7 @@ def radii_with_loops(skeleton: Skeleton, radius: Array) -> Array:
 
 
 def _usual(ends: Array, radius: Array) -> float:
-    """Return the radius of a bar: a part of the longest one, unless bones are thinner."""
+    """Return the lower bound of radii: 2 % of the longest bar, but at most the median radius of the joints."""
     longest = float(np.linalg.norm(ends[:, 1] - ends[:, 0], axis=1).max(initial=0.0))
     known = radius[radius > 0.0]
     thick = 0.02 * longest
@@ -117,5 +117,5 @@ def _usual(ends: Array, radius: Array) -> float:
 
 
 def _children(skeleton: Skeleton, row: int) -> tuple[int, ...]:
-    """Return the joints right below one; none for the world."""
+    """Return the children of a joint; empty for the world."""
     return () if row < 0 else tuple(skeleton.children[row])

@@ -1,4 +1,4 @@
-"""The marks of a solution: the present state and the target of each goal, as its kind sketches them."""
+"""The marks of a solution: the current state and the target of each goal, as sketched by its goal class."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from synovia.ik.solution import length_text
 from synovia.model import Pose
 from synovia.model.geometry import Array
 
-_ARC: Final = 0.12  # radius of the arc for a joint's range, as a part of the body's size
+_ARC: Final = 0.12  # radius of the arc for a joint's range, as a fraction of the body's size
 
 
 def marks_of(solution: Solution) -> list[Mark]:
@@ -26,7 +26,7 @@ def marks_of(solution: Solution) -> list[Mark]:
 
 
 def sketches_of(solution: Solution, size: float) -> Iterator[tuple[int, View, Sketch]]:
-    """Yield the goals of a solution that concern a point: number, what the sketch depends on, and the sketch.
+    """Yield index, view (the input of the sketch) and sketch of each goal of a solution that has a point.
 
     Args:
         solution: The solution.
@@ -48,7 +48,7 @@ def sketches_of(solution: Solution, size: float) -> Iterator[tuple[int, View, Sk
 
 
 def _mark(solution: Solution, i: int, view: View, drawn: Sketch, size: float) -> Mark:
-    """Return the mark of goal i; ``size`` is that of the body, length units."""
+    """Return the mark of goal i; ``size`` is the size of the body, length units."""
     goal, pose, error = solution.goals[i], solution.pose, solution.errors[i]
     notes = {
         "length": length_text(error.position, pose.skeleton.meters_per_unit),

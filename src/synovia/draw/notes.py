@@ -17,15 +17,15 @@ from synovia.draw.scene import Mark, Scene
 from synovia.draw.theme import Colour, Theme
 from synovia.model.geometry import Array
 
-# x red, y green, z blue, as in other programs
+# colours of the axes: x red, y green, z blue
 _AXES: Final[tuple[Colour, ...]] = ((222, 68, 68), (58, 166, 82), (64, 116, 226))
 _NUMBER: Final = re.compile(r"-?\d+\.\d")
-_AXIS: Final = 0.075  # length of a drawn axis, as a part of the content
+_AXIS: Final = 0.075  # length of a drawn axis, as a fraction of the content's size
 
-# Directions of a label from its point. Right, left, above and below come first, because people look there first.
+# Directions of a label from its point, degrees. Right, left, above and below are preferred: people look there first.
 _ANGLES: Final = (0, 180, 90, -90, 30, -30, 150, -150, 60, -60, 120, -120)
 _STEPS: Final = (0.0, 0.8, 1.8, 3.0, 4.6, 6.5)  # distances of a label from its point, in text heights
-_LEGIBLE: Final = 0.75  # smallest scale of the lines of pairs, which are short
+_LEGIBLE: Final = 0.75  # smallest scale of the short lines between pairs
 _HIDES: Final = 7.0  # cost of a label that covers only bones; a distance of one text height costs 1
 
 
@@ -100,12 +100,12 @@ class Notes:
         return bool((depths > self._camera.nearest).all())
 
     def _ring_of(self, scene: Scene, mark: Mark) -> tuple[Point, float]:
-        """Return pixel and radius of a mark's ring, large enough to surround the joint."""
+        """Return the centre and the radius (pixels) of a mark's ring, which surrounds the joint."""
         place, scale = self._point(mark.place)
         nearest = int(np.argmin(np.linalg.norm(scene.solid.start - mark.position, axis=1)))
         joint = float(scene.solid.radii[nearest, 0]) * scale if mark.on_joint else 0.0
         radius = max(13.0 * self._scale, 1.45 * joint + 4.0 * self._scale)
-        return place, radius if scene.skins[-1] is None else min(radius, 23.0 * self._scale)  # leaves a face visible
+        return place, radius if scene.skins[-1] is None else min(radius, 23.0 * self._scale)  # keep a face visible
 
     def _lines(self, scene: Scene, mark: Mark, place: Point, radius: float) -> None:
         """Draw the ring and the axes of a mark, and a line to the target if it was missed."""
@@ -125,7 +125,7 @@ class Notes:
         if mark.reached:
             canvas.ring(place, 1.75 * s, 3.5 * s, theme.paper)
             canvas.ring(place, 1.25 * s, 2.5 * s, colour)
-        else:  # a cross too, because colour alone must not carry the meaning
+        else:  # add a cross, so that the meaning does not depend on colour only
             arm = 0.36 * radius
             for k in (1.0, -1.0):
                 ends = ((place[0] - arm, place[1] - k * arm), (place[0] + arm, place[1] + k * arm))
@@ -136,7 +136,7 @@ class Notes:
             self._triad(mark.position, mark.rotation, 0.75 * _AXIS * scene.extent, 1.8 * s)
 
     def _gap(self, gap: Gap, scene: Scene) -> list[tuple[str, Point, float, Colour]]:
-        """Draw the line between the nearest points of a pair; return its label, if it has one."""
+        """Draw the line between the nearest points of a pair; return its label in a list, empty without a label."""
         s, theme = max(self._scale, _LEGIBLE), self._theme
         colour = theme.missed if gap.is_near else theme.reached
         start, end = (self._point(place)[0] for place in gap.points)
@@ -169,11 +169,11 @@ class Notes:
             self._canvas.line(start, end, width, _AXES[axis])
 
     def _height(self, height: float, *, least: float) -> float:
-        """Return the height of a text in pixels: at least ``least``, so that it is legible in small films.
+        """Return the height of a text in pixels, with a lower bound so that texts are legible in small films.
 
         Args:
-            height: Its height in an image of 900 pixels.
-            least: The least height, pixels; less in images where that would be a twenty-fifth of the image.
+            height: Height in an image of 900 pixels.
+            least: The lower bound, pixels; never more than 1/25 of the image.
         """
         return max(height * self._scale, min(least, 36.0 * self._scale))
 
@@ -218,7 +218,7 @@ class Notes:
             text: The text.
             place: The point, pixels.
             gap: Distance from the point to leave free, pixels.
-            colour: Colour of the border and the line; None for a small label, which is left out if no place is free.
+            colour: Colour of border and line; None for a small label, which is omitted if there is no free space.
         """
         height = self._height(12.5, least=9.0) if colour is None else self._height(17.0, least=11.0)
         pad, tall = (0.45 * height, 1.45 * height) if colour is None else (0.62 * height, 1.7 * height)
@@ -242,16 +242,16 @@ class Notes:
 
 
 class Placer:
-    """Finds free places for texts, one after the other.
+    """Finds free positions for texts, one after the other.
 
     Args:
         size: Width and height of the image, pixels.
-        covered: The part of each pixel that bodies cover, 0 to 1, (h, w).
+        covered: Fraction of each pixel that bodies cover, 0 to 1, (h, w).
         margin: Smallest distance from the edge of the image, pixels.
     """
 
     def __init__(self, size: tuple[int, int], covered: NDArray[np.float32], margin: float) -> None:
-        """Compute cumulative sums of the coverage, so that any box takes the same time to look up."""
+        """Compute cumulative sums of the coverage, so that the mean over any box takes constant time."""
         self._size, self._margin = size, margin
         self._taken: list[Box] = []
         self._sums = np.pad(covered.cumsum(0, dtype=np.float64).cumsum(1), ((1, 0), (1, 0)))
@@ -261,13 +261,13 @@ class Placer:
         self._taken.append(box)
 
     def place(self, anchor: Point, size: tuple[float, float], gap: float, *, needed: bool) -> Box | None:
-        """Return the best box for a text near a point, and keep later texts out of it.
+        """Return the best box for a text near a point, and reserve it.
 
         Args:
-            anchor: The point that the text belongs to, pixels.
+            anchor: The point of the text, pixels.
             size: Width and height of the text, pixels.
-            gap: Distance from the point to leave free.
-            needed: Whether to return the best box even if it is not free; otherwise the result is then None.
+            gap: Distance from the point to leave free, pixels.
+            needed: Whether to return the best box even if it is not free; if False, return None in this case.
         """
         boxes = self._inside(_around(anchor, size, gap))
         taken = np.reshape(self._taken, (-1, 1, 4))
@@ -286,23 +286,23 @@ class Placer:
         return left, top, right, bottom
 
     def _inside(self, boxes: Array) -> Array:
-        """Return boxes of one size, (n, 4), moved into the image."""
+        """Move boxes of equal size, (n, 4), into the image."""
         size = boxes[0, 2:] - boxes[0, :2]
         most = np.maximum(np.array(self._size) - self._margin - size, 0.0)
         corner = np.minimum(np.maximum(boxes[:, :2], self._margin), most)
         return np.concatenate([corner, corner + size], axis=1)
 
     def _cover(self, boxes: Array) -> Array:
-        """Return the part of each box, (n, 4), that bodies cover, 0 to 1, (n,)."""
+        """Return the fraction of each box, (n, 4), that bodies cover, 0 to 1, (n,)."""
         x0, y0, x1, y1 = np.clip(boxes.astype(np.intp), 0, np.tile(self._sums.shape[::-1], 2) - 1).T
         s = self._sums
         return (s[y1, x1] - s[y0, x1] - s[y1, x0] + s[y0, x0]) / np.maximum((x1 - x0) * (y1 - y0), 1)
 
 
 def _around(anchor: Point, size: tuple[float, float], gap: float) -> Array:
-    """Return the boxes of a text in all directions and at all distances from a point, (n, 4); near ones come first.
+    """Return candidate boxes of a text in all directions and at all distances from a point, (n, 4), near boxes first.
 
-    The nearest side of a box is ``gap`` and a multiple of the height away from the point.
+    The distance from the point to a box is about ``gap`` plus a multiple of the text's height.
     """
     step, angle = (values.ravel() for values in np.meshgrid(_STEPS, np.radians(_ANGLES), indexing="ij"))
     way = np.stack([np.cos(angle), -np.sin(angle)], axis=1)

@@ -1,4 +1,4 @@
-"""The obstacles of a world in a picture: what is near the body, cut off far away and below the floor."""
+"""The obstacles of a world in a picture: parts near the body, cut off far away and below the floor."""
 
 from __future__ import annotations
 
@@ -17,25 +17,26 @@ from synovia.model.shapes.solids import HalfSpace
 from synovia.model.shapes.world import World
 from synovia.surface.solids import world_surface
 
-_TONES: Final = (1.0, 0.86, 1.08, 0.94)  # brightness of obstacles in turn, so that neighbours differ
-_FAR: Final = 8.0  # from the middle of the body, as a part of its size: obstacles are cut off there
-_CAST: Final = 2.0  # likewise: what is nearer throws shadows
-_NEAR: Final = 0.9  # likewise: the picture shows what is nearer
-_WALL: Final = 1.1  # half the width of what is drawn of a wall, as a part of the body's size
-_AHEAD: Final = 1.5  # smallest depth of what is drawn, as a part of that of the camera
-_LEVEL: Final = 1e-6  # largest sine of the angle between a floor and the horizon
+_TONES: Final = (1.0, 0.86, 1.08, 0.94)  # relative brightness of obstacles in turn, so that neighbours differ
+# distances from the middle of the body, as multiples of its size
+_FAR: Final = 8.0  # obstacles are cut off beyond
+_CAST: Final = 2.0  # obstacles cast shadows within
+_NEAR: Final = 0.9  # the camera is fitted to obstacles within
+_WALL: Final = 1.1  # half the width of the drawn piece of a wall, as a multiple of the body's size
+_AHEAD: Final = 1.5  # smallest depth that is drawn, as a multiple of the camera's ``nearest``
+_LEVEL: Final = 1e-6  # largest sine of the angle between a floor and the horizontal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Around:
-    """What a picture shows of the obstacles around a body.
+    """Drawable parts of the obstacles around a body.
 
     Args:
         solid: The obstacles; None without any.
-        cast: What of them throws shadows.
-        walls: Pieces of half-spaces that are no floor, which are transparent; None without any.
-        floor: Height of the highest floor along up, length units; None without one.
-        hull: Points, (n, 3), between which the picture should show obstacles.
+        cast: Parts of the obstacles that cast shadows; None without any.
+        walls: Transparent pieces of half-spaces other than floors; None without any.
+        floor: Height of the highest floor along up, length units; None without a floor.
+        hull: Vertices of nearby obstacles, (n, 3), to which the camera is fitted.
     """
 
     solid: Mesh | None
@@ -67,11 +68,11 @@ class Surroundings:
         self._walls = [plane for plane in planes if all(plane is not floor for floor in floors)]
 
     def around(self, middle: Array, size: float) -> Around:
-        """Return what a picture shows around a body.
+        """Return the drawable parts of the obstacles around a body.
 
         Args:
             middle: Middle of the body, (3,).
-            size: Its size, length units.
+            size: Size of the body, length units.
         """
         mesh = _inside(self._mesh, middle, _FAR * size)
         if self._floor is not None and mesh is not None:
@@ -82,7 +83,7 @@ class Surroundings:
         return Around(mesh, _inside(mesh, middle, _CAST * size), _joined(walls), self._floor, hull)
 
     def _wall(self, plane: HalfSpace, middle: Array, size: float) -> Mesh | None:
-        """Return the piece of a half-space that is nearest to a body; None far from it, and below the floor."""
+        """Return the piece of a half-space that is nearest to a body; None if it is far away or below the floor."""
         normal = plane.normal
         foot = middle - float((middle - plane.point) @ normal) * normal
         if float(np.linalg.norm(foot - middle)) > _CAST * size:
@@ -98,12 +99,12 @@ class Surroundings:
 
 
 def cut(mesh: Mesh, point: Array, normal: Array) -> Mesh | None:
-    """Return the part of a mesh without textures that is behind a plane; None if nothing is.
+    """Return the part of a mesh behind a plane; None if the mesh is completely in front.
 
     Args:
-        mesh: The mesh.
+        mesh: The mesh, without textures.
         point: A point of the plane, (3,).
-        normal: Direction of what is cut off, (3,).
+        normal: Normal of the plane towards the part to cut off, (3,).
     """
     height = (mesh.vertices - point) @ normal
     inside = height <= 0.0
@@ -112,7 +113,7 @@ def cut(mesh: Mesh, point: Array, normal: Array) -> Mesh | None:
     count = inside[mesh.faces].sum(axis=1)
     whole = mesh.faces[count == 3]
     odd = mesh.faces[(count == 1) | (count == 2)]
-    alone = inside[odd].sum(axis=1) == 1  # whether one corner stays, else one goes
+    alone = inside[odd].sum(axis=1) == 1  # True if one corner remains, False if one is cut off
     first = np.argmax(inside[odd] == alone[:, None], axis=1)
     a, b, c = (np.take_along_axis(odd, ((first + k) % 3)[:, None], axis=1)[:, 0] for k in range(3))
     start = len(mesh.vertices)
@@ -135,7 +136,7 @@ def cut(mesh: Mesh, point: Array, normal: Array) -> Mesh | None:
 
 
 def in_front(mesh: Mesh, camera: Camera) -> Mesh | None:
-    """Return the part of a mesh that is in front of a camera, with that of what hides it; None if nothing is."""
+    """Return the part of a mesh in front of a camera, with its mesh ``behind`` cut as well; None if there is none."""
     edge = camera.position - _AHEAD * camera.nearest * camera.axes[2]
     ahead = mesh if mesh.corners is not None else cut(mesh, edge, camera.axes[2])
     if ahead is None or ahead.behind is None:
@@ -144,14 +145,14 @@ def in_front(mesh: Mesh, camera: Camera) -> Mesh | None:
 
 
 def _inside(mesh: Mesh | None, middle: Array, reach: float) -> Mesh | None:
-    """Return the part of a mesh in a cube around a point; None if there is none."""
+    """Return the part of a mesh inside a cube with half-width ``reach`` around a point; None if there is none."""
     for axis in np.concatenate([np.eye(3), -np.eye(3)]):
         mesh = None if mesh is None else cut(mesh, middle + reach * axis, axis)
     return mesh
 
 
 def _joined(meshes: list[Mesh]) -> Mesh | None:
-    """Return meshes as one; None without any."""
+    """Join meshes to one mesh; None without any."""
     out: Mesh | None = None
     for mesh in meshes:
         out = mesh if out is None else out.joined(mesh)
@@ -159,7 +160,7 @@ def _joined(meshes: list[Mesh]) -> Mesh | None:
 
 
 def _half_spaces(world: World) -> Iterator[HalfSpace]:
-    """Yield the half-spaces of a world, where they are."""
+    """Yield the half-spaces of a world in world coordinates."""
     for obstacle in world:
         for shape in obstacle.shapes:
             if isinstance(shape, HalfSpace):
@@ -167,11 +168,11 @@ def _half_spaces(world: World) -> Iterator[HalfSpace]:
 
 
 def tones_of(theme: Theme) -> list[Colour]:
-    """Return the colours that obstacles have in turn."""
+    """Return the colours that obstacles get in turn."""
     return [_toned(theme.obstacle, tone) for tone in _TONES]
 
 
 def _toned(colour: Colour, tone: float) -> Colour:
-    """Return a colour that is brighter or darker."""
+    """Scale the brightness of a colour."""
     red, green, blue = (min(round(tone * part), 255) for part in colour)
     return red, green, blue

@@ -44,12 +44,12 @@ Poses = Skeleton | Pose | Solution | Iterable[Pose]
 _T = TypeVar("_T")
 _SIZES: Final = (32, 8192)  # width and height, pixels; the samples of a larger image would not fit in memory
 # Directions to lights: components along up, to the viewer's right and towards the viewer
-_ABOVE: Final = (1.0, -0.42, 0.34)  # for shadows: high at the left, so that they fall to the right
-_KEY: Final = (0.80, -0.55, 0.85)  # for the body: lower, so that its front is not dark
-_GLASS: Final = 0.5  # opacity of a surface that shows the bones below it
+_ABOVE: Final = (1.0, -0.42, 0.34)  # light for floor shadows: high at the left, so that shadows fall to the right
+_KEY: Final = (0.80, -0.55, 0.85)  # light for the body: lower, so that the body's front is not dark
+_GLASS: Final = 0.5  # opacity of a surface with visible bones or shapes inside
 _COVER: Final = 0.42  # opacity of the shapes of the body
 _WALL: Final = 0.3  # opacity of pieces of half-spaces
-_GHOST: Final = 0.55  # opacity of the pose before the last; each earlier one has three quarters of the next
+_GHOST: Final = 0.55  # opacity of the pose before the last; each earlier pose has 3/4 of the next pose's opacity
 
 
 def picture(
@@ -83,17 +83,17 @@ def picture(
             degrees, or a ``Camera``. Without a ``Camera``, the image shows all content.
         theme: ``"light"`` or ``"dark"``.
         title: Line of text at the top.
-        joint_names: Whether to write the names of joints for which a place is free.
+        joint_names: Whether to write the names of joints, where there is free space.
         floor: Whether to draw the floor and the shadow on it.
         perspective: Whether distant objects look smaller.
         look: ``"surface"`` (the skin of a character or the shapes of a robot, from the file of its skeleton),
             ``"bones"`` or ``"both"``. A body without a surface shows its bones.
         shapes: Whether to draw the shapes of the body (``skeleton.shapes``), which are transparent.
-        world: Obstacles to draw, in the unit of the skeleton and with its axis (``world.matched``). A half-space whose
-            normal points up is the floor; of other half-spaces, a transparent piece is drawn. None for the obstacles
-            of the clearance goals of a solution.
-        clearance: Least distance of the links from each other and from obstacles, length units: lines join the nearest
-            pairs, and those that are nearer are red. None for the clearance goals of a solution.
+        world: Obstacles to draw; unit and up axis are matched to the skeleton (``world.matched``). A half-space whose
+            normal points up is the floor; other half-spaces are shown by a transparent piece. None for the obstacles
+            of a solution's clearance goals.
+        clearance: Least distance of the links from each other and from obstacles, length units. Lines join the nearest
+            pairs; lines of pairs nearer than this are red. None for a solution's clearance goals.
         angles: Joints whose values are written next to the body, in degrees.
         force: Whether an existing file may be replaced.
 
@@ -159,20 +159,20 @@ def appearance(
     world: World | None = None,
     gaps: Gaps | float | None = None,
 ) -> Appearance:
-    """Return what is shown of bodies and around the last one; no surface for the look ``bones``.
+    """Return the options for drawing bodies and the surroundings of the last body; the look ``bones`` has no surfaces.
 
-    A ``UserWarning`` says which meshes are not drawn, and why.
+    A ``UserWarning`` names meshes that cannot be drawn, and why.
 
     Args:
         skeletons: The bodies.
         theme: Colours.
         look: As in ``picture``.
-        shapes: As in ``picture``; of the last body.
-        world: As in ``picture``; None for that of ``gaps``.
+        shapes: As in ``picture``, for the last body.
+        world: As in ``picture``; None for the world of ``gaps``.
         gaps: The pairs of clearance goals, or the least distance of all pairs of the last body; None for no pairs.
 
     Raises:
-        InputError: If the last body has no shapes, and needs some.
+        InputError: If ``shapes`` or a distance is given, but the last body has no shapes.
         UnknownNameError: If no look has that name.
     """
     if look not in LOOKS:
@@ -205,13 +205,13 @@ def appearance(
 
 
 def _warn(skeleton: Skeleton, surface: Surface) -> None:
-    """Warn about what of a surface is not drawn."""
+    """Warn about parts of a surface that are not drawn."""
     for note in surface.notes:
         warn(f"{skeleton.name}: {note}")
 
 
 def content_window(size: tuple[int, int], scene: Scene, title: str | None) -> tuple[float, float, float, float]:
-    """Return the part of the image for bodies (left, top, right, bottom, pixels); texts need the rest."""
+    """Return the part of the image for bodies (left, top, right, bottom, pixels); the rest is for texts."""
     width, height = size
     edge = min(size)
     margin = (0.12 if scene.marks or scene.names else 0.07) * edge
@@ -224,7 +224,7 @@ class Paper(NamedTuple):
     Args:
         size: Width and height, pixels.
         theme: Colours.
-        samples: Samples of a surface's pixel in each direction.
+        samples: Samples per pixel of a surface in each direction.
     """
 
     size: tuple[int, int]
@@ -233,13 +233,13 @@ class Paper(NamedTuple):
 
 
 def draw(scene: Scene, camera: Camera, paper: Paper, texts: Texts, *, floor: bool = True) -> Image.Image:
-    """Return the image of a scene from a camera; the frames of a film use one camera.
+    """Draw the image of a scene from a camera.
 
     Args:
         scene: The scene.
         camera: The camera.
         paper: The image.
-        texts: What is written at its edges.
+        texts: Texts at its edges.
         floor: Whether to draw the floor and the shadow on it.
     """
     size, theme, samples = paper
@@ -257,7 +257,7 @@ def draw(scene: Scene, camera: Camera, paper: Paper, texts: Texts, *, floor: boo
     cast = None if caster is None else Shadow(caster, key, scene.up, size)
 
     def lay(mesh: Mesh, shadow: Shadow | None, opacity: float = 1.0) -> None:
-        """Draw a mesh."""
+        """Draw a mesh on the canvas."""
         near = in_front(mesh, camera)
         layer = None if near is None else shade_mesh(near, camera, size, light, shadow, samples)
         _lay(canvas, covered if mesh is body else None, layer, opacity)
@@ -286,9 +286,9 @@ def draw(scene: Scene, camera: Camera, paper: Paper, texts: Texts, *, floor: boo
 
 
 def _meshes(scene: Scene) -> tuple[Mesh | None, list[tuple[Mesh, float]], Mesh | None]:
-    """Return what is drawn: the body, None for balls and rods alone; what is transparent, and how; the obstacles.
+    """Return the meshes to draw: body (None for balls and rods), transparent meshes with opacities, and obstacles.
 
-    Shapes of the body are transparent around bones. A surface is transparent around shapes, which it would hide.
+    Shapes are transparent so that bones inside are visible; a surface is transparent so that shapes inside are visible.
     """
     worn = scene.skins[-1]
     skin = None if worn is None else worn[0].at(worn[1])
@@ -312,7 +312,7 @@ def _meshes(scene: Scene) -> tuple[Mesh | None, list[tuple[Mesh, float]], Mesh |
 
 
 def _lay(canvas: Canvas, covered: NDArray[np.float32] | None, layer: Layer | None, opacity: float) -> None:
-    """Lay a part of an image on the canvas, and note where it covers it."""
+    """Paste a layer on the canvas, and add its coverage to ``covered``."""
     if layer is None:
         return
     (left, top), pixels = layer

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]  # left, top, right, bottom, pixels
-_DASHES: Final = 1000  # most dashes of one line: enough for any image
-_SAMPLES: Final = 4  # samples of a pixel in each direction, because Pillow draws lines and rings with hard edges
+_DASHES: Final = 1000  # largest number of dashes in a line, enough for any image
+_SAMPLES: Final = 4  # samples per pixel in each direction, because Pillow draws lines and rings with hard edges
 
 
 def require_pillow() -> None:
@@ -32,7 +32,7 @@ def require_pillow() -> None:
 
 
 class _Patch:
-    """A mask for a part of an image, with several samples a pixel.
+    """A mask for a part of an image, with several samples per pixel.
 
     Args:
         box: Left, top, right and bottom of the part, pixels.
@@ -134,7 +134,7 @@ class Canvas:
         ImageDraw.Draw(self.image).text(middle_left, text, font=self._font(height), fill=colour, anchor="lm")
 
     def _font(self, height: float) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-        """Return the font that comes with Pillow at a size, so that no font has to be installed."""
+        """Return the built-in font of Pillow at a size, so that no font has to be installed."""
         from PIL import ImageFont
 
         size = max(round(height), 6)
@@ -143,7 +143,7 @@ class Canvas:
         return self._fonts[size]
 
     def _patch(self, points: Sequence[Point], width: float) -> _Patch | None:
-        """Return a mask around points, larger by half a width; None if it is outside the image."""
+        """Return a mask around points with a margin of half a width; None if it is outside the image."""
         more = width / 2.0 + 2.0
         xs, ys = [p[0] for p in points], [p[1] for p in points]
         right, bottom = self.image.size

@@ -35,11 +35,11 @@ if TYPE_CHECKING:
     from PIL import Image
 
 Clip = Motion | Tracked
-_STRIP: Final = 0.13  # height of the error strip, as a part of the film's height
-_STAYS: Final = 0.6  # path length below which the camera does not move, as a part of the body's size
-_STANDS: Final = 0.1  # share of the frames that may dip below the floor of the others
-_LAG: Final = 0.35  # seconds over which a moving camera smooths the path of the body
-_DECADES: Final = (-2.0, 3.0)  # range of the strip: powers of ten of the tolerance
+_STRIP: Final = 0.13  # height of the error strip, as a fraction of the film's height
+_STAYS: Final = 0.6  # fraction of the body's size: for a path with a smaller range, the camera does not move
+_STANDS: Final = 0.1  # fraction of the frames that may dip below the floor
+_LAG: Final = 0.35  # seconds before and after a frame over which the camera path is smoothed
+_DECADES: Final = (-2.0, 3.0)  # range of the error strip: decimal logarithms of the error in tolerances
 
 
 def render(
@@ -69,25 +69,25 @@ def render(
         clip: A motion, or the result of ``IK.track``. For the latter, targets are rings (green if reached, red and
             joined to their joint if missed), and a strip at the bottom shows the errors of all frames.
         path: ``.gif``, ``.mp4`` or ``.png``.
-        next_to: Another clip, shown at the left: for example, the original of a solved clip. Two clips of one body are
-            drawn at one scale, on one floor.
-        titles: Lines of text at the top, one for each clip, the left one first; with ``next_to``, the names of the
-            clips and their skeletons by default.
+        next_to: Another clip, shown on the left: for example, the original of a solved clip. Two clips of the same body
+            are drawn at the same scale on the same floor.
+        titles: A line of text at the top for each clip, the left clip first; with ``next_to``, by default the names of
+            the clips and their skeletons.
         size: Width and height of the film, pixels; made even for MP4.
-        fps: Frames per second of the film, at most those of the clip, and 50 for a GIF; None for those of the clip, at
-            most 30.
+        fps: Frames per second of the film: at most the clip's rate, and at most 50 for a GIF. None for the clip's rate,
+            but at most 30.
         view: As in ``picture``.
         theme: ``"light"`` or ``"dark"``.
         floor: Whether to draw the floor and shadows.
         look: As in ``picture``.
-        shapes: As in ``picture``; of ``clip``.
-        world: As in ``picture``; around ``clip``.
-        clearance: As in ``picture``; of ``clip``.
+        shapes: As in ``picture``, for ``clip``.
+        world: As in ``picture``, for ``clip``.
+        clearance: As in ``picture``, for ``clip``.
         captions: Whether to write the time and the number of the frame.
         angles: Joints of ``clip`` whose values are written, in degrees.
         threads: Number of threads; None for all cores.
         force: Whether an existing file may be replaced.
-        progress: Called with (frames drawn, all).
+        progress: Called with the number of drawn frames and of all frames.
 
     Raises:
         InputError: If an argument cannot be used.
@@ -162,7 +162,7 @@ def render(
 
 
 def _motion(clip: object) -> Motion:
-    """Return the motion of a clip."""
+    """Return the motion of a clip, with the up axis that the motion reveals."""
     motion = clip.motion if isinstance(clip, Tracked) else clip
     if not isinstance(motion, Motion):
         raise InputError("clip", value=type(clip).__name__, expected="a Motion, or the result of IK.track")
@@ -170,7 +170,7 @@ def _motion(clip: object) -> Motion:
     up = find_up(body, motion.q)
     if up.certainty < SHOWN or up.nearest == find_up(body).name:
         return motion
-    stated = Skeleton(  # only the clip shows which axis points up
+    stated = Skeleton(  # only the motion reveals which axis points up
         body.joints, name=body.name, meters_per_unit=body.meters_per_unit, up=up.nearest, forward=body.forward,
         notes=body.notes, source=body.source, excluded_pairs=body.excluded_pairs, loops=body.loops,
     )  # fmt: skip
@@ -200,7 +200,7 @@ def _drawn(
 
 
 def _are_one_body(motions: Sequence[Motion]) -> bool:
-    """Return whether clips have bodies of the same joints and lengths, which are compared at one scale."""
+    """Return whether all clips have the same joints and lengths, so that they can be compared at one scale."""
     first = motions[0].skeleton
     return all(
         body.joint_names == first.joint_names and np.allclose(body.lengths, first.lengths, rtol=1e-3)
@@ -210,13 +210,13 @@ def _are_one_body(motions: Sequence[Motion]) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Content:
-    """What a film shows of a clip.
+    """Scenes of a clip for the frames of a film.
 
     Args:
         skeleton: The body.
         scenes: A scene for each frame of the film.
-        path: How far the camera goes along with the body, (T, 3).
-        points: Centres of all other balls, (n, 3).
+        path: Displacement of the camera in each frame, (T, 3).
+        points: Centres of balls that contain the content of all frames, relative to the path, (n, 3).
         radii: Their radii, (n,).
     """
 
@@ -228,7 +228,7 @@ class _Content:
 
     @classmethod
     def of(cls, clip: Clip, times: Sequence[float], theme: Theme, shown: Appearance) -> _Content:
-        """Return what a film shows of a clip at some times, seconds."""
+        """Build the scenes of a clip at some times, seconds."""
         motion = _motion(clip)
         frames = [min(round(time * motion.fps), len(motion) - 1) for time in times]
         scenes: list[Scene] = []
@@ -237,7 +237,7 @@ class _Content:
             unnamed = [replace(mark, label="") for mark in marks]  # labels would jump from frame to frame
             scene = build_scene([motion.pose(k)], unnamed, theme, shown=shown)
             scenes.append(replace(scene, gaps=tuple(replace(gap, labelled=False) for gap in scene.gaps)))
-        ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few frames that dip lower
+        ground = float(np.quantile([scene.ground for scene in scenes], _STANDS))  # ignores a few lower frames
         extent = max(scene.extent for scene in scenes)
         spread = max(extent, *(scene.spread for scene in scenes))
         scenes = [replace(scene, ground=ground, extent=extent, spread=spread) for scene in scenes]
@@ -251,7 +251,7 @@ class _Content:
     def shots(
         self, paper: Paper, view: str | tuple[float, float], title: str | None, others: Sequence[_Content]
     ) -> list[tuple[Scene, Camera]]:
-        """Return the scene and the camera of each frame; the other clips have the same scale and floor."""
+        """Return the scene and the camera of each frame, with the same scale and floor for all ``others``."""
         first = [one.scenes[0] for one in others]
         extent, ground = max(scene.extent for scene in first), min(scene.ground for scene in first)
         spread = max(scene.spread for scene in first)
@@ -277,10 +277,10 @@ def _path(motion: Motion) -> Array:
 
 
 class Strip:
-    """A diagram of the errors of a clip, drawn once; each frame adds its cursor.
+    """A diagram of the errors of a clip; drawn once, then each frame adds its cursor.
 
     Args:
-        errors: (T,) largest error of each frame, in tolerances; reached up to 1.
+        errors: Largest error of each frame in tolerances, (T,); goals are reached up to 1.
         size: Width and height, pixels.
         theme: Colours.
     """

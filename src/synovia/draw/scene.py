@@ -25,15 +25,15 @@ from synovia.model.geometry import Array, as_matrix, as_numbers
 from synovia.model.tree import ancestors
 
 LOOKS: Final = ("surface", "bones", "both")
-_THICK: Final = 0.042  # radius of the root joint, as a part of the longest path from it to a tip
-_TAPER: Final = 0.5  # power of the path length to the tip in a radius: 0 for equal radii, 1 for proportional ones
-_TIP: Final = 0.5  # path length at a tip, as a part of its bone
-_STUBBY: Final = 0.36  # largest radius, as a part of the longest bone at the joint
-_THIN: Final = 0.007  # smallest radius, as a part of the longest path from the root to a tip
-_HEAD: Final = (0.115, 0.16)  # least and largest height of a head, as a part of the body's
-_LEGS: Final = 2.05  # height of a body, as a multiple of its leg from the hip to the ankle
-_ROD: Final = (0.84, 0.78)  # radius of a bone at its start and end, as parts of the radii of its joints
-_BARREL: Final = 1.05  # half-length of a hinge's barrel along its axis, as a part of its radius
+_THICK: Final = 0.042  # radius of the root joint, as a fraction of the longest path to a tip
+_TAPER: Final = 0.5  # exponent of the path length to the tip in a radius: 0 for equal radii, 1 for proportional radii
+_TIP: Final = 0.5  # path length assumed at a tip, as a fraction of its bone
+_STUBBY: Final = 0.36  # largest radius, as a fraction of the longest bone at the joint
+_THIN: Final = 0.007  # smallest radius, as a fraction of the longest path from the root to a tip
+_HEAD: Final = (0.115, 0.16)  # least and largest height of a head, as fractions of the body's height
+_LEGS: Final = 2.05  # height of a body, as a multiple of its leg length from hip to ankle
+_ROD: Final = (0.84, 0.78)  # radius of a bone at its start and end, as fractions of the radii of its joints
+_BARREL: Final = 1.05  # half-length of a hinge's barrel along its axis, as a multiple of its radius
 _SIDE: Final = re.compile(r"(left|^l_|^l(?=[A-Z])|[._\- ]l$|[_.]l[_.])|(right|^r_|^r(?=[A-Z])|[._\- ]r$|[_.]r[_.])")
 
 
@@ -43,12 +43,12 @@ class Mark:
 
     Args:
         position: Position of the joint, (3,), length units of the skeleton.
-        target: Target position, (3,); None for a goal without one, such as a rotation.
-        label: Text next to the mark; none if empty.
-        reached: Whether the goal holds.
+        target: Target position, (3,); None for a goal without a position, such as a rotation.
+        label: Text next to the mark; "" for no text.
+        reached: Whether the goal is reached.
         rotation: World rotation of the joint (matrix or ``Rotation``), drawn as three axes.
         target_rotation: Target rotation, drawn as three thicker axes at the target.
-        paths: Thin lines of the mark, each through points (n, 3), such as the edge of a polygon.
+        paths: Thin polylines, each through points (n, 3), such as the edge of a polygon.
         note: Text at a missed goal instead of the distance.
         on_joint: Whether the ring surrounds a joint.
 
@@ -99,11 +99,11 @@ class Scene:
         up: Unit vector that points up.
         ground: Height of the floor along ``up``, length units.
         extent: Size of the content, length units, above 0.
-        meters_per_unit: Length of the unit in metres, None if unknown.
-        skins: The surface of each pose and the world frames of its joints, as many as there are poses, the main one
-            last; None for a pose without a surface.
+        meters_per_unit: Length of the unit in metres; None if unknown.
+        skins: For each pose, the main pose last: the surface and the world frames of the joints; None for a pose
+            without a surface.
         look: One of ``LOOKS``; a pose without a surface shows its bones.
-        hull: Points, (n, 3), between which the surfaces lie.
+        hull: Extreme points of the surfaces, (n, 3).
         around: The obstacles around the body; None without a world.
         cover: The shapes of the main body and the world frames of its joints; None if they are not shown.
         spread: Size of the content with the obstacles, length units; 0 for ``extent``.
@@ -128,7 +128,7 @@ class Scene:
 
     @property
     def content(self) -> tuple[Array, Array]:
-        """Centres (n, 3) and radii (n,) of balls that contain everything but the floor, length units."""
+        """Centres (n, 3) and radii (n,) of balls that contain all content except the floor, length units."""
         shown = (*self.ghosts, self.solid)
         hulls = [self.hull]
         if self.around is not None:
@@ -151,7 +151,7 @@ class Scene:
         return np.concatenate(centres), np.concatenate(radii)
 
     def distance_text(self, distance: float) -> str:
-        """Return a distance in metres, centimetres or millimetres, or without a unit if that is unknown."""
+        """Return a distance in metres, centimetres or millimetres; without a unit if the length unit is unknown."""
         if self.meters_per_unit is None:
             return f"{distance:.3g}"
         metres = distance * self.meters_per_unit
@@ -161,14 +161,14 @@ class Scene:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Appearance:
-    """What is shown of bodies, and around them.
+    """Options for drawing bodies and their surroundings.
 
     Args:
         look: One of ``LOOKS``.
         skins: Surfaces by skeleton.
-        covers: Shapes by skeleton, as surfaces, of the bodies whose shapes are shown.
+        covers: Collision shapes as surfaces, by skeleton; only for bodies whose shapes are shown.
         surroundings: The obstacles; None without a world.
-        gaps: The pairs of which the nearest ones are drawn; None for none.
+        gaps: Pairs of links and obstacles; the nearest pairs are drawn. None to draw no pairs.
     """
 
     look: str = "bones"
@@ -193,7 +193,7 @@ def build_scene(
         marks: Targets.
         theme: Colours.
         joint_names: Whether to label the joints.
-        shown: What is shown of the bodies, and around them.
+        shown: Options for drawing bodies and their surroundings; None for bones only.
 
     Raises:
         InputError: If there is no pose, or a pose holds a position that is not finite.
@@ -254,11 +254,11 @@ def build_scene(
 def bones_of(skeleton: Skeleton) -> list[int]:
     """Return the rows whose bone (from parent to joint) is drawn.
 
-    A free joint has no bone, unless it is the only child of a ball (such as toes that a clip translates) or the child
-    of a free joint (such as points of a recording), or most joints are free, as in files that store a position for
-    every joint. A character has bones only below its hips, if the file names them, else below the joint that carries
-    all parts of the body: those above, such as an armature at the origin, place it in the world. What hangs on another
-    root, such as another object, has all its bones.
+    A free joint has no bone, except in three cases: it is the only child of a ball (such as toes that a clip
+    translates), its parent is free (such as points of a recording), or most joints are free (as in files that store a
+    position for every joint). A character has bones only below its hips if the file names them, else below the last
+    common ancestor of its body parts. Joints above, such as an armature at the origin, only place the character in the
+    world. Objects below another root have all their bones.
     """
     joints = skeleton.joints
     hips = next((row for row, joint in enumerate(joints) if joint.role == "hips"), None)
@@ -297,11 +297,11 @@ def bone_lengths(skeleton: Skeleton) -> dict[int, float]:
 
 
 def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
-    """Return which joints are drawn, (n,): those of connected bones of any length; all joints if there are none.
+    """Return which joints are drawn, (n,): those in a group of connected bones with a length above 0.
 
-    Joints from which the bars of loops lead are drawn too.
+    Joints with bars of loops are drawn, too. If no joint qualifies, all are drawn.
     """
-    top = list(range(len(skeleton)))  # the joint at the top of the connected bones of each joint
+    top = list(range(len(skeleton)))  # topmost joint of the connected bones of each joint
     solid: set[int] = set()
     for row in bones_of(skeleton):
         top[row] = top[skeleton.parents[row]]
@@ -313,12 +313,12 @@ def drawn_joints(skeleton: Skeleton) -> NDArray[np.bool_]:
 
 
 def thickness(skeleton: Skeleton) -> Array:
-    """Return the radius of each joint, (n,), length units, as ``radii_of`` does; loops make their joints thicker."""
+    """Return the radius of each joint, (n,), length units: from ``radii_of``, but larger for joints with loops."""
     return radii_with_loops(skeleton, radii_of(skeleton, bones_of(skeleton)))
 
 
 def radii_of(skeleton: Skeleton, bones: Sequence[int]) -> Array:
-    """Return the radius of each joint, (n,), length units: larger for joints that carry more of the body.
+    """Return the radius of each joint, (n,), length units: larger for joints with longer chains below them.
 
     Radii depend on rest lengths only, so they are the same in all poses.
     """
@@ -334,7 +334,7 @@ def radii_of(skeleton: Skeleton, bones: Sequence[int]) -> Array:
     out = np.maximum(out, _THIN * total)
     for row, joint in enumerate(skeleton.joints):
         if not skeleton.children[row] and joint.kind is Kind.FIXED and not joint.tip:
-            out[row] = _THIN * total  # a sensor or a tool frame, which carries nothing
+            out[row] = _THIN * total  # a sensor or a tool frame without children
     return out
 
 
@@ -383,7 +383,7 @@ def _bodies(pose: Pose, extent: float, theme: Theme, paint: Colour | None) -> Bo
 def _loops(
     pose: Pose, radius: Array, hues: Array, paint: Colour | None, theme: Theme
 ) -> list[tuple[Array, Array, float, float, Array]]:
-    """Return the loops of a pose as rods and balls: bars to tied places, rods of distances, and knots."""
+    """Return the loops of a pose as rods and balls: bars to tied points, rods of distance loops, and knots."""
     bars, knots = bars_of(pose.skeleton)
     ends, places = points_of(pose.skeleton, np.array(pose.frames))
     tied = np.array(paint or theme.loop, float) / 255.0
@@ -399,7 +399,7 @@ def _loops(
 
 
 def head_of(skeleton: Skeleton) -> int | None:
-    """Return the row of the head of a body with a neck or a spine, None without one."""
+    """Return the row of the head of a body, which needs a parent and a bone; None without a head."""
     named = skeleton.role_rows.get("head")
     found = [named] if named is not None else []
     found += [row for row, joint in enumerate(skeleton.joints) if _is_head(joint)]
@@ -407,10 +407,10 @@ def head_of(skeleton: Skeleton) -> int | None:
 
 
 def _skull(pose: Pose, head: int, hue: Array) -> list[tuple[Array, Array, float, float, Array]]:
-    """Return a head at its joint: two balls joined by a rod, and a nose that shows where it looks.
+    """Return a head at its joint: two balls joined by a rod, and a nose that shows where the head looks.
 
-    It points to the tip of the head if there is one, else away from the neck. A tip that is too near or too far, as in
-    many motion capture files, does not change its size.
+    The head points to its tip if there is one, else away from the neck. Its size is clamped to fractions of the body's
+    height, because the tip is too near or too far in many motion capture files.
     """
     skeleton, start = pose.skeleton, pose.positions[head]
     rest = skeleton.rest_pose()
@@ -434,7 +434,7 @@ def _skull(pose: Pose, head: int, hue: Array) -> list[tuple[Array, Array, float,
     parts = [(chin, chin, radius, radius, hue), (crown, crown, radius, radius, hue), (chin, crown, radius, radius, hue)]
     legs = [roles[name] for name in ("left_upper_leg", "right_upper_leg", "left_foot") if name in roles]
     places = rest.positions[[*legs, head]]
-    if len(legs) == 3 and float((places[3] - places[2]) @ up) > 0.5 * tall:  # at rest, it stands and looks ahead
+    if len(legs) == 3 and float((places[3] - places[2]) @ up) > 0.5 * tall:  # the body stands at rest
         left = places[0] - places[1]
         ahead = pose.matrix(head) @ rest.matrix(head).T @ np.cross(left, up)
         ahead = ahead - (ahead @ axis) * axis
@@ -458,7 +458,7 @@ def _is_head(joint: Joint) -> bool:
 
 
 def hue_of(skeleton: Skeleton, row: int, theme: Theme) -> Colour:
-    """Return the colour of a joint by its side of the body, according to its role or name."""
+    """Return the colour of a joint by its side of the body, which comes from its role or name."""
     joint = skeleton.joints[row]
     found = _SIDE.search(joint.role or "") or _SIDE.search(_plain(joint.name))
     if found is None:
@@ -467,7 +467,7 @@ def hue_of(skeleton: Skeleton, row: int, theme: Theme) -> Colour:
 
 
 def _plain(name: str) -> str:
-    """Return a name without its namespace in lower case; unchanged if a capital follows a leading l or r."""
+    """Return a name without its namespace, in lower case unless a capital follows a leading l or r."""
     short = name.rsplit(":", 1)[-1]
     if re.match(r"[lr][A-Z]", short):
         return short

@@ -1,7 +1,7 @@
 """Shaded surfaces: the skin of a character or the shapes of a robot, with soft shadows.
 
-Colours are mixed in linear light. A key light throws shadows, the sky and the floor light the rest, and the depths of
-neighbouring pixels show which places are hidden from the sky (Luft et al.).
+Colours are mixed in linear light. A key light casts shadows; sky and floor give ambient light. Ambient occlusion is
+estimated from the depths of neighbouring pixels (Luft et al.).
 
 References:
     T. Luft, C. Colditz, O. Deussen, "Image enhancement by unsharp masking the depth buffer", ACM SIGGRAPH 2006.
@@ -27,20 +27,20 @@ from synovia.model.shapes.triangles import ball
 from synovia.surface.base import Part, Surface
 
 _Float = NDArray[np.floating[Any]]
-_GAMMA: Final = 2.2  # of colours in files and images, nearly
-_MAP: Final = 400  # most samples of a shadow map in each direction
-_TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))  # of a shadow's edge, map samples
-_SAMPLES: Final = 24_000_000  # most samples of an image; larger images have fewer samples a pixel
+_GAMMA: Final = 2.2  # approximate gamma of colours in files and images
+_MAP: Final = 400  # largest number of shadow map samples in each direction
+_TAPS: Final = tuple((x, y) for x in (-1.5, 0.0, 1.5) for y in (-1.5, 0.0, 1.5))  # for soft edges, map samples
+_SAMPLES: Final = 24_000_000  # largest number of samples of an image; larger images have fewer samples per pixel
 _SKY: Final = (0.50, 0.53, 0.58)  # light from above
 _BOUNCE: Final = (0.27, 0.25, 0.235)  # light from the floor
 _KEY: Final = (0.98, 0.94, 0.88)  # the key light
-_SHOULDER: Final = 0.4  # part of the range of brightness in which colours approach white
-_EDGE: Final = 0.15  # cosine to the light below which a place begins to be in its own shadow
+_SHOULDER: Final = 0.4  # fraction of the brightness range in which colours approach white slowly
+_EDGE: Final = 0.15  # cosine to the light below which self-shadowing begins
 _GLOSS: Final = 0.07  # strength of the highlight
 _RIM: Final = 0.16  # strength of the light along the outline
-_HIDDEN: Final = ((0.012, 0.55), (0.04, 0.45))  # radius, as a part of the content, and strength of the occlusion
-_APART: Final = 2.0  # distance of things that do not darken each other, as a multiple of the radius of the occlusion
-# 98 directions, evenly in all octants
+_HIDDEN: Final = ((0.012, 0.55), (0.04, 0.45))  # occlusion: radius (fraction of the content) and strength
+_APART: Final = 2.0  # multiple of the occlusion radius; objects farther apart in depth do not darken each other
+# 98 directions on the surface of a cube, the same in all octants
 _DIRECTIONS: Final = np.array([d for d in np.ndindex(5, 5, 5) if max(d) == 4 or min(d) == 0], float) - 2.0
 
 
@@ -54,7 +54,7 @@ class Mesh:
         faces: Vertices of the triangles, (f, 3).
         colours: Colours of the vertices in linear light, 0 to 1, (v, 3).
         corners: Texture coordinates of the triangles' corners, (f, 3, 2); None without textures.
-        images: Number of each triangle's texture, (f,), -1 for none.
+        images: Index of each triangle's texture, (f,); -1 for no texture.
         textures: Textures in linear light, each (h, w, 3).
         behind: Another mesh, which hides this one where it is nearer.
     """
@@ -70,7 +70,7 @@ class Mesh:
 
     @property
     def hull(self) -> Array:
-        """The vertices that are outermost in each of many directions, (n, 3)."""
+        """The vertices that are extreme in any of 98 directions, (n, 3)."""
         return self.vertices[np.unique(np.argmax(_DIRECTIONS @ self.vertices.T, axis=1))]
 
     @classmethod
@@ -93,7 +93,7 @@ class Mesh:
         )
 
     def joined(self, other: Mesh) -> Mesh:
-        """Return the mesh and another one, without textures, as one."""
+        """Return the union of this mesh and another mesh, which has no textures."""
         plain = np.zeros((len(other.faces), 3, 2), np.float32)
         none = np.full(len(other.faces), -1, np.intp)
         return replace(
@@ -107,13 +107,13 @@ class Mesh:
         )
 
     def painted(self, colour: Sequence[float]) -> Mesh:
-        """Return the mesh in one colour, red, green and blue from 0 to 255, with a trace of its own."""
+        """Return the mesh tinted with a colour (red, green and blue from 0 to 255), without textures."""
         new = _linear(np.array(colour) / 255.0)
         return replace(self, colours=np.float32(0.25) * self.colours + np.float32(0.75) * new, corners=None)
 
 
 def _linear(colours: _Float) -> _Float:
-    """Return colours of files and images, 0 to 1, in linear light."""
+    """Convert colours of files and images, 0 to 1, to linear light."""
     return colours.astype(np.float32) ** np.float32(_GAMMA)
 
 
@@ -121,8 +121,8 @@ class Skin:
     """A surface that joints move, prepared for drawing.
 
     Args:
-        surface: The surface; at least one part.
-        whole: Whether it shows the body without the bones.
+        surface: The surface, with at least one part.
+        whole: Whether it covers the whole body, so that no bones are drawn.
     """
 
     def __init__(self, surface: Surface, *, whole: bool = True) -> None:
@@ -131,7 +131,7 @@ class Skin:
         self._parts = [_split(part) if part.flat else part for part in surface.parts]
         self._normals = [normals_of(part.vertices, part.faces) for part in self._parts]
         self._textures: list[_Float] = []
-        known: dict[int, int] = {}  # numbers of the textures by the identity of their images
+        known: dict[int, int] = {}  # index of each texture by the identity of its image
         colours: list[_Float] = []
         faces: list[NDArray[np.intp]] = []
         corners: list[_Float] = []
@@ -177,7 +177,7 @@ class Skin:
 
 
 def normals_of(vertices: Array, faces: NDArray[np.integer[Any]]) -> Array:
-    """Return the unit normal of each vertex, the mean of its triangles' weighted by area, (v, 3)."""
+    """Return the unit normal of each vertex, (v, 3): the area-weighted mean of the normals of its triangles."""
     a, b, c = (vertices[faces[:, k]] for k in range(3))
     flat = np.cross(b - a, c - a)
     weights = np.repeat(flat, 3, axis=0).T
@@ -188,7 +188,7 @@ def normals_of(vertices: Array, faces: NDArray[np.integer[Any]]) -> Array:
 
 
 def _split(part: Part) -> Part:
-    """Return a part whose triangles share no vertex, so that each has one normal."""
+    """Duplicate vertices so that triangles share none and each triangle has one normal."""
     order = part.faces.reshape(-1)
     return replace(
         part,
@@ -201,10 +201,10 @@ def _split(part: Part) -> Part:
 
 
 class Shadow:
-    """What the key light sees: the places in the light, and the shadow on the floor.
+    """Shadow map of the key light: lit points of a surface, and the shadow on the floor.
 
     Args:
-        mesh: The surface that throws the shadow.
+        mesh: The surface that casts the shadow.
         light: Unit vector towards the light, (3,).
         up: Unit vector of the world that points up, (3,).
         size: Width and height of the picture, pixels; a small picture needs few samples.
@@ -229,17 +229,17 @@ class Shadow:
 
     @cached_property
     def _nearest(self) -> _Float:
-        """The depths of the nearest triangles, which the light meets first."""
+        """Depths of the triangles that are nearest to the light."""
         return depths_of(self._mesh.vertices, self._mesh.faces, self.camera, (self._samples, self._samples))
 
     @cached_property
     def _farthest(self) -> _Float:
-        """The depths of the farthest triangles, which are nearest to the floor."""
+        """Depths of the triangles that are farthest from the light, so nearest to the floor."""
         size = self._samples, self._samples
         return depths_of(self._mesh.vertices, self._mesh.faces, self.camera, size, farthest=True)
 
     def lit(self, points: Array) -> _Float:
-        """Return how much of the light reaches points, 0 to 1, (n,)."""
+        """Return the fraction of the key light that reaches points, 0 to 1, (n,)."""
         pixels, depth, _ = self.camera.project(points)
         limit = (depth - self._bias).astype(np.float32)
         out = np.zeros(len(points), np.float32)
@@ -254,7 +254,7 @@ class Shadow:
 
         Args:
             points: The points, (n, 3).
-            soft: Width of a shadow's edge, as a part of the distance from the part that throws it.
+            soft: Width of a shadow's edge, as a fraction of the distance to the part that casts the shadow.
             least: Width of the sharpest edge, length units.
             reach: Width of the softest edge, length units.
         """
@@ -268,7 +268,7 @@ class Shadow:
         layers = [_blurred(covered, 0.5 * width * scale) for width in widths]
         near = 0.2 * reach * scale
         some, there = _blurred(depth, near), _blurred(covered, near)
-        # far from the body, the mean over a wide neighbourhood counts
+        # far from the body, use the mean over a wide neighbourhood
         some += 0.02 * _blurred(depth, 0.5 * reach * scale)
         mean = some / np.maximum(there + 0.02 * layers[2], 1e-5)
         pixels, away, _ = self.camera.project(points)
@@ -279,11 +279,11 @@ class Shadow:
 
 
 def _near_parts(depth: _Float, reach: np.float32, radius: float) -> _Float:
-    """Return depths without what is far in front of its neighbours, which gets the depth of these.
+    """Replace depths far in front of their neighbours by the depths of the neighbours.
 
     Args:
         depth: The depths, (h, w).
-        reach: How far in front counts as near.
+        reach: Radius of the ambient occlusion, length units; unit of the threshold ``_APART``.
         radius: Distance to the neighbours, pixels.
     """
     from scipy.ndimage import maximum_filter1d
@@ -296,7 +296,7 @@ def _near_parts(depth: _Float, reach: np.float32, radius: float) -> _Float:
 
 
 def _blurred(image: _Float, radius: float) -> _Float:
-    """Return an image after two box blurs in each direction, nearly a Gaussian."""
+    """Blur an image with two box filters in each direction, nearly a Gaussian."""
     from scipy.ndimage import uniform_filter1d
 
     span = 2 * max(round(radius / 1.4), 1) + 1
@@ -316,8 +316,8 @@ def shade_mesh(
         camera: The camera.
         size: Width and height of the image, pixels.
         light: The light.
-        shadow: What the light sees; None for a surface without shadows on itself.
-        samples: Samples of a pixel in each direction, fewer in very large images.
+        shadow: Shadow map of the light; None for no shadows on the surface.
+        samples: Samples per pixel in each direction; fewer in very large images.
 
     Returns:
         The left and top pixel of the part of the image that the surface covers, and that part as red, green, blue and
@@ -350,7 +350,7 @@ def shade_mesh(
 
 
 def _hits(mesh: Mesh, camera: Camera, size: tuple[int, int]) -> Hits:
-    """Return the samples that see a mesh, and not what hides it."""
+    """Return the samples in which a mesh is visible, not hidden by the mesh ``behind``."""
     if mesh.behind is None:
         return hits_of(mesh.vertices, mesh.faces, camera, size)
     other = mesh.behind
@@ -366,8 +366,8 @@ class _Part(NamedTuple):
     Args:
         camera: Its camera.
         size: Its width and height, pixels.
-        extent: Size of what it shows, length units.
-        apart: Whether it shows several things, which do not darken what is far behind them.
+        extent: Size of its content, length units.
+        apart: Whether it shows several objects, so that an object must not darken others far behind it.
     """
 
     camera: Camera
@@ -377,7 +377,7 @@ class _Part(NamedTuple):
 
 
 def _places(part: _Part, hits: Hits, pixel: NDArray[np.intp], shadow: Shadow | None) -> tuple[_Float, _Float]:
-    """Return how much of the key light and of the sky each pixel of a part of the image gets, 0 to 1, (pixels,)."""
+    """Return the fractions of key light and of sky light of each pixel in a part of the image, 0 to 1, (pixels,)."""
     camera, (columns, rows), extent = part.camera, part.size, part.extent
     near = np.full(rows * columns, np.inf)
     np.minimum.at(near, pixel, hits.depth)
@@ -410,15 +410,15 @@ def _lit(mesh: Mesh, camera: Camera, hits: Hits, light: Light, lit: _Float, sky:
     normal = _mixed(own, corners, shares)
     normal /= np.maximum(np.sqrt(np.einsum("ni,ni->n", normal, normal)), np.float32(1e-6))[:, None]
     normal *= _facing(mesh, camera)[hits.faces][:, None]
-    np.maximum(normal[:, 2], 0.0, out=normal[:, 2])  # interpolated ones may point away near an outline
+    np.maximum(normal[:, 2], 0.0, out=normal[:, 2])  # interpolated normals may point away near an outline
     colour = _mixed(mesh.colours, corners, shares)
     _texture(mesh, hits, shares, colour)
     towards, up = (axes @ v.astype(np.float32) for v in (light.direction, light.up))
     half = towards + np.array([0.0, 0.0, 1.0], np.float32)
     half /= np.float32(max(float(np.linalg.norm(half)), 1e-6))
-    # wrapped a little around the body, so that the border of light is soft
+    # key light wraps a little around the body, so that the edge of the light is soft
     slope = normal @ towards
-    lit = lit * np.clip((slope + _EDGE) / (2.0 * _EDGE), 0.0, 1.0)  # what faces away is dark, whatever the map says
+    lit = lit * np.clip((slope + _EDGE) / (2.0 * _EDGE), 0.0, 1.0)  # surfaces facing away are dark
     key = np.clip((slope + 0.25) / 1.25, 0.0, 1.0)
     key = key * (0.25 + 0.75 * lit) * (0.6 + 0.4 * sky)
     rise = 0.5 + 0.5 * (normal @ up)
@@ -440,7 +440,7 @@ def _lit(mesh: Mesh, camera: Camera, hits: Hits, light: Light, lit: _Float, sky:
 
 
 def _facing(mesh: Mesh, camera: Camera) -> _Float:
-    """Return 1 for triangles whose front the camera sees and -1 for the others, (f,)."""
+    """Return 1 for triangles whose front faces the camera and -1 for the others, (f,)."""
     a, b, c = (mesh.vertices[mesh.faces[:, k]] for k in range(3))
     towards = camera.position - a if camera.perspective else camera.axes[2]
     return np.where(
@@ -449,7 +449,7 @@ def _facing(mesh: Mesh, camera: Camera) -> _Float:
 
 
 def _mixed(values: _Float, corners: NDArray[np.intp], shares: _Float) -> _Float:
-    """Return values (v, k) of vertices, mixed at samples, (n, k)."""
+    """Interpolate values of vertices, (v, k), at samples, (n, k)."""
     out = values[corners[:, 0]] * shares[:, :1]
     out += values[corners[:, 1]] * shares[:, 1:2]
     out += values[corners[:, 2]] * shares[:, 2:]

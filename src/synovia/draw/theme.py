@@ -24,7 +24,7 @@ class Theme:
         left: Bones of the body's left side.
         right: Bones of the body's right side.
         joint: Brightness of joints relative to their bones.
-        loop: Places that loops tie, and rods of loops.
+        loop: Tied points and rods of loops.
         ghost: An earlier pose.
         obstacle: Obstacles of a world.
         wall: Pieces of half-spaces.

@@ -1,7 +1,7 @@
-"""Triangles to samples: which triangle each sample of an image sees, and where on it.
+"""Rasterize triangles: find the triangle that each sample of an image sees, and the point on the triangle.
 
-Each triangle is cut into the rows of samples that it covers, each row into samples; all are arrays, so NumPy does the
-work of a whole body at once. The nearest triangle wins a sample.
+Each triangle is divided into the rows of samples that it covers, and each row into samples. All steps work on arrays of
+many triangles at once. The nearest triangle wins a sample.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from synovia.draw.camera import Camera
 from synovia.model.geometry import Array
 
-_MOST: Final = 4_000_000  # samples that are handled at once; more go in several portions
+_MOST: Final = 4_000_000  # largest number of samples to process at once, to limit memory
 
 Numbers = NDArray[np.intp]
 Floats = NDArray[np.floating[Any]]
@@ -28,9 +28,9 @@ class Hits:
     """The samples of a part of an image that see a triangle.
 
     Args:
-        at: Numbers of the samples, row by row, (n,).
-        faces: The triangle that each sees, (n,).
-        shares: Weights of the triangle's corners there, (n, 3), sum 1.
+        at: Indices of the samples, row by row, (n,).
+        faces: The triangle that each sample sees, (n,).
+        shares: Barycentric weights of the triangle's corners, (n, 3), sum 1.
         depth: Depths, (n,), length units.
     """
 
@@ -41,7 +41,7 @@ class Hits:
 
 
 def hits_of(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int]) -> Hits:
-    """Return what each sample of an image sees.
+    """Find the nearest triangle in each sample of an image.
 
     Args:
         vertices: World positions, (v, 3).
@@ -71,7 +71,7 @@ def hits_of(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, in
 def depths_of(
     vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int], *, farthest: bool = False
 ) -> Floats:
-    """Return the depth of the nearest triangle that each sample of an image sees, or of the farthest one, (h, w).
+    """Return the depth of the nearest or the farthest triangle in each sample of an image, (h, w).
 
     Args:
         vertices: World positions, (v, 3).
@@ -81,7 +81,7 @@ def depths_of(
         farthest: Whether to return the depth of the farthest triangle.
 
     Returns:
-        The depths, length units; infinity, or minus infinity, where a sample sees nothing.
+        The depths, length units; without a triangle, infinity, or minus infinity for the farthest triangle.
     """
     width, height = size
     extreme = np.maximum if farthest else np.minimum
@@ -95,16 +95,15 @@ def depths_of(
 class _Seen:
     """The triangles that cover rows of samples of an image.
 
-    Over the image, the inverse of the depth is linear with perspective, and the depth without; nearness is the inverse
-    of the depth, or minus the depth.
+    Nearness is linear over the image: it is the inverse of the depth with perspective, else the negative depth.
 
     Args:
-        faces: Their numbers, (n,).
+        faces: Their indices, (n,).
         x: Columns of their corners, (3, n).
         y: Rows of their corners, (3, n).
-        area: Twice their areas, positive where the corners go around clockwise on the image, (n,).
+        area: Twice their areas, positive if the corners are in clockwise order on the image, (n,).
         near: Nearness of the corners, (3, n).
-        slopes: Constant, x and y coefficient of the nearness, (3, n).
+        slopes: Constant, x and y coefficients of the nearness, (3, n).
         top: The first row, (n,).
         rows: The number of rows, (n,).
     """
@@ -142,7 +141,7 @@ def _seen(vertices: Array, faces: Numbers, camera: Camera, size: tuple[int, int]
 
 
 def _samples(seen: _Seen, width: int) -> Iterator[tuple[Numbers, Numbers, Floats]]:
-    """Yield the samples inside triangles in portions: the triangle's place, the sample's number, and the nearness."""
+    """Yield the samples inside triangles in portions: index of the triangle, index of the sample, and nearness."""
     for some in _portions(seen):
         face, y, left, count = _spans(seen, some, width)
         start = seen.slopes[0, face] + seen.slopes[2, face] * (y + 0.5) + 0.5 * seen.slopes[1, face]
@@ -154,7 +153,7 @@ def _samples(seen: _Seen, width: int) -> Iterator[tuple[Numbers, Numbers, Floats
 
 
 def _slopes(x: Array, y: Array, values: Array, area: Array) -> Array:
-    """Return constant, x and y coefficient of values at the corners of triangles, each (3, n)."""
+    """Return the constant, x and y coefficients, (3, n), of values that are linear over triangles."""
     a, b = values[1] - values[0], values[2] - values[0]
     across = (a * (y[2] - y[0]) - b * (y[1] - y[0])) / area
     down = (b * (x[1] - x[0]) - a * (x[2] - x[0])) / area
@@ -162,7 +161,7 @@ def _slopes(x: Array, y: Array, values: Array, area: Array) -> Array:
 
 
 def _shares(corner_x: Array, corner_y: Array, area: Array, x: Floats, y: Floats) -> Floats:
-    """Return the weights of the corners of triangles at points, (3, n)."""
+    """Return the barycentric weights of the corners of triangles at points, (3, n)."""
     dx, dy = x - corner_x[0], y - corner_y[0]
     second = (dx * (corner_y[2] - corner_y[0]) - dy * (corner_x[2] - corner_x[0])) / area
     third = ((corner_x[1] - corner_x[0]) * dy - (corner_y[1] - corner_y[0]) * dx) / area
@@ -170,7 +169,7 @@ def _shares(corner_x: Array, corner_y: Array, area: Array, x: Floats, y: Floats)
 
 
 def _portions(seen: _Seen) -> list[slice]:
-    """Return triangles in portions of at most ``_MOST`` samples, by the boxes around them."""
+    """Divide triangles into portions of about ``_MOST`` samples, counted in their bounding boxes."""
     if not len(seen.faces):
         return []
     cost = np.cumsum(seen.rows * (np.ptp(seen.x, axis=0) + 1.0))
@@ -179,10 +178,10 @@ def _portions(seen: _Seen) -> list[slice]:
 
 
 def _spans(seen: _Seen, some: slice, width: int) -> tuple[Numbers, Numbers, Numbers, Numbers]:
-    """Return the rows of samples inside triangles: triangle's place, row, first column and number of columns of each.
+    """Return the rows of samples inside triangles: index of the triangle, row, first column and number of columns.
 
-    The long edge of a triangle, from its top to its bottom corner, bounds all rows at one side; at the other the edge
-    from its top to its middle corner does, and then the one from its middle to its bottom corner.
+    On one side, all rows end at the long edge from the top to the bottom corner. On the other side, they end at the
+    edge from the top to the middle corner, then at the edge from the middle to the bottom corner.
     """
     order = np.argsort(seen.y[:, some], axis=0)
     x, y = (np.take_along_axis(values[:, some], order, axis=0) for values in (seen.x, seen.y))

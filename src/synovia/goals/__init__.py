@@ -1,6 +1,6 @@
 """Goals for joints or for the whole body.
 
-``kinds`` lists them, the most common first. A class is imported when it is first used.
+``kinds`` lists all kinds, the most common first. A class is imported when it is first used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Aim: an axis of a joint points at a world point."""
+"""Aim: point an axis of a joint at a world point."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ if TYPE_CHECKING:
 
 _Y: Final = (0.0, 1.0, 0.0)
 _Z: Final = (0.0, 0.0, 1.0)
-_ALONG: Final = 0.95  # cosine of the angle to the axis above which a direction does not show the roll
+_ALONG: Final = 0.95  # cosine of the angle to the axis above which a direction does not define the roll
 _APART: Final = "a direction at least 18 degrees away from the axis"
 _TRUNK: Final = ("upper_chest", "chest", "spine", "hips", "root")
-_FAR: Final = 0.5  # sizes of the body: longest line in a picture
+_FAR: Final = 0.5  # body sizes: longest line in a picture
 
 
 @goal_class
@@ -36,13 +36,13 @@ class AimGoal(Goal):
     direction is undefined and the residual is 0.
 
     Args:
-        point: World point (3,), length units; None to keep the point that the start aims at.
-        axis: Axis in the joint's frame, (3,); its length does not matter. None for the face of a head, which is known
-            by its role and looks ahead at rest, and for the z axis of any other joint.
+        point: World point (3,), length units; None for the point at which the start aims.
+        axis: Axis in the joint's frame, (3,); its length does not matter. None for the facing direction of a head,
+            which is known by its role, and for the z axis of any other joint.
         up: World direction (3,) in which ``top`` should point as far as the axis allows. None for the upward direction
-            if the joint is a head or an eye that turns in all directions; other joints roll freely. A target with a
+            if the joint is a head or an eye that rotates in all directions; other joints roll freely. A target with a
             rotation has up as its z axis.
-        roll: ``"free"`` for a head or an eye that may roll, too; None for the default.
+        roll: ``"free"`` to let a head or an eye roll as well; None for the default.
         top: Direction (3,) in the joint's frame. None for the direction that points up at rest, or the y axis if that
             is nearly the axis.
         offset: Point on the joint that the axis passes through, (3,), in its frame.
@@ -84,7 +84,7 @@ class AimGoal(Goal):
     ancestors: int | None = None
 
     def __post_init__(self, point: Any, up: Any) -> None:
-        """Check the values; the axis becomes the z axis of the goal's frame, and up that of its target."""
+        """Check the values; the axis becomes the z axis of the goal's frame, and up the z axis of its target."""
         place = (0.0, 0.0, 0.0) if self.offset is None else as_lengths(self.offset, (3,), "offset")
         axis = None if self.axis is None else as_direction(self.axis, "axis")
         top = None if self.top is None else as_direction(self.top, "top")
@@ -97,7 +97,7 @@ class AimGoal(Goal):
         self._aim_at(point, None if up is None else align_z(as_direction(up, "up")))
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with its axis, as the z axis of its frame, and its top as the y axis if it has an up."""
+        """Return the goal with its axis as the z axis of its frame, and with ``up`` its top as the y axis."""
         row, place = skeleton.locate(self.joints[0])
         if self.axis is None and _looks(skeleton, row) and not _shows_face(skeleton):
             raise UnsupportedError(
@@ -147,18 +147,18 @@ class AimGoal(Goal):
 
     @property
     def usual_parts(self) -> int:
-        """Points; up is usually the goal's own."""
+        """POSITION: targets are usually points, and up is that of the goal."""
         return POSITION
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return points straight ahead, at a distance of one length unit, and top as up."""
+        """Return points on the axis, one length unit away, and top as up."""
         out = now.copy()
         out[:, :3, 3] += now[:, :3, 2]
         out[:, :3, :3] = now[:, :3, [2, 0, 1]]
         return out
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Return points at the distance of the target, in directions between the axis and its own; ups likewise."""
+        """Interpolate directions between the axis and the target, at the target's distance; likewise for up."""
         out, way = target.copy(), target[:, :3, 3] - now[:, :3, 3]
         far = np.linalg.norm(way, axis=1, keepdims=True)
         out[:, :3, 3] = now[:, :3, 3] + far * between_directions(now[:, :3, 2], unit(way), weight)
@@ -173,7 +173,7 @@ class AimGoal(Goal):
         return f"points {describe.degrees(angle)} past its target{roll}"
 
     def sketch(self, view: View) -> Sketch:
-        """Return a line to the point; if the point is far away, a part of it, so that the body stays large."""
+        """Return a line to the point, shortened for a far point, so that the body stays large in the picture."""
         p, t = view.at[:3, 3], view.target[:3, 3]
         if float(np.linalg.norm(t - p)) <= _FAR * view.size:
             return Sketch(target=t, paths=[np.stack([p, t])], note="angle", on_joint=False)
@@ -186,7 +186,7 @@ class AimGoal(Goal):
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return a point straight ahead."""
+        """Return a point on the axis."""
         target = place.at.copy()
         way = place.frames(place.row)[:3, :3] @ np.asarray(values["axis"], float)
         target[:3, 3] = describe.ray(target[:3, 3], way, describe.AHEAD * place.size)[1]
@@ -194,7 +194,7 @@ class AimGoal(Goal):
 
 
 def _rises_at_rest(skeleton: Skeleton) -> Array | None:
-    """Return the upward direction of the world, (3,), if the skeleton or its rest pose shows it."""
+    """Return the upward direction of the world, (3,), from the skeleton or its rest pose; None if unknown."""
     if skeleton.up is not None:
         return skeleton.up_vector("up=")
     from synovia.model.anatomy.up import SHOWN, find_up
@@ -217,7 +217,7 @@ def _shows_face(skeleton: Skeleton) -> bool:
 
 
 def _keeps_level(skeleton: Skeleton, row: int) -> bool:
-    """Return whether a joint is a head that shows its face, or an eye, and it can turn in all directions."""
+    """Return whether a joint is an eye, or a head with a known face, that can rotate in all directions."""
     roles = skeleton.role_rows
     if row == roles.get("head"):
         freedom, trunk = 0, {roles.get(role) for role in _TRUNK}

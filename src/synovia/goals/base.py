@@ -56,11 +56,11 @@ class Term:
 
     Args:
         kind: Its name among the ``TERMS`` of ``kernels.goals.general``.
-        lengths: Residual rows that are lengths.
-        angles: Residual rows that are angles.
+        lengths: Number of residual rows that are lengths.
+        angles: Number of residual rows that are angles.
         takes: Parts of the target that it uses.
-        frames: A 4x4 frame on each of the goal's joints but the first.
-        numbers: Numbers of the kind, at most eight.
+        frames: A 4x4 frame on each of the goal's joints except the first.
+        numbers: Parameters of the kind, at most eight.
         points: Corners of a polygon, (n, 3).
     """
 
@@ -75,25 +75,25 @@ class Term:
 
 @dataclass_transform(frozen_default=True, eq_default=False, field_specifiers=(field,))
 def goal_class(cls: type[_G]) -> type[_G]:
-    """Make a frozen dataclass of a kind of goal: its constructor takes the common arguments and its own fields.
+    """Turn a kind of goal into a frozen dataclass whose constructor takes the common arguments and its own fields.
 
     A field of type ``InitVar`` is an argument of ``__post_init__`` only; the goal has no attribute of that name. An
-    error of ``__post_init__`` names the goal. The docstring of the class describes the arguments of its own kind; those
-    that kinds share are added to it.
+    error of ``__post_init__`` names the goal. The docstring of the class describes the arguments of its own kind; this
+    function adds the common arguments.
     """
     made = dataclass(frozen=True, eq=False, repr=False)(cls)
     if "__post_init__" in vars(made):
         made.__post_init__ = _with_name(made.__post_init__)
     made.__doc__ = _documented(made)
     names = [name for name, kind in get_annotations(cls).items() if str(kind).startswith("InitVar")]
-    made.__init__.__annotations__ |= dict.fromkeys(names, "Any")  # as signatures and documents show them
+    made.__init__.__annotations__ |= dict.fromkeys(names, "Any")  # type shown in signatures and documentation
     for name in {"__setattr__", *names} & vars(made).keys():
         delattr(made, name)
     return made
 
 
 def _with_name(check: Callable[..., None]) -> Callable[..., None]:
-    """Return the check of a goal's values whose errors name the goal."""
+    """Wrap the check of a goal's values so that its errors name the goal."""
 
     @wraps(check)
     def named(self: Goal, *arguments: Any) -> None:
@@ -104,7 +104,7 @@ def _with_name(check: Callable[..., None]) -> Callable[..., None]:
 
 
 def _documented(cls: type[Goal]) -> str | None:
-    """Return the docstring of a kind of goal, with the shared arguments that it does not describe itself."""
+    """Return the docstring of a kind of goal, with common arguments that it does not describe itself added."""
     before, title, rest = cleandoc(cls.__doc__ or "").partition("Args:\n")
     own, gap, after = rest.partition("\n\n")
     if not title:  # Python runs without docstrings
@@ -119,7 +119,7 @@ def _documented(cls: type[Goal]) -> str | None:
 
 
 class _Immutable(ChecksArguments):
-    """Refuses changes: an ``IK`` stores its goals packed, so a changed goal would have no effect."""
+    """Base class that refuses changes: an ``IK`` packs its goals, so changing a goal would have no effect."""
 
     def __setattr__(self, name: str, value: object) -> None:
         """Refuse to set an attribute."""
@@ -128,11 +128,11 @@ class _Immutable(ChecksArguments):
 
 @goal_class
 class Goal(_Immutable):
-    """What should happen to one joint, or to the whole body. Immutable.
+    """An objective for one joint or for the whole body. Immutable.
 
     Args:
         joint: Name of a joint, link or site, else a role, or a row; None for a goal of the whole body.
-        weight: Factor of its squared error relative to the goals of the same priority; above 0.
+        weight: Factor of the squared error, relative to goals of the same priority; above 0.
         priority: 0 is the highest; a lower priority never worsens a higher one.
         name: Name of the goal; None for its joint's name.
 
@@ -147,41 +147,42 @@ class Goal(_Immutable):
     """
 
     kind: ClassVar[str] = ""  # its name in files, settings and messages
-    summary: ClassVar[str] = ""  # one sentence about it, for the schema of goal files
-    fields: ClassVar[tuple[Field, ...]] = ()  # of its entry in goal files, without those that all goals on joints share
-    needs: ClassVar[str] = ""  # what a solver must support for it; "rows": any residual that has a kernel
-    pose_parts: ClassVar[int] = 0  # parts of a world pose that it asks for: POSITION, ROTATION or both
-    on_joint: ClassVar[bool] = True  # whether it concerns a joint, and not the whole body
+    summary: ClassVar[str] = ""  # one-sentence description for the schema of goal files
+    fields: ClassVar[tuple[Field, ...]] = ()  # fields of its entry in goal files, without common ones
+    needs: ClassVar[str] = ""  # ability that a solver needs; "rows": any residual that has a kernel
+    pose_parts: ClassVar[int] = 0  # constrained parts of a world pose: POSITION, ROTATION or both
+    on_joint: ClassVar[bool] = True  # whether the goal is about one joint, not the whole body
     has_priority: ClassVar[bool] = True  # whether it has a priority
-    is_constraint: ClassVar[bool] = False  # whether it may have the priority None, above all others
-    turns_limb: ClassVar[bool] = False  # whether it turns a limb (root, middle, tip), maybe at a limited rate, as poles
-    moves_mass: ClassVar[bool] = False  # whether it moves all joints that carry mass
+    is_constraint: ClassVar[bool] = False  # whether priority None, above all others, is allowed
+    turns_limb: ClassVar[bool] = False  # whether it rotates a limb (root, middle, tip), such as poles do
+    moves_mass: ClassVar[bool] = False  # whether it depends on all joints that move masses
     in_python: ClassVar[bool] = False  # whether its residual is a Python function, which may depend on every joint
     within_other: ClassVar[bool] = False  # whether its target is in the frame of another joint
     bounds_value: ClassVar[bool] = False  # whether its ``lower`` and ``upper`` bound the joint's own value
-    takes_world: ClassVar[bool] = False  # whether it has the argument ``world``, which goal files leave out
-    vector: ClassVar[str] = "position"  # meaning of the three numbers of its target
+    takes_world: ClassVar[bool] = False  # whether it has the argument ``world``, which goal files omit
+    vector: ClassVar[str] = "position"  # meaning of the three values of its target
 
     joint: str | int | None
     weight: float = field(default=1.0, kw_only=True)
     priority: int = field(default=0, kw_only=True)
     offset: Any = field(default=None, init=False)  # frame (4, 4) on the joint; an argument may also be a point (3,)
     name: str | None = field(default=None, kw_only=True)
-    ancestors: int | None = field(default=None, init=False)  # joints above its own that may move for it; None for all
+    # number of joints above its own that may move for it; None for all
+    ancestors: int | None = field(default=None, init=False)
     target: Array | None = field(default=None, init=False)  # (4, 4)
     preference: tuple[Array, Array, float] | None = field(
         default=None, init=False
-    )  # of a rest goal, once it is resolved: weight of each joint (n,), the joint values that it prefers, (nq,) or, of
-    # each frame of a clip, (T, nq), and the weight of joints that a moving root adds
+    )  # of a resolved rest goal: weight of each joint (n,), reference joint values, (nq,) or for each frame of a clip
+    # (T, nq), and the weight of joints that a moving root adds
     places: tuple[Array, ...] = field(
         default=(), init=False
-    )  # once the goal is resolved, if one of its joints is a site: the frame (4, 4) of each on the row that carries it
+    )  # of a resolved goal on a site: frame (4, 4) of each of its joints on the joint row that carries it
     given: int = field(
         default=0, init=False
-    )  # parts of the target that the goal itself gives; the start has the others
+    )  # parts of the target that the goal itself gives; the start gives the others
 
     def __post_init__(self) -> None:
-        """Check the common arguments, and make a frame of the offset."""
+        """Check the common arguments, and convert the offset to a frame."""
         weight, priority, ancestors = self.weight, self.priority, self.ancestors
         if not is_number(weight) or not 0.0 < weight <= sys.float_info.max:
             raise InputError("weight", value=weight, expected="a finite number above 0")
@@ -200,17 +201,17 @@ class Goal(_Immutable):
 
     @contextmanager
     def _named_in_errors(self) -> Generator[None]:
-        """Add the goal to errors that do not say where they are."""
+        """Name the goal in errors that have no location."""
         try:
             yield
         except InputError as error:
-            named = getattr(self, "name", None)  # unset in a class that never called __init__
+            named = getattr(self, "name", None)  # unset in a derived class that never called __init__
             whole = f"goal {named!r}" if isinstance(named, str) else f"{self.kind} goal"
             place = whole if self.joint is None else f"goal on {self.joint!r}"
             raise restated(error, InputError, error.where or place) from error
 
     def _aim_at(self, position: Any = None, rotation: Any = None) -> None:
-        """Set the target; without a position or rotation, the goal keeps that of the start."""
+        """Set the target; a missing position or rotation stays as in the start."""
         place = None if position is None else as_lengths(position, (3,), "position")
         turn = None if rotation is None else as_matrix(rotation)
         if place is not None or turn is not None:
@@ -244,21 +245,21 @@ class Goal(_Immutable):
         return self._with(priority=priority)
 
     def lowered(self, levels: int) -> Self:
-        """Return the same goal some priorities lower; a constraint stays above all."""
+        """Return the same goal with its priority lowered by some levels; a constraint stays above all."""
         return self if self.rank < 0 else self._with(priority=self.priority + levels)
 
     @property
     def rank(self) -> int:
-        """Its priority; -1 for a constraint above all."""
+        """Priority of the goal; -1 for a constraint above all."""
         return -1 if self.priority is None else self.priority  # pyright: ignore[reportUnnecessaryComparison]
 
     def _values(self) -> dict[str, Any]:
-        """Return all attributes, those that a class derived from ``CustomGoal`` keeps in slots included."""
+        """Return all attributes, including slots of a class derived from ``CustomGoal``."""
         slots = [slot for cls in type(self).__mro__ for slot in getattr(cls, "__slots__", ())]
         return {**vars(self), **{slot: getattr(self, slot) for slot in slots}}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copy and pickle by the values: attributes cannot be set one by one."""
+        """Copy and pickle all values at once, because attributes cannot be set one by one."""
         return _restore, (type(self), self._values())
 
     @property
@@ -270,16 +271,16 @@ class Goal(_Immutable):
 
     @property
     def has_point(self) -> bool:
-        """Whether it concerns a point: on a joint, or the centre of mass."""
+        """Whether the goal is about a point: on a joint, or the centre of mass."""
         return self.joint is not None or self.moves_mass
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The joints that it depends on, its own first; none for a goal of the whole body."""
+        """The joints that the goal depends on, its own joint first; empty for a goal of the whole body."""
         return (cast("str | int", self.joint),) if self.on_joint else ()  # the skeleton refuses other types
 
     def located(self, skeleton: Skeleton) -> tuple[Self, tuple[int, ...]]:
-        """Return the goal with the places of its sites, and the row that carries each of its joints.
+        """Resolve the names of joints and sites; return the goal with its sites' frames, and the row of each joint.
 
         Raises:
             UnknownNameError: If there is no such joint, or the name fits several frames.
@@ -293,17 +294,17 @@ class Goal(_Immutable):
         return goal, tuple(row for row, _ in frames)
 
     def place(self, k: int) -> Array:
-        """Return the frame (4, 4) of joint k of ``joints`` on the row that carries it: identity but for sites."""
+        """Return the frame (4, 4) of joint k of ``joints`` on its row: the identity, except for sites."""
         return self.places[k] if self.places else rigid()
 
     @property
     def frame(self) -> Array:
-        """Its frame on the row that carries its joint, (4, 4): the offset, on a site if the joint is one."""
+        """Frame of the goal on the row of its joint, (4, 4): the offset, relative to the site for a goal on a site."""
         return self.place(0) @ self.offset if self.places else self.offset
 
     @property
     def constrained_parts(self) -> int:
-        """Parts of a world pose that it constrains: POSITION, ROTATION, both or none."""
+        """Constrained parts of a world pose: POSITION, ROTATION, both or none."""
         return self.pose_parts
 
     @property
@@ -313,7 +314,7 @@ class Goal(_Immutable):
 
     @property
     def takes(self) -> int:
-        """Parts of a target that it uses: POSITION, ROTATION, both or none."""
+        """Parts of a target that the goal uses: POSITION, ROTATION, both or none."""
         bits = self.constrained_parts
         for term in self.terms:
             bits |= term.takes
@@ -321,18 +322,18 @@ class Goal(_Immutable):
 
     @property
     def usual_parts(self) -> int:
-        """Parts of a target that most targets have: arrays of that shape are written fastest."""
+        """Parts that targets usually have; arrays of that shape take the fast path."""
         return self.takes
 
     @property
     def measures(self) -> int:
-        """Kinds of its error: a length (POSITION), an angle (ROTATION), both or none."""
+        """Kinds of the error: a length (POSITION), an angle (ROTATION), both or none."""
         length, angle = (any(rows) for rows in ([t.lengths for t in self.terms], [t.angles for t in self.terms]))
         return self.constrained_parts | POSITION * length | ROTATION * angle
 
     @property
     def own_tolerance(self) -> float | None:
-        """Length of its residual up to which it is met; None for the tolerance of the ``IK``."""
+        """Norm of the residual up to which the goal is met; None for the tolerance of the ``IK``."""
         return None
 
     @property
@@ -350,19 +351,19 @@ class Goal(_Immutable):
 
     @classmethod
     def entry_fields(cls) -> tuple[Field, ...]:
-        """Return all fields of its entry in goal files."""
+        """Return all fields of the goal's entry in goal files."""
         rank = CONSTRAINT_PRIORITY if cls.is_constraint else PRIORITY
         before, after = (JOINT,) if cls.on_joint else (), (rank,) if cls.has_priority else ()
         return (*before, *cls.fields, WEIGHT, *after, NAME)
 
     @property
     def other_joint(self) -> str | int | None:
-        """The joint in whose frame its target is; None for the world."""
+        """The joint in whose frame the target is; None for the world."""
         return None
 
     @property
     def can_move(self) -> bool:
-        """Whether its target is in the world, so that moving the target can help."""
+        """Whether the target is in the world, so that moving the target can help."""
         return self.constrained_parts > 0
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
@@ -375,23 +376,23 @@ class Goal(_Immutable):
         return now if self.takes else None
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Return targets (n, 4, 4) between those that poses meet and other ones; None if there are none between.
+        """Interpolate targets (n, 4, 4) between those that poses meet and given ones; None if that is not possible.
 
         Args:
             now: As in ``met_at``.
             others: As in ``met_at``.
-            target: The other ones, (n, 4, 4).
-            weight: Share of the way, (n,), from 0 to 1.
+            target: The given targets, (n, 4, 4).
+            weight: Fraction of the path, (n,), from 0 to 1.
         """
         own = self.met_at(now, others)
         return None if own is None else between_transforms(own, target, weight)
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the predicate of a sentence that says by how much the goal is missed.
+        """Return the predicate of a sentence about the size of the miss.
 
         Args:
-            length: Its error, length units; 0 if it is within the tolerance.
-            angle: Its error, radians; 0 if it is within the tolerance.
+            length: Error of the goal, length units; 0 within the tolerance.
+            angle: Error of the goal, radians; 0 within the tolerance.
             say: Returns a length as text.
         """
         parts = [say(length)] * (length > 0.0) + [degrees(angle)] * (angle > 0.0)
@@ -423,13 +424,13 @@ class Goal(_Immutable):
         """Return the first target (4, 4) of a new goal on the page; the current pose meets it.
 
         Args:
-            place: Where the joint is.
+            place: The joint in the current pose.
             values: The goal's arguments, which this method may complete; other joints as rows of ``place``.
         """
         return place.at
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults."""
+        """Return the call that creates the goal, without defaults."""
         values = self._values()
         if self.target is not None:
             place = dict.fromkeys(("position", "point", "direction"), self.target[:3, 3])
@@ -437,7 +438,7 @@ class Goal(_Immutable):
             if self.given & ROTATION:
                 values |= {"rotation": self.target[:3, :3]} | dict.fromkeys(("up", "normal"), self.target[:3, 2])
         arguments = {field.name for field in self.fields}
-        if "axis" in arguments and "offset_rotation" not in arguments:  # it is the z axis of the offset
+        if "axis" in arguments and "offset_rotation" not in arguments:  # the axis is the z axis of the offset
             values.setdefault("axis", tuple((self.offset[:3, 2] + 0.0).tolist()))
             values["offset"] = rigid(self.offset[:3, 3])
         for name in {"offset", "other_offset"} & values.keys():
@@ -448,17 +449,17 @@ class Goal(_Immutable):
 
 
 def _restore(kind: type[_G], values: dict[str, Any]) -> _G:
-    """Return the goal that was pickled or copied."""
+    """Restore a pickled or copied goal."""
     goal = object.__new__(kind)
     goal._keep(**values)  # pyright: ignore[reportPrivateUsage]  # the class's own way to be restored
     return goal
 
 
 def as_lengths(value: Any, shape: tuple[int, ...], what: str) -> Array:
-    """Return lengths as an array; they are small enough to be squared.
+    """Return lengths as an array, and check that they are small enough to be squared.
 
     Raises:
-        InputError: If they cannot be used.
+        InputError: If the lengths cannot be used.
     """
     lengths = as_numbers(value, shape, what)
     if lengths.size and largest_number(lengths) > LONGEST:
@@ -467,10 +468,10 @@ def as_lengths(value: Any, shape: tuple[int, ...], what: str) -> Array:
 
 
 def as_offset(value: Any, what: str = "offset") -> Array:
-    """Return the 4x4 transform from a goal's frame to its joint's, given as None, a point (3,) or a transform.
+    """Return the 4x4 transform from a goal's frame to its joint's frame, from None, a point (3,) or a transform.
 
     Raises:
-        InputError: If it cannot be used.
+        InputError: If the value cannot be used.
     """
     if value is None:
         return rigid()
@@ -489,7 +490,7 @@ def _is_count(value: Any) -> bool:
 def as_pose(
     position: Any = None, rotation: Any = None, transform: Any = None, quat_xyzw: Any = None, quat_wxyz: Any = None
 ) -> tuple[Any, Any]:
-    """Return the position and the rotation that arguments give in one of several forms; None for those not given.
+    """Return the position and the rotation given in one of several forms; None for a missing part.
 
     Raises:
         InputError: If one is given twice, or a quaternion or transform cannot be used.
@@ -514,10 +515,10 @@ class GoalList(list[Goal]):
 
     Args:
         goals: The goals.
-        moving: The joints, as in ``IK``, which takes them if it is given none; None for all.
+        moving: The joints, as in ``IK``, which uses them by default; None for all.
     """
 
     def __init__(self, goals: Iterable[Goal] = (), moving: Sequence[str | int] | None = None) -> None:
-        """Store both."""
+        """Store goals and joints."""
         super().__init__(goals)
         self.moving = moving

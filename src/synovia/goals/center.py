@@ -1,4 +1,4 @@
-"""Balance: the centre of mass is at a position, or above a support polygon."""
+"""Balance: bring the centre of mass to a position, or above a support polygon."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ class CenterOfMassGoal(Goal):
     """The centre of mass of the whole body should be at a position, or above a polygon.
 
     Residual with a position: target - centre (3 rows, length units). With a polygon: the horizontal vector to its
-    convex hull, 0 above it (2 rows). All joints that carry mass may move, not only those of other goals.
+    convex hull, 0 above it (2 rows). All joints that move masses may move, not only those of other goals.
 
     Args:
-        position: World position (3,), length units; None to stay where the start has it.
+        position: World position (3,), length units; None for the position in the start.
         polygon: World points (n, 3), such as the corners of the feet. Seen from above, their convex hull must contain
             the centre. Two points define a line, and one defines a point.
-        up: World direction that is up for the polygon, (3,); None for the skeleton's own.
+        up: Upward world direction for the polygon, (3,); None for that of the skeleton.
 
     Raises:
         InputError: If a value cannot be used, or both a position and a polygon are given; when an ``IK`` is built, if
@@ -94,17 +94,17 @@ class CenterOfMassGoal(Goal):
 
     @property
     def can_move(self) -> bool:
-        """Whether it has a position."""
+        """Whether the goal has a target position."""
         return self.polygon is None
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the distance of the centre from its target, or from its support."""
+        """Return the distance of the centre of mass from its target or support, as text."""
         if self.polygon is None:
             return super().describe_miss(length, angle, say)
         return f"is {say(length)} outside its support"
 
     def sketch(self, view: View) -> Sketch:
-        """Return the target position, or the polygon on the floor and a line down to it."""
+        """Return the target position, or the polygon on the floor and a vertical line to the floor."""
         if self.polygon is None or self.up is None:
             return super().sketch(view)
         corners, p = self.terms[0].points, view.at[:3, 3]

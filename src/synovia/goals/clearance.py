@@ -1,4 +1,4 @@
-"""Clearance: links stay apart from each other, and from obstacles."""
+"""Clearance: keep links apart from each other and from obstacles."""
 
 from __future__ import annotations
 
@@ -28,23 +28,23 @@ Rows = NDArray[np.int64]
 SELF: Final = "self"
 WORLD: Final = "world"
 _MEANS: Final = {SELF: "the pairs of links that can collide", WORLD: "all links and all obstacles"}
-_MOST_SLOTS: Final = 24  # contacts that count at once
-_SPARE_SLOTS: Final = 6  # beyond one a degree of freedom
-_FURTHER_POINTS: Final = 3  # contacts beyond one of a pair that may be flat
+_MOST_SLOTS: Final = 24  # largest number of contacts of a goal at once
+_SPARE_SLOTS: Final = 6  # contacts in addition to one per degree of freedom
+_FURTHER_POINTS: Final = 3  # contacts in addition to one for a pair of shapes with flat faces
 _COVERS: Final = "sy.with_shapes(skeleton), or --shapes on the command line, covers them with capsules"
 _PAIRS: Final = '"self", "world" or pairs such as ("left_hand", "head")'
 
 
 class Apart(NamedTuple):
-    """What a clearance goal keeps apart, once it is resolved. Links are named by the rows of their joints.
+    """The pairs that a resolved clearance goal keeps apart. Links are given by the rows of their joints.
 
     Args:
         links: Pairs of links, (n, 2).
-        avoiding: Links that stay apart from all obstacles, (m,).
+        avoiding: Links to keep apart from all obstacles, (m,).
         single: Pairs of a link and a row of the world's obstacles, (k, 2).
-        slots: Number of contacts of these that count at once.
-        close: Pairs of links that cannot be so far apart, and only have to keep clear of each other, (c, 2).
-        close_slots: Number of contacts of these that count at once.
+        slots: Largest number of contacts of the pairs above at once.
+        close: Pairs of links that cannot reach the distance, and only must not touch, (c, 2).
+        close_slots: Largest number of contacts of the close pairs at once.
     """
 
     links: Rows
@@ -71,31 +71,31 @@ def _pairs_in_file(goal: Any) -> list[Any] | None:
 class ClearanceGoal(Goal):
     """Links of the body should stay apart from each other, and from the obstacles of a world.
 
-    By default this is a constraint, like joint limits: it comes before goals of every priority. A start in collision
-    comes out of it. Joints that no other goal moves stay in place, unless this is the only goal.
+    By default this is a constraint, like joint limits: it comes before goals of every priority. A start in collision is
+    resolved. Joints that no other goal moves stay in place, unless this is the only goal.
 
-    Obstacles can move without packing the goal again: targets say where some of them stand, by the name of the goal
-    (``"clearance"`` without one). Each place is the new frame of an obstacle in the world, as in ``World.moved``, in
-    the unit and axes of the body, as all targets. It holds for this problem or frame; in a ``Servo``, from this tick
-    on.
+    Obstacles can move without packing the goal again: targets give their places under the name of the goal
+    (``"clearance"`` by default). Each place is the new frame of an obstacle in the world, as in ``World.moved``, in the
+    unit and axes of the body, like all targets. The place applies to this problem or frame; in a ``Servo``, from this
+    tick on.
 
-    The error is how much the nearest pair lacks to ``distance`` plus the tolerance. So a goal that is met within the
-    tolerance keeps the whole distance.
+    The error is ``distance`` plus the tolerance, minus the distance of the nearest pair. So a goal that is met within
+    the tolerance keeps the whole distance.
 
     Args:
-        distance: Least distance between the shapes, length units; below 0, they may overlap so far.
-        world: The obstacles, a ``World``, in its own unit and axes if it has them.
+        distance: Least distance between the shapes, length units; a negative value allows an overlap.
+        world: The obstacles, a ``World``, in the world's own unit and axes if they are known.
         pairs: What stays apart: ``"self"`` for the pairs of links that can collide (see ``self_pairs``), ``"world"``
             for all links and all obstacles, pairs of names of links and obstacles such as ``("left_hand", "table")``,
             or a list of these; None for ``"self"`` and, with a world, ``"world"``. In a pair, ``"self"`` and
-            ``"world"`` are names like all others. Links that no joint moves are left out of ``"world"``: the base of a
-            robot may stand on a table. Pairs of ``"self"`` that are nearer than the distance in 95 % of random poses
-            only must not touch; ``solution.notes`` names them.
+            ``"world"`` are ordinary names. Links that no joint moves are left out of ``"world"``: the base of a robot
+            may stand on a table. Pairs of ``"self"`` that are nearer than the distance in 95 % of random poses only
+            must not touch; ``solution.notes`` names them.
         priority: None for a constraint; a number makes it a goal of that priority.
 
     Raises:
-        InputError: If a value cannot be used; when an ``IK`` is built, if the body has no shapes, if those of a link
-            that it is about could not be read (``with_shapes`` covers such links), or a pair is unknown.
+        InputError: If a value cannot be used; when an ``IK`` is built, if the body has no shapes, if shapes of a link
+            of the goal could not be read (``with_shapes`` covers such links), or a pair is unknown.
 
     Example:
         >>> import synovia as sy
@@ -143,7 +143,7 @@ class ClearanceGoal(Goal):
     world: World | None = None
     pairs: Any = None
     priority: int | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # None is above all
-    apart: Apart | None = field(default=None, init=False)  # once it is resolved
+    apart: Apart | None = field(default=None, init=False)  # set when the goal is resolved
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -160,39 +160,39 @@ class ClearanceGoal(Goal):
 
     @property
     def rows(self) -> int:
-        """Number of contacts that count at once."""
+        """Number of residual rows: the largest number of contacts at once."""
         return 0 if self.apart is None else self.apart.slots + self.apart.close_slots
 
     @property
     def measures(self) -> int:
-        """A length."""
+        """POSITION: the error is a length."""
         return POSITION
 
     @property
     def avoids_world(self) -> bool:
-        """Whether it keeps links apart from obstacles, or names pairs, which may hold some."""
+        """Whether the goal may keep links apart from obstacles."""
         return self.world is not None and self.pairs != (SELF,)
 
     @property
     def avoids_itself(self) -> bool:
-        """Whether it keeps the pairs of links apart that can collide; pairs of rows are those, see ``on_rows``."""
+        """Whether the goal keeps the colliding pairs of links apart; pairs of rows are such pairs, see ``on_rows``."""
         return self.pairs is None or any(one == SELF or _is_of_rows(one) for one in self.pairs)
 
     @property
     def is_about_all(self) -> bool:
-        """Whether it is about all links, and not only about those of some named pairs."""
+        """Whether the goal is about all links, not only about named pairs."""
         return self.avoids_itself or WORLD in self.pairs
 
     @property
     def can_move(self) -> bool:
-        """Whether it has a target: no."""
+        """False: the goal has no target to move."""
         return False
 
     def resolved(self, skeleton: Skeleton) -> Goal:
-        """Return the goal with the pairs of links and obstacles that it keeps apart, in the unit of the skeleton.
+        """Return the goal with its pairs of links and obstacles, in the unit of the skeleton.
 
         Raises:
-            InputError: If the body has no shapes, or some of a link that it is about could not be read.
+            InputError: If the body has no shapes, or shapes of a link of the goal could not be read.
             UnknownNameError: If there is no link or obstacle of a name.
         """
         rows = [row for row, joint in enumerate(skeleton.joints) if joint.shapes]
@@ -232,10 +232,10 @@ class ClearanceGoal(Goal):
         return self._with(world=world, apart=found)
 
     def _chosen(self, skeleton: Skeleton) -> tuple[Any, ...]:
-        """Return the pairs that are given, or else the words for all.
+        """Return the given pairs, or the words for the default.
 
         Raises:
-            InputError: If the two words may also be one pair of links or obstacles of these names.
+            InputError: If the two words are also names of two links or obstacles.
         """
         if self.pairs is None:
             return (SELF,) if self.world is None else (SELF, WORLD)
@@ -248,13 +248,13 @@ class ClearanceGoal(Goal):
         return self.pairs
 
     def among(self, world: World) -> ClearanceGoal:
-        """Return the goal, resolved as it is, with obstacles of its world in other places."""
+        """Return the resolved goal with the obstacles of its world in other places."""
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__, world=world)
         return new
 
     def on_rows(self, skeleton: Skeleton) -> ClearanceGoal:
-        """Return the goal with links by their rows, so that it keeps the same apart on this body with other limits."""
+        """Return the goal with pairs as rows, so that it keeps the same pairs apart after limits of the body change."""
         given = self._chosen(skeleton)
         pairs = [pair for pair in given if pair != SELF]
         if SELF in given:
@@ -262,16 +262,16 @@ class ClearanceGoal(Goal):
         return self._with(pairs=tuple(pairs) or (SELF,))
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return by how much the distance is missed."""
+        """Return the violation of the distance as text."""
         return f"lacks {say(length)} of its distance"
 
     def sketch(self, view: View) -> Sketch:
-        """Return no marks: contacts are drawn by themselves."""
+        """Return no marks, because contacts are drawn separately."""
         return Sketch(on_joint=False)
 
 
 def _subjects(skeleton: Skeleton, pairs: Sequence[Any], world: World | None) -> set[int]:
-    """Return the rows of the links that words and pairs of names mean; pairs of rows are taken as they are."""
+    """Return the rows of links in words and pairs of names; pairs of rows are not included."""
     if any(isinstance(pair, str) for pair in pairs):
         return set(range(len(skeleton)))
     names = [name for pair in pairs for name in pair if isinstance(name, str)]
@@ -279,7 +279,7 @@ def _subjects(skeleton: Skeleton, pairs: Sequence[Any], world: World | None) -> 
 
 
 def _check_lost(skeleton: Skeleton, rows: set[int]) -> None:
-    """Refuse links whose shapes could not all be read, because the goal would hold for the others only.
+    """Refuse links with unreadable shapes, which the goal could not keep apart.
 
     Raises:
         InputError: If one of the rows is such a link.
@@ -296,12 +296,12 @@ def _check_lost(skeleton: Skeleton, rows: set[int]) -> None:
 
 
 def _contacts(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
-    """Return the number of contacts that shapes of two sizes, (2,), may have at once."""
+    """Return the largest number of contacts at once between two sets of shapes, given their counts, (2,) each."""
     return int(a[0] * b[0] + _FURTHER_POINTS * a[1] * b[1])
 
 
 def _table(pairs: Sequence[Sequence[int]]) -> Rows:
-    """Return pairs of rows as an array (n, 2), each once."""
+    """Return pairs of rows as an array (n, 2) without duplicates."""
     return np.array([*dict.fromkeys(tuple(pair) for pair in pairs)], np.int64).reshape(-1, 2)
 
 
@@ -309,7 +309,7 @@ def _checked_pairs(given: Any) -> tuple[Any, ...]:
     """Return the argument ``pairs`` as a tuple of words and pairs of names.
 
     Raises:
-        InputError: If it cannot be used.
+        InputError: If ``pairs`` cannot be used.
     """
     if isinstance(given, str) or (isinstance(given, tuple) and _is_pair(given) and {*given} - {SELF, WORLD}):
         given = [given]
@@ -324,12 +324,12 @@ def _checked_pairs(given: Any) -> tuple[Any, ...]:
 
 
 def _is_of_rows(one: Any) -> bool:
-    """Return whether a pair, or a word, is a pair of rows."""
+    """Return whether a word or pair is a pair of rows."""
     return not isinstance(one, str) and not any(isinstance(name, str) for name in one)
 
 
 def _is_pair(one: Any) -> bool:
-    """Return whether a value is a pair of names."""
+    """Return whether a value is a pair of names or rows."""
     if not isinstance(one, Sequence) or isinstance(one, str) or len(cast("Sequence[Any]", one)) != 2:
         return False
     names = cast("Sequence[Any]", one)
@@ -367,7 +367,7 @@ def _find(pair: tuple[str | int, str | int], skeleton: Skeleton, world: World | 
 
 
 def _is_link(skeleton: Skeleton, name: str | int) -> bool:
-    """Return whether a name is that of a link."""
+    """Return whether a link has this name."""
     try:
         skeleton.locate(name)
     except UnknownNameError:
@@ -376,17 +376,17 @@ def _is_link(skeleton: Skeleton, name: str | int) -> bool:
 
 
 def _has_shapes(name: str, skeleton: Skeleton, world: World | None) -> bool:
-    """Return whether there is an obstacle of a name, or a link with shapes."""
+    """Return whether an obstacle, or a link with shapes, has this name."""
     is_obstacle = world is not None and name in world
     return is_obstacle or (_is_link(skeleton, name) and bool(skeleton.joints[skeleton.locate(name)[0]].shapes))
 
 
 def _link(skeleton: Skeleton, name: str | int, world: World | None) -> int:
-    """Return the row of the link of a name, which has shapes.
+    """Return the row of the link with this name, and check that it has shapes.
 
     Raises:
-        InputError: If it has no shapes.
-        UnknownNameError: If there is none, or several.
+        InputError: If the link has no shapes.
+        UnknownNameError: If no link or several links have this name.
     """
     keys = [str(key) for key in skeleton.shapes]
     hint = f"'{name}' outside of a pair means {_MEANS[name]}" if name in _MEANS else None

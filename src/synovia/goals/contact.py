@@ -1,4 +1,4 @@
-"""Contact: a foot stays planted."""
+"""Contact: keep a foot planted."""
 
 from __future__ import annotations
 
@@ -21,17 +21,18 @@ class ContactGoal(Goal):
 
     Residual: the vector to the target position (3 rows). With ``keep="normal"``, also the rotation vector that takes
     the sole's normal to the target normal; the rotation about it is free (6 rows). With ``keep="pose"``, also the
-    rotation vector to the target orientation (6 rows). Values that are not given stay as the start has them.
+    rotation vector to the target orientation (6 rows). Missing values stay as in the start.
 
     Args:
         position: World position (3,), length units.
         rotation: World rotation, a ``Rotation`` or a matrix (3, 3), for a full pose.
-        keep: ``"point"``, ``"normal"`` or ``"pose"``; None for ``"normal"`` if one is given, else ``"pose"``.
-        normal: World direction (3,) of the sole's normal, such as that of the ground.
+        keep: ``"point"``, ``"normal"`` or ``"pose"``; None for ``"normal"`` if a normal or axis is given, else
+            ``"pose"``.
+        normal: Target of the sole's normal, world direction (3,), such as the normal of the ground.
         axis: The sole's normal in the joint's frame, (3,); None for the direction that points up at rest.
         transform: Position and rotation at once, (4, 4).
         quat_xyzw: The rotation as a unit quaternion.
-        quat_wxyz: The same in the other order.
+        quat_wxyz: The same in wxyz order.
         offset: Point (3,) on the joint, in its frame; for a full pose also a frame (4, 4).
 
     Raises:
@@ -115,12 +116,12 @@ class ContactGoal(Goal):
 
     @property
     def constrained_parts(self) -> int:
-        """A position, with the rotation for a full pose."""
+        """POSITION, and ROTATION for a full pose."""
         return POSITION | ROTATION if self.keep == "pose" else POSITION
 
     @property
     def terms(self) -> tuple[Term, ...]:
-        """The direction of the normal, if it is kept."""
+        """The direction of the normal, with ``keep="normal"``."""
         return (Term(kind="contact", angles=3, takes=ROTATION),) if self.keep == "normal" else ()
 
     def resolved(self, skeleton: Skeleton) -> Goal:
@@ -135,7 +136,7 @@ class ContactGoal(Goal):
         return self._with(offset=offset, axis=axis)
 
     def sketch(self, view: View) -> Sketch:
-        """Return the marks; a square on the ground replaces the rotation if only the normal is kept."""
+        """Return the marks; with ``keep="normal"``, a square on the ground replaces the rotation."""
         drawn = super().sketch(view)
         if self.keep != "normal":
             return drawn

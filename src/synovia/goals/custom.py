@@ -1,4 +1,4 @@
-"""A goal of the user's own: any residual that should be zero, written in Python."""
+"""A user-defined goal: any residual that should be zero, written in Python."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ class CustomGoal(Goal):
     """A residual in Python that should be zero. Slower than the other goals, and solved by the Jacobian family.
 
     Args:
-        residual: Function of a ``Pose`` that returns numbers (k,), always as many, smooth in the pose.
-        jacobian: Function of a ``Pose`` that returns the derivative (k, nv) of the residual by the velocities of all
-            joints in order: 1 for a hinge or slide, 3 for a ball (angular velocity in the joint's frame), 6 for a free
-            joint (translation first). With ``root="free"``, six more come first if the skeleton's own root is fixed.
-            None for central differences.
-        weight: Weight of its squared length relative to other goals, whose lengths are divided by the reach.
-        tolerance: Length of the residual, in its own unit, up to which the goal is met.
+        residual: Function of a ``Pose`` that returns values (k,), with constant k, smooth in the pose.
+        jacobian: Function of a ``Pose`` that returns the derivative (k, nv) of the residual with respect to the
+            velocities of all joints in order: 1 for a hinge or slide, 3 for a ball (angular velocity in the joint's
+            frame), 6 for a free joint (translation first). With ``root="free"``, six more come first if the skeleton's
+            own root is fixed. None for central differences.
+        weight: Weight of its squared norm relative to other goals, whose lengths are divided by the length scale.
+        tolerance: Norm of the residual, in its own unit, up to which the goal is met.
         name: What to call the goal.
 
     Keep the tool upright while it moves to a position: the x and y components of its z axis should be 0.
@@ -37,8 +37,8 @@ class CustomGoal(Goal):
     >>> sy.solve(arm, [sy.PositionGoal("tool", (0.4, 0.1, 0.5)), upright]).status.name
     'REACHED'
 
-    Or derive a class with a method ``residual`` and, if you like, ``jacobian``. In ``solution.errors``, ``position`` is
-    the length of the residual, in its own unit.
+    Or derive a class with a method ``residual`` and optionally ``jacobian``. In ``solution.errors``, ``position`` is
+    the norm of the residual, in its own unit.
 
     Raises:
         InputError: If a value cannot be used.
@@ -51,7 +51,7 @@ class CustomGoal(Goal):
 
     function: Callable[[Pose], Any] | None
     derivative: Callable[[Pose], Any] | None
-    size: int  # of the residual, once it is resolved
+    size: int  # number of residual values; set when the goal is resolved
     tolerance: float
 
     def __init__(
@@ -63,7 +63,7 @@ class CustomGoal(Goal):
         tolerance: float = 1e-4,
         name: str | None = None,
     ) -> None:
-        """Check and keep the values."""
+        """Check and store the values."""
         super().__init__(None, weight=weight, name=name)
         for what, given in (("residual", residual), ("jacobian", jacobian)):
             if given is not None and not callable(given):
@@ -76,7 +76,7 @@ class CustomGoal(Goal):
         self._keep(function=residual, derivative=jacobian, size=0, tolerance=float(number))
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults."""
+        """Return the call that creates the goal, without defaults."""
         return as_call(self, {**self._values(), "residual": self.function, "jacobian": self.derivative})
 
     def residual(self, pose: Pose) -> Any:
@@ -101,7 +101,7 @@ class CustomGoal(Goal):
             shape: The expected shape; None for (k,) of any length.
 
         Raises:
-            InputError: If it cannot be used.
+            InputError: If the result cannot be used.
         """
         what = "residual" if shape is None or len(shape) == 1 else "jacobian"
         single = dimensions(value) == 0 and what == "residual"
@@ -120,18 +120,18 @@ class CustomGoal(Goal):
 
     @property
     def measures(self) -> int:
-        """None: the error is in a unit of its own."""
+        """0: the error is in a unit of its own."""
         return 0
 
     @property
     def own_tolerance(self) -> float:
-        """Length of its residual up to which it is met."""
+        """Norm of the residual up to which the goal is met."""
         return self.tolerance
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return the length of the residual, in its own unit."""
+        """Return the norm of the residual as text, in its own unit."""
         return f"is missed by {length:.3g}"
 
     def sketch(self, view: View) -> Sketch:
-        """Return no marks: the goal has no position."""
+        """Return no marks, because the goal has no position."""
         return Sketch(on_joint=False)

@@ -1,4 +1,4 @@
-"""Parts of the description of a goal: the fields of its entry in files and on the page, and its marks in pictures."""
+"""Describe goals: the fields of their entries in files and on the page, and their marks in pictures."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from synovia.errors import UnsupportedError
 from synovia.kernels.layout import POSITION, ROTATION
 from synovia.model.geometry import Array
 
-AHEAD = 0.3  # sizes of the body: distance from a joint to the first point that it looks at
-_PATCH = 0.06  # sizes of the body: half the side of the square that shows a plane
+AHEAD = 0.3  # body sizes: distance from a joint to the first point that it looks at
+_PATCH = 0.06  # body sizes: half the side of the square that shows a plane
 # Descriptions that several kinds share
 POINT = "World position x, y, z in the length unit of the model's file."
 OTHER_POINT = "Point on the other joint, in its frame."
@@ -29,20 +29,20 @@ class Field:
 
     Args:
         name: Its name in files.
-        form: What it holds: ``"point"`` and ``"direction"`` (x, y, z), ``"rotation"``, ``"joint"``, ``"number"``,
+        form: Type of its value: ``"point"`` and ``"direction"`` (x, y, z), ``"rotation"``, ``"joint"``, ``"number"``,
             ``"length"`` (0 or more), ``"count"``, ``"choice"``, ``"polygon"``, for rest goals ``"parts"`` and
             ``"values"``, or for clearance goals ``"pairs"``.
         text: Its description in the schema.
         take: Returns its value for a goal: an array, a matrix (3, 3) for a rotation, a plain value, or None to omit it.
         argument: Name of the constructor's argument, if it differs.
-        held: Returns that argument, if a file cannot store every value of it.
+        held: Returns the value of the argument, if a file cannot store every such value.
         default: Its default, which files omit.
-        part: POSITION or ROTATION if it is that part of a target in the world, which users can drag on the page.
+        part: POSITION or ROTATION if it is this part of a target in the world, which users can drag on the page.
         required: Whether a file must give it.
         control: Whether the page has a control for it.
-        choices: The words that it may be.
+        choices: Allowed words.
         label: Label of another joint on the page.
-        absent: Text on the page if no joint is chosen; empty if one is required.
+        absent: Text on the page if no joint is chosen; empty for a required joint.
     """
 
     name: str
@@ -80,17 +80,17 @@ def rotation(text: str = "World rotation of the joint.", part: int = ROTATION) -
 
 
 def position_of(goal: Any) -> Array | None:
-    """Return the target position of a goal, (3,), or None."""
+    """Return the target position that a goal gives, (3,), or None."""
     return goal.target[:3, 3] if goal.given & POSITION else None
 
 
 def rotation_of(goal: Any) -> Array | None:
-    """Return the target rotation of a goal, (3, 3), or None."""
+    """Return the target rotation that a goal gives, (3, 3), or None."""
     return goal.target[:3, :3] if goal.given & ROTATION else None
 
 
 def normal_of(goal: Any) -> Array | None:
-    """Return the z axis of the target rotation of a goal, (3,), or None."""
+    """Return the z axis of the target rotation that a goal gives, (3,), or None."""
     return goal.target[:3, 2] if goal.given & ROTATION else None
 
 
@@ -118,7 +118,7 @@ def offset_rotation(
 
 
 def rotation_in(frame: Array) -> Array | None:
-    """Return the rotation (3, 3) of a frame (4, 4), None if it is the identity."""
+    """Return the rotation (3, 3) of a frame (4, 4), or None for the identity."""
     return None if np.array_equal(frame[:3, :3], np.eye(3)) else frame[:3, :3]
 
 
@@ -159,12 +159,12 @@ class View:
     """A goal in a pose: the values that its marks depend on.
 
     Args:
-        at: World frame of its point, (4, 4).
-        target: Its target, (4, 4).
+        at: World frame of the goal's point, (4, 4).
+        target: Target of the goal, (4, 4).
         others: World frames of its other joints, each (4, 4).
         size: Size of the body, length units.
-        reached: Whether it is met.
-        length: Its error, length units.
+        reached: Whether the goal is met.
+        length: Error of the goal, length units.
     """
 
     at: Array
@@ -199,12 +199,12 @@ class Sketch:
 
 
 def ray(start: Array, way: Array, length: float) -> Array:
-    """Return a line of a given length from a point along a direction, (2, 3)."""
+    """Return a line of a given length from a point in a direction, (2, 3)."""
     return np.stack([start, start + length / max(float(np.linalg.norm(way)), 1e-300) * way])
 
 
 def square(centre: Array, turn: Array, size: float) -> Array:
-    """Return the corners (5, 3), first and last the same, of a small square across the z axis of a rotation."""
+    """Return the corners (5, 3) of a small square normal to the z axis of a rotation, first and last equal."""
     across, along = _PATCH * size * turn[:, 0], _PATCH * size * turn[:, 1]
     signs = ((1, 1), (-1, 1), (-1, -1), (1, -1), (1, 1))
     return np.array([centre + a * across + b * along for a, b in signs])

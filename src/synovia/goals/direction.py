@@ -1,4 +1,4 @@
-"""Direction: an axis of a joint points along a world direction."""
+"""Direction: point an axis of a joint along a world direction."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ class DirectionGoal(Goal):
         return out
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Return directions between those of the axis and other ones."""
+        """Interpolate directions between the axis and the target."""
         out = target.copy()
         out[:, :3, 3] = between_directions(now[:, :3, 2], unit(target[:, :3, 3]), weight)
         return out
@@ -82,7 +82,7 @@ class DirectionGoal(Goal):
         return f"points {describe.degrees(angle)} away from its direction"
 
     def sketch(self, view: View) -> Sketch:
-        """Return a line along the direction and, if it is missed, one along the axis."""
+        """Return a line along the direction and, for a miss, a line along the axis."""
         p, length = view.at[:3, 3], describe.AHEAD * view.size
         lines = [describe.ray(p, view.target[:3, 3], length), describe.ray(p, view.at[:3, 2], 0.5 * length)]
         return Sketch(paths=lines[: 1 if view.reached else 2], note="angle")

@@ -1,4 +1,4 @@
-"""Distance: a joint keeps away from, or near to, another joint or a point."""
+"""Distance: bound the distance between a joint and another joint or a point."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ _LENGTH = "Distance in the length unit of the model's file."
 
 @goal_class
 class DistanceGoal(Goal):
-    """The distance between a joint and another, or a point in the world, should be within bounds.
+    """The distance between a joint and another joint, or a point in the world, should be within bounds.
 
     Residual, for a distance d: minimum - d if d is too small, maximum - d if d is too large, else 0 (1 row, length
     units). Equal bounds fix the distance.
 
     Args:
         other: The other joint.
-        point: World point (3,) instead of another joint. Without both, the joint's own position at the start.
+        point: World point (3,) instead of another joint. Without both, the joint's position at the start.
         minimum: Least distance, length units; 0 for no bound.
-        maximum: Most distance, length units; infinite for no bound. At least one bound is required.
+        maximum: Largest distance, length units; infinity for no bound. At least one bound is required.
         offset: Point on the joint, (3,), in its frame.
         other_offset: Point on the other joint, (3,), in its frame.
 
@@ -72,7 +72,7 @@ class DistanceGoal(Goal):
     minimum: float = 0.0
     maximum: float = math.inf
     offset: Any = None
-    other_offset: Any = None  # frame (4, 4), once it is checked
+    other_offset: Any = None  # becomes a frame (4, 4)
 
     def __post_init__(self, point: Any) -> None:
         """Check the values."""
@@ -96,7 +96,7 @@ class DistanceGoal(Goal):
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The joint, and the other."""
+        """The goal's joint, and the other joint if there is one."""
         return super().joints if self.other is None else (*super().joints, self.other)
 
     @property
@@ -111,7 +111,7 @@ class DistanceGoal(Goal):
         )  # fmt: skip
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Return None: bounds lead nowhere."""
+        """Return None: bounds define no target to interpolate."""
         return None
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:

@@ -1,4 +1,4 @@
-"""Plane: a joint stays on one side of a plane, such as above the floor."""
+"""Plane: keep a joint on one side of a plane, such as above the floor."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def _point_of(goal: Goal) -> Array:
 
 @goal_class
 class PlaneGoal(Goal):
-    """A point on a joint should be on the side of a plane that its normal points to.
+    """A point on a joint should be on the side of a plane to which the normal points.
 
-    Residual: max(0, n·(c - p)), the depth of the point p behind the plane through c (1 row, length units); 0 in front.
+    Residual: max(0, n·(c - p)), the depth of the point p behind the plane through c (1 row, length units).
 
     Args:
         point: World point (3,) on the plane, length units; None for the joint's own position at the start.
@@ -86,14 +86,14 @@ class PlaneGoal(Goal):
         priority: int = 0,
         name: str | None = None,
     ) -> PlaneGoal:
-        """Return the goal that a point on a joint stays out of an obstacle, on the side where a pose has it.
+        """Return a goal that keeps a point on a joint outside an obstacle, on the side where it is in a pose.
 
-        The plane is that of ``World.planes``: it touches the obstacle where the point is nearest to it in the pose. It
-        does not move with the point. For a track, give the goal the planes of each frame as targets.
+        The plane is that of ``World.planes``: it touches the obstacle at the place nearest to the point in the pose,
+        and does not move with the point. For a track, pass the planes of each frame as targets.
 
         Args:
             joint: The joint.
-            world: The world, in the unit and with the axis of the body.
+            world: The world, in the unit and axes of the body.
             pose: The pose, such as the start.
             obstacle: Name of the obstacle; None for the one nearest to the point.
             offset: Point on the joint, (3,), in its frame.
@@ -130,7 +130,7 @@ class PlaneGoal(Goal):
         return self._with(target=target, given=self.given | ROTATION)
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Return planes between the depth of the point and the plane; a point in front of it has the plane itself."""
+        """Interpolate parallel planes from the depth of the point to the target plane; in front, return the target."""
         normal = target[:, :3, 2]
         depth = np.minimum(np.sum((now[:, :3, 3] - target[:, :3, 3]) * normal, axis=1), 0.0)
         out = target.copy()

@@ -1,4 +1,4 @@
-"""Pole: the plane in which a limb bends contains a point."""
+"""Pole: make the bending plane of a limb contain a point."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ class PoleGoal(Goal):
 
     Args:
         joint: Name of the joint, link or site in the middle (elbow, knee), else a role, or a row.
-        point: World point (3,), length units; None to keep the plane in which the start bends.
-        root: Joint at the limb's beginning; None for the nearest one above at another position.
-        tip: Joint at the limb's end; None for the nearest one below at another position.
+        point: World point (3,), length units; None to keep the bending plane of the start.
+        root: Joint at the limb's beginning; None for the nearest joint above at another position.
+        tip: Joint at the limb's end; None for the nearest joint below at another position.
 
     Raises:
         InputError: If a value cannot be used.
@@ -74,7 +74,7 @@ class PoleGoal(Goal):
 
     @property
     def joints(self) -> tuple[str | int, ...]:
-        """The middle joint, then root and tip if they are known."""
+        """The middle joint, then root and tip if known."""
         return (*super().joints, *(joint for joint in (self.root, self.tip) if joint is not None))
 
     @property
@@ -111,13 +111,13 @@ class PoleGoal(Goal):
         return self._with(root=root, tip=tip)
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return points in front of the bend, one length unit away; straight limbs have points on their z axis."""
+        """Return points in the bending direction, one length unit away; for straight limbs, on the joint's z axis."""
         out, bend = now.copy(), _bend(now, others)
         out[:, :3, 3] += np.where(bend.any(axis=1, keepdims=True), bend, now[:, :3, 2])
         return out
 
     def part_way(self, now: Array, others: Sequence[Array], target: Array, weight: Array) -> Array | None:
-        """Return points at the distance of the target, in directions between the bend and its own."""
+        """Interpolate directions between the bend and the target, at the target's distance."""
         out, way = target.copy(), target[:, :3, 3] - now[:, :3, 3]
         far, bend = np.linalg.norm(way, axis=1, keepdims=True), _bend(now, others)
         straight = ~bend.any(axis=1, keepdims=True)
@@ -126,7 +126,7 @@ class PoleGoal(Goal):
         return out
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return by which angle the limb bends away from its pole."""
+        """Return the angle by which the limb bends away from its pole."""
         return f"bends {describe.degrees(angle)} away from its pole"
 
     def sketch(self, view: View) -> Sketch:
@@ -136,7 +136,7 @@ class PoleGoal(Goal):
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return a point in front of the bend, or along the joint's z axis if the limb is straight."""
+        """Return a point in the bending direction, or on the joint's z axis for a straight limb."""
         root, tip = values.get("root"), values.get("tip")
         above = place.parents[place.row] if root is None else root
         children = (row for row, parent in enumerate(place.parents) if parent == place.row)

@@ -1,4 +1,4 @@
-"""Pose: a joint takes a position and an orientation in the world."""
+"""Pose: bring a joint to a position and an orientation in the world."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ class PoseGoal(Goal):
     Args:
         position: World position (3,), length units of the file.
         rotation: World rotation, a ``Rotation`` or a matrix (3, 3).
-        transform: Both at once, (4, 4). Without position and rotation, the joint keeps the pose of the start.
+        transform: Position and rotation at once, (4, 4). Without position and rotation, the joint keeps the pose of the
+            start.
         quat_xyzw: The rotation as a unit quaternion.
-        quat_wxyz: The same in the other order.
+        quat_wxyz: The same in wxyz order.
         offset: Point (3,) or frame (4, 4) on the joint, in its frame.
 
     Raises:

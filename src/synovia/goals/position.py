@@ -1,4 +1,4 @@
-"""Position: a point on a joint goes to a world position."""
+"""Position: bring a point on a joint to a world position."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class PositionGoal(Goal):
     """A point on a joint should be at a position. Residual: target - point, in the world (3 rows, length units).
 
     Args:
-        position: World position (3,), length units of the file; None to keep that of the start.
+        position: World position (3,), length units of the file; None for the position in the start.
         offset: Point on the joint, (3,), in its frame.
 
     Raises:

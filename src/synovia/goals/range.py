@@ -1,4 +1,4 @@
-"""Range: a joint value stays within bounds narrower than its limits."""
+"""Range: keep a joint value within bounds narrower than its limits."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from synovia.model.geometry import Array, as_numbers
 if TYPE_CHECKING:
     from synovia.model import Skeleton
 
-_MOST = 1e300  # no bound, for the kernels
+_MOST = 1e300  # stands for no bound in the kernels
 _INSTEAD = "use PositionGoal, PlaneGoal or DistanceGoal to bound its position"
 
 
@@ -31,11 +31,11 @@ class RangeGoal(Goal):
 
     Args:
         lower: Least value; minus infinity for no bound.
-        upper: Most value; infinite for no bound. At least one bound is required.
+        upper: Largest value; infinity for no bound. At least one bound is required.
 
     Raises:
-        InputError: If a value cannot be used, there is no bound, or the bounds leave no value. Once the skeleton is
-            known: if the joint has no value of its own, or its limits rule out all of the range.
+        InputError: If a value cannot be used, there is no bound, or the range is empty; when an ``IK`` is built, if the
+            joint has no value of its own, or the range is outside its limits.
 
     Example:
         >>> import synovia as sy
@@ -65,7 +65,7 @@ class RangeGoal(Goal):
 
     lower: float = -math.inf
     upper: float = math.inf
-    slides: bool = field(default=False, init=False)  # whether the value is a length, once it is resolved
+    slides: bool = field(default=False, init=False)  # whether the value is a length; set when the goal is resolved
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -90,7 +90,7 @@ class RangeGoal(Goal):
         """Return the goal with the kind of its joint value.
 
         Raises:
-            InputError: If the joint has no value of its own, or cannot have one within the range.
+            InputError: If the joint has no value of its own, or the range is outside its limits.
         """
         with self._named_in_errors():
             row = skeleton.value_index(self.joints[0])
@@ -133,7 +133,7 @@ class RangeGoal(Goal):
 
     @staticmethod
     def ends(skeleton: Skeleton, row: int) -> tuple[float, float]:
-        """Return the lowest and highest value that the page offers for a joint, radians or length units.
+        """Return the range of values that the page offers for a joint, radians or length units.
 
         Raises:
             InputError: If the joint has no value of its own.
@@ -142,7 +142,7 @@ class RangeGoal(Goal):
         if kind is Kind.BALL:
             return 0.0, math.pi
         if kind not in (Kind.HINGE, Kind.SLIDE):
-            RangeGoal(row, 0.0).resolved(skeleton)  # says why not
+            RangeGoal(row, 0.0).resolved(skeleton)  # raises the error
         low, high = skeleton.value_range(row)
         far = math.pi if kind is Kind.HINGE else skeleton.size or 1.0
         return (low if math.isfinite(low) else min(-far, high - far)), (

@@ -1,4 +1,4 @@
-"""Relative: a joint takes a pose in the frame of another joint."""
+"""Relative: bring a joint to a pose in the frame of another joint."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ _PARTS = {"position": POSITION, "rotation": ROTATION, "pose": POSITION | ROTATIO
 class RelativeGoal(Goal):
     """A frame on a joint should have a pose in the frame of another joint: hand on hip, two hands on one tool, a loop.
 
-    Residual, in the world: the vector to the target position and the rotation vector to the target orientation, both
-    carried by the other joint (3 or 6 rows). Both joints move.
+    Residual, in the world: the vector to the target position and the rotation vector to the target orientation, which
+    move with the other joint (3 or 6 rows). Both joints may move.
 
     Args:
         other: The joint in whose frame the target is.
         position: Position (3,) in the other's frame, length units.
         rotation: Rotation in the other's frame, a ``Rotation`` or a matrix (3, 3).
-        transform: Both at once, (4, 4).
-        parts: ``"position"``, ``"rotation"`` or ``"pose"``: what to keep as the start has it, if no target is given.
+        transform: Position and rotation at once, (4, 4).
+        parts: ``"position"``, ``"rotation"`` or ``"pose"``: the part to keep as in the start if no target is given.
         quat_xyzw: The rotation as a unit quaternion.
-        quat_wxyz: The same in the other order.
+        quat_wxyz: The same in wxyz order.
         offset: Point (3,) or frame (4, 4) on the joint, in its frame.
         other_offset: Point (3,) or frame (4, 4) on the other joint that replaces its own.
 
@@ -79,7 +79,7 @@ class RelativeGoal(Goal):
     quat_xyzw: InitVar[Any] = None
     quat_wxyz: InitVar[Any] = None
     offset: Any = None
-    other_offset: Any = None  # frame (4, 4), once it is checked
+    other_offset: Any = None  # becomes a frame (4, 4)
 
     def __post_init__(self, position: Any, rotation: Any, transform: Any, quat_xyzw: Any, quat_wxyz: Any) -> None:
         """Check the values."""
@@ -116,26 +116,26 @@ class RelativeGoal(Goal):
         return self.other
 
     def describe_miss(self, length: float, angle: float, say: Callable[[float], str]) -> str:
-        """Return by how much it is missed, in which frame."""
+        """Return the size of the miss, and its frame."""
         return f"{super().describe_miss(length, angle, say)} relative to {self.other!r}"
 
     def met_at(self, now: Array, others: Sequence[Array]) -> Array | None:
-        """Return the frame on the joint as the other joint sees it."""
+        """Return the frame on the joint, relative to the frame on the other joint."""
         back: Array = np.linalg.inv(np.asarray(others[0] @ self.other_offset))
         return back @ now
 
     def sketch(self, view: View) -> Sketch:
-        """Return the target as the other joint carries it, and a line to it."""
+        """Return the target in the world, and a line to it from the other joint."""
         target = view.others[0] @ self.other_offset @ view.target
         path = np.stack([view.others[0][:3, 3], target[:3, 3]])
         return replace(super().sketch(replace(view, target=target)), paths=[path])
 
     @classmethod
     def first_values(cls, skeleton: Skeleton, row: int, up: Array) -> dict[str, Any]:
-        """Return the joint above, else one below, as the other joint, and the whole pose.
+        """Return the joint above, else a joint below, as the other joint, and the whole pose.
 
         Raises:
-            InputError: If it is the only joint.
+            InputError: If the skeleton has no other joint.
         """
         near = (skeleton.parents[row], *skeleton.children[row], *range(len(skeleton)))
         other = next((other for other in near if other >= 0 and other != row), None)
@@ -145,7 +145,7 @@ class RelativeGoal(Goal):
 
     @classmethod
     def first_target(cls, place: Place, values: dict[str, Any]) -> Array:
-        """Return the current pose; the goal keeps it in the other's frame."""
+        """Return the current pose; set its place in the other joint's frame as the goal's target."""
         offset = values.get("other_offset")
         frame = rigid() if offset is None else rigid(offset) if np.ndim(offset) == 1 else np.asarray(offset)
         held = np.linalg.inv(place.frames(values["other"]) @ frame) @ place.at

@@ -1,4 +1,4 @@
-"""Rest: joints stay near a reference pose, as far as all other goals allow."""
+"""Rest: keep joints near a reference pose, as far as all other goals allow."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def _joints_of(goal: Any) -> dict[str, float] | list[str | int] | None:
-    """Return the joints of a rest goal, with their weights if these differ."""
+    """Return the joints of a rest goal, with their factors unless all are 1."""
     if goal.parts is None or all(part == 1.0 for part in goal.parts.values()):
         return None if goal.parts is None else list(goal.parts)
     return {_named(goal, joint): float(part) for joint, part in goal.parts.items()}
@@ -59,16 +59,16 @@ def _named(goal: Goal, joint: object) -> str:
 class RestGoal(Goal):
     """Joints should stay near a reference pose. It comes after all other goals, and has no effect on the status.
 
-    It minimizes Σ w (q - r)² (for a ball, with the angle between the rotations) where the other goals leave a choice.
+    It minimizes Σ w (q - r)² (for a ball, with the angle between the rotations) in the null space of the other goals.
     Here r is the reference and w = weight · the joint's factor in ``joints`` · (1 + the joint's stiffness).
 
     Args:
         pose: The reference: a ``Pose``, joint values (nq,), or some joints' values by name, such as ``{"knee": 0.3}``;
-            for ``track`` also a ``Motion``, whose pose at each frame is the reference of that frame. The default of a
-            joint is its preferred value, else its rest value.
-        joints: Joints that it concerns, or a mapping from joints to factors (0 or more); None for all but free joints.
+            for ``track`` also a ``Motion``, whose pose at each frame is the reference of that frame. By default a joint
+            uses its preferred value, else its rest value.
+        joints: Joints of the goal, or a mapping from joints to factors (0 or more); None for all except free joints.
         root: Factor of a root that may move: the free root of the skeleton, or the joints that ``root=`` of ``solve``
-            and ``IK`` adds. 0 leaves it out, so that the body drifts and turns as the other goals pull it.
+            and ``IK`` adds. 0 omits the root, so that the body drifts and rotates as the other goals pull it.
         weight: Strength; 1 is the strongest that does not slow a solver down.
         name: What to call the goal.
 
@@ -120,7 +120,7 @@ class RestGoal(Goal):
         weight: float = 1.0,
         name: str | None = None,
     ) -> None:
-        """Check and keep the values."""
+        """Check and store the values."""
         super().__init__(None, weight=weight, name=name)
         pairs: list[tuple[Any, Any]] = []
         if isinstance(joints, Mapping):
@@ -140,7 +140,7 @@ class RestGoal(Goal):
         self._keep(parts=parts, pose=pose, root=float(root))
 
     def __repr__(self) -> str:
-        """Return the call that makes it, without defaults."""
+        """Return the call that creates the goal, without defaults."""
         return as_call(self, {**self._values(), "joints": self.parts})
 
     def resolved(self, skeleton: Skeleton) -> Goal:

@@ -1,4 +1,4 @@
-"""Rotation: a joint takes an orientation in the world."""
+"""Rotation: bring a joint to an orientation in the world."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from synovia.goals.base import ROTATION, Goal, as_pose, goal_class
 
 @goal_class
 class RotationGoal(Goal):
-    """A joint should have an orientation. Residual: the rotation vector from it to the target (3 rows, radians).
+    """A joint should have an orientation. Residual: the rotation vector to the target (3 rows, radians).
 
     Args:
-        rotation: World rotation, a ``Rotation`` or a matrix (3, 3); None to keep that of the start.
-        quat_xyzw: The same as a unit quaternion.
-        quat_wxyz: The same in the other order.
+        rotation: World rotation, a ``Rotation`` or a matrix (3, 3); None for the rotation in the start.
+        quat_xyzw: The rotation as a unit quaternion.
+        quat_wxyz: The same in wxyz order.
         offset: Frame (4, 4) on the joint that should take the orientation.
 
     Raises:

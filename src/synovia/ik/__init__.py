@@ -1,4 +1,4 @@
-"""A compiled problem, the targets that it takes, and its solutions."""
+"""A compiled problem, its targets and its solutions."""
 
 from synovia.ik.solution import GoalError, Reason, Relief, Solution, Solutions
 from synovia.ik.status import Status

@@ -1,7 +1,7 @@
 """Closed forms with clearance goals: the nearest branch that keeps every distance.
 
-The closed form lists the branches of the other goals; forward kinematics then measures the distances of each. If none
-keeps them, steps by levels go on from the branch that lacks least, with the same joints.
+The closed form lists the branches of the other goals; forward kinematics then measures the distances of each branch. If
+no branch keeps them, the solver by levels continues from the branch with the smallest violation, with the same joints.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ class Listed(NamedTuple):
     """A problem without clearance goals whose branches a closed form lists.
 
     Args:
-        kernel: Lists them.
-        ints: The packed problem, whole numbers.
-        floats: The packed problem, real numbers.
+        kernel: Lists the branches.
+        ints: Integers of the packed problem.
+        floats: Floats of the packed problem.
         shape: Shape of the table that the kernel fills.
-        scratch_size: Its scratch memory, in float64.
+        scratch_size: Scratch memory of the kernel, in float64.
     """
 
     kernel: Kernel
@@ -55,7 +55,7 @@ class Listed(NamedTuple):
 
 
 class _One(NamedTuple):
-    """A call for one problem: the packed numbers, its targets (1, goals, 17), its start (1, nq) and scratch memory."""
+    """A call for one problem: packed arrays, targets (1, goals, 17), start (1, nq) and scratch memory."""
 
     ints: NDArray[np.int32]
     floats: Array
@@ -65,17 +65,17 @@ class _One(NamedTuple):
 
 
 class ClearBranches:
-    """Kernels of a closed form with clearance goals; called as those of ``kernels.search.multistart``.
+    """Kernels of a closed form with clearance goals, with the arguments of ``kernels.search.multistart``.
 
     Args:
         listed: The problem of the other goals.
         goals: All goals.
         kernel: Solves the whole problem by levels.
-        nq: Joint values of the body.
+        nq: Number of joint values of the body.
     """
 
     def __init__(self, listed: Listed, goals: Sequence[Goal], kernel: Kernel, nq: int) -> None:
-        """Find the places of the goals."""
+        """Find the indices of clearance goals and other goals."""
         self._listed, self._kernel, self._count = listed, kernel, len(goals)
         self._others = [g for g, goal in enumerate(goals) if goal.needs != "clearance"]
         self._clear = [g for g, goal in enumerate(goals) if goal.needs == "clearance"]
@@ -89,7 +89,7 @@ class ClearBranches:
         for b in range(first, len(out)):
             start, part = starts[min(b, len(starts) - 1)][None], targets[b : b + 1]
             continues = bool(warm) and b > 0
-            if continues:  # a goal without a target keeps that of the frame before
+            if continues:  # a goal without a target keeps that of the previous frame
                 start, part = out[b - 1 : b, self._q].copy(), self._completed(part, out[b - 1 : b])
             follows = continues or ints[ATTEMPTS] == 1
             code = self._solve_one(_One(ints, floats, part, start, scratch), out[b : b + 1], follows=follows)
@@ -102,7 +102,7 @@ class ClearBranches:
         return len(out) << ROWS_AT | missed
 
     def branches(self, *call: Any) -> int:
-        """Write the branches that keep every distance; return how many there are."""
+        """Write the branches that keep every distance; return their number."""
         ints, floats, targets, start, out, scratch, *_ = call
         rows = self._measured(_One(ints, floats, targets, start, scratch))
         if isinstance(rows, int):
@@ -114,7 +114,7 @@ class ClearBranches:
     def _solve_one(self, one: _One, out: Array, *, follows: bool) -> int:
         """Write the answer of one problem, (1, ...); return the code of a kernel.
 
-        An answer that ``follows`` another one, or has one attempt, goes aside before it changes to another branch.
+        If the solution ``follows`` another one, or has one attempt, evade obstacles first, before changing the branch.
         """
         rows = self._measured(one)
         if isinstance(rows, int):
@@ -137,13 +137,13 @@ class ClearBranches:
         return self._stepped(one, out)
 
     def _stepped(self, one: _One, out: Array) -> int:
-        """Solve problems by levels; return the code of the kernel."""
+        """Solve by levels; return the code of the kernel."""
         return self._kernel(one.ints, one.floats, one.targets, one.start, out, one.scratch, COLD, 0)
 
     def _measured(self, one: _One) -> Array | int:
         """Return the branches of one problem as rows of results of all goals, the nearest to the start first.
 
-        Of a target that is refused, return the code.
+        If a target is refused, return the code.
         """
         listed, found = self._listed, np.empty(self._listed.shape)
         own = np.ascontiguousarray(one.targets[:, self._others])
@@ -166,7 +166,7 @@ class ClearBranches:
         return rows
 
     def _completed(self, part: Array, row: Array) -> Array:
-        """Return the targets of one problem, (1, goals, 17), completed by those that a row of results has."""
+        """Return the targets of one problem, (1, goals, 17), completed by those in a row of results."""
         out = part.copy()
         known = row[0, self._q.stop + 2 * self._count :].reshape(self._count, 4, 4)
         transforms = out[0, :, :TRANSFORM_WIDTH].reshape(self._count, 4, 4)

@@ -1,7 +1,7 @@
 """Map the velocities of all joints to the Jacobian columns of a problem.
 
-Users write derivatives by the velocities of all joints. Solvers have columns only for joints that may move, in radians
-and reaches. This module also takes small steps along each column, for finite differences.
+Users give derivatives with respect to the velocities of all joints. Solvers have columns only for joints that may move,
+in radians and length scales. This module also takes small steps along each column, for finite differences.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from synovia.model import Skeleton
 from synovia.model.geometry import Array, times_exp
 from synovia.problem import Reduced
 
-NUDGE: Final = 1e-6  # radians or reaches, for differences
+NUDGE: Final = 1e-6  # radians or length scales; step of finite differences
 _PLACES: Final = [BLOCK, BLOCK_Q, BLOCK_COLUMN]
 
 
@@ -36,7 +36,7 @@ def column_velocities(skeleton: Skeleton, reduced: Reduced) -> Array:
 
 
 def column_units(reduced: Reduced) -> Array:
-    """Return one unit of each column in radians or length units: 1, or the reach."""
+    """Return one unit of each column in radians or length units: 1, or the length scale."""
     unit = np.ones(reduced.columns)
     for (block, _, column), limit in zip(reduced.variables[:, _PLACES].tolist(), reduced.limits, strict=True):
         if block == SCALAR and limit[IS_ANGLE] == 0.0:
@@ -45,7 +45,7 @@ def column_units(reduced: Reduced) -> Array:
 
 
 def nudged(q: Array, variables: NDArray[np.int32], unit: Array, size: float) -> Array:
-    """Return the joint values after a step of one size along each column alone, (columns, nq); as ``moved``."""
+    """Return the joint values after a step along each single column, (columns, nq), as ``moved`` does."""
     out = np.repeat(q[None], len(unit), axis=0)
     turns, scalars = variables[variables[:, BLOCK] == TURN], variables[variables[:, BLOCK] == SCALAR]
     at, column = turns[:, BLOCK_Q, None] + np.arange(4), turns[:, BLOCK_COLUMN, None] + np.arange(3)
@@ -55,7 +55,7 @@ def nudged(q: Array, variables: NDArray[np.int32], unit: Array, size: float) -> 
 
 
 def moved(q: Array, variables: NDArray[np.int32], unit: Array, step: Array) -> Array:
-    """Return the joint values after a step, given by column; mimic joints stay as they are."""
+    """Return the joint values after a step, given by column; mimic joints do not move."""
     out = q.copy()
     parts = step.tolist()
     for block, at, column in variables[:, _PLACES].tolist():

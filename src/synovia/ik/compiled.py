@@ -57,20 +57,22 @@ from synovia.solver import Solver, SolverName, as_solver, method_of
 from synovia.solver.base import Kernel
 
 Start = Pose | Literal["rest"] | Numbers | JointValues
-Starts = Start | Sequence[Sequence[float]]  # one for all, or (B, nq)
-_empty = np.empty  # one look-up less in each call
-_CLEAR_WORK: Final = 0.3  # share of the work limit with clearance goals: attempts, search and polish may each use all
-_JOINTS: Final = 100  # a larger body gets a larger work limit, in proportion to its joints
-_BETTER: Final = 0.01  # more of a limb's bend to its side, for another answer
-_NO_WORSE: Final = 1.001  # factor of the cost of a miss that may bend to its side instead
-_TOLERANCE: Final = (1e-4, 1e-3)  # of the reach, and radians
-_ROUNDING: Final = 1e-9  # radians or length units, of a start that a solve with a largest move has returned
-_MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if table.name == "candidates")  # of one number
+Starts = Start | Sequence[Sequence[float]]  # one start for all problems, or (B, nq)
+_empty = np.empty  # saves an attribute lookup in each call
+# factor of the work limit with clearance goals, since attempts, search and polish may each use all of it
+_CLEAR_WORK: Final = 0.3
+_JOINTS: Final = 100  # joints above which the work limit grows in proportion to their number
+_BETTER: Final = 0.01  # least gain in the share of correct bending for which another solution is chosen
+_NO_WORSE: Final = 1.001  # largest factor by which the cost of a miss may grow for correct bending
+_TOLERANCE: Final = (1e-4, 1e-3)  # fraction of the length scale, and radians
+_ROUNDING: Final = 1e-9  # radians or length units; rounding in a pose that a solve with a largest move returned
+# capacity of the candidates table, in joint values
+_MOST_CANDIDATES: Final = next(int(table.shape[0]) for table in BRANCHES if table.name == "candidates")
 _GOAL: Final = "for example PositionGoal(joint, position)"
 
 
 class Diagnosis(Protocol):
-    """Explains solutions. Its code is in a layer above this one; the facade passes it down."""
+    """Explains solutions. It is implemented in a layer above this one; the facade passes it down."""
 
     def explain(self, solution: Any, /) -> list[str]:
         """Return the sentences of ``Solution.explain``."""
@@ -81,7 +83,7 @@ class Diagnosis(Protocol):
         ...
 
     def unit_hint(self, solution: Any, /) -> str | None:
-        """Return a question if a target looks like millimetres where lengths are metres."""
+        """Return a hint if a target seems to be in millimetres where lengths are metres; else None."""
         ...
 
 
@@ -101,39 +103,41 @@ class Options(TypedDict, total=False):
 
 
 class CompiledProblem(ChecksArguments):
-    """A skeleton with goals and a solver, packed for the kernels: what an ``IK`` holds.
+    """A skeleton with goals and a solver, packed for the kernels; an ``IK`` holds one.
 
     Attributes:
-        given: The skeleton as given, without the joints that ``root`` adds.
-        skeleton: The skeleton that is solved, with these joints.
+        given: The user's skeleton, without the joints that ``root`` adds.
+        skeleton: The solved skeleton, with the joints that ``root`` adds.
         root: How the root moves, as ``as_root`` returns it.
         goals: The goals, completed by values that depend on the skeleton.
-        goal_joints: All joints of each goal, rows of ``skeleton``, its own first; of a site, the joint that carries it.
+        goal_joints: All joints of each goal as rows of ``skeleton``, the goal's own joint first; for a site, its parent
+            joint.
         solver: The settings.
-        method: The settings whose kernels solve it: ``solver``, or those in its place (``Solver.in_levels``).
+        method: The settings whose kernels solve the problem: ``solver``, or its replacement (``Solver.in_levels``).
         reduced: The part of the problem that the solver may move.
-        allowed: The joints that ``moving`` names, as it was given; None for all.
-        moving: Rows of ``skeleton`` that the solver may move; the others stay as they are.
+        allowed: The joints that ``moving`` names, as the user named them; None for all.
+        moving: Rows of ``skeleton`` that the solver may move; the other joints keep their start values.
         reach: Length scale of solvers and tolerances, length units.
         tolerance: (position in length units, angle in radians) within which a goal is met.
-        ints: The packed problem, whole numbers.
-        floats: The packed problem, real numbers.
-        starts: Starts that were learned for this problem; None without.
-        begun: The packed problem with these starts, integers and numbers, for solves without a start; None without.
-        moves: How far each variable of the skeleton may move in one solve, radians or length units; None for any way.
-        kernel: The entry point that solves.
+        ints: Integers of the packed problem.
+        floats: Floats of the packed problem.
+        starts: Learned starts of this problem; None without.
+        begun: Integers and floats of the packed problem with learned starts, for solves without a start; None without.
+        moves: Largest move of each variable of the skeleton in one solve, radians or length units; None for no bound.
+        kernel: Entry point of the solver kernel.
         clear_branches: Kernels of a closed form with clearance goals; None without.
-        call: The same entry point for exactly these array types; a call does not search for a compilation.
+        call: ``kernel``, compiled for exactly these array types, so that calls skip the type dispatch.
         scratch_size: Scratch memory of one call, in float64.
         writer: Writes targets into the table that a kernel reads.
         obstacles: The obstacles of clearance goals; None without any.
-        obstacle_places: Where some of them stand in each problem or frame; None if all stand as the goals say.
-        idle: Workspaces that no call uses.
+        obstacle_places: Places of moved obstacles in each problem or frame; None if all stand where the goals place
+            them.
+        idle: Workspaces that are free for the next calls.
         default_start: The rest pose.
-        rest: Its joint values, (1, nq).
+        rest: Joint values of the rest pose, (1, nq).
         places: Columns of the joint values in a row of the result.
         row_shape: Shape of the result of one problem.
-        bent: Sine of the angle between the bones of a limb from which a solve minds to which side it bends, (1,).
+        bent: Sine of the angle between the bones of a limb above which its bending side is checked, (1,).
     """
 
     diagnosis: ClassVar[Diagnosis]
@@ -247,10 +251,10 @@ class CompiledProblem(ChecksArguments):
             self.call = _refuse_one  # one frame of a clip is no problem of its own
 
     def _fitting(self, starts: LearnedStarts) -> tuple[dict[int, int], dict[str, Array]]:
-        """Return what learned starts add to the packed problem.
+        """Return the integers and tables that learned starts add to the packed problem.
 
         Raises:
-            InputError: If they were learned for another problem.
+            InputError: If the starts were learned for another problem.
             UnsupportedError: If the solver has no starts.
         """
         check_kind("starts", starts, LearnedStarts, "sy.load_starts(path) reads them")
@@ -265,7 +269,7 @@ class CompiledProblem(ChecksArguments):
 
     @property
     def has_reasons(self) -> bool:
-        """Whether a miss gets reasons: variations of it can be solved by levels, with the same joints."""
+        """Whether reasons can be found for a miss, by solving variations by levels with the same joints."""
         return self.method.supports_priorities and not self.solver.closed
 
     @property
@@ -274,14 +278,14 @@ class CompiledProblem(ChecksArguments):
         return tuple(rows[0] if rows else -1 for rows in self.goal_joints)
 
     def __repr__(self) -> str:
-        """Return the call that makes it: the skeleton, the goals, the solver and the root, if it is not fixed."""
+        """Return the call that creates the problem: skeleton, goals, solver, and the root if it is not fixed."""
         goals = repr(self.goals[0]) if len(self.goals) == 1 else shown(self.goals)
         root = "" if self.root == "fixed" else f", root={self.root!r}"
         root += "" if self.allowed is None else f", moving={list(self.allowed)!r}"
         return f"IK({self.given.name!r}, {goals}, {self.solver!r}{root})"
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle and copy by the arguments, without scratch memory and compiled code."""
+        """Pickle and copy the arguments, without scratch memory and compiled code."""
         make = partial(
             type(self), tolerance=self.tolerance, root=self.root, starts=self.starts, moving=self.allowed
         )  # fmt: skip
@@ -299,7 +303,7 @@ class CompiledProblem(ChecksArguments):
         return new.with_obstacle_places(self.obstacle_places).bending_from(self.bent)
 
     def bending_from(self, sine: Array) -> Self:
-        """Return the problem with another angle from which it minds to which side a limb bends; it shares all else."""
+        """Return the problem with another value of ``bent``; it shares all else."""
         if sine is self.bent:
             return self
         new = self._copy()
@@ -314,10 +318,10 @@ class CompiledProblem(ChecksArguments):
         skeleton: Skeleton | None = None,
         tolerance: tuple[float, float] | None = None,
     ) -> Self:
-        """Return a problem of the same body with other parts, without learned starts; root and moving joints stay.
+        """Return a problem with other parts but the same root and moving joints, without learned starts.
 
         Args:
-            goals: Other goals; None for the same.
+            goals: Other goals; None for the goals of this problem.
             solver: Other settings; None for the default of the goals.
             skeleton: Another skeleton with the same joints, without those that ``root`` adds.
             tolerance: Another tolerance; None for the default.
@@ -327,7 +331,7 @@ class CompiledProblem(ChecksArguments):
         return type(self)(given, goals, solver, tolerance=tolerance, root=self.root, moving=self.allowed)
 
     def with_obstacles_at(self, places: Places, b: int = 0) -> Self:
-        """Return the problem with obstacles where problem b of some places has them; it shares all else."""
+        """Return the problem with its obstacles at the places of problem b; it shares all else."""
         new = self._copy()
         new.floats = self.floats.copy()
         places.put(new.floats, b)
@@ -335,7 +339,7 @@ class CompiledProblem(ChecksArguments):
         return new
 
     def with_obstacle_places(self, places: Places | None) -> Self:
-        """Return the problem with places of obstacles for each problem or frame of a batch; it shares all else."""
+        """Return the problem with obstacle places for each problem or frame of a batch; it shares all else."""
         if places is None or self.obstacles is None:
             return self
         new = self._copy()
@@ -344,20 +348,20 @@ class CompiledProblem(ChecksArguments):
 
     def _copy(self) -> Self:
         """Return a copy that shares all values."""
-        _ = self.bends  # found once, and not for each copy
+        _ = self.bends  # cached before copying, so that no copy computes it again
         new = object.__new__(type(self))
         new.__dict__.update(self.__dict__)
         return new
 
     def single(self, b: int) -> Self:
-        """Return the single problem of row b of a batch or track, with obstacles as they stand there."""
+        """Return the single problem of row b of a batch or track, with its obstacles at their places in row b."""
         return self if self.obstacle_places is None else self.with_obstacles_at(self.obstacle_places, b)
 
     def read_obstacles(self, targets: Any) -> tuple[Self, Any]:
-        """Read the places of obstacles in the targets of one problem.
+        """Read the obstacle places in the targets of one problem.
 
         Returns:
-            The problem with obstacles there, and the other targets.
+            The problem with obstacles at these places, and the other targets.
 
         Raises:
             InputError: If a place cannot be used.
@@ -367,11 +371,11 @@ class CompiledProblem(ChecksArguments):
         return (self, targets) if found is None else (self.with_obstacles_at(found[1]), found[0])
 
     def read_many(self, targets: Any) -> tuple[Self, Any, Array, Bools]:
-        """Read the targets of many problems, those of obstacles included.
+        """Read the targets of a batch of problems, obstacle places included.
 
         Returns:
-            The problem, with obstacles that stand elsewhere in each if targets say so; the other targets; their table
-            (B, goals, 17); and which problems have numbers that cannot be used.
+            The problem, with obstacle places if targets give them; the other targets; their table (B, goals, 17); and a
+            mask of problems with unusable values.
 
         Raises:
             InputError: If no row has a form that can be used, or lengths differ.
@@ -393,10 +397,10 @@ class CompiledProblem(ChecksArguments):
         return self.with_obstacle_places(places), others, table, odd
 
     def table_of_many(self, targets: Any) -> tuple[Self, Any, Array]:
-        """Read the targets of many problems as ``read_many`` does.
+        """Read the targets of a batch of problems as ``read_many`` does, and raise for unusable ones.
 
         Raises:
-            InputError: If a target cannot be used; the message names the row that is odd.
+            InputError: If a target cannot be used; the message names its row.
             UnknownNameError: If there is no obstacle of a name.
         """
         ik, others, table, odd = self.read_many(targets)
@@ -405,16 +409,16 @@ class CompiledProblem(ChecksArguments):
         return ik, others, table
 
     def error_of_targets(self, b: int, goal: int, targets: Any, others: Any) -> SynoviaError:
-        """Return the error of problem b of many: of the places of its obstacles, else of the target of a goal."""
+        """Return the error of problem b of a batch: that of its obstacle places, else that of a goal's target."""
         error = None if self.obstacles is None else self.obstacles.error_of(targets, b)
         return error or self.writer.error_of(b, goal, others, many=True)
 
     def new_workspace(self) -> Workspace:
-        """Return memory for one call at a time."""
+        """Return a workspace, which serves one call at a time."""
         return self.writer.workspace(new_scratch(self.scratch_size))
 
     def new_rows(self, count: int) -> Array:
-        """Return an empty table of results: head, joint values, and for each goal two errors and a target (16,)."""
+        """Return an empty table of results: head, joint values, two errors for each goal, and its target (16,)."""
         return np.empty((count, self.row_shape[1]))
 
     def targets_in(self, rows: Array) -> Array:
@@ -433,13 +437,13 @@ class CompiledProblem(ChecksArguments):
 
         Args:
             starts: Start of each row, or one start for all.
-            rows: Results.
+            rows: Results; changed in place.
             scratch: Scratch memory of the kernel that wrote them.
-            searches: Whether to search everywhere for a better pose; a frame of a track must stay near the last one.
-            floats: Other numbers of the problem.
+            searches: Whether to search globally for a better pose; a frame of a track must stay near the last frame.
+            floats: Floats that replace those of the problem.
 
         Raises:
-            BaseException: The exception of a signal handler that ran meanwhile.
+            BaseException: The exception of a signal handler that ran during the call.
         """
         if not has_ended(scratch):
             numbers = self.floats if floats is None else floats
@@ -449,11 +453,11 @@ class CompiledProblem(ChecksArguments):
             raise_signal(scratch)
 
     def packed(self, *, learned: bool = False) -> tuple[Ints, Array]:
-        """Return the packed problem, integers and numbers, with learned starts if there are any and they are wanted."""
+        """Return integers and floats of the packed problem, with learned starts if requested and available."""
         return self.begun if learned and self.begun is not None else (self.ints, self.floats)
 
     def bend_one(self, workspace: Workspace, start: Array, row: Array, *, follow: bool) -> None:
-        """Solve again from a bent start if a limb that was straight at the start has bent to a wrong side."""
+        """Solve again from a bent start if a limb that was straight at the start has bent to the wrong side."""
 
         def once(starts: Array, _: object) -> Array:
             out = _empty(self.row_shape)
@@ -465,7 +469,9 @@ class CompiledProblem(ChecksArguments):
         self.bend_well(start, row, once)
 
     def listed(self, targets: Targets | None, first: Array) -> Array:
-        """Return a row of results for each branch of a closed form, (b, n); from a start (1, nq) within the limits.
+        """Return a row of results for each branch of a closed form, (b, n).
+
+        The start ``first``, (1, nq), must be within the limits.
 
         Raises:
             UnsupportedError: If the solver lists no branches.
@@ -502,10 +508,10 @@ class CompiledProblem(ChecksArguments):
         Args:
             table: Targets, (B, goals, 17).
             starts: Joint values within the limits, (B, nq) or (1, nq).
-            progress: Called with (problems done, all).
+            progress: Called with (problems done, number of problems).
             targets: The targets in the table, for error messages.
             workers: The threads.
-            packed: Another kernel or other numbers than those of the problem.
+            packed: Kernel and packed values that replace those of the problem.
         """
         packed = packed or Packed(self.kernel, self.ints, self.floats, places=self.obstacle_places)
         out = self.new_rows(len(table))
@@ -517,14 +523,14 @@ class CompiledProblem(ChecksArguments):
     def checked_call(
         self, run: Callable[[], int], table: Array, targets: Targets | None, *, many: bool = False, first: int = 0
     ) -> int:
-        """Call a kernel, and return its code; if it refuses rounded rotations, call it again with the nearest ones.
+        """Call a kernel and return its code; if it refuses rounded rotations, orthonormalize them and call it again.
 
         Args:
             run: Calls the kernel with the table of targets.
             table: The table, (B, goals, 17), which is changed.
             targets: The targets in the table, for error messages.
-            many: Whether they have a leading axis.
-            first: The row of the table that is the kernel's first.
+            many: Whether the targets have a leading axis.
+            first: Row of the table at which the kernel starts.
 
         Raises:
             InputError: If a target cannot be used.
@@ -538,7 +544,7 @@ class CompiledProblem(ChecksArguments):
         return code
 
     def _solved_moves(self, moves: Array) -> Array:
-        """Return moves of the variables that are solved, in radians or reaches, of those of all variables."""
+        """Select the largest moves of solved variables from those of all, and scale lengths by the length scale."""
         reduced = self.reduced
         order = {at: k for k, at in enumerate(self.skeleton.tables.variables[:, BLOCK_Q].tolist())}
         solved = moves[[order[at] for at in reduced.variables[:, BLOCK_Q].tolist()]]
@@ -546,11 +552,11 @@ class CompiledProblem(ChecksArguments):
         return np.where(lengths, solved / self.reach, solved)
 
     def moved_inside(self, given: Array, inside: Array) -> Array | None:
-        """Return how far limits have moved each variable of starts, if the solver bounds motion.
+        """Return how far clamping to the limits moved each variable of starts, if the solver bounds motion.
 
         Args:
             given: Joint values, (B, nq).
-            inside: The same within the limits.
+            inside: The same values, clamped to the limits.
 
         Returns:
             (B, variables of the skeleton), radians or length units; None if no start was moved or motion has no bounds.
@@ -565,14 +571,14 @@ class CompiledProblem(ChecksArguments):
         return out
 
     def floats_of(self, given: Array, inside: Array) -> Array:
-        """Return the packed numbers for one start: its largest moves are less by what its limits have moved it.
+        """Return the packed floats for one start, with largest moves reduced by how far clamping moved the start.
 
         Args:
             given: Joint values, (1, nq).
-            inside: The same within the limits.
+            inside: The same values, clamped to the limits.
 
         Raises:
-            InputError: If it is farther outside the limits of a joint than the joint may move.
+            InputError: If the start is farther outside the limits of a joint than the joint may move.
         """
         moved = self.moved_inside(given, inside)
         if moved is None or self.moves is None:
@@ -593,14 +599,14 @@ class CompiledProblem(ChecksArguments):
         return floats
 
     def bend_well(self, starts: Array, rows: Array, solve: Callable[[Array, NDArray[np.int64]], Array]) -> None:
-        """Replace results in which a straight limb has bent to a wrong side by better ones from starts that are bent.
+        """Replace results in which a straight limb has bent to the wrong side by better ones from bent starts.
 
         Results of restarts are replaced too, because a random pose turns limbs to any side.
 
         Args:
             starts: Starts, (B, nq) or (1, nq).
             rows: Results; changed in place.
-            solve: Returns the results of one attempt from some starts, for the problems with some numbers.
+            solve: Returns the results of one attempt, given starts and the indices of their problems.
         """
         if self.bends is None:
             return
@@ -617,7 +623,7 @@ class CompiledProblem(ChecksArguments):
             bent = self.bends.bent(given, size, (shares[at] < 1.0).astype(np.float64))
             if bent is None:
                 return
-            other = (bent != given).any(axis=1)  # the rest have no limb to bend: each row is as it is alone
+            other = (bent != given).any(axis=1)  # other rows have no limb to bend and stay as they are
             at, given, bent = at[other], given[other], bent[other]
             found = solve(bent, at)
             now = self.bends.shares(given, found[:, self.places], self.bent)
@@ -629,11 +635,11 @@ class CompiledProblem(ChecksArguments):
 
     @cached_property
     def bends(self) -> Bends | None:
-        """Limbs that bend to a side of their own if they are straight; None without any.
+        """Limbs with a defined bending side; None without any.
 
-        They are looked for at the first solve, because the roles of a body may have to be found by its shape.
+        They are found at the first solve, because finding the roles of a body may need its shape.
         """
-        if self.solver.bounds_motion:  # a start that is bent would be a motion
+        if self.solver.bounds_motion:  # bending the start would count as motion
             return None
         return find_bends(self.skeleton, self.reduced, self.goals, self.goal_joints)
 
@@ -641,7 +647,7 @@ class CompiledProblem(ChecksArguments):
     def branch_call(self) -> tuple[Kernel, tuple[int, int]]:
         """The kernel that lists branches, loaded, and the shape of the table that it fills.
 
-        The table has one more row than there can be candidates.
+        The table has one row more than the largest number of candidates.
 
         Raises:
             UnsupportedError: If the solver lists no branches.
@@ -669,13 +675,13 @@ class CompiledProblem(ChecksArguments):
         steps: int | None = None,
         patience: int | None = None,
     ) -> Ints:
-        """Return the packed integers, or a copy of them with another search.
+        """Return the packed integers, or a copy with other search settings.
 
         Args:
             ints: The integers; None for those of the problem.
             attempts: Attempts, the first one included.
-            steps: Most steps of an attempt.
-            patience: Steps after which an attempt ends if its error does not fall.
+            steps: Largest number of steps of an attempt.
+            patience: Number of steps without progress after which an attempt ends.
         """
         ints = self.ints if ints is None else ints
         changed = {ATTEMPTS: attempts, MAX_STEPS: steps, PATIENCE: patience}
@@ -686,13 +692,13 @@ class CompiledProblem(ChecksArguments):
         return ints
 
     def as_start(self, start: Any) -> Pose:
-        """Return a start as a pose of the skeleton that is solved.
+        """Return a start as a pose of the solved skeleton.
 
         Args:
-            start: A pose, ``"rest"``, or joint values: (nq,), or some of them by joint.
+            start: A pose, ``"rest"``, joint values (nq,), or a dict from joints to values.
 
         Raises:
-            InputError: If it is a pose of another skeleton, or a value cannot be used.
+            InputError: If the start is a pose of another skeleton, or a value cannot be used.
         """
         skeleton, given = self.skeleton, self.given
         if isinstance(start, Pose):
@@ -716,17 +722,17 @@ class CompiledProblem(ChecksArguments):
         """Return a start as ``as_start`` does.
 
         Raises:
-            InputError: As there, or if the solver may not move a joint as far as its limits ask for.
+            InputError: As ``as_start``, or if clamping to the limits moves a joint farther than the solver may.
         """
         pose = self.as_start(start)
         self.floats_of(pose.values[None], pose.inside)
         return pose
 
     def as_starts(self, starts: Any, count: int) -> Array:
-        """Return the starts of many problems: (count, nq), or (1, nq) for one start for all.
+        """Return the starts of a batch of problems: (count, nq), or (1, nq) for one start for all.
 
         Raises:
-            InputError: As in ``as_start``, or if their number is wrong; the message names the row that is odd.
+            InputError: As in ``as_start``, or if the number of starts is wrong; the message names the row.
         """
         rows, odd = self.read_starts(starts, count)
         if len(odd):
@@ -734,7 +740,7 @@ class CompiledProblem(ChecksArguments):
         return rows
 
     def read_starts(self, starts: Any, count: int) -> tuple[Array, Sequence[int]]:
-        """Return the starts of many problems as ``as_starts`` does, and the rows that cannot be used, then at rest.
+        """Return the starts of a batch as ``as_starts`` does, and the unusable rows, which are set to the rest pose.
 
         Raises:
             InputError: If one start for all cannot be used, or the shape is wrong.
@@ -771,15 +777,15 @@ class CompiledProblem(ChecksArguments):
         return InputError(f"starts[{row}]", value=starts[row], expected=f"{self.skeleton.nq} joint values")
 
     def _without_followers(self, values: JointValues) -> JointValues:
-        """Return values by joint without those of mimic joints, which follow their leader; names are checked."""
+        """Return values by joint row without mimic joints, which follow their leader; check the names."""
         rows, joints = self.skeleton.by_row(values, "start"), self.skeleton.joints
         return {row: value for row, value in rows.items() if joints[row].mimic is None}
 
     def _led(self, q: Array, what: str) -> Array:
-        """Return joint values (..., nq) of starts after all checks; mimic joints get the value that follows.
+        """Return checked joint values (..., nq) of starts, with mimic joints computed from their leaders.
 
         Raises:
-            InputError: If they cannot be used.
+            InputError: If the values cannot be used.
         """
         with np.errstate(over="ignore", invalid="ignore"):  # refused below
             return np.ascontiguousarray(checked_q(self.skeleton, self.skeleton.follow(q), what))
@@ -813,7 +819,7 @@ class CompiledProblem(ChecksArguments):
 def _again(
     make: Callable[..., CompiledProblem], values: tuple[Any, ...], bent: Array | None, moved: Array | None
 ) -> CompiledProblem:
-    """Return a copied problem, with obstacles that stand elsewhere in each problem or frame."""
+    """Return a problem from pickled parts, with its obstacle places for each problem or frame."""
     new = make(*values).bending_from(BENT if bent is None else bent)
     return new if new.obstacles is None or moved is None else new.with_obstacle_places(Places(new.obstacles, moved))
 
@@ -833,9 +839,9 @@ def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
     """Return goals as a tuple.
 
     Raises:
-        InputError: If there are none, or one cannot be used.
+        InputError: If there are no goals, or one cannot be used.
     """
-    if isinstance(goals, str):  # an iterable of letters
+    if isinstance(goals, str):  # a str is an iterable of letters
         raise InputError("goals", value=type(goals), expected="one Goal or several", hint=_GOAL)
     found = tuple(goals) if isinstance(goals, Iterable) else (goals,)
     for i, goal in enumerate(found):
@@ -850,10 +856,10 @@ def _checked_goals(goals: Goal | Iterable[Goal]) -> tuple[Goal, ...]:
 
 
 def checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tuple[float, float]:
-    """Return the tolerance as two positive numbers, (length units, radians); the default for None.
+    """Return the tolerance as two positive values, (length units, radians); the default for None.
 
     Raises:
-        InputError: If it cannot be used.
+        InputError: If the tolerance cannot be used.
     """
     if tolerance is None:
         return _TOLERANCE[0] * reach, _TOLERANCE[1]
@@ -864,6 +870,6 @@ def checked_tolerance(tolerance: tuple[float, float] | None, reach: float) -> tu
 
 
 def reach_of_tips(skeleton: Skeleton) -> float:
-    """Return the reach of the whole skeleton: that of a goal on every tip at once, length units."""
+    """Return the length scale of the whole skeleton, as with a goal on every tip, in length units."""
     rows = [[row] for row in skeleton.tip_rows]
     return reduce(skeleton, [PositionGoal(row[0]) for row in rows], rows).reach

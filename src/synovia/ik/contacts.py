@@ -17,8 +17,8 @@ from synovia.model.shapes.body import packed_shapes
 from synovia.model.shapes.distances import Contact, PackedShapes, contact_of, contact_rows, join_shapes
 from synovia.model.shapes.world import World
 
-MOST: Final = 20  # pairs of links and obstacles that are listed
-_AT_ONCE: Final = 1000  # pairs of shapes that are measured before others are left out
+MOST: Final = 20  # largest number of listed pairs of links and obstacles
+_AT_ONCE: Final = 1000  # number of pairs of shapes in the first block; later blocks are pruned
 _Pairs = NDArray[np.int32]
 _NONE: Final = Apart(np.zeros((0, 2), np.int64), np.zeros(0, np.int64), np.zeros((0, 2), np.int64), 0)
 
@@ -31,8 +31,8 @@ def nearest_contacts(ik: CompiledProblem, pose: Pose) -> tuple[Contact, ...]:
         pose: The pose, of ``ik.skeleton``.
 
     Returns:
-        At most ``MOST`` of them, one for each pair, the nearest first; none without clearance goals. Pairs that only
-        must not touch are among them if they do.
+        At most ``MOST`` contacts, one for each pair, the nearest first; empty without clearance goals. Pairs that only
+        must not touch are included if they overlap.
     """
     found: dict[tuple[str | int, str | int], Contact] = {}
     for pairs in watched_pairs(ik):
@@ -46,9 +46,9 @@ def nearest_contacts(ik: CompiledProblem, pose: Pose) -> tuple[Contact, ...]:
 
 
 def watched_pairs(ik: CompiledProblem) -> list[WatchedPairs]:
-    """Return the pairs of each clearance goal; the links that avoid its world are those that the problem moves.
+    """Return the pairs of each clearance goal; only links that the problem moves are paired with its world.
 
-    Pairs that only must not touch follow by themselves.
+    Pairs that only must not touch are separate items of the list.
     """
     tables = ik.reduced.clearance
     if tables is None:
@@ -61,19 +61,19 @@ def watched_pairs(ik: CompiledProblem) -> list[WatchedPairs]:
 
 
 class WatchedPairs:
-    """The pairs of shapes that a clearance goal keeps apart, of which any pose has contacts.
+    """The pairs of shapes that a clearance goal keeps apart; computes their contacts in a pose.
 
     Args:
         skeleton: The body.
         goal: The goal, resolved.
-        moving: Rows of the joints whose links avoid all obstacles; None for those that a joint moves.
+        moving: Rows of the joints whose links avoid all obstacles; None for all links that a joint moves.
         before: Number of rows put before the skeleton that the goal was resolved for.
         close: Whether to watch the pairs that only must not touch, instead of the others.
 
     Attributes:
-        distance: The distance that they should have, length units.
+        distance: Required distance of the pairs, length units.
         world: The obstacles; None without any.
-        close: Whether they are the pairs that only must not touch.
+        close: Whether these are the pairs that only must not touch.
     """
 
     def __init__(
@@ -112,7 +112,7 @@ class WatchedPairs:
     def of_goal(
         skeleton: Skeleton, goal: ClearanceGoal, moving: NDArray[np.integer] | None = None, before: int = 0
     ) -> list[WatchedPairs]:
-        """Return the pairs of a clearance goal, and by themselves those that only must not touch, if there are any."""
+        """Return the pairs of a clearance goal, and separately those that only must not touch, if any."""
         kinds = (False, True) if goal.apart is not None and len(goal.apart.close) else (False,)
         return [WatchedPairs(skeleton, goal, moving, before, close=close) for close in kinds]
 
@@ -125,7 +125,7 @@ class WatchedPairs:
         Args:
             skeleton: The body.
             world: The obstacles; None without any.
-            distance: The distance that they should have, length units.
+            distance: Required distance of the pairs, length units.
             pairs: ``"self"`` or ``"world"`` for one of the two; None for both.
 
         Raises:
@@ -152,7 +152,7 @@ class WatchedPairs:
 
 
 def _moving(skeleton: Skeleton) -> list[int]:
-    """Return the rows that a joint moves."""
+    """Return the rows of links that a joint moves."""
     moved: list[bool] = []
     for row, parent in enumerate(skeleton.parents):
         moved.append(skeleton.joints[row].kind is not Kind.FIXED or (parent >= 0 and moved[parent]))
@@ -167,13 +167,13 @@ def _product(a: NDArray[np.intp], b: NDArray[np.intp]) -> _Pairs:
 def _nearest(shapes: PackedShapes, pairs: _Pairs, groups: NDArray[np.intp]) -> list[tuple[int, Array]]:
     """Return the nearest pair of each of the nearest groups, and its contact, the nearest first.
 
-    The pairs that may be nearest by their bounding spheres are measured first, and those that cannot be among the
-    nearest any more are not measured at all.
+    Pairs are measured in the order of their bounding-sphere gaps. Pairs that can no longer be among the nearest are
+    skipped.
 
     Args:
         shapes: All shapes.
         pairs: Pairs of them, (n, 2).
-        groups: Number of the group of each pair, (n,).
+        groups: Index of the group of each pair, (n,).
     """
     least = _least_gaps(shapes, pairs)
     left, most = np.argsort(least, kind="stable"), _AT_ONCE
@@ -193,7 +193,7 @@ def _nearest(shapes: PackedShapes, pairs: _Pairs, groups: NDArray[np.intp]) -> l
 
 
 def _least_gaps(shapes: PackedShapes, pairs: _Pairs) -> Array:
-    """Return the least distance that pairs may have, by their bounding spheres."""
+    """Return lower bounds of the distances of pairs, from their bounding spheres."""
     table = shapes.shapes
     middle, radius = table[:, layout.ORIGIN : layout.HALF_SIZES], table[:, layout.EXTENT]
     a, b = pairs.T
@@ -205,7 +205,7 @@ def _least_gaps(shapes: PackedShapes, pairs: _Pairs) -> Array:
 
 
 def _heights(table: Array, a: NDArray[np.int32], b: NDArray[np.int32]) -> Array:
-    """Return the heights of the middles of shapes a over half-spaces b."""
+    """Return the heights of the centres of shapes a above half-spaces b."""
     normals = table[b, layout.ORIENTATION : layout.ORIGIN].reshape(-1, 3, 3)[:, :, 2]
     origin = slice(layout.ORIGIN, layout.HALF_SIZES)
     return np.sum(normals * (table[a, origin] - table[b, origin]), axis=1)

@@ -1,8 +1,7 @@
-"""Python functions of the user that kernels call: residuals, their derivatives, gradients of secondary objectives.
+"""User functions in Python that kernels call: residuals, their derivatives, gradients of secondary objectives.
 
-The same kernels solve problems with and without such functions; they call back (see ``kernels.goals.custom``), and
-``Functions`` handles the calls. If a function raises, the exception is stored, the kernel ends at its next step, and
-the exception is raised again.
+Kernels call them through one callback (see ``kernels.goals.custom``), which ``Functions`` handles. If a function
+raises an exception, it is stored, the kernel stops at its next step, and the exception is raised again.
 """
 
 from __future__ import annotations
@@ -27,14 +26,14 @@ if TYPE_CHECKING:
     from synovia.goals import CustomGoal
 
 _RESIDUAL, _JACOBIAN, _GRADIENT, _CURVATURE = 0, 2, 3, 4  # see kernels.goals.custom
-_SCRATCH: Final = 5  # place of the scratch memory among the arguments of a kernel
-_WORK: Final = 200.0  # work of one call in the kernels' unit: about ten microseconds
-_CURVED: Final = 32  # most columns for second derivatives; these need columns² residuals
-_NUDGE_TWICE: Final = 1e-4  # radians or reaches, for second differences
+_SCRATCH: Final = 5  # index of the scratch memory among the arguments of a kernel
+_WORK: Final = 200.0  # work of one call in the kernels' unit; about ten microseconds
+_CURVED: Final = 32  # largest number of columns for second derivatives, which need columns² residuals
+_NUDGE_TWICE: Final = 1e-4  # radians or length scales; step of second differences
 
 
 class Part:
-    """A custom goal in a problem: its residual rows, and its derivative by the columns of the problem."""
+    """A custom goal in a problem: its residual rows, and its derivative with respect to the problem's columns."""
 
     def __init__(self, goal: CustomGoal, place: int, reduced: Reduced, skeleton: Skeleton) -> None:
         """Find its residual rows and the joint velocities of each column."""
@@ -46,7 +45,7 @@ class Part:
         self._velocities, self._units = column_velocities(skeleton, reduced), column_units(reduced)
 
     def moved(self, q: Array, step: Array) -> Array:
-        """Return the joint values after a small step by columns."""
+        """Return the joint values after a small step, given by column."""
         return self._skeleton.follow(moved(q, self._reduced.variables, self._units, step))
 
     def residual(self, q: Array) -> Array:
@@ -55,7 +54,7 @@ class Part:
         return self.goal.checked(value, (self.goal.size,))
 
     def jacobian(self, q: Array) -> Array:
-        """Return the derivative by column (radians, reaches), the user's own or central differences."""
+        """Return the derivative by column (radians, length scales), from the user or by central differences."""
         given = self.goal.jacobian(Pose.trusted(self._skeleton, q.copy()))
         if given is not None:
             return self.goal.checked(given, (self.goal.size, self._skeleton.nv)) @ self._velocities
@@ -67,7 +66,7 @@ class Part:
         return out
 
     def curvature(self, q: Array, residual: Array) -> Array:
-        """Return Σ r ∂²r by columns, the part of the Hessian of r·r / 2 in addition to JᵀJ, by differences; else 0."""
+        """Return Σ r ∂²r, the part of the Hessian of r·r / 2 beyond JᵀJ, by differences; 0 for too many columns."""
         n = self._reduced.columns
         out = np.zeros((n, n))
         if n > _CURVED:
@@ -88,10 +87,10 @@ class Part:
 
 
 class Gradient:
-    """A user's part of the secondary objective H, given by its gradient only.
+    """A user-defined term of the secondary objective H, given only by its gradient.
 
     Along a step s from one pose to another, H changes by (∇H + ∇H') · s / 2 + O(s³). Summing these changes gives H up
-    to a constant. The values of the last two poses are kept, since solvers may return to the previous pose.
+    to a constant. The values of the last two poses are cached, since solvers may return to the previous pose.
     """
 
     def __init__(self, function: Callable[[Pose], Any], skeleton: Skeleton, reduced: Reduced) -> None:
@@ -100,7 +99,7 @@ class Gradient:
         self._velocities, self._units = column_velocities(skeleton, reduced), column_units(reduced)
 
     def at(self, q: Array, known: list[tuple[Array, Array, float]]) -> tuple[Array, float]:
-        """Return ∇H by column (radians, reaches) and H at q; update the known poses."""
+        """Return ∇H by column (radians, length scales) and H at q; update the cached poses."""
         for k, (pose, gradient, value) in enumerate(known):
             if (pose == q).all():
                 known.append(known.pop(k))
@@ -127,7 +126,7 @@ class Gradient:
 
 
 class _Call(threading.local):
-    """The current kernel call of a thread: its scratch memory, the exception of a function, the known poses of H."""
+    """The current kernel call of a thread: scratch memory, exception of a function, cached poses of H."""
 
     scratch: Array | None = None
     raised: BaseException | None = None
@@ -135,12 +134,12 @@ class _Call(threading.local):
 
 
 class Functions:
-    """All Python functions of a problem, behind one function that kernels call."""
+    """All Python functions of a problem, behind one callback for kernels."""
 
     def __init__(
         self, skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced, null_space: NullSpace | None
     ) -> None:
-        """Prepare the parts."""
+        """Prepare the custom goals, the gradient and the callback."""
         from synovia.kernels.compiler.callback import FUNCTION
 
         own = {g: cast("CustomGoal", goal) for g, goal in enumerate(goals) if goal.in_python}
@@ -150,19 +149,19 @@ class Functions:
         self._skeleton = skeleton
         self._residuals, self._columns = reduced.residuals, reduced.columns
         self._call = _Call()
-        self._function = FUNCTION(self._handle)  # stored, because kernels only have its address
+        self._function = FUNCTION(self._handle)  # stored, since kernels hold only its address
 
     def __bool__(self) -> bool:
-        """Whether there are any."""
+        """Return whether the problem has Python functions."""
         return bool(self._parts) or self._gradient is not None
 
     @property
     def address(self) -> float:
-        """Address of the function, for kernels."""
+        """Address of the callback, for kernels."""
         return float(ctypes.cast(self._function, ctypes.c_void_p).value or 0)
 
     def around(self, kernel: Kernel) -> Kernel:
-        """Return a kernel that raises the exception that a function raised in it."""
+        """Wrap a kernel so that exceptions of functions called in it are raised."""
 
         def run(*arguments: Any) -> int:
             """Run the kernel."""
@@ -178,17 +177,17 @@ class Functions:
         return run
 
     def _handle(self, what: int, goal: int, q: int, out: int) -> float:
-        """Handle a call of a kernel: the request, the goal, and the addresses of joint values and output."""
+        """Handle a callback: the request, the goal, and the addresses of joint values and output."""
         call = self._call
         scratch = call.scratch
         if call.raised is not None or scratch is None:
             return 0.0
         if scratch[STOP_REASON] == 0.0:
-            scratch[WORK_RESERVE] += scratch[WORK_LEFT] - _WORK  # so that the kernel looks at the clock after each call
+            scratch[WORK_RESERVE] += scratch[WORK_LEFT] - _WORK  # makes the kernel check the clock after each call
             scratch[WORK_LEFT] = 0.0
         try:
             return self._value(what, goal, self._skeleton.follow(_numbers(q, self._skeleton.nq).copy()), out)
-        except BaseException as error:  # noqa: BLE001 - whatever it is, a kernel cannot raise it
+        except BaseException as error:  # noqa: BLE001 - a kernel cannot raise exceptions
             call.raised = error
             scratch[WORK_LEFT], scratch[STOP_REASON] = -np.inf, DEADLINE_PASSED
             return 0.0
@@ -214,6 +213,6 @@ class Functions:
 
 
 def _numbers(address: int, count: int) -> Array:
-    """Return the numbers at an address."""
-    memory: Any = (ctypes.c_double * count).from_address(address)  # its type does not say that it is a buffer
+    """Return a view of the float64 values at an address."""
+    memory: Any = (ctypes.c_double * count).from_address(address)  # the type stub does not declare a buffer
     return np.frombuffer(memory)

@@ -36,10 +36,10 @@ def engine_of(
     def miss_kernel(
         ints: NDArray[np.int32], floats: Array, starts: Array, rows: Array, scratch: Array, searches: bool
     ) -> None:
-        """Polish and classify missed rows; these kernels are loaded at the first miss."""
+        """Polish and classify missed rows with kernels that are loaded at the first miss."""
         how = POLISH if solver.polishes else CLASSIFY
         if solver.follow_finish and not solver.polishes and not searches:
-            # the goals of poses alone, because poles come last
+            # polish only pose goals, because poles are solved last
             before = rows[:, STATUS].copy()
             solver.miss_kernel()(ints, floats, _NO_TARGETS, starts, rows, scratch, WARM, POLISH_POSES)
             rows[:, STATUS] = before

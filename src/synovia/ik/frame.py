@@ -32,12 +32,12 @@ Recovery = Literal["none", "polish", "search"]
 
 
 class Frames(NamedTuple):
-    """Frames that follow each other.
+    """Consecutive frames of a track.
 
     Args:
         table: Targets, (T, goals, 17).
         first: Start of the first frame, (1, nq); for ``along``, memory for the starts of all frames, (T, nq).
-        rows: Rows of results, (T, n), which are written.
+        rows: Rows of results, (T, n); changed in place.
         targets: The targets in the table, for error messages.
     """
 
@@ -50,19 +50,19 @@ class Frames(NamedTuple):
 class FrameSolver:
     """Solves a problem from given poses, with its own scratch memory. For one thread at a time.
 
-    Frames share nothing but what the caller sets: the settings, and where obstacles stand. Each call gets its start,
-    its targets and its posture. (In a track, closed forms also keep their branch in the scratch memory.)
+    Frames share only what the caller sets: the settings and the obstacle places. Each call gets its start, its targets
+    and its posture. (In a track, closed forms also store their branch in the scratch memory.)
 
     Args:
         problem: The problem.
         attempts: Attempts of a frame; None for those of the solver.
-        steps: Most steps of an attempt; None for those of the solver.
-        patience: Steps after which an attempt ends if its error does not fall; None for those of the solver.
-        all_work: Whether a frame may take any work; otherwise as much as the solver allows.
+        steps: Largest number of steps of an attempt; None for that of the solver.
+        patience: Number of steps without progress after which an attempt ends; None for that of the solver.
+        all_work: Whether to remove the solver's work limit of a frame.
 
     Attributes:
         problem: The problem.
-        has_restarts: Whether the solver makes more attempts than a frame does.
+        has_restarts: Whether the solver makes more attempts than are made for a frame.
     """
 
     def __init__(
@@ -74,16 +74,16 @@ class FrameSolver:
         patience: int | None = None,
         all_work: bool = False,
     ) -> None:
-        """Take memory, and the settings of the solver."""
+        """Allocate memory and read the settings of the solver."""
         self.problem = problem
         self._scratch = new_scratch(problem.scratch_size)
         self._all, self._floats = problem.ints, problem.floats
-        if problem.begun is not None:  # a restart begins at the poses that were learned, but a frame at its own start
+        if problem.begun is not None:  # restarts begin at learned poses, but a frame begins at its own start
             self._all, self._floats = problem.begun[0].copy(), problem.begun[1]
             self._all[PROPOSED_FIRST] = 0
         self._usual = problem.settings(self._all, attempts=attempts, steps=steps, patience=patience)
         self.has_restarts = bool(self._all[ATTEMPTS] > self._usual[ATTEMPTS])
-        self._own = False  # whether the numbers are a copy, which may be changed
+        self._own = False  # whether the floats are a copy, which may be changed
         self._references: References | None = None
         self._unsolved: Ints | None = None
         if all_work:
@@ -94,15 +94,15 @@ class FrameSolver:
         return watch.over(self._scratch)
 
     def table(self, count: int = 1) -> Array:
-        """Return a table of targets, (count, goals, 17): those of the goals, as if all of them were given."""
+        """Return a table of the goals' own targets, (count, goals, 17), all marked as given."""
         out = np.repeat(self.problem.writer.own, count, axis=0)
         out[:, :, GIVEN] = [goal.takes for goal in self.problem.goals]
         return out
 
-    # What differs from frame to frame
+    # Settings that differ from frame to frame
 
     def put(self, places: Places, b: int = 0) -> None:
-        """Put obstacles where they stand in problem b of some places."""
+        """Move obstacles to their places in problem b."""
         places.put(self._changeable, b)
 
     def postures(self, poses: Array) -> Array:
@@ -110,19 +110,19 @@ class FrameSolver:
         return self._posture.tables(poses)
 
     def stay_near(self, posture: Array) -> None:
-        """Put one of ``postures``, (k, 5), as the reference of the frames that come."""
+        """Set one of ``postures``, (k, 5), as the reference of the following frames."""
         self._posture.put(posture)
 
     @property
     def _changeable(self) -> Array:
-        """The numbers of the problem, a copy from now on."""
+        """The floats of the problem; copied at first use."""
         if not self._own:
             self._floats, self._own = self._floats.copy(), True
         return self._floats
 
     @property
     def _posture(self) -> References:
-        """The reference of rest goals in these numbers."""
+        """The reference of rest goals in these floats."""
         if self._references is None:
             self._references = References(self.problem.ints, self._changeable, self.problem.reduced)
         return self._references
@@ -145,8 +145,8 @@ class FrameSolver:
             table: Targets, (1, goals, 17).
             start: Joint values within the limits, (1, nq).
             row: Memory for the results, (1, n); None for new memory.
-            posture: One of ``postures``, (k, 5); None for that of the frame before, at first that of the goals.
-            recover: What is done about a miss.
+            posture: One of ``postures``, (k, 5); None for that of the previous frame, at first that of the goals.
+            recover: How to improve a miss.
             deadline: Seconds after which the best pose so far is returned.
 
         Raises:
@@ -175,22 +175,22 @@ class FrameSolver:
 
         Args:
             start: The start of the frame, (1, nq).
-            row: Its row of results, (1, n), which is changed.
+            row: Its row of results, (1, n); changed in place.
             search: Whether to search everywhere for a better pose, or only near this one.
         """
         self.problem.polish_misses(start, row, self._scratch, search, self._floats)
 
     def follow(self, track: Frames, frames: range, *, known: int = 0, restarts: bool = False) -> tuple[int, bool]:
-        """Solve frames one after the other, each from the answer before it, up to the first miss.
+        """Solve consecutive frames, each from the previous solution, up to the first miss.
 
         Args:
             track: All frames.
-            frames: The frames to solve; those before them are there.
-            known: The first frame that the kernel is given, at most the one before these.
+            frames: The frames to solve; the frames before them are already solved.
+            known: First frame that is passed to the kernel, before the frames to solve.
             restarts: Whether to make all attempts of the solver.
 
         Returns:
-            (the frame after the last one that was solved, whether that one missed).
+            (frame after the last solved frame, whether the last solved frame is a miss).
 
         Raises:
             InputError: If a target cannot be used.
@@ -203,15 +203,15 @@ class FrameSolver:
         return known + (code >> ROWS_AT), bool(code & MISSED)
 
     def along(self, track: Frames, clip: Array, frames: range) -> tuple[int, bool]:
-        """Solve frames one after the other along a clip, up to the first miss.
+        """Solve consecutive frames along a clip, up to the first miss.
 
-        Each frame starts at its own pose of the clip, changed as the frame before it was; rest goals have this pose as
-        their reference. Other goals without a target keep the pose of the start.
+        Each frame starts at its own pose of the clip, changed as the previous frame was; this pose is also the
+        reference of rest goals. Other goals without a target keep the pose of the start.
 
         Args:
             track: All frames; the first one is not solved.
             clip: Poses of the clip, (T, nq).
-            frames: The frames to solve; those before them are there.
+            frames: The frames to solve; the frames before them are already solved.
 
         Returns:
             As ``follow``.
@@ -222,7 +222,7 @@ class FrameSolver:
         return self._along(self._usual, track, clip, frames)
 
     def start_along(self, track: Frames, clip: Array, frame: int) -> None:
-        """Write the start that a frame has in ``along``, without solving it."""
+        """Write the start of a frame for ``along``, without solving the frame."""
         if self._unsolved is None:
             self._unsolved = self.problem.settings(self._usual, attempts=0)
         self._along(self._unsolved, track, clip, range(frame, frame + 1))
@@ -244,13 +244,13 @@ class FrameSolver:
     def attempt(self, table: Array, start: Array, row: Array, *, usual: bool = False) -> bool:
         """Solve one frame of a track from another start (1, nq), and return whether it misses.
 
-        It is one attempt, or the usual ones of this solver.
+        Make one attempt, or with ``usual`` the attempts of this frame solver.
         """
         ints = self._usual if usual else self.problem.settings(self._all, attempts=1)
         return bool(self.problem.kernel(ints, self._floats, table, start, row, self._scratch, WARM, 0) & MISSED)
 
     def each(self, table: Array, starts: Array, targets: Targets | None = None) -> Array:
-        """Return the rows of results of independent problems, (B, n); their misses are not improved.
+        """Solve independent problems and return their rows of results, (B, n), without improving misses.
 
         Args:
             table: Targets, (B, goals, 17).
@@ -270,12 +270,12 @@ class FrameSolver:
         return self._scratch.copy()
 
     def restore(self, memory: Array) -> None:
-        """Put back what ``remember`` returned."""
+        """Restore the scratch memory that ``remember`` returned."""
         self._scratch[:] = memory
 
 
 def complete(ik: CompiledProblem, table: Array, rows: Array) -> Array:
-    """Return the table of targets, completed by the targets that a first track took from its start."""
+    """Return the table of targets, completed by the targets that a first solve took from its start."""
     out = table.copy()
     given = np.array([goal.pose_parts for goal in ik.goals])
     plain = given > 0

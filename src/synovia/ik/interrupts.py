@@ -1,7 +1,7 @@
-"""End solves at a deadline, at Ctrl-C, or when another part of the same work has failed.
+"""Stop solves at a deadline, at Ctrl-C, or when another part of the same task has failed.
 
-Kernels check the first numbers of their scratch memory (``kernels.compiler.watch``). On the main thread, they also run
-signal handlers. Python runs no signal handlers on other threads; there, the main thread ends kernels by setting their
+Kernels check the first values of their scratch memory (``kernels.compiler.watch``). On the main thread, they also run
+signal handlers. Python runs no signal handlers on other threads; the main thread stops kernels there by setting their
 deadline to the past.
 """
 
@@ -19,18 +19,18 @@ from synovia.errors import InputError
 from synovia.kernels.layout import DEADLINE, DEADLINE_PASSED, RAISED, SIGNAL, STOP_REASON, WATCH, WORK_LEFT
 from synovia.model.geometry import Array, as_numbers
 
-_PAST: Final = 1e-300  # a time of the clock that has passed
+_PAST: Final = 1e-300  # clock time in the past
 
 
 def new_scratch(size: int) -> Array:
-    """Return scratch memory for a kernel, without deadline."""
+    """Allocate scratch memory for a kernel, without a deadline."""
     out = np.empty(size)
     out[:WATCH] = 0.0
     return out
 
 
 def deadline_of(seconds: Any) -> float:
-    """Return the time of the kernels' clock after a number of seconds from now; 0 (never) for None.
+    """Return the time on the kernels' clock some seconds from now; 0 (no deadline) for None.
 
     Raises:
         InputError: If the number is negative or cannot be used.
@@ -55,12 +55,12 @@ def set_deadline(scratch: Array, seconds: Any) -> None:
 
 
 def has_ended(scratch: Array) -> bool:
-    """Return whether a deadline or signal has ended the kernels with this memory."""
+    """Return whether a deadline or signal stopped the kernels with this memory."""
     return scratch[STOP_REASON] in (DEADLINE_PASSED, SIGNAL)
 
 
 def clear(scratch: Array) -> None:
-    """Remove the deadline.
+    """Remove the deadline from this memory.
 
     Raises:
         BaseException: The exception of a signal handler that ran in a kernel.
@@ -75,7 +75,7 @@ def raise_signal(scratch: Array) -> None:
     """Raise the exception of a signal handler that ran in a kernel, if any, and remove the deadline.
 
     Raises:
-        BaseException: That exception, for example KeyboardInterrupt.
+        BaseException: The exception of the handler, for example KeyboardInterrupt.
     """
     if scratch[STOP_REASON] != SIGNAL:
         return
@@ -85,14 +85,14 @@ def raise_signal(scratch: Array) -> None:
 
 
 class Watch:
-    """Ends several kernels that work on one task.
+    """Stops several kernels that work on one task.
 
     Args:
-        deadline: Time of the kernels' clock, 0 for none.
+        deadline: Time on the kernels' clock; 0 for none.
     """
 
     def __init__(self, deadline: float = 0.0) -> None:
-        """Begin with no kernel."""
+        """Begin without kernels."""
         self._deadline = deadline
         self._all: dict[int, Array] = {}
         self._lock = threading.Lock()

@@ -11,46 +11,46 @@ from synovia.ik.status import Status
 from synovia.model.change import blend
 from synovia.model.geometry import Array
 
-_POSES: Final = 4  # random poses that a start is nudged towards
-_SHARE: Final = 0.06  # of the way to a random pose
-_BETTER: Final = 0.8  # a nudged solve must lower the squared error to this share
+_POSES: Final = 4  # number of random poses towards which a start is nudged
+_SHARE: Final = 0.06  # fraction of the path to a random pose
+_BETTER: Final = 0.8  # factor to which a nudged solve must lower the squared error
 
 
 class Nudges:
     """Improves misses of a live problem whose solver stops at stationary points.
 
-    A straight limb that must shorten is such a point: a nudge makes it bend. The nudged solution is taken only if it is
-    clearly better, so that a body at the end of its reach does not tremble. Each call tries one nudge; all of them
+    A straight limb that must shorten is such a point: a nudge makes it bend. The nudged solution is used only if it is
+    clearly better, so that a fully stretched body does not jitter. Each call tries one nudge, because trying all nudges
     would make a miss five times as slow as a hit.
 
     Args:
         problem: The problem.
 
     Attributes:
-        left: How many nudges are still to be tried; 0 if nothing can be gained.
+        left: Number of nudges still to try; 0 if no nudge can help.
     """
 
     def __init__(self, problem: CompiledProblem) -> None:
         """Draw the random poses."""
         self._skeleton = problem.skeleton
-        # Levels leave stationary points by themselves, and restarts leave them more thoroughly.
+        # Solvers by levels leave stationary points without nudges, and restarts leave them more reliably.
         self._helps = not problem.method.supports_priorities and problem.solver.search.attempts == 1
         self._poses = [self._skeleton.random_pose(seed).q for seed in range(_POSES)]
         self._next = self.left = 0
 
     def begin(self) -> None:
-        """Try all nudges, because something has changed."""
+        """Try all nudges again, after the problem or the pose has changed."""
         self.left = _POSES
 
     def end(self) -> None:
-        """Try no more nudges until something changes."""
+        """Try no more nudges until ``begin``."""
         self.left = 0
 
     def improved(self, found: Solution, solve: Callable[[Array], Solution]) -> Solution:
         """Return a solution, or a clearly better one.
 
         Args:
-            found: The solution.
+            found: The solution to improve.
             solve: Solves from joint values (nq,), in one attempt.
         """
         if not self._helps or found.status in (Status.REACHED, Status.UNREACHABLE):
@@ -66,6 +66,6 @@ class Nudges:
 
 
 def _total(solution: Solution) -> float:
-    """Return the sum of the squared errors of a solution: lengths divided by the body's size, and radians."""
+    """Return the sum of squared errors of a solution: radians, and lengths divided by the body's size."""
     size = solution.pose.skeleton.size or 1.0
     return sum((error.position / size) ** 2 + error.angle**2 for error in solution.errors)

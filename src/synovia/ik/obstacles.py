@@ -1,7 +1,7 @@
-"""Obstacles that move: where those of clearance goals stand in each problem, frame or tick.
+"""Moving obstacles: places of the obstacles of clearance goals in each problem, frame or tick.
 
-The target of a clearance goal with a world says where its obstacles stand. It is written into the packed numbers of a
-problem, so that nothing is packed again.
+The target of a clearance goal with a world gives the places of its obstacles. The places are written into the packed
+floats of a problem, so that the problem is not packed again.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _EXAMPLE: Final = "where its obstacles stand, such as {'cup': (0.5, 0, 0.8)}"
 
 @dataclass(frozen=True, eq=False)
 class Places:
-    """Where some obstacles stand, in each of some problems or frames.
+    """Places of moved obstacles in each problem of a batch or frame of a track.
 
     Args:
         obstacles: All obstacles of the problem.
-        moved: Those that are given, ascending, in each problem, (B, k, 14): the columns of ``kernels.layout`` from
-            ``MOVED_OBSTACLE`` on.
+        moved: Rows of the moved obstacles, ascending, and their frames in each problem, (B, k, 14); ``kernels.layout``
+            names the columns.
     """
 
     obstacles: Obstacles
@@ -53,32 +53,32 @@ class Places:
 
     @property
     def rows(self) -> NDArray[np.int64]:
-        """Rows of the obstacles, (k,)."""
+        """Rows of the moved obstacles, (k,)."""
         return self.moved[:1, :, layout.MOVED_OBSTACLE].ravel().astype(np.int64)
 
     def __getitem__(self, some: Any) -> Places:
-        """Return the places in some of the problems, given by a slice, an array or a number for one."""
+        """Return the places in some of the problems, selected by a slice, an array or one index."""
         at = slice(some, some + 1) if isinstance(some, int) else some
         return replace(self, moved=np.ascontiguousarray(self.moved[at]))
 
     def put(self, floats: Array, b: int = 0) -> None:
-        """Put the obstacles into the packed numbers of a problem as they stand in problem b."""
+        """Write the places of problem b into the packed floats of a problem."""
         self.obstacles.call(floats, self.moved[b])
 
     def put_into(self, obstacles: Obstacles | None, floats: Array) -> None:
-        """Put the obstacles into the packed numbers of another problem with the same goals, as in the first problem."""
+        """Write the first places into the packed floats of another problem with the same goals."""
         if obstacles is not None:
             obstacles.call(floats, self.moved[0])
 
     def each(self, floats: Array, first: int, last: int) -> Generator[tuple[int, int, Array]]:
-        """Yield each of some problems as a range, with its packed numbers; all are in one memory."""
+        """Yield each problem from ``first`` to ``last`` as a range with its packed floats, which share one memory."""
         own = floats.copy()
         for b in range(first, last):
             self.put(own, b)
             yield b, b + 1, own
 
     def then(self, places: Places) -> Places:
-        """Return where the obstacles of both stand in one problem; where both have one, the second ones count."""
+        """Merge the places of two single problems; ``places`` overrides these for obstacles that both have."""
         if np.array_equal(self.rows, places.rows):
             return places
         rows = np.union1d(self.rows, places.rows)
@@ -89,7 +89,7 @@ class Places:
 
     @property
     def home(self) -> Places:
-        """Where these obstacles stand as the goals have them."""
+        """Places of these obstacles according to the goals."""
         return self.obstacles.placed({row: self.obstacles.frames[row][None] for row in self.rows.tolist()})
 
     def of(self, obstacles: Obstacles, goals: Sequence[int] | None = None) -> Places:
@@ -97,7 +97,7 @@ class Places:
 
         Args:
             obstacles: Its obstacles.
-            goals: Its goals, by their numbers among those of this problem; None if they are the same.
+            goals: Indices of its goals among those of this problem; None if the goals are the same.
         """
         if goals is None:
             return replace(self, obstacles=obstacles)
@@ -111,7 +111,7 @@ class Places:
         return Places(obstacles, moved)
 
     def goals(self, goals: Sequence[Goal], b: int = 0) -> tuple[Goal, ...]:
-        """Return goals with worlds in which the obstacles stand as in problem b."""
+        """Return goals whose worlds have the obstacles at the places of problem b."""
         out = list(goals)
         transforms = frames_to_transforms(self.moved[b, :, : layout.FRAME_WIDTH])
         transforms.setflags(write=False)
@@ -131,11 +131,11 @@ class Obstacles:
     Args:
         goals: The goals of the problem, resolved.
         ints: The packed problem.
-        floats: Its numbers.
-        reduced: What it was packed from.
+        floats: Its floats.
+        reduced: The reduced problem that it was packed from.
 
     Attributes:
-        first: Row of the first obstacle of each goal, by the number of the goal.
+        first: Row of the first obstacle of each goal, by index of the goal.
         owners: The goal of each obstacle.
     """
 
@@ -154,17 +154,17 @@ class Obstacles:
         self.owners: NDArray[np.int32] = np.repeat(np.array([*self._worlds], np.int32), counts)
 
     def count(self, g: int) -> int:
-        """Return how many obstacles goal g has."""
+        """Return the number of obstacles of goal g."""
         return len(self._worlds[g]) if g in self._worlds else 0
 
     @cached_property
     def frames(self) -> Array:
-        """The frame of each obstacle in the world as the goals have it, (n, 12)."""
+        """World frame of each obstacle according to the goals, (n, 12)."""
         return _frames_of(np.concatenate([np.empty((0, 4, 4)), *(world.transforms for world in self._worlds.values())]))
 
     @property
     def none(self) -> Places:
-        """The places of no obstacle, which loads the kernel that puts them."""
+        """Places without any obstacle; loads the kernel that writes places."""
         _ = self.call
         return self.placed({})
 
@@ -193,7 +193,7 @@ class Obstacles:
 
     @cached_property
     def call(self) -> Any:
-        """The kernel that puts obstacles into packed numbers, as it stands in rows (k, 14) of the moved ones."""
+        """Function that writes moved obstacles, rows (k, 14), into packed floats."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.goals.obstacles import put_obstacles
 
@@ -209,8 +209,7 @@ class Obstacles:
         """Return the distance of the farthest point of each obstacle from its origin, (n,).
 
         Args:
-            farthest: Distance of the farthest point of the body from the origin of the world: only so far does a
-                half-space count, which has no end.
+            farthest: Distance of the farthest point of the body from the origin of the world, which bounds half-spaces.
         """
         out = np.zeros(len(self.owners))
         for g, world in self._worlds.items():
@@ -221,7 +220,7 @@ class Obstacles:
         return out
 
     def knows(self, targets: Any) -> bool:
-        """Return whether targets have places of obstacles.
+        """Return whether targets contain obstacle places.
 
         Raises:
             InputError: If a clearance goal has another target.
@@ -230,13 +229,13 @@ class Obstacles:
         return self._given(targets) is not None
 
     def read(self, targets: Any) -> tuple[Mapping[Any, Any], Places] | None:
-        """Take the places of obstacles out of the targets of one problem.
+        """Separate the obstacle places from the other targets of one problem.
 
         Args:
             targets: As in ``IK.solve``.
 
         Returns:
-            The other targets, and the places; None if there are none.
+            The other targets, and the places; None if targets contain no places.
 
         Raises:
             InputError: If a place cannot be used.
@@ -250,17 +249,17 @@ class Obstacles:
         return others, self.placed(frames)
 
     def read_many(self, targets: Any) -> tuple[Mapping[Any, Any], Places | None, Bools | None] | None:
-        """Take the places of obstacles out of the targets of many problems, each with a leading axis.
+        """Separate the obstacle places from the other targets of a batch; all have a leading axis.
 
         Args:
             targets: As in ``IK.solve_many``.
 
         Returns:
-            The other targets, the places, and which problems have places that cannot be used; None for the last two if
-            no obstacle moves, and None alone if targets have none of a clearance goal.
+            The other targets, the places, and a mask of problems with unusable places. The last two are None if no
+            obstacle moves; the result is None if targets have no entry of a clearance goal.
 
         Raises:
-            InputError: If places have no form that can be used, or another number than others.
+            InputError: If places have no usable form, or their numbers differ.
             UnknownNameError: If there is no obstacle or goal of a name.
         """
         found = self._given(targets)
@@ -277,7 +276,7 @@ class Obstacles:
         return others, self.placed({row: frames for row, (_, frames, _) in read.items()}), odd
 
     def error_of(self, targets: Any, b: int) -> SynoviaError | None:
-        """Return the error of the places of obstacles in problem b of many; None if they can be used."""
+        """Return the error of the obstacle places in problem b of a batch; None if they can be used."""
         found = self._given(targets)
         for _, what, value in () if found is None else found[1]:
             try:
@@ -287,7 +286,7 @@ class Obstacles:
         return None
 
     def placed(self, frames: Mapping[int, Array]) -> Places:
-        """Return the places of obstacles with frames (B, 12), by their rows; of none in one problem without any."""
+        """Return places from frames (B, 12) by obstacle row; without frames, empty places of one problem."""
         rows = sorted(frames)
         moved = np.zeros((len(frames[rows[0]]) if rows else 1, len(rows), layout.MOVED_WIDTH))
         moved[..., layout.MOVED_OBSTACLE] = rows
@@ -296,7 +295,7 @@ class Obstacles:
         return Places(self, moved)
 
     def _given(self, targets: Any) -> tuple[dict[Any, Any], list[tuple[int, str, Any]]] | None:
-        """Return targets of other goals, and each obstacle that is given: its row, in words, and its place.
+        """Return targets of other goals, and the row, description and place of each given obstacle.
 
         Raises:
             InputError: If a clearance goal has another target.
@@ -322,14 +321,14 @@ class Obstacles:
         return {key: value for key, value in whole.items() if key not in keys}, given
 
     def _is_key(self, key: Any) -> bool:
-        """Return whether a key of targets is that of a clearance goal with a world."""
+        """Return whether a key of targets belongs to a clearance goal with a world."""
         return isinstance(key, str) and key in self._by_key
 
     def _goal(self, key: str) -> int:
-        """Return the goal of a key.
+        """Return the index of the goal of a key.
 
         Raises:
-            UnknownNameError: If there are several.
+            UnknownNameError: If several goals have this key.
         """
         found = self._by_key[key]
         if len(found) > 1:
@@ -352,10 +351,10 @@ def _is_pair(value: Any) -> bool:
 
 
 def _many(value: Any, what: str) -> tuple[Array, Bools]:
-    """Return the frames (B, 12) of many places, and which of them cannot be used.
+    """Return the frames (B, 12) of a batch of places, and a mask of unusable ones.
 
     Raises:
-        InputError: If they have another form.
+        InputError: If the places have another form.
     """
     if _is_pair(value):
         rotations: Any = value[1].as_matrix() if hasattr(value[1], "as_matrix") else value[1]
@@ -378,7 +377,7 @@ def _many(value: Any, what: str) -> tuple[Array, Bools]:
 
 
 def _at(positions: Array) -> Array:
-    """Return transforms (B, 4, 4) to positions (B, 3)."""
+    """Return translations (B, 4, 4) to positions (B, 3)."""
     out = np.repeat(rigid()[None], len(positions), axis=0)
     out[:, :3, 3] = positions
     return out

@@ -22,15 +22,15 @@ from synovia.problem import Reduced
 from synovia.solver import Solver
 from synovia.solver.base import Kernel
 
-_BLOCKS_PER_THREAD: Final = 8  # small, so that a busy core does not delay the end
+_BLOCKS_PER_THREAD: Final = 8  # many small blocks, so that a busy core does not delay the end
 _SMALLEST_BLOCK: Final = 16  # rows; submitting a block costs as much as a few solves
-_SIMD_BLOCK: Final = 2048  # rows; at the end of a block SIMD lanes are idle for the time of 200 rows
-_SIMD_LEAST: Final = 512  # rows; the smallest block worth it while a thread is idle
+_SIMD_BLOCK: Final = 2048  # rows; at the end of a block, SIMD lanes idle for as long as 200 rows take
+_SIMD_LEAST: Final = 512  # rows; smallest block that is worth starting on an idle thread
 _LARGEST_BLOCK: Final = 8192  # rows, so that long runs report progress
-_SECONDS: Final = 0.1  # of one block; progress is reported between blocks
-_GROWTH: Final = 4  # largest ratio of the sizes of two blocks in a row
+_SECONDS: Final = 0.1  # duration of one block; progress is reported between blocks
+_GROWTH: Final = 4  # largest ratio of the sizes of consecutive blocks
 _LISTEN: Final = 0.1  # seconds between checks for Ctrl-C where waiting cannot be interrupted (Windows)
-_AHEAD: Final = 2  # blocks for each thread: one running and one waiting
+_AHEAD: Final = 2  # blocks per thread: one running and one queued
 
 
 class Packed(NamedTuple):
@@ -39,9 +39,9 @@ class Packed(NamedTuple):
     Args:
         kernel: Entry point of a solver.
         ints: Integers of the problem.
-        floats: Its numbers.
+        floats: Floats of the problem.
         simd: Whether the kernel solves several rows at once and needs large blocks.
-        places: Where obstacles stand in each problem; None if they stand as the numbers say.
+        places: Obstacle places in each problem; None for those in ``floats``.
     """
 
     kernel: Kernel
@@ -51,7 +51,7 @@ class Packed(NamedTuple):
     places: Places | None = None
 
     def of(self, some: Any) -> Packed:
-        """Return the same for some of the rows of a batch, a slice or an array of their numbers."""
+        """Return the same for some rows of a batch, selected by a slice or an array of indices."""
         return self if self.places is None else self._replace(places=self.places[some])
 
 
@@ -61,7 +61,7 @@ class Batch(NamedTuple):
     Args:
         targets: (B, goals, 17).
         starts: (B, nq), or (1, nq) for one start for all.
-        out: (B, m) rows of the answer, which are written.
+        out: (B, m) rows of results; changed in place.
     """
 
     targets: Array
@@ -74,7 +74,7 @@ class Workers(NamedTuple):
 
     Args:
         threads: Their number.
-        watch: Ends the kernels at its deadline, or if the calling thread is interrupted.
+        watch: Stops the kernels at its deadline, or if the calling thread is interrupted.
     """
 
     threads: int
@@ -82,16 +82,16 @@ class Workers(NamedTuple):
 
 
 class Pace:
-    """Divides rows into blocks of about a tenth of a second, measured on the blocks before."""
+    """Divides rows into blocks of about a tenth of a second, by the measured time of previous blocks."""
 
     def __init__(self, count: int, begin: int, least: int, most: int) -> None:
         """Start with the first row.
 
         Args:
-            count: All rows.
-            begin: Rows of the first blocks.
-            least: Rows of the smallest block.
-            most: Rows of the largest block.
+            count: Number of rows.
+            begin: Number of rows of the first blocks.
+            least: Number of rows of the smallest block.
+            most: Number of rows of the largest block.
         """
         self._count, self._size, self._least, self._most = count, min(begin, most), least, most
         self._given = 0
@@ -105,7 +105,7 @@ class Pace:
         return first, self._given
 
     def learn(self, rows: int, seconds: float) -> None:
-        """Adapt the size to the time that a block took."""
+        """Adapt the block size to the time that a block took."""
         fitting = int(_SECONDS * rows / max(seconds, 1e-9))
         self._size = min(max(fitting, self._least), _GROWTH * rows, self._most)
 
@@ -128,16 +128,16 @@ def checked_threads(threads: int | None) -> int:
 
 
 def simd_kernel(choice: Any, solver: Solver, reduced: Reduced, kernel: Kernel) -> Kernel:
-    """Return a kernel that solves with SIMD, and passes the rows that SIMD leaves to the ordinary kernel.
+    """Return a kernel that solves with SIMD, and passes rows that SIMD cannot finish to the ordinary kernel.
 
     Args:
         choice: True, or ``"single"`` for single precision; answers are verified in double precision.
         solver: The settings.
         reduced: The problem.
-        kernel: Entry point of the same method for one problem after the other.
+        kernel: Entry point of the same method without SIMD.
 
     Raises:
-        InputError: If the choice is something else.
+        InputError: If the choice is another value.
         UnsupportedError: If the method has no such kernel for the problem.
     """
     if choice is not True and choice != "single":
@@ -197,9 +197,9 @@ def run_rows(
         batch: The rows.
         scratch_size: Scratch memory of one thread, in float64.
         polish: Polishes and classifies missed rows, given their starts, the rows, scratch memory, whether to search
-            everywhere, and the numbers of the problem.
+            globally, and the floats of the problem.
         workers: The threads.
-        progress: Called in this thread with (rows done, all).
+        progress: Called in this thread with (rows done, number of rows).
 
     Returns:
         0, or the negative code of the first refused target: REFUSED - (goal + goals * row).
@@ -213,7 +213,7 @@ def run_rows(
     pace = Pace(count, block, _SIMD_LEAST, block) if simd else Pace(count, _SMALLEST_BLOCK, 1, block)
 
     def solve_block(first: int, last: int) -> tuple[int, int, float]:
-        """Return 0 or the code of the first refused target, the rows that are done, and the seconds that they took."""
+        """Return 0 or the code of the first refused target, the number of rows, and the time in seconds."""
         began = time.perf_counter()
         scratch = new_scratch(scratch_size)
         refused = 0
@@ -234,7 +234,7 @@ def run_rows(
     refused = done = 0
     with closing(_run_blocks(solve_block, pace, 1 if block >= count else threads, watch)) as ended:
         for code, rows, seconds in ended:
-            if code < 0:  # running blocks end; the first refused row is reported
+            if code < 0:  # running blocks still end; the first refused row is reported
                 refused = max(code, refused) if refused else code
                 pace.stop()
             pace.learn(rows, seconds)
@@ -247,7 +247,7 @@ def run_rows(
 def _run_blocks(
     solve: Callable[[int, int], tuple[int, int, float]], pace: Pace, threads: int, watch: Watch
 ) -> Generator[tuple[int, int, float]]:
-    """Yield the result of each block as it ends. If the generator is closed, or at Ctrl-C, all blocks stop."""
+    """Yield the result of each block as it ends. If the generator is closed, or after Ctrl-C, stop all blocks."""
     if threads == 1:
         while (place := pace.next()) is not None:
             yield solve(*place)
@@ -274,7 +274,7 @@ def _block_size(count: int, threads: int, smallest: int, least: int) -> int:
     """Return the size of one block, so that each thread gets the same number of blocks if there are enough rows.
 
     Args:
-        count: All rows.
+        count: Number of rows.
         threads: Number of threads.
         smallest: Least rows of a block if each thread gets several.
         least: Least rows of a block if each thread gets one.

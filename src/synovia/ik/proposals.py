@@ -1,4 +1,4 @@
-"""Calls of the kernels that learn starts: random poses, the targets that they meet, and starts for other targets."""
+"""Calls of the kernels that learn starts: random poses, their targets, and starts for other targets."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Proposer:
 
     Args:
         problem: The problem, with one attempt.
-        learnable: What starts depend on.
+        learnable: The parts of the problem that starts depend on.
         workers: The threads.
     """
 
     def __init__(self, problem: CompiledProblem, learnable: Learnable, workers: Workers) -> None:
-        """Say in the packed problem which joints are found from the target."""
+        """Set in the packed problem which joints are computed from the target."""
         self._problem, self._learnable, self._workers = problem, learnable, workers
         self._ints = problem.ints.copy()
         self._ints[PROPOSAL_FORM] = learnable.form
@@ -40,7 +40,7 @@ class Proposer:
         return q
 
     def describe(self, q: Array) -> tuple[Array, Array, Array]:
-        """Return the targets (N, goals, 17) that poses (N, nq) meet, their proposals, and features of the targets."""
+        """Return the targets (N, goals, 17) that poses (N, nq) meet, their proposals, and the targets' features."""
         from synovia.kernels.proposals.propose import describe_poses
 
         one, problem = self._learnable, self._problem
@@ -50,7 +50,7 @@ class Proposer:
         return targets, out[:, : one.width], out[:, one.width :]
 
     def place(self, targets: Array, proposals: Array) -> tuple[Array, Array]:
-        """Return the starts (N, nq) that proposals give for targets, and how well they fit, (N,); below 0: not."""
+        """Return the starts (N, nq) that proposals give for targets, and their fit, (N,); below 0 for no fit."""
         from synovia.kernels.proposals.propose import place_proposals
 
         starts, rooms = np.repeat(self._problem.rest, len(targets), axis=0), np.empty(len(targets))

@@ -48,7 +48,7 @@ class Pursuit:
         skeleton: The skeleton.
         goals: The goals; those of priority 0 come first.
         rows: Rows of the joints that move.
-        moves: Largest move of a frame, as of ``FullBody``; None without one.
+        moves: Largest move of a frame, as for ``FullBody``; None for no bound.
 
     Attributes:
         ik: The packed problem.
@@ -80,11 +80,11 @@ class Pursuit:
 
     @property
     def packed(self) -> tuple[Ints, Array, Array, Array]:
-        """Arguments of its kernels: integers and numbers of the problem, scratch memory of pursuit and problem."""
+        """Arguments of its kernels: integers and floats of the problem, scratch memory of pursuit and problem."""
         return self.ik.ints, self._floats, self._memory, self._scratch
 
     def table(self, count: int) -> tuple[Array, Array]:
-        """Return targets (T, goals, 17) and weights (T, goals) of goals that are all off."""
+        """Return targets (T, goals, 17) and zero weights (T, goals), which switch all goals off."""
         goals = int(self.ik.ints[N_GOALS])
         table = np.zeros((count, goals, TARGET_WIDTH))
         transforms(table)[...] = np.eye(4)
@@ -92,16 +92,16 @@ class Pursuit:
         return table, np.zeros((count, goals))
 
     def first(self, table: Array, weights: Array, start: Array, settings: Array | None = None) -> Array:
-        """Return the pose (nq,) of the first frame, from a start that may be far."""
+        """Solve the first frame from a start that may be far away; return its pose (nq,)."""
         chosen = self._first if settings is None else settings
         return self._run(self._unbound, chosen, table[:1], weights[:1], start)[0]
 
     def follow(self, table: Array, weights: Array, start: Array, settings: Array) -> Array:
-        """Return the poses (T, nq) of frames in turn, from the pose (nq,) of the frame before them."""
+        """Solve consecutive frames from the pose (nq,) of the previous frame; return their poses (T, nq)."""
         return self._run(self._floats, settings, table, weights, start)
 
     def _run(self, floats: Array, settings: Array, table: Array, weights: Array, start: Array) -> Array:
-        """Return what the kernel answers, (T, nq)."""
+        """Call the kernel and return the poses, (T, nq)."""
         out = np.zeros((len(table) + 1, self.skeleton.nq))
         out[0] = start
         self._call(self.ik.ints, floats, table, weights, settings, self._memory, self._scratch, out)
@@ -111,7 +111,10 @@ class Pursuit:
 def pursuit_settings(steps: int, rest_step: float = REST_STEP, stay: float = STAY) -> Array:
     """Return the settings of a pursuit: most steps of a frame, radians at which it ends, and pull to the frame before.
 
-    The pull is relative to goals of weight 1, for a reach or a radian.
+    Args:
+        steps: Largest number of steps of a frame.
+        settled: A frame ends after a step smaller than this, radians.
+        stay: Weight that pulls to the previous frame, relative to goals of weight 1, per length scale or radian.
     """
     out = np.zeros(PURSUIT_SETTINGS)
     out[PURSUIT_STEPS], out[PURSUIT_REST_STEP], out[PURSUIT_STAY], out[PURSUIT_DAMPING] = (
@@ -131,21 +134,21 @@ class PackedHand:
         fingers: Number of its fingers.
 
     Attributes:
-        numbers: How the points lie on the hand, (HAND_WIDTH,), see ``kernels.layout``.
-        landmarks: The tracked points, (21, 3); NaN where one is not seen.
-        confidence: (21,), above 0 where a point is seen.
+        numbers: Placement of the points on the hand, (HAND_WIDTH,), see ``kernels.layout``.
+        landmarks: The tracked points, (21, 3); NaN for hidden points.
+        confidence: (21,), above 0 for visible points.
         fingers: (fingers, FINGER_NUMBERS), thumb first.
-        targets: Those of a frame, (goals, 17); the caller sets those that are not of fingers.
-        weights: Of the goals, (goals,).
-        settings: Of a frame without pinches, and of one with them, (2, PURSUIT_SETTINGS).
-        q: The pose that would follow without pinches, that of the hand, and the one of the frame before, (3, nq).
+        targets: Targets of a frame, (goals, 17); the caller sets those of other goals than fingers.
+        weights: Weights of the goals, (goals,).
+        settings: Settings of a frame without pinches, and of a frame with pinches, (2, PURSUIT_SETTINGS).
+        q: The pose without pinches, the pose of the hand, and the pose of the previous frame, (3, nq).
         aim: Sets the targets of a frame, without pinches.
-        step: Follows a frame; returns what became of it, see ``layout.NO_PALM``.
-        judge: Judges the pose again after it was changed; returns what became of the frame.
+        step: Follows a frame; returns its result code, see ``layout.NO_PALM``.
+        judge: Classifies the frame again after its pose was changed; returns its result code.
     """
 
     def __init__(self, pursuit: Pursuit, fingers: int) -> None:
-        """Take memory and load the kernels."""
+        """Allocate memory and load the kernels."""
         from synovia.kernels.compiler.jit import ready
         from synovia.kernels.pursuit.hand import SIZES, TABLES, aim_hand, judge_hand, step_hand
 

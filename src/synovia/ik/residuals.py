@@ -34,7 +34,7 @@ class Residuals:
         return np.empty((count, self._shape[0])), derivatives, np.empty((count, 2 * self._goals))
 
     def write(self, q: Array, targets: Array, out: tuple[Array, Array, Array], part: slice) -> None:
-        """Evaluate some frames of poses (T, nq) with targets (T, goals, 16), and write them to this memory."""
+        """Evaluate the frames ``part`` of poses (T, nq) and targets (T, goals, 16), and write them to ``memory``."""
         from synovia.kernels.goals.residuals import evaluate_rows
 
         e, J, errors = out

@@ -25,7 +25,7 @@ from synovia.notebook import Pictured
 from synovia.text import counted, first_few, listed
 
 _EVERY_STATUS = tuple(Status)
-_METRE = 0.9995  # metres; lengths from here on round to 1000 mm
+_METRE = 0.9995  # metres; lengths above would be shown as 1000 mm
 
 
 class GoalError(NamedTuple):
@@ -64,14 +64,14 @@ class Reason(NamedTuple):
     """Why one goal is missed.
 
     Args:
-        goal: Its place among the goals.
+        goal: Index of the goal.
         rivals: Goals of the same or a higher priority whose removal lowers the error, the best first.
         limits: Joints whose limits raise the error, the worst first.
-        move: World vector (3,), length units, by which its target would have to move so that all goals are met, while
-            the other targets stay; None if no such move was found, or if it has no target in the world.
-        turn: Rotation vector (3,), radians, by which it would have to turn.
-        along: Labels of goals whose targets would have to move at the same time, each as in its own reason.
-        pose: A pose that meets all goals after these moves. Use it as start, since a solver may need many attempts.
+        move: World vector (3,), length units, by which the goal's target would have to move so that all goals are met,
+            while the other targets stay; None if no such move was found, or if the goal has no target in the world.
+        turn: Rotation vector (3,), radians, by which the target would have to rotate.
+        along: Labels of goals whose targets would have to move at the same time, each by the move in its own reason.
+        pose: A pose that meets all goals after these moves. Use it as start; other starts may need many attempts.
 
     Example:
         >>> import synovia as sy
@@ -104,7 +104,7 @@ class Frame(NamedTuple):
 
 
 class Solution(Pictured):
-    """The result of a solve. A miss is a normal result, with the best pose that was found and the reasons.
+    """The result of a solve. A miss is a normal result, with the best pose found and the reasons of the miss.
 
     Values are unpacked from the kernel's result when they are first used.
 
@@ -128,7 +128,7 @@ class Solution(Pictured):
         frame: Frame | None = None,
         refusal: SynoviaError | None = None,
     ) -> None:
-        """Store row b of a kernel's table of results, and if any, the frame of a track or why a row was skipped."""
+        """Store row b of a kernel's results, and, if given, the frame of a track or the error of a skipped row."""
         self.ik = ik
         self._rows = rows
         self._b = b
@@ -159,7 +159,7 @@ class Solution(Pictured):
 
     @property
     def pose(self) -> Pose:
-        """The solution, or the best pose that was found. It is inside the limits; all NaN if the status is INVALID."""
+        """The solution, or the best pose found. It is within the limits; all NaN if the status is INVALID."""
         pose = self._pose
         if pose is None and self.refusal is not None:
             self._pose = pose = SkippedPose(self.ik.skeleton, self._b, self.refusal)
@@ -180,10 +180,11 @@ class Solution(Pictured):
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about limbs, straight at the start, that bend to a side that nothing defines, or to a wrong one.
+        """Sentences about limbs that are straight at the start and then bend to an undefined or a wrong side.
 
-        Knees bend forward and elbows back, if they have roles. Other limbs bend as the rest pose does. With a clearance
-        goal, others say what it does not see: that it has no pairs, or shapes of the file that were not kept.
+        Knees bend forward and elbows back, if they have roles. Other limbs bend as in the rest pose. With a clearance
+        goal, further sentences report what it does not check: a goal without pairs, or shapes of the file that were not
+        kept.
         """
         unseen = unseen_by_clearance(self.ik)
         bends = self.ik.bends
@@ -204,7 +205,7 @@ class Solution(Pictured):
 
     @property
     def goal_joints(self) -> tuple[tuple[int, ...], ...]:
-        """All joints that each goal depends on, rows of the pose's skeleton, its own first."""
+        """All joints that each goal depends on, rows of the pose's skeleton, the goal's own joint first."""
         return self.ik.goal_joints
 
     @property
@@ -224,7 +225,7 @@ class Solution(Pictured):
 
     @property
     def frames(self) -> Array:
-        """World frames of the points of goals, (goals, 4, 4): the centre of mass for balance, the identity for none."""
+        """World frames of goals, (goals, 4, 4): the centre of mass for balance, the identity without a point."""
         out = np.tile(np.eye(4), (len(self.goals), 1, 1))
         for i, (goal, row) in enumerate(zip(self.goals, self.rows, strict=True)):
             if row >= 0:
@@ -235,27 +236,27 @@ class Solution(Pictured):
 
     @property
     def steps(self) -> int:
-        """Steps taken in all attempts together."""
+        """Total number of steps in all attempts."""
         return int(self._row[STEPS])
 
     @property
     def attempts(self) -> int:
-        """Attempts made."""
+        """Number of attempts."""
         return int(self._row[TRIES])
 
     @property
     def attempt(self) -> int:
-        """The attempt that led to the pose; 0 is the first one, from the start or from a learned one."""
+        """Index of the attempt that led to the pose; attempt 0 begins at the start or at a learned start."""
         return int(self._row[WINNER])
 
     @property
     def finish_steps(self) -> int:
-        """Number of ``steps`` in the last descent of a miss: Jacobian family, or Newton's method of a ``Heuristic``."""
+        """Number of ``steps`` that polished a miss: by a Jacobian solver, or by Newton's method of a ``Heuristic``."""
         return int(self._row[FINISH])
 
     @property
     def interrupted(self) -> bool:
-        """Whether a deadline stopped the solve. The pose is the best until then, and may differ between runs."""
+        """Whether a deadline or signal stopped the solve. The pose is the best so far and may vary between runs."""
         return self._row[STOPPED_BY] in INTERRUPTED
 
     @property
@@ -267,7 +268,7 @@ class Solution(Pictured):
     def contacts(self) -> tuple[Contact, ...]:
         """The nearest pairs of links and obstacles that clearance goals keep apart, at most 20, the nearest first.
 
-        Empty without a ``ClearanceGoal``. Each has the names of the ``pair``.
+        Empty without a ``ClearanceGoal``. ``pair`` of each contact has the names.
         """
         from synovia.ik.contacts import nearest_contacts
 
@@ -286,16 +287,16 @@ class Solution(Pictured):
         return self.ik.at_limits(self.pose)
 
     def explain(self) -> list[str]:
-        """Return sentences that say how the solve ended and, for a miss, by how much and why."""
+        """Return sentences about how the solve ended and, for a miss, its size and causes."""
         return self.ik.diagnosis.explain(self)
 
     @property
     def reasons(self) -> Sequence[Reason]:
         """Reasons of each missed goal, found by solving variations; only with strict priorities or a clearance goal.
 
-        Each names the goals and limits that prevent it, and how far its target would have to move.
+        Each reason names the goals and limits that prevent the goal, and how far its target would have to move.
         """
-        if self._reasons is None:  # an interrupted solve might reach its goals with more time
+        if self._reasons is None:  # an interrupted solve has no reasons: more time might be enough
             self._reasons = (
                 ()
                 if self.interrupted or self.refusal is not None or not self.ik.has_reasons
@@ -331,7 +332,7 @@ class Solution(Pictured):
     def _shown(self, goal: Goal, error: GoalError) -> str:
         """Return a goal's errors as text, in millimetres if the unit is known, and degrees.
 
-        For a clearance goal that does not see all links, it has their number.
+        For a clearance goal, the text includes the number of links that it does not check.
         """
         parts = [f"{error.position:.3g}"] if goal.own_tolerance is not None else []
         if goal.measures & POSITION:
@@ -343,7 +344,7 @@ class Solution(Pictured):
         return ", ".join(parts)
 
     def __repr__(self) -> str:
-        """Return the same line in brackets."""
+        """Return the line of ``str`` in angle brackets."""
         return f"<Solution {self}>"
 
 
@@ -395,11 +396,11 @@ class Solutions:
         return Solution(self.ik.single(row), self._rows, self._start(row), b=b, frame=self._frame(row), refusal=error)
 
     def _frame(self, b: int) -> Frame | None:
-        """Return the frame of a track that problem b is, None without a track."""
+        """Return the frame of a track that problem b belongs to; None without a track."""
         return None
 
     def __bool__(self) -> bool:
-        """Refuse: a batch is neither true nor false.
+        """Raise an error, because a batch has no single truth value.
 
         Raises:
             InputError: Always.
@@ -416,7 +417,7 @@ class Solutions:
 
     @property
     def status(self) -> NDArray[np.int64]:
-        """Status of each problem, (B,), numbers of ``Status``."""
+        """Status of each problem, (B,), integer values of ``Status``."""
         return self._rows[:, STATUS].astype(np.int64)
 
     @property
@@ -426,12 +427,12 @@ class Solutions:
 
     @property
     def notes(self) -> tuple[str, ...]:
-        """Sentences about all problems: what clearance goals do not see."""
+        """Sentences about all problems: what clearance goals do not check."""
         return unseen_by_clearance(self.ik)
 
     @property
     def interrupted(self) -> NDArray[np.bool_]:
-        """Whether a deadline stopped each problem, (B,); a problem that was not begun has its start as pose."""
+        """Whether a deadline or signal stopped each problem, (B,); problems not begun have their start as pose."""
         return np.isin(self._rows[:, STOPPED_BY], INTERRUPTED)
 
     @property
@@ -456,7 +457,7 @@ class Solutions:
         return self._rows[:, first : first + 2 * g].reshape(-1, g, 2).copy()
 
     def __repr__(self) -> str:
-        """Return the number of problems that were reached."""
+        """Return the number of reached problems as text."""
         return f"<{type(self).__name__}: {int(self.reached.sum())} of {len(self)} reached>"
 
 
@@ -469,9 +470,9 @@ def length_text(length: float, meters_per_unit: float | None) -> str:
 
 
 def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
-    """Return sentences about what clearance goals do not see: goals without pairs, links and obstacles without shapes.
+    """Return sentences about missing clearance checks: goals without pairs, links and obstacles without shapes.
 
-    The notes of the body and of worlds say which shapes are not those of their files.
+    Notes of the body and of worlds about shapes that differ from their files are included.
     """
     goals = [goal for goal in ik.goals if isinstance(goal, ClearanceGoal)]
     if not goals:
@@ -489,12 +490,12 @@ def unseen_by_clearance(ik: CompiledProblem) -> tuple[str, ...]:
                 f"Goal {goal.label!r} cannot keep {counted(len(close), 'pair')} of links so far apart in most poses; "
                 f"they only must not touch: {named}."
             )
-    on_ground = ik.skeleton is ik.given  # a root that moves carries all links
+    on_ground = ik.skeleton is ik.given  # a moving root moves all links
     return (*lines, *(_unmoved_links(ik.given, goals) if on_ground else ()), *unchecked_shapes(ik.given, goals))
 
 
 def _unmoved_links(skeleton: Skeleton, goals: Sequence[ClearanceGoal]) -> tuple[str, ...]:
-    """Return a sentence about links that no joint moves, which goals do not keep apart from the world."""
+    """Return a sentence about immovable links, which clearance goals do not keep apart from the world."""
     still: list[bool] = []
     for row, parent in enumerate(skeleton.parents):
         still.append(skeleton.joints[row].kind is Kind.FIXED and (parent < 0 or still[parent]))
@@ -506,7 +507,7 @@ def _unmoved_links(skeleton: Skeleton, goals: Sequence[ClearanceGoal]) -> tuple[
 
 
 def unchecked_shapes(skeleton: Skeleton, goals: Sequence[ClearanceGoal]) -> tuple[str, ...]:
-    """Return sentences about shapes that clearance goals of a body do not see, or not as its file has them."""
+    """Return sentences about shapes that clearance goals do not check, or that differ from their file."""
     lines = list(self_pairs(skeleton).notes) if any(goal.avoids_itself for goal in goals) else []
     if any(goal.is_about_all for goal in goals) and (unseen := unchecked_links(skeleton)):
         lines.append(f"Clearance is not checked for links without known shapes: {listed(unseen)}.")

@@ -1,7 +1,7 @@
-"""Learned starts: poses near many targets of one problem, kept in a file of their own.
+"""Learned starts: poses near many targets of one problem, stored in their own file.
 
-``synovia.learning`` makes them. A solve without a start begins at the poses that they propose for its targets, and goes
-on as without them. The kernels that look them up, ``kernels.proposals``, describe how.
+``synovia.learning`` computes them. A solve without a start begins at the poses that they propose for its targets, and
+then proceeds as usual. ``kernels.proposals`` describes the lookup.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SCHEMA: Final = "synovia.starts/2"
 MOST_GOALS: Final = 4
 SLOPE: Final = np.float16  # precise enough: targets of a leaf differ by a few hundredths
 _AGAIN: Final = "learn them again: sy.learn_starts(skeleton, goals)"
-_SAME: Final = 1e-6  # reaches or radians by which a problem may differ from the one that was learned
+_SAME: Final = 1e-6  # length scales or radians: largest difference between a problem and the learned one
 _PARTS: Final = {POSITION: "position", ROTATION: "rotation", POSITION | ROTATION: "pose"}
 _KIND: Final = "starts that sy.learn_starts saved"
 _NAMES: Final = ("key", "skeleton", "joints", "owners", "goals")
@@ -45,12 +45,13 @@ _TYPES: Final = {
     "slopes": np.dtype(SLOPE),
     **dict.fromkeys(("features", "counts"), np.dtype(np.uint8)),
 }
-_DIMENSIONS: Final = {"reach": 0, "features": 1, "borders": 1, "counts": 1}  # of the arrays; others have 2
+# of arrays whose number of dimensions is not 2
+_DIMENSIONS: Final = {"reach": 0, "features": 1, "borders": 1, "counts": 1}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Learnable:
-    """What of a problem its starts depend on: the joints that move its goals, their limits, and the goals.
+    """The parts of a problem that its starts depend on: the goals, the joints that move them, and joint limits.
 
     Args:
         skeleton: Name of the skeleton.
@@ -82,7 +83,7 @@ class Learnable:
 
     @classmethod
     def of(cls, skeleton: Skeleton, goals: Sequence[Goal], reduced: Reduced) -> Learnable:
-        """Return what starts depend on.
+        """Return the parts of a problem that its starts depend on.
 
         Raises:
             UnsupportedError: If starts cannot be learned for such goals.
@@ -114,7 +115,7 @@ class Learnable:
 
     @property
     def form(self) -> int:
-        """Bits FREE_TURN and FREE_TWIST: which joints of an arm are found from the target."""
+        """Bits FREE_TURN and FREE_TWIST: which joints of an arm are computed from the target."""
         chain = self.links[:, layout.PARENT].tolist() == list(range(-1, len(self.links) - 1))
         plain = len(self.variables) == len(self.links) and bool((self.couple == (1.0, 0.0)).all())
         parts, last = self.ends[0].tolist()
@@ -134,18 +135,18 @@ class Learnable:
 
     @property
     def slopes(self) -> int:
-        """Number of slopes of a proposal, over each feature for each joint of an arm; other bodies have none."""
+        """Number of slopes of a proposal: one per feature and joint of an arm; 0 for other bodies."""
         return len(self.variables) * self.features if self.form & layout.FREE_TURN else 0
 
     @property
     def width(self) -> int:
-        """Numbers of a proposal without its slopes."""
+        """Number of values of a proposal without its slopes."""
         blocks: list[int] = self.variables[:, layout.BLOCK].tolist()
         return layout.PROPOSED_Q + sum(1 if one == layout.SCALAR else 4 for one in blocks)
 
     @property
     def key(self) -> str:
-        """Short hash of all this but the name of the skeleton, the same on every machine."""
+        """Short hash of everything except the skeleton's name, the same on every machine."""
         digest = sha256(repr((self.joints, self.goals)).encode())
         for table in (self.links, self.variables, self.ends):
             digest.update(table.astype("<i4").tobytes())
@@ -154,10 +155,10 @@ class Learnable:
         return digest.hexdigest()[:16]
 
     def require(self, other: Learnable) -> None:
-        """Check that another problem is the same one.
+        """Check that another problem equals this one.
 
         Raises:
-            InputError: If it differs; the message names the first joint or goal that does.
+            InputError: If the problems differ; the message names the first joint or goal that differs.
         """
 
         def differs(what: str, mine: Any, theirs: Any) -> NoReturn:
@@ -202,18 +203,19 @@ def _named(names: Sequence[str], rows: Ints) -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False, repr=False)
 class LearnedStarts:
-    """Poses near the targets of one problem, in a tree that finds those that fit a target.
+    """Poses near the targets of one problem, in a tree that finds the poses near a given target.
 
-    ``sy.learn_starts`` makes them and ``sy.load_starts`` reads them. They fit one skeleton with one set of goals:
-    another one is refused. ``sy.IK(skeleton, goals, starts=starts)`` uses them.
+    ``sy.learn_starts`` computes them and ``sy.load_starts`` reads them. They fit one skeleton with one set of goals;
+    other problems are refused. ``sy.IK(skeleton, goals, starts=starts)`` uses them.
 
     Args:
-        problem: What of the problem they depend on.
-        features: (leaves,) number of the feature by which each node of the tree divides.
-        borders: (leaves,) where it divides.
+        problem: The parts of the problem that they depend on.
+        features: (leaves,) index of the feature that each node of the tree splits.
+        borders: (leaves,) threshold of each split.
         counts: (leaves,) number of proposals of each leaf.
-        rows: (proposals, numbers) the proposals of all leaves; ``kernels.layout`` names the columns.
-        slopes: (proposals, joints * features) how each joint of an arm follows the target; (proposals, 0) for others.
+        rows: (proposals, values) the proposals of all leaves; ``kernels.layout`` names the columns.
+        slopes: (proposals, joints * features) derivatives of each joint of an arm by the features of the target;
+            (proposals, 0) for other bodies.
 
     Example:
         >>> import synovia as sy
@@ -236,12 +238,12 @@ class LearnedStarts:
 
     @property
     def key(self) -> str:
-        """Hash of the skeleton's joints and of the goals; equal where the starts fit."""
+        """Hash of the skeleton's joints and of the goals; equal for problems that the starts fit."""
         return self.problem.key
 
     @property
     def leaves(self) -> int:
-        """Number of regions into which they divide the targets."""
+        """Number of regions into which the tree divides the targets."""
         return len(self.borders)
 
     @property
@@ -251,16 +253,16 @@ class LearnedStarts:
 
     @property
     def nbytes(self) -> int:
-        """Memory that they take in a file, bytes."""
+        """Size of all arrays, bytes."""
         return sum(array.nbytes for array in (self.features, self.borders, self.counts, self.rows, self.slopes))
 
     def __repr__(self) -> str:
-        """Return what they are for, and their number."""
+        """Return the skeleton, the goals, and the numbers of poses and regions."""
         goals = listed(self.problem.goals)
         return f"{type(self).__name__}({self.problem.skeleton!r}, {goals}: {self.poses} poses in {self.leaves} regions)"
 
     def numbers(self) -> dict[int, int]:
-        """Return the integers of the head of a packed problem with these starts."""
+        """Return the integers that these starts set in the head of a packed problem."""
         return {
             layout.N_LEAVES: self.leaves,
             layout.N_PROPOSALS: len(self.rows),
@@ -270,7 +272,7 @@ class LearnedStarts:
         }
 
     def tables(self) -> dict[str, NDArray[Any]]:
-        """Return the tables of a packed problem."""
+        """Return the tables that these starts add to a packed problem."""
         return {
             "learned.nodes": np.stack(
                 [self.features, np.cumsum(self.counts, dtype=np.int32) - self.counts], axis=1
@@ -280,11 +282,11 @@ class LearnedStarts:
         }
 
     def _arms(self) -> NDArray[np.float64]:
-        """Return the rows of an arm with their slopes; they are no poses: the kernel adds to them, and keeps limits."""
+        """Return the rows of an arm with their slopes, from which the kernel computes poses within limits."""
         return np.concatenate([self.rows, self.slopes], axis=1, dtype=np.float64)
 
     def _poses(self) -> NDArray[np.float64]:
-        """Return the rows with poses that are moved back within limits, which rounding may exceed."""
+        """Return the rows with poses clamped to the limits, which rounding may exceed."""
         rows, at = self.rows.astype(np.float64), layout.PROPOSED_Q
         for block, limits in zip(self.problem.variables[:, layout.BLOCK].tolist(), self.problem.limits, strict=True):
             if block == layout.SCALAR:
@@ -306,7 +308,7 @@ class LearnedStarts:
 
         Raises:
             FileError: If the file exists and ``force`` is not set, or it cannot be written.
-            FormatError: If its name ends in something else.
+            FormatError: If the file name has another suffix.
         """
         where = as_path(path)
         if where.suffix.lower() != ".npz":
@@ -329,14 +331,14 @@ class LearnedStarts:
 
 
 def load_starts(path: str | os.PathLike[str]) -> LearnedStarts:
-    """Read starts that ``sy.learn_starts`` made.
+    """Read starts that ``sy.learn_starts`` computed.
 
     Args:
         path: The file, ``.npz``.
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If it is damaged, or another kind of file.
+        FormatError: If the file is damaged, or of another kind.
 
     Example:
         >>> import synovia as sy

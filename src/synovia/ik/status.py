@@ -13,7 +13,7 @@ INTERRUPTED = (DEADLINE_PASSED, SIGNAL)  # values of ``STOPPED_BY`` after a dead
 
 
 class Status(IntEnum):
-    """How a solve ended: the first status that applies. The kernels use the same numbers.
+    """How a solve ended: the first status that applies. The kernels use the same values.
 
     Example:
         >>> import synovia as sy
@@ -28,13 +28,13 @@ class Status(IntEnum):
     LIMITED = 3
     STALLED = 4
     MAX_STEPS = 5
-    INVALID = 6  # only of rows that ``solve_many(on_error="skip")`` skips; kernels do not know it
-    LATE = 7  # this one and the next: only of commands of a ``Servo``
+    INVALID = 6  # only for rows skipped by ``solve_many(on_error="skip")``; unknown to kernels
+    LATE = 7  # LATE and HOLDING: only for commands of a ``Servo``
     HOLDING = 8
 
     @property
     def meaning(self) -> str:
-        """What the status means and what to do."""
+        """Meaning of the status, and advice."""
         return _MEANINGS[self]
 
 
@@ -56,8 +56,8 @@ def mark_interrupted(rows: Array, *, all_of_them: bool = False) -> None:
     """Set the status of interrupted solutions that do not reach their goals to ``MAX_STEPS``.
 
     Args:
-        rows: Rows of results, which are changed.
-        all_of_them: Whether a deadline has ended all of them, whatever they say.
+        rows: Rows of results; changed in place.
+        all_of_them: Whether to mark all rows as ended by a deadline first.
     """
     if all_of_them:
         rows[:, STOPPED_BY] = DEADLINE_PASSED
@@ -70,17 +70,17 @@ def status_of(row: Array) -> Status:
 
 
 def reached(rows: Array) -> Bools:
-    """Return which rows of results reach their goals."""
+    """Return a mask of the rows of results that reach their goals."""
     return rows[:, STATUS] == Status.REACHED
 
 
 def restate(rows: Array, reach: Bools, why: Status) -> Bools:
-    """Change the status of rows of results whose poses have changed, and return which ones reach no longer.
+    """Update the status of rows of results whose poses have changed, and return a mask of new misses.
 
     Args:
-        rows: Rows of results, which are changed.
-        reach: Which ones reach their goals now.
-        why: Status of those that do no longer; others keep theirs.
+        rows: Rows of results; changed in place.
+        reach: Which rows reach their goals now.
+        why: Status of new misses; rows that missed before keep their status.
     """
     was = reached(rows)
     rows[:, STATUS] = np.where(reach, Status.REACHED, np.where(was, why, rows[:, STATUS]))
@@ -88,19 +88,19 @@ def restate(rows: Array, reach: Bools, why: Status) -> Bools:
 
 
 def restarted(rows: Array) -> Bools:
-    """Return which rows of results come from another attempt than the first, which begins at the start."""
+    """Return a mask of the rows of results that come from a restart, not from the first attempt."""
     return rows[:, WINNER] > 0
 
 
 def interrupted(rows: Array) -> Bools:
-    """Return which rows of results a deadline or a signal has ended."""
+    """Return a mask of the rows of results that a deadline or a signal ended."""
     return np.isin(rows[:, STOPPED_BY], INTERRUPTED)
 
 
 def better_of(before: Array, after: Array) -> Array:
     """Return the better one of two rows of results (n,) of the same frame, with the steps of both.
 
-    The second one has been made with restarts; it counts if it reaches the goals or costs less.
+    The second row was found with restarts; it is better if it reaches the goals or costs less.
     """
     out = after.copy() if after[STATUS] == Status.REACHED or not before[COST] <= after[COST] else before.copy()
     out[STEPS], out[[TRIES, STOPPED_BY]] = before[STEPS] + after[STEPS], after[[TRIES, STOPPED_BY]]
@@ -108,7 +108,7 @@ def better_of(before: Array, after: Array) -> Array:
 
 
 def invalid_rows(rows: Array) -> Array:
-    """Mark rows of results, which it returns, as invalid: no steps, and NaN for all else."""
+    """Mark rows of results as invalid, with no steps and NaN elsewhere, and return them."""
     rows[:] = np.nan
     rows[:, [STEPS, TRIES, WINNER, FINISH, STOPPED_BY]] = 0.0
     rows[:, STATUS] = Status.INVALID

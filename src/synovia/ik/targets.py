@@ -49,9 +49,9 @@ Targets: TypeAlias = "Mapping[str, Target] | Mapping[int, Target] | Mapping[str 
 _BOTH: Final = POSITION | ROTATION
 _PARTS: dict[tuple[int, ...], int] = {(3,): POSITION, (3, 3): ROTATION, (4, 4): _BOTH}
 _POINT, _FRAME = (3,), (4, 4)
-_LAST_ROW: Final = (0.0, 0.0, 0.0, 1.0)  # of a transform
+_LAST_ROW: Final = (0.0, 0.0, 0.0, 1.0)  # last row of a transform
 _DOUBLE: Final = np.dtype(np.float64)
-_ndarray = np.ndarray  # one look-up less in each call
+_ndarray = np.ndarray  # saves an attribute lookup in each call
 _ALL: Final = slice(None)  # created once, not in each call
 
 
@@ -67,15 +67,15 @@ class Workspace:
 
         Args:
             own: The goals' own targets, (1, goals, 17).
-            names: By key: index of the goal, shape of its array form, bit of the goal.
-            only: Key of the one goal with a target; None with several.
+            names: By key: index of the goal, shape of its target as an array, bit of the goal.
+            only: Key of the only goal with a target; None with several.
             scratch: Scratch memory of the kernel.
         """
         self.table = own.copy()
         self.scratch = scratch
         rows = self.table[0, :, :TRANSFORM_WIDTH]
         frames = [row.reshape(4, 4) for row in rows]
-        # by key: shape of the array form, bit of the goal, view of the position or transform, the transform as bytes
+        # by key: shape of the target as an array, bit of the goal, view of the target, transform as bytes
         self.slots = {
             key: (shape, bit, frames[i][:3, 3] if shape is _POINT else frames[i], memoryview(rows[i]).cast("B"))
             for key, (i, shape, bit) in names.items()
@@ -104,25 +104,27 @@ class TargetWriter:
         for row, goal in zip(self.own[0], goals, strict=True):
             row[:TRANSFORM_WIDTH] = (np.eye(4) if goal.target is None else goal.target).ravel()
             row[GIVEN] = float(goal.given)
-        # by key: index of the goal, shape of its array form, bit of the goal
+        # by key: index of the goal, shape of its target as an array, bit of the goal
         self._names = {
             key: (at[0], _POINT if goals[at[0]].usual_parts == POSITION else _FRAME, 1 << at[0])
             for key, at in self._goals_by_key.items()
             if len(at) == 1 and goals[at[0]].takes & POSITION
         }
-        self._keeps_parts = any(goal.usual_parts != goal.takes for goal in goals)  # of their own, in the fast form
+        # some goals keep a part of their own target in the fast path
+        self._keeps_parts = any(goal.usual_parts != goal.takes for goal in goals)
         with_target = [i for i, goal in enumerate(goals) if goal.takes]
         self._all_bits, self._count = sum(1 << i for i in with_target), len(with_target)
-        self._only = _key_of(goals[with_target[0]]) if len(with_target) == 1 else None  # of the one goal with a target
+        # key of the only goal with a target
+        self._only = _key_of(goals[with_target[0]]) if len(with_target) == 1 else None
 
     def workspace(self, scratch: Array) -> Workspace:
-        """Return memory for one call at a time."""
+        """Return a workspace, which serves one call at a time."""
         return Workspace(self.own, self._names, self._only, scratch)
 
     def fill(self, targets: Any, workspace: Workspace) -> None:
         """Write the targets of one problem into the table of a workspace; other goals keep their own targets."""
         kind: type[object] = type(targets)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
-        if workspace.only is not None and kind is _ndarray and workspace.all_given:  # the usual call of a loop
+        if workspace.only is not None and kind is _ndarray and workspace.all_given:  # fast path for calls in a loop
             shape, _, view, memory = workspace.only
             if targets.dtype is _DOUBLE and targets.shape == shape:
                 if shape is _FRAME:
@@ -165,10 +167,10 @@ class TargetWriter:
                 _write(workspace.table[0, i], self.goals[i], value)
 
     def table_of_many(self, targets: Targets) -> Array:
-        """Return the table (B, goals, 17) of many problems.
+        """Return the table (B, goals, 17) of a batch of problems.
 
         Raises:
-            InputError: If the targets cannot be used; the message names the row that is odd.
+            InputError: If the targets cannot be used; the message names the row.
         """
         table, odd = self.read_many(targets)
         if odd.any():
@@ -176,12 +178,12 @@ class TargetWriter:
         return table
 
     def read_many(self, targets: Targets) -> tuple[Array, Bools]:
-        """Return the table (B, goals, 17) of many problems, and which of them have numbers that cannot be used.
+        """Return the table (B, goals, 17) of a batch of problems, and a mask of those with unusable values.
 
-        Only rows that have another form than the others, or are not finite, are found here.
+        The mask marks only rows that are not finite or have another form than the others.
 
         Raises:
-            InputError: If no row has a form that can be used.
+            InputError: If no row has a usable form.
         """
         by_key = _checked_table(targets, self.goals)
         count = _count_of(by_key)
@@ -198,7 +200,7 @@ class TargetWriter:
     def orthonormalize(self, table: Array) -> Bools:
         """Replace rounded rotations in a table of targets by the nearest ones, in place, and check all targets.
 
-        Kernels refuse both rounded rotations and targets that cannot be used; only tables that they refused come here.
+        Kernels refuse both rounded rotations and unusable targets, so this runs only on tables that they refused.
 
         Returns:
             Which targets (B, goals) cannot be used.
@@ -237,13 +239,13 @@ class TargetWriter:
     def error_of(self, row: int, i: int, targets: Targets | None, *, many: bool = False) -> SynoviaError:
         """Return the error for the target of goal i that the kernel refused.
 
-        Writing the row again with all checks finds the error. A target that passes them is too far away.
+        Write the row again with all checks to find the error. A target that passes these checks is too far away.
 
         Args:
             row: The problem; 0 without a leading axis.
             i: The goal.
             targets: The targets as given.
-            many: Whether they have a leading axis; the message then names the row.
+            many: Whether the targets have a leading axis; the message then names the row.
         """
         written = self.own[0].copy()
         at = f"targets[{row}]" if many else None
@@ -270,7 +272,7 @@ class TargetWriter:
         Without such a goal, the key may be another name of a joint, link or site that has a goal.
 
         Raises:
-            UnknownNameError: If there is none, or there are several, or the name fits several frames.
+            UnknownNameError: If no goal or several goals have this key, or the name fits several frames.
         """
         goals = self.goals
         if key not in self._goals_by_key and self._skeleton.knows(key):
@@ -292,7 +294,7 @@ class TargetWriter:
             raise unknown_name("goal on a joint", key, [str(name) for name in self._goals_by_key])
         if len(places) > 1:
             fitting = [i for i in places if goals[i].takes == parts]
-            if len(fitting) > 1:  # the others have names of their own
+            if len(fitting) > 1:  # the other goals can be addressed by their own names
                 fitting = [i for i in fitting if goals[i].name is None]
             if len(fitting) != 1:
                 named = [str(goals[i].name) for i in places if goals[i].name is not None]
@@ -321,11 +323,11 @@ def targets_from(
 ) -> dict[str, Array]:
     """Return targets for ``IK.track`` that follow joints of a clip.
 
-    A ``PoseGoal`` needs ``rotations``: with positions alone it keeps the rotation of the start in every frame.
+    A ``PoseGoal`` needs ``rotations``: with positions only it keeps the rotation of the start in every frame.
 
     Args:
         motion: The clip.
-        joints: Names of joints, the same in the clip, or a dict from joints to the clip's joints that they follow.
+        joints: Names of joints, if the clip uses the same names, or a dict from joints to joints of the clip.
         rotations: Whether to follow rotations too.
 
     Returns:
@@ -358,7 +360,7 @@ def targets_from(
 
 
 def _path(frames: Array, place: Array | None) -> Array:
-    """Return the transforms (T, 4, 4) of a place on a joint with these world frames (T, 12)."""
+    """Return the world transforms (T, 4, 4) of a place on a joint with these world frames (T, 12)."""
     transforms = frames_to_transforms(frames)
     return transforms if place is None else transforms @ place
 
@@ -368,8 +370,8 @@ def table_of(wanted: Sequence[Array], takes: Sequence[int], *, rest: int = 0) ->
 
     Args:
         wanted: Targets of each goal, (n, 4, 4).
-        takes: Parts that each takes.
-        rest: Number of goals without targets after them.
+        takes: Parts that each goal takes.
+        rest: Number of further goals without targets.
     """
     out = np.zeros((len(wanted[0]), len(wanted) + rest, TARGET_WIDTH))
     out[:, :, :TRANSFORM_WIDTH] = np.eye(4).ravel()
@@ -399,9 +401,9 @@ def parts_of(value: Any, *, many: bool = False) -> int:
 
 
 def _index_by_key(goals: Sequence[Goal], rows: Sequence[int]) -> dict[str | int, list[int]]:
-    """Return the goals by each key of a table of targets: those of this name, else those whose joint is written so.
+    """Map each key of targets to the indices of its goals: goals with this name, else goals on this joint.
 
-    The frame of goal i is on row rows[i], -1 for the whole body. Other names of a frame are looked up in ``goal_of``.
+    Goal i is on joint row rows[i], -1 for the whole body. ``goal_of`` looks up other names of a joint.
     """
     meanings: list[list[tuple[Any, int]]] = [
         [(goal.name, i) for i, goal in enumerate(goals) if goal.name is not None],
@@ -420,7 +422,7 @@ def _checked_table(targets: Any, goals: Sequence[Goal]) -> Mapping[Any, Any]:
     """Return targets by name; a single target belongs to the only goal that takes one.
 
     Raises:
-        InputError: If they are anything else.
+        InputError: If targets are neither a mapping nor the target of the only goal that takes one.
     """
     if isinstance(targets, Mapping):
         return cast("Mapping[Any, Any]", targets)
@@ -469,7 +471,7 @@ def _is_pair(value: Any, *, many: bool = False) -> bool:
 
 
 def _filled(view: Array, shape: tuple[int, ...], value: tuple[Any, ...]) -> bool:
-    """Write a target of three floats, or of a position and a ``Rotation``; return whether it had such a form."""
+    """Write a target of three floats, or a position and a ``Rotation``; return False for any other form."""
     if shape is _POINT:
         if [*map(type, value)] != [float, float, float]:
             return False
@@ -512,7 +514,7 @@ def _write(row: Array, goal: Goal, value: Any) -> None:
         raise InputError(
             where, value=value, expected=f"{forms[goal.takes]}, not {forms[parts]}", hint=f"the goal is {goal!r}"
         )
-    # Only checked here: kernels and ``orthonormalize`` remove rounding, so single solves and batches give equal bits.
+    # Only checked: kernels and ``orthonormalize`` remove rounding, so that solves and batches are bit-identical.
     frame = row[:TRANSFORM_WIDTH].reshape(4, 4)
     if parts == _BOTH and not _is_pair(value):
         as_transform(value, where)
@@ -528,10 +530,10 @@ def _write(row: Array, goal: Goal, value: Any) -> None:
 
 
 def _write_many(rows: Array, goal: Goal, value: Any) -> Bools:
-    """Write the targets of many problems, (B, ...), into a goal's rows of the table, (B, 17).
+    """Write the targets of a batch of problems, (B, ...), into a goal's rows of the table, (B, 17).
 
     Returns:
-        Which rows are not finite; the kernel checks all else.
+        Mask of rows that are not finite; the kernel checks all else.
 
     Raises:
         InputError: If the shape cannot be used or does not fit the goal.
@@ -567,9 +569,9 @@ def _write_many(rows: Array, goal: Goal, value: Any) -> Bools:
 
 
 def _with_regular_rows(value: Any) -> tuple[Any, Bools | bool]:
-    """Return targets of many problems with NaN in rows that have another form than most, and which rows these are.
+    """Replace rows whose form differs from the majority by NaN; return the targets and a mask of these rows.
 
-    Targets without such rows, and those of which no row has a form that can be used, are returned as they are.
+    Targets without such rows, and targets without any usable row, are returned unchanged.
     """
     if _is_pair(value, many=True):
         (place, odd), (turn, also) = (_with_regular_rows(part) for part in value)
@@ -578,11 +580,11 @@ def _with_regular_rows(value: Any) -> tuple[Any, Bools | bool]:
 
 
 def regular_rows(value: Any, shapes: Collection[tuple[int, ...]]) -> tuple[Any, Bools | bool]:
-    """Return rows of numbers with NaN in place of those that cannot be read, and which rows these are.
+    """Replace unreadable rows of values by NaN; return the rows and a mask of the replaced ones.
 
     Args:
-        value: The rows. They are returned as they are if all can be read, or none.
-        shapes: Shapes that a row may have. All rows that are kept have the one that most have.
+        value: The rows. They are returned unchanged if all or none can be read.
+        shapes: Allowed shapes of a row. Only rows with the most frequent of them are kept.
     """
     if (type(value) is np.ndarray and value.dtype.kind in "fiu") or hasattr(value, "as_matrix"):
         return value, False
@@ -601,7 +603,7 @@ def regular_rows(value: Any, shapes: Collection[tuple[int, ...]]) -> tuple[Any, 
 
 
 def _numbers_or_none(value: Any) -> Array | None:
-    """Return a value as an array, None if it is not numeric."""
+    """Return a value as an array; None if it is not numeric."""
     try:
         return as_numbers(value, shape_of(value), "row", finite=False)
     except InputError:

@@ -1,4 +1,4 @@
-"""Ways between poses that keep the distances of clearance goals, see ``kernels.goals.ways``."""
+"""Paths between poses that keep the distances of clearance goals, see ``kernels.goals.ways``."""
 
 from __future__ import annotations
 
@@ -22,38 +22,39 @@ from synovia.model.tree import ancestors
 from synovia.problem import table_of
 from synovia.solver import FullBody
 
-_SEEN: Final = 0.1  # reaches beyond their distance: pairs that are farther apart count as so far apart
-_LONG: Final = 4.0  # reaches: longer levers are those of slides that go far, so they are found again on each path
-_LENGTHS: Final = {Kind.SLIDE: 1, Kind.FREE: 3}  # numbers of a joint that are lengths
-_SHORTEST: Final = 0.005  # reaches: a shorter way is not divided, so what is thinner may be passed where it is grazed
+_SEEN: Final = 0.1  # length scales beyond the required distance: larger gaps are clamped to this
+_LONG: Final = 4.0  # length scales: longer levers come from long slides, so they are computed again for each path
+_LENGTHS: Final = {Kind.SLIDE: 1, Kind.FREE: 3}  # number of joint values that are lengths
+# length scales: shorter paths are not subdivided, so grazing contacts with thin obstacles may be missed
+_SHORTEST: Final = 0.005
 
 
 class ClearWays:
-    """What is left of the distances of the clearance goals of a problem that are constraints, along ways of its body.
+    """Measures the remaining clearance of a problem's constraints along paths of its body.
 
     Args:
-        ik: The problem, which has one at least.
-        slack: By how much a way may come too near, length units.
+        ik: The problem, with at least one clearance goal that is a constraint.
+        slack: Length by which a path may violate the distance, length units.
 
     Attributes:
-        bounded: Whether levers are the same for all poses: no joint carries slides or free joints that may go far.
-        packed: The problem that measures distances, its numbers and scratch memory, the variables of the skeleton and
-            their limits, and the tables of ways, as kernels take them.
-        tables: The tables of ways by their names, see ``kernels.layout.WAYS``.
+        bounded: Whether levers are the same for all poses, because no slide or free joint has a long range.
+        packed: Arguments of the kernels: integers and floats of the problem that measures distances, scratch memory,
+            the variables of the skeleton and their limits, and the tables of paths.
+        tables: The tables of paths by name, see ``kernels.layout.WAYS``.
     """
 
     def __init__(self, ik: CompiledProblem, slack: float) -> None:
-        """Pack the clearance goals alone, and find how far each axis may bring each pair nearer."""
+        """Pack the clearance goals, without other goals, and compute the levers of all axes and pairs."""
         kept = {g: goal for g, goal in enumerate(ik.goals) if isinstance(goal, ClearanceGoal) and goal.rank < 0}
         goals = [ClearanceGoal(goal.distance, world=goal.world, pairs=goal.pairs) for goal in kept.values()]
         alone = ik.with_parts(goals, FullBody(attempts=1), tolerance=ik.tolerance)
         self._obstacles, self._goals = alone.obstacles, [*kept]
         ints = alone.ints.copy()
         clear = table_of(ints, alone.floats, "clear.ints")
-        clear[:, layout.SLOTS] = 1  # then the nearest pair of shapes is the limit of what else is measured
+        clear[:, layout.SLOTS] = 1  # one slot: the nearest pair of shapes bounds further measurements
         skeleton = self._skeleton = ik.skeleton
         self._sides = _sides(clear, table_of(ints, alone.floats, "clear.pairs"), packed_shapes(skeleton))
-        self._limit = np.maximum(*np.abs(skeleton.limits))  # farthest from zero, of each joint value
+        self._limit = np.maximum(*np.abs(skeleton.limits))  # largest absolute value of each joint value
         levers = _levers(skeleton, self._sides, self._limit)
         self.bounded = bool((levers <= _LONG * ik.reach).all())
         sizes = dict(zip(("pairs", "axes"), levers.shape, strict=True)) | {"nq": skeleton.nq}
@@ -73,26 +74,26 @@ class ClearWays:
         self._measure = partial(ready(clear_ways, *self.packed, *none), *self.packed)
 
     def left(self, q: Array) -> Array:
-        """Return how much farther apart than its distance each pair is at joint values (nq,), length units.
+        """Return the gap of each pair minus its required distance at joint values (nq,), length units.
 
-        It is at most a tenth of the reach, and negative if the pair is too near.
+        Values are clamped to a tenth of the length scale, and negative if the pair is too near.
         """
         return self._along(q[None])[0, :-1]
 
     def along(self, q: Array) -> tuple[Array, Bools]:
-        """Return ``left`` in frames (T, nq), (T, pairs), and ``blocked``."""
+        """Return ``left`` for frames (T, nq), as (T, pairs), and ``blocked``."""
         found = self._along(q)
         return found[:, :-1], found[:, -1] > 0.0
 
     def blocked(self, q: Array, places: Places | None = None) -> Bools:
-        """Return whether the way to each frame of joint values (T, nq) is not clear, (T,), if all joints move at once.
+        """Return whether the path to each frame of joint values (T, nq) is blocked, (T,), if all joints move at once.
 
-        A pair that is too near in one of the frames may be as near on the way between both.
+        A pair that is too near in one of two frames may be as near on the path between them.
 
         Args:
             q: Joint values, (T, nq).
-            places: Where obstacles of the problem stand in each frame; in between, they go straight and by the shortest
-                turns. None if none of them moves.
+            places: Obstacle places in each frame, with straight motion and shortest rotations in between; None if no
+                obstacle moves.
         """
         if places is None or self._obstacles is None:
             return self._along(q)[:, -1] > 0.0
@@ -117,25 +118,25 @@ class ClearWays:
         return out
 
     def put(self, places: Places) -> None:
-        """Put obstacles of the problem where they stand in the first of these places."""
+        """Move obstacles of the problem to the first of these places."""
         if self._obstacles is not None:
             places.of(self._obstacles, self._goals).put(self.packed[1])
 
     def _along(self, q: Array) -> Array:
-        """Return what is left in all frames, and whether the way to each is not clear, (T, pairs + 1)."""
+        """Return ``left`` of all frames, and as last column whether the path to each is blocked, (T, pairs + 1)."""
         out = np.empty((len(q), len(self._sides) + 1))
         self.reach_to(np.abs(q).max(axis=0, initial=0.0))
         self._measure(np.ascontiguousarray(q), out)
         return out
 
     def reach_to(self, most: Array) -> None:
-        """Find the levers for ways on which each joint value has a size up to that in ``most``, (nq,)."""
+        """Compute the levers for paths on which absolute joint values stay within ``most``, (nq,)."""
         if not self.bounded:
             self.tables["levers"][:] = _levers(self._skeleton, self._sides, np.minimum(self._limit, most))
 
 
 def _cut(memory: Array, sizes: dict[str, int]) -> dict[str, Array]:
-    """Return the tables of ways in their memory."""
+    """Return the tables of paths as views of their memory."""
     out, start = dict[str, Array](), 0
     for table in layout.WAYS:
         shape = [sizes[size] if isinstance(size, str) else size for size in table.shape]
@@ -145,7 +146,7 @@ def _cut(memory: Array, sizes: dict[str, int]) -> dict[str, Array]:
 
 
 def _sides(clear: Ints, links: Ints, body: BodyShapes) -> list[tuple[int, ...]]:
-    """Return the joints that carry the links of each pair, without those of obstacles, in the order of the kernels.
+    """Return the joints of the links of each pair, without obstacles, in the order of the kernels.
 
     Args:
         clear: The table of clearance goals.
@@ -162,12 +163,12 @@ def _sides(clear: Ints, links: Ints, body: BodyShapes) -> list[tuple[int, ...]]:
 
 
 def _levers(skeleton: Skeleton, sides: list[tuple[int, ...]], farthest: Array) -> Array:
-    """Return by how much a unit of each axis brings each pair nearer at most, (pairs, axes).
+    """Return the levers: the largest approach of each pair per unit of each axis, (pairs, axes).
 
     Args:
         skeleton: The body.
-        sides: Joints that carry the links of each pair, see ``_sides``.
-        farthest: Largest size of each joint value, (nq,), infinite for one without an end.
+        sides: Joints of the links of each pair, see ``_sides``.
+        farthest: Largest absolute value of each joint value, (nq,); infinite without a limit.
     """
     t, body = skeleton.tables, packed_shapes(skeleton)
     own = {row: _levers_of(skeleton, body, row, farthest) for row in {row for pair in sides for row in pair}}
@@ -185,9 +186,10 @@ def _levers(skeleton: Skeleton, sides: list[tuple[int, ...]], farthest: Array) -
 
 
 def _levers_of(skeleton: Skeleton, body: BodyShapes, link: int, farthest: Array) -> dict[int, tuple[slice, Array]]:
-    """Return how far a unit of each joint value above a link moves any point of it, by the row of the joint."""
+    """Return the largest displacement of a link's points per unit of each joint value above it, by joint row."""
     cover = body.covers[body.links[:, layout.LINK_ROW] == link][0]
-    far = float(np.linalg.norm(cover[:3]) + cover[3])  # of the link, from the origin of the joint
+    # largest distance of the link's points from the origin of the joint
+    far = float(np.linalg.norm(cover[:3]) + cover[3])
     found: dict[int, tuple[slice, Array]] = {}
     for row in ancestors(skeleton.parents, link):
         joint, part = skeleton.joints[row], skeleton.q_slice(row)
@@ -201,14 +203,14 @@ def _levers_of(skeleton: Skeleton, body: BodyShapes, link: int, farthest: Array)
 
 
 def _longest(skeleton: Skeleton, row: int, farthest: Array) -> float:
-    """Return how far the origin of a joint is from that of its parent, at most."""
+    """Return the largest distance between the origins of a joint and its parent."""
     start = skeleton.q_slice(row).start
     moved = farthest[start : start + _LENGTHS.get(skeleton.joints[row].kind, 0)]
     return float(np.linalg.norm(skeleton.joints[row].rest[:3, 3]) + np.linalg.norm(moved))
 
 
 def _farthest(skeleton: Skeleton, sides: list[tuple[int, ...]], farthest: Array) -> float:
-    """Return how far any point of some links is from the origin of the world, at most; see ``_levers``."""
+    """Return the largest distance of any point of the links in ``sides`` from the world origin, see ``_levers``."""
     body, most = packed_shapes(skeleton), 0.0
     for link in {row for pair in sides for row in pair}:
         cover = body.covers[body.links[:, layout.LINK_ROW] == link][0]

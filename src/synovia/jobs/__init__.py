@@ -1,4 +1,4 @@
-"""Jobs: what the commands of the command line do with files, as classes.
+"""Jobs: the commands of the command line as classes.
 
     import synovia as sy
 
@@ -38,7 +38,7 @@ __all__ = [
 
 
 def verb_names() -> list[str]:
-    """Return the names of the commands that are described here, in the order of the alphabet."""
+    """Return the names of the commands described in ``verbs``, in alphabetical order."""
     from synovia.jobs import verbs
 
     return sorted(module.name for module in iter_modules(verbs.__path__))
@@ -50,7 +50,7 @@ def verb(name: str) -> Verb:
 
 
 def __getattr__(name: str) -> Any:
-    """Import a name when it is first used; the classes of the jobs are found in ``verbs``."""
+    """Import a name when it is first used; job classes are searched in ``verbs``."""
     if name in _HOMES:
         return getattr(import_module(f"synovia.jobs.{_HOMES[name]}"), name)
     if name[:1].isupper():

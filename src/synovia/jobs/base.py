@@ -1,4 +1,4 @@
-"""Where a job runs, who hears of its notes and its progress, and what it makes of one input."""
+"""Host of a job (threads, notes, progress), and the outcome of one input."""
 
 from __future__ import annotations
 
@@ -34,24 +34,24 @@ class UsageError(InputError):
 
 
 class Host:
-    """Where a job runs: its threads, whether it may replace files, and who hears of its notes and its progress.
+    """Host of a job: sets its threads, whether it may replace files, and where its notes and progress go.
 
-    This one keeps the notes. The command line has one that prints them.
+    This class collects the notes; the host of the command line prints them.
 
     Args:
         threads: Number of threads; None for all cores.
-        force: Whether files that exist are replaced.
-        progress: Called with what is done and the whole.
+        force: Whether to replace existing files.
+        progress: Called with the amount of work done and the total.
     """
 
     def __init__(self, threads: int | None = None, *, force: bool = False, progress: Progress | None = None) -> None:
         """Store the arguments."""
         self.threads, self.force, self._progress = threads, force, progress
-        self.notes: list[str] = []  # on the input
-        self.written: list[str] = []  # on the files that were written
+        self.notes: list[str] = []  # notes on the input
+        self.written: list[str] = []  # notes on the written files
 
     def note(self, notes: Iterable[str], about: str = "") -> None:
-        """Take notes on what of an input was not kept.
+        """Record notes on ignored parts of an input.
 
         Args:
             notes: The notes.
@@ -61,27 +61,27 @@ class Host:
         self.notes += notes
 
     def note_model(self, notes: Iterable[str]) -> None:
-        """Take notes on a model, which are the same for all inputs."""
+        """Record notes on a model, which are the same for all inputs."""
 
     def say(self, text: str, about: str) -> None:
-        """Take a sentence on a clip with this name."""
+        """Record a sentence on the clip with a name."""
         del about
         self.notes.append(text)
 
     def wrote(self, path: Path, notes: Sequence[str]) -> None:
-        """Take notes on what a written file does not show."""
+        """Record notes on content that a written file does not show."""
         if notes:
             self.written.append(f"{path}: {' '.join(notes)}")
 
     def compared(self, check: FileCheck) -> None:
-        """Take the comparison of a written file with the memory."""
+        """Record the comparison of a written file with the result in memory."""
 
     def ready(self, outcome: Outcome) -> None:
-        """Take an outcome whose files are not written yet, so that its report is there if they cannot be."""
+        """Record an outcome before its files are written, so that a failed write keeps the report."""
 
     @contextmanager
     def bar(self, text: str, count: int = 0, unit: str = "frames") -> Generator[Callable[..., Any] | None]:
-        """Give what takes the progress of some work on ``count`` units, or its share of 1; None if nobody looks."""
+        """Yield the function to call with the units done and their total, or with the share; None for no reports."""
         del text, count, unit
         progress = self._progress
 
@@ -94,21 +94,21 @@ class Host:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a job made of one input.
+    """Outcome of a job for one input.
 
     Args:
-        result: The answer of the library, such as a ``Motion`` or a ``Retargeted``.
+        result: The result object of the library, such as a ``Motion`` or a ``Retargeted``.
         figures: Its figures, as in a row of the ledger.
-        falls_short: Whether goals were missed, or the verdict forbids to use it.
+        falls_short: Whether goals were missed, or the verdict is "failed".
         files: The files that were written.
-        notes: What a user should know.
-        warnings: Sentences of the judge of clips.
+        notes: Notes for the user.
+        warnings: Warnings from the judgement of the clip.
         text: Returns the report; None if there is none.
         json: Returns the report as an object of plain values; None if there is none.
-        said: A sentence on what was done; "" if the report says it.
-        hint: A sentence that the text of the report leaves to the terminal; "" for none.
-        check: Comparison of the file with the memory; None if it was not asked for.
-        text_warns: Whether the report has the warnings.
+        said: A sentence on the work done; "" if the report contains it.
+        hint: A sentence that only the terminal shows, after the report; "" for none.
+        check: Comparison of the file with the result in memory; None without verification.
+        text_warns: Whether the text of the report contains the warnings.
     """
 
     result: Any
@@ -126,7 +126,7 @@ class Outcome:
 
     @property
     def code(self) -> int:
-        """Exit code of the command: 0, or 1 if the result falls short or the file differs from the memory."""
+        """Exit code of the command: 0, or 1 if the result falls short or the written file differs from memory."""
         return MISSED if self.falls_short or (self.check is not None and not self.check.holds) else REACHED
 
     def report(self) -> str:

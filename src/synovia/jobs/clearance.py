@@ -1,4 +1,4 @@
-"""Clearance in jobs: the options with which a body keeps clear of obstacles and of itself."""
+"""Clearance in jobs: options that keep a body clear of obstacles and of itself."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ CLEARANCE: Final = Option(
     "Keep the links at least this far apart from each other, and from the obstacles of --world.", Number(),
     metavar="DISTANCE", shown="0 with --world", unit="length units of the model",
 )  # fmt: skip
-_CLEAR: Final = "clearance"  # label of the layer of an edit that only keeps clear
+_CLEAR: Final = "clearance"  # label of an edit layer whose only goal is clearance
 
 
 def check_shapes(skeleton: Skeleton) -> None:
     """Check that a body has shapes.
 
     Raises:
-        InputError: If it has none.
+        InputError: If the body has none.
     """
     if not skeleton.shapes:
         hint = "--shapes fits capsules to it"
@@ -41,7 +41,7 @@ def check_shapes(skeleton: Skeleton) -> None:
 
 
 def fitted(skeleton: Skeleton, host: Host) -> Skeleton:
-    """Return a body with capsules in place of missing shapes, and report that they are used."""
+    """Fit capsules in place of a body's missing shapes, and report that they are used."""
     from synovia.covers import fitted_text, with_shapes
 
     found = with_shapes(skeleton)
@@ -52,7 +52,7 @@ def fitted(skeleton: Skeleton, host: Host) -> Skeleton:
 
 @described
 class Clear:
-    """What the body keeps clear of."""
+    """Options for the obstacles and the distance that the body keeps from them and from itself."""
 
     world: str | None = option(default=None, like=AVOIDED)
     clearance: float | None = option(default=None, like=CLEARANCE)
@@ -63,17 +63,17 @@ class Clear:
 
     @cached_property
     def obstacles(self) -> World | None:
-        """The obstacles of the file; None without one."""
+        """The obstacles of the file; None if no file is given."""
         from synovia.io.worlds import read_world
 
         return None if self.world is None else read_world(Path(self.world))
 
     def keep_clear(self, skeleton: Skeleton, goals: Sequence[Goal], host: Host) -> tuple[Skeleton, list[Goal]]:
-        """Return a body with shapes if it needs them, and the goals with those that keep it clear.
+        """Return the body, with shapes if the goals need them, and the goals with added clearance goals.
 
         Args:
             skeleton: The body.
-            goals: The other goals; clearance goals of a file have the world already.
+            goals: The other goals; clearance goals of a file already know the world.
             host: Gets the notes of the world.
 
         Raises:
@@ -85,13 +85,13 @@ class Clear:
     def keep_layers_clear(
         self, skeleton: Skeleton, layers: Sequence[Layer], host: Host
     ) -> tuple[Skeleton, list[Layer]]:
-        """Return a body with shapes if it needs them, and layers that each keep it clear.
+        """Return the body, with shapes if the goals need them, and the layers, each with a clearance goal.
 
-        Without layers, one keeps the whole clip clear, if the options say so.
+        If there are no layers but the options ask for clearance, one layer keeps the whole clip clear.
 
         Args:
             skeleton: The body.
-            layers: The layers; those of a file have the world already.
+            layers: The layers; clearance goals of a file already know the world.
             host: Gets the notes of the world.
 
         Raises:
@@ -111,16 +111,16 @@ class Clear:
         return self._fit_for(skeleton, goals, host), wanted
 
     def _fit_for(self, skeleton: Skeleton, goals: Iterable[Goal], host: Host) -> Skeleton:
-        """Return a body with shapes if some of its goals need them, and report the notes of the world."""
+        """Return the body, with shapes if some goals need them, and report the notes of the world."""
         if self.obstacles is not None:
             host.note_model(self.obstacles.notes)
         return self.covered(skeleton, host) if any(goal.takes_world for goal in goals) else skeleton
 
     def covered(self, skeleton: Skeleton, host: Host) -> Skeleton:
-        """Return a body with shapes: those that it has, and if it may get some, capsules in place of missing ones.
+        """Return the body with shapes; with the option ``shapes``, fit capsules in place of missing shapes.
 
         Raises:
-            InputError: If it has none and may get none.
+            InputError: If the body has no shapes, and the option is not set.
         """
         if not self.shapes:
             check_shapes(skeleton)
@@ -131,11 +131,11 @@ class Clear:
 
     @cached_property
     def _fitted(self) -> dict[Skeleton, Skeleton]:
-        """Bodies with the shapes that were fitted to them."""
+        """Cache of bodies with fitted shapes, by the original body."""
         return {}
 
     def clearance_goals(self, goals: Iterable[Goal] = ()) -> list[ClearanceGoal]:
-        """Return the goal of the options; without a distance, it is left out if a goal keeps clear of the world."""
+        """Return the clearance goal of the options; none if only a world is given and a goal already avoids it."""
         from synovia.goals import ClearanceGoal
 
         if self.clearance is not None:

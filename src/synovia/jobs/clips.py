@@ -1,4 +1,4 @@
-"""Clips in jobs: options and functions that several of them share, to read clips and models, to write and to show."""
+"""Shared options and functions of jobs with clips: read clips and models, write clips, draw pictures."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ INSTEAD: Final = "'synovia animate FILE --goals TRACK -o OUT' makes a clip of a 
 NO_FILE: Final = "no file was written; -o OUT.bvh (.glb, .fbx, .npz, .csv) saves the motion"
 _PICTURE: Final = (144, 190)  # pixels of a body in a still on the summary page
 _STILLS: Final = 4
-_SEEN: Final = 1e-6  # radians or length units by which closing changes joint values of a clip that a note reports
-_WARM_FRAMES: Final = 8  # of the clip that loads the kernels
+_SEEN: Final = 1e-6  # radians or length units; smaller changes by closing loops are not reported
+_WARM_FRAMES: Final = 8  # number of frames of the clip that loads the kernels
 
 
 @described
@@ -38,7 +38,7 @@ class Looped:
 
 @described
 class ClipReader(Looped):
-    """Which clip of a file is taken, and how."""
+    """Options that choose the clip of a file, and how to read it."""
 
     clip: str | int | None = option(
         default=None, help="Name or number of the clip in the file.",
@@ -55,7 +55,7 @@ class ClipReader(Looped):
 
     @cached_property
     def _own_body(self) -> Skeleton | str | None:
-        """The skeleton of the model; its file, if it takes the shape of each clip's body."""
+        """The skeleton of the model; the name of its file if the skeleton depends on the shape parameters of a clip."""
         from synovia.io.load import has_shapes, load_model
 
         if self.model is None or has_shapes(self.model):
@@ -64,12 +64,12 @@ class ClipReader(Looped):
 
     @property
     def _loops_of_clip(self) -> Path | None:
-        """The file of loops of the clip's body; None if it is about another body."""
+        """The file of loops of the clip's body; None if the file describes another body."""
         return self.loops
 
     @property
     def number(self) -> str | int | None:
-        """The clip, as a number if it is one."""
+        """The clip's number if the option is one, else its name."""
         return int(self.clip) if isinstance(self.clip, str) and NUMBER.fullmatch(self.clip) else self.clip
 
     def open_model(self, host: Host) -> None:
@@ -80,11 +80,11 @@ class ClipReader(Looped):
             host.note_model(self._own_body.notes)
 
     def read(self, path: str | Path, host: Host, instead: str = INSTEAD) -> tuple[Motion, Ends]:
-        """Return the clip of a file, and the calibration frames at its ends, which ``trim`` cuts off.
+        """Read the clip of a file, and find the calibration frames at its ends, which ``trim`` cuts off.
 
         Args:
             path: The file.
-            host: Gets the notes on what of the file was not kept, and sentences about the calibration frames.
+            host: Gets notes on ignored parts of the file and on the calibration frames.
             instead: Hint of the error message for a file without motion.
 
         Raises:
@@ -99,9 +99,9 @@ class ClipReader(Looped):
         return (ends.of(motion) if self.trim else motion), ends
 
     def read_pair(self, path: str | Path, other_path: str | Path, host: Host) -> tuple[Motion, Motion]:
-        """Return the clip of a file and the one shown next to it, both from the same frame on; see ``read``.
+        """Read the clip of a file and the clip to show next to it, both from the same frame on; see ``read``.
 
-        Of several clips in the other file, it is the one of the same name, if there is one.
+        If the other file has several clips, the clip with the same name is preferred.
         """
         from synovia.clips import find_shared_ends
 
@@ -118,7 +118,7 @@ class ClipReader(Looped):
         return first.of(pair[0]), second.of(pair[1])
 
     def _read(self, path: str | Path, host: Host, instead: str, like: str | None = None) -> Motion:
-        """Return the clip of a file, with its calibration frames; the one of a given name, if there is one."""
+        """Read the clip of a file, with its calibration frames; prefer the clip named ``like`` if there is one."""
         from synovia.io.load import format_of, is_bundled, load_motion, load_motions
         from synovia.model import Skeleton
 
@@ -145,7 +145,7 @@ class ClipReader(Looped):
         return motion
 
     def copied(self, path: Path) -> Path | str:
-        """Return the file that a changed clip of a file is written into a copy of: that of the model, or its own."""
+        """Return the file to copy when a changed clip is written: the model's file, else the clip's file."""
         return file_of(self.model) or path
 
 
@@ -158,17 +158,17 @@ class ClipJob(ClipReader, Job):
         self.open_model(host)
 
     def endings(self) -> Sequence[str]:
-        """Return the endings of the files that are taken from folders."""
+        """Return the endings of the files to read from folders."""
         return motion_endings(on_model=self.model is not None)
 
     def original(self, source: Path | None) -> Motion | None:
-        """Return the clip that an output was made from, for its picture; None if it is not there any more."""
+        """Read the clip that an output was made from, for its picture; None if the file no longer exists."""
         return None if source is None or not source.is_file() else self.read(source, Host())[0]
 
 
 @described
 class Roles(Looped):
-    """Parts of the body that a file names."""
+    """Option for a file that names the parts of the body."""
 
     roles: Path | None = option(
         default=None, help='Parts of the body, TOML or JSON: lines such as left_hand = "Wrist.L".',
@@ -177,7 +177,7 @@ class Roles(Looped):
 
     @cached_property
     def _bodies(self) -> dict[str, Skeleton]:
-        """Models that were loaded, by name."""
+        """Cache of loaded models by name."""
         return {}
 
     def load_body(self, name: str, host: Host) -> Skeleton:
@@ -194,7 +194,7 @@ class Roles(Looped):
 
 @described
 class Verified:
-    """Files that are read back."""
+    """Option to verify written files by reading them back."""
 
     verify: bool = option(
         default=False, help="Read the file back, and exit with 1 if joints are elsewhere than in memory.",
@@ -204,7 +204,7 @@ class Verified:
     def compare(
         self, check: Callable[[Any, Path], FileCheck], content: Any, path: Path, host: Host
     ) -> FileCheck | None:
-        """Return how a written file compares with what is in memory, and report it; None without ``verify``."""
+        """Compare a written file with the content in memory, and report the result; None without ``verify``."""
         found = check(content, path) if self.verify else None
         if found is not None:
             host.compared(found)
@@ -224,7 +224,7 @@ def _unit(text: object) -> object:
 
 @described
 class Saved(Verified):
-    """Clips that are written."""
+    """Options for jobs that write clips."""
 
     unit: str | float | None = option(
         default=None, help="Length unit of a skeleton whose file does not say it (BVH); GLB, FBX and VRMA need it.",
@@ -232,7 +232,7 @@ class Saved(Verified):
     )  # fmt: skip
 
     def save(self, motion: Motion, path: Path, into: str | Path | None, host: Host) -> FileCheck | None:
-        """Write a clip, report what the file does not show, and return how it compares; None without ``verify``."""
+        """Write a clip, report losses of the format, and return the comparison with memory; None without ``verify``."""
         from synovia.io.save import verify_motion, write_motion, writer_of
 
         try:
@@ -250,7 +250,7 @@ class Saved(Verified):
 
 
 def report_end(host: Host, motion: Motion, note: str, *, cut: bool) -> None:
-    """Say a sentence about calibration frames."""
+    """Report calibration frames, and whether they are cut off."""
     host.say(f"{note} ({'cut off' if cut else '--trim-tpose cuts this off'})", motion.name)
 
 
@@ -260,8 +260,8 @@ def body_of(name: str, host: Host, roles: Path | None = None, loops: Path | None
     Args:
         name: The file or the bundled model.
         host: Gets the notes on ignored parts of the file.
-        roles: File of roles that the joints get; None for those of the file.
-        loops: File of loops that the model has too; None for the one next to it, if there is one.
+        roles: File of roles for the joints; None for the roles of the model's file.
+        loops: File of additional loops; None for the file of loops next to the model's file, if there is one.
 
     Raises:
         SynoviaError: If a file cannot be read.
@@ -274,7 +274,7 @@ def body_of(name: str, host: Host, roles: Path | None = None, loops: Path | None
 
 
 def tied_clip(motion: Motion, loops: Path) -> Motion:
-    """Return a clip whose body has the loops of a file too, closed in each frame; a note says how far that moves it."""
+    """Add the loops of a file to the body of a clip and close them in each frame; a note reports the largest change."""
     import numpy as np
 
     from synovia.io.toml.loops import with_loops_of
@@ -295,7 +295,7 @@ def tied_clip(motion: Motion, loops: Path) -> Motion:
 
 
 def with_roles(skeleton: Skeleton, roles: Path | None) -> Skeleton:
-    """Return a skeleton with the roles of a file; as it is without one."""
+    """Return a skeleton with the roles of a file; without a file, return the skeleton unchanged."""
     if roles is None:
         return skeleton
     from synovia.files.roles import with_roles_of
@@ -304,7 +304,7 @@ def with_roles(skeleton: Skeleton, roles: Path | None) -> Skeleton:
 
 
 def needs_model(path: str | Path) -> bool:
-    """Return whether a clip does not hold its skeleton, so that it takes the one of ``--model``."""
+    """Return whether a clip file holds no skeleton and so needs ``--model``."""
     from synovia.io.load import format_of
 
     return format_of(Path(path)).read_onto is not None
@@ -318,7 +318,7 @@ def file_of(model: str | None) -> str | None:
 
 
 def motion_endings(*, on_model: bool = False) -> list[str]:
-    """Return the endings of files that hold a motion; ``on_model`` for those that need a model, too."""
+    """Return the endings of files that hold a motion; with ``on_model``, also those that need a model."""
     from synovia.io.load import formats
 
     known = (fmt for fmt in formats() if fmt.holds_motions and (on_model or fmt.read_onto is None))
@@ -334,7 +334,7 @@ def written_endings() -> list[str]:
 
 
 def usual_ending_of(target: str) -> str:
-    """Return the ending of clips of a body unless another is asked for: BVH files have y up, npz files any axis."""
+    """Return the default ending for clips of a body: .bvh if y is up, else .npz, which allows any up axis."""
     from synovia.io.load import load_model
 
     return ".bvh" if load_model(target).up in (None, "y") else ".npz"
@@ -352,7 +352,7 @@ def warm_clip() -> Motion:
 
 
 def written_clip(path: Path) -> Motion:
-    """Return the clip that was written to a file, of several in a copy of a model."""
+    """Read the clip that was written to a file; a copy of a model may hold other clips, too."""
     from synovia.io.load import load_clips
 
     clips = load_clips(path)
@@ -360,7 +360,7 @@ def written_clip(path: Path) -> Motion:
 
 
 def output_motion(skeleton: Skeleton, path: Path) -> Motion:
-    """Return a motion of a skeleton that was written to a file; BVH files do not say which axis points up."""
+    """Read a motion of a skeleton from an output; the up axis is the skeleton's, because BVH files have none."""
     from synovia.io.csvfile import read_csv
     from synovia.model import Skeleton
     from synovia.model.motion import Motion
@@ -376,7 +376,7 @@ def output_motion(skeleton: Skeleton, path: Path) -> Motion:
 
 
 def drawn(motion: Motion, source: Motion | None = None) -> Picture:
-    """Return a few stills of a motion, each at the right of the original's if there is one.
+    """Draw a few stills of a motion, each to the right of the original's still if there is an original.
 
     Raises:
         MissingExtraError: If Pillow is not installed.

@@ -1,4 +1,4 @@
-"""``retarget`` for recordings of a hand: carry 21 points over to a hand."""
+"""``retarget`` for recordings of a hand: retarget 21 points to a hand."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ VELOCITY: Final = Option(
 
 
 def _clearance(text: str) -> float | str:
-    """Return a distance, or the word for none."""
+    """Parse a distance, or the word ``none``."""
     if text == _NO_CLEARANCE:
         return text
     try:
@@ -58,13 +58,13 @@ SHAPES: Final = Option(
 
 
 def distance_of(clearance: Any) -> float | None:
-    """Return the distance of the option ``clearance``."""
+    """Return the distance of the option ``clearance``; None for the word ``none``."""
     return None if clearance == _NO_CLEARANCE else clearance
 
 
 @described
 class RetargetHand(Saved, Roles, Job):
-    """Carry recordings of a hand, 21 points over time, over to any hand, and judge the results.
+    """Retarget recordings of a hand, 21 points over time, to any hand, and judge the results.
 
     >>> import synovia as sy
     >>> carry = sy.jobs.RetargetHand("allegro.urdf")
@@ -116,17 +116,17 @@ class RetargetHand(Saved, Roles, Job):
         host.note_model(self._skeleton.notes)
 
     def endings(self) -> Sequence[str]:
-        """Return the endings of the files that are taken from folders."""
+        """Return the endings of the files to read from folders."""
         from synovia.clips.handfile import HAND_ENDINGS
 
         return HAND_ENDINGS
 
     def usual_ending(self) -> str | None:
-        """Return the ending of the outputs of many inputs."""
+        """Return the default ending of the output files in a folder."""
         return ".npz"
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Carry a recording over."""
+        """Retarget a recording."""
         from synovia.clips.handfile import FPS, read_hand
         from synovia.io.save import check_target
         from synovia.retargeting.hands import retarget_hand
@@ -166,7 +166,7 @@ class RetargetHand(Saved, Roles, Job):
 
 
 def _figures(answer: RetargetedHand) -> dict[str, Any]:
-    """Return the figures of an answer, as in a row of the ledger."""
+    """Return the figures of a result, as in a row of the ledger."""
     warnings = [one for one in answer.findings if one.level != "note"]
     return {
         "frames": len(answer.motion), "worst": float(answer.errors.max()), "scale": float(answer.scale),
@@ -176,7 +176,7 @@ def _figures(answer: RetargetedHand) -> dict[str, Any]:
 
 
 def _object(answer: RetargetedHand) -> dict[str, Any]:
-    """Return the answer as plain values; lengths in the unit of the target's file."""
+    """Return the result as plain values; lengths in the unit of the target's file."""
     return {
         "schema": SCHEMA,
         "target": answer.motion.skeleton.name,

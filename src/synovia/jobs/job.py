@@ -39,28 +39,28 @@ if TYPE_CHECKING:
 
 
 class Job(ABC):
-    """A job: its fields are its options, ``do`` does one input.
+    """A job: its fields are its options, and ``do`` processes one input.
 
-    A class for a job derives from this one and is decorated with ``described``. Call an object with a file and an
-    output for one input; ``run`` does many, with a ledger.
+    Derive a class from this one and decorate it with ``described``. To process one input, call an instance with a file
+    and an output; ``run`` processes many inputs and keeps a ledger.
     """
 
-    name: ClassVar[str]  # of the command
-    doing: ClassVar[str]  # what it does, for the progress bar: "retargeting"
-    how: ClassVar[Mapping[str, Option]]  # its own descriptions of options of ``Running``: "output" and "format"
-    counts: ClassVar[str] = "frames"  # what the figure "missed" counts
+    name: ClassVar[str]  # name of the command
+    doing: ClassVar[str]  # text of the progress bar, such as "retargeting"
+    how: ClassVar[Mapping[str, Option]]  # replaces descriptions of the options "output" and "format" of ``Running``
+    counts: ClassVar[str] = "frames"  # unit of the figure "missed"
 
     def __getstate__(self) -> dict[str, Any]:
-        """Return the options alone: another process loads models itself."""
+        """Return only the options: another process loads the models itself."""
         return {name: getattr(self, name) for name, _, _ in options_of(self)}
 
     @abstractmethod
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Do one input.
+        """Process one input.
 
         Args:
             item: The input.
-            output: The file to write; None for a report alone.
+            output: The file to write; None for only a report.
             host: Where this runs.
         """
 
@@ -73,57 +73,57 @@ class Job(ABC):
         self.open(Host())
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that, with the input, determine the output, as JSON can hold them."""
+        """Return the settings that, with the input, determine the output, as JSON values."""
         return settings_of(self)
 
     def is_brief(self) -> bool:
-        """Return whether kernels may run as plain Python, if they would have to be compiled first."""
+        """Return whether kernels that are not compiled yet may run as plain Python."""
         return False
 
     def are_many(self, sources: Sequence[str], output: str | None) -> bool:
-        """Return whether these are many inputs: several, a folder, a pattern, or an output folder (``out/``)."""
+        """Return whether there are many inputs: several files, a folder, a pattern, or an output folder (``out/``)."""
         from synovia.batch.inputs import is_many
 
         return is_many(sources, output)
 
     @abstractmethod
     def endings(self) -> Sequence[str]:
-        """Return the endings of the files that are taken from folders."""
+        """Return the endings of the files to read from folders."""
 
     def usual_ending(self) -> str | None:
-        """Return the ending of the outputs of many inputs, unless a format is asked for; None for that of each input.
+        """Return the default ending of the output files in a folder; None for the ending of each input.
 
         Raises:
-            UsageError: If a format has to be asked for.
+            UsageError: If the format has no default.
         """
         return None
 
     def collect(self, sources: Sequence[str], output: Path, ending: str | None) -> list[Item]:
-        """Return many inputs, each with its output.
+        """Find the inputs, and the output of each.
 
         Args:
             sources: Files, folders and patterns.
             output: The output folder.
-            ending: Ending of the outputs; None for the usual one.
+            ending: Ending of the outputs; None for the default.
         """
         from synovia.batch.inputs import collect
 
         return collect(sources, output, self.endings(), ending or self.usual_ending())
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a picture of an output, next to its input if that is there; None if there is none."""
+        """Return a picture of an output, next to its input if the input still exists; None for no picture."""
         del output, source
         return None
 
     def falls_short(self, figures: Mapping[str, Any]) -> bool:
-        """Return whether a result with these figures, which may be texts, ends with the exit code 1."""
+        """Return whether a result with these figures, as numbers or texts, leads to exit code 1."""
         return float(figures.get("missed") or 0) > 0
 
     def work(self, item: Item, output: Path) -> Mapping[str, Figure]:
-        """Write the output of one of many inputs; return its figures, with the notes.
+        """Write the output of one of many inputs; return its figures and notes.
 
         Raises:
-            FormatError: If the output was to be verified, and differs from the memory.
+            FormatError: If verification finds that the output differs from the result in memory.
         """
         from synovia.batch.work import joined
 
@@ -143,14 +143,14 @@ class Job(ABC):
         force: bool = False,
         progress: Progress | None = None,
     ) -> Outcome:
-        """Do one input, in this process.
+        """Process one input in this process.
 
         Args:
             source: The input.
-            output: The file to write; None for a report alone.
+            output: The file to write; None for only a report.
             threads: Number of threads; None for all cores.
-            force: Whether files that exist are replaced.
-            progress: Called with what is done and the whole.
+            force: Whether to replace existing files.
+            progress: Called with the amount of work done and the total.
 
         Raises:
             SynoviaError: If the input cannot be used.
@@ -167,27 +167,27 @@ class Job(ABC):
         notice: Callable[[Event], object] | None = None,
         **how: Any,
     ) -> Run:
-        """Do many inputs: a process for each core, a folder of outputs and a ledger, as the command does.
+        """Process many inputs as the command does: one process per core, a folder of outputs and a ledger.
 
         Args:
             sources: Files, folders and patterns.
             output: The output folder.
-            notice: Called when an input ends.
+            notice: Called when an input is finished.
             how: Options of ``sy.jobs.Running``: ``format``, ``jobs``, ``engine``, ``address``, ``shard``,
                 ``retry_failed``, ``fail_fast``, ``force``.
 
         Raises:
-            SynoviaError: If nothing can be done at all. An input that cannot be used is a row of the ledger.
+            SynoviaError: If the run cannot start. An input that cannot be used is reported in its row of the ledger.
         """
         given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
         running = Running(output=str(output), **how)
         return running.run(self, running.items(self, [str(one) for one in given]), notice)
 
     def refuse_many(self) -> None:
-        """Refuse options that make sense for a single input.
+        """Refuse options that only work with a single input.
 
         Raises:
-            UsageError: If one is given.
+            UsageError: If such an option is given.
         """
         for name, said, _ in options_of(self):
             if said.single and is_changed(self, name):
@@ -203,16 +203,16 @@ def one_item(source: str | os.PathLike[str]) -> Item:
 
 @dataclass(frozen=True)
 class Verb:
-    """A command: one job, or several behind one name.
+    """A command with one or several jobs.
 
     Args:
-        about: What it does, for the help.
+        about: Help text of the command.
         jobs: The classes.
         sources: Description of the inputs.
         takes_output: Whether the last of several inputs is the output if there is no ``-o``.
         prints_json: Whether ``--json`` prints an object for a single input.
-        inputs: Options that name inputs, too.
-        several: Whether it takes several inputs as arguments.
+        inputs: Options that also name inputs.
+        several: Whether the command accepts several inputs as arguments.
     """
 
     about: str
@@ -224,7 +224,7 @@ class Verb:
     several: bool = True
 
     def options(self) -> Iterable[tuple[str, Option, Any]]:
-        """Yield name, description and default of each option of its jobs, each once."""
+        """Return name, description and default of each option of the jobs, each option once."""
         every = [one for job in self.jobs for one in options_of(job) if not one[1].hidden]
         return sorted(
             {name: (name, said, default) for name, said, default in every}.values(), key=lambda one: one[1].rank
@@ -234,19 +234,19 @@ class Verb:
         """Return the job of a command line, and its inputs.
 
         Args:
-            values: The values of its options.
+            values: The values of the options.
             sources: The inputs.
-            typed: Names of the options that the user gave.
+            typed: Names of the options that the user typed.
 
         Raises:
-            UsageError: If some do not go together.
+            UsageError: If options cannot be combined.
         """
         del typed
         return self.jobs[0](**values), list(sources)
 
 
 def _shard(text: str) -> Shard:
-    """Return the shard of ``I/N``."""
+    """Parse a shard such as ``I/N``."""
     from synovia.batch.inputs import Shard
 
     return Shard.parse(text)
@@ -261,9 +261,9 @@ def clips_argument(metavar: str, text: str = _CLIPS, *, required: bool = True) -
     """Return the description of inputs that are clips.
 
     Args:
-        metavar: Their placeholder in the help.
+        metavar: Placeholder of the inputs in the help.
         text: Help text.
-        required: Whether there must be one.
+        required: Whether at least one input must be given.
     """
     return Option(text, Kind(), metavar=metavar, completes="models", required=required, positional=True)
 
@@ -275,7 +275,7 @@ def format_option(
 
     Args:
         known: Returns the endings of all formats, with their dots.
-        metavar: The same without dots; as text, because help comes without the modules of all formats.
+        metavar: The same endings without dots; a fixed text, so that help does not import the modules of all formats.
         shown: The default, in words.
     """
     kind = Parsed(lambda text: ending_of(text, known()))
@@ -284,7 +284,7 @@ def format_option(
 
 @described
 class Running:
-    """How a job runs with many inputs."""
+    """Options for running a job: output, threads, and processing of many inputs."""
 
     output: str | None = option(
         default=None, help="The output file or folder.", kind=File(as_text=True), names=("--output", "-o")
@@ -316,14 +316,14 @@ class Running:
 
     @property
     def path(self) -> Path | None:
-        """The output."""
+        """Path of the output; None if no output is given."""
         return None if self.output is None else Path(self.output)
 
     def folder(self, job: Job) -> Path:
         """Return the output folder of many inputs.
 
         Raises:
-            UsageError: If there is none, or it cannot be a folder.
+            UsageError: If no output is given, or the output cannot be a folder.
         """
         path = self.path
         if path is None:
@@ -339,11 +339,11 @@ class Running:
         return path
 
     def items(self, job: Job, sources: Sequence[str]) -> list[Item]:
-        """Return the inputs of a run with many, each with its output.
+        """Find the inputs of a run, and the output of each.
 
         Raises:
             FileError: If a source does not exist, or nothing is found.
-            UsageError: If an option makes sense for one input alone, or the output cannot be used.
+            UsageError: If an option only works with a single input, or the output cannot be used.
         """
         job.refuse_many()
         folder = self.folder(job)
@@ -351,15 +351,15 @@ class Running:
         return job.collect(sources, folder, ending)
 
     def run(self, job: Job, items: Sequence[Item], notice: Callable[[Event], object] | None = None) -> Run:
-        """Do many inputs.
+        """Process many inputs.
 
         Args:
             job: The job.
             items: The inputs and their outputs.
-            notice: Called when an input ends.
+            notice: Called when an input is finished.
 
         Raises:
-            SynoviaError: If the run cannot begin or go on.
+            SynoviaError: If the run cannot start or continue.
         """
         from synovia.batch.folder import run_folder
 
@@ -369,11 +369,11 @@ class Running:
         )  # fmt: skip
 
     def _engine(self) -> Engine:
-        """Return the engine.
+        """Return the engine that distributes the inputs.
 
         Raises:
             MissingExtraError: If Ray is not installed.
-            UsageError: If an address is given for another engine.
+            UsageError: If an address is given but the engine is not Ray.
         """
         if self.engine == "ray":
             from synovia.batch.cluster import Cluster
@@ -387,7 +387,7 @@ class Running:
 
 
 def running_options(job: type[Job]) -> Iterator[tuple[str, Option, Any]]:
-    """Yield name, description and default of the options that say how a job runs."""
+    """Yield name, description and default of the options of ``Running`` for a job."""
     for name, said, default in options_of(Running):
         yield name, job.how.get(name, said), default
 

@@ -1,7 +1,7 @@
-"""Options: a field of a class that says its type, default, unit and help, once for the command line, Python and docs.
+"""Options: class fields that define type, default, unit and help once for the command line, Python and the docs.
 
-A field made by ``option`` or ``argument`` carries an ``Option``. From it come the option of the command, the check of
-what Python passes, the settings that a ledger compares, and the rows of the tables in the docs.
+A field made by ``option`` or ``argument`` holds an ``Option``. The ``Option`` defines the option of the command, the
+check of values from Python, the settings that a ledger compares, and the rows of tables in the docs.
 """
 
 from __future__ import annotations
@@ -15,27 +15,27 @@ from typing import Any, Final, TypeVar, cast, dataclass_transform
 
 from synovia.errors import InputError, did_you_mean
 
-NUMBER: Final = re.compile("[0-9]{1,9}")  # of a clip, joint or frame; Python refuses to read thousands of digits
+NUMBER: Final = re.compile("[0-9]{1,9}")  # of a clip, joint or frame; Python cannot convert thousands of digits
 ALWAYS: Final = "always"
 NEVER: Final = "never"
 IF_CHANGED: Final = "if changed"
-_KEY: Final = "option"  # of the metadata of a field
+_KEY: Final = "option"  # key in the metadata of a field
 _C = TypeVar("_C")
 
 
 class Kind:
-    """A kind of value: any text."""
+    """A kind of value; this base class accepts any value."""
 
     def of(self, value: Any) -> Any:
-        """Return the value that a text means, or a value itself.
+        """Convert a text to a value; check a value that is no text.
 
         Raises:
-            InputError: If it is none of this kind; its ``where`` is left to the caller.
+            InputError: If the value is not of this kind; the caller adds ``where``.
         """
         return value
 
     def setting(self, value: Any) -> Any:
-        """Return a value as JSON can hold it; of a file also the hash of its content."""
+        """Return a value as a JSON value; for a file, also the hash of its content."""
         return value
 
 
@@ -43,10 +43,10 @@ _ANY: Final = Kind()
 
 
 class Flag(Kind):
-    """Whether something is done.
+    """A flag, True or False.
 
     Args:
-        both: Whether the command line has a name for each, ``--hold-feet`` and ``--no-hold-feet``.
+        both: Whether the command line has names for both, such as ``--hold-feet`` and ``--no-hold-feet``.
     """
 
     def __init__(self, *, both: bool = False) -> None:
@@ -61,10 +61,10 @@ class Flag(Kind):
 
 
 class File(Kind):
-    """A file; whether it can be read or written is checked when its format is known.
+    """A file; its access is checked later, when the format is known.
 
     Args:
-        as_text: Whether its name stays a text, which keeps a slash at its end.
+        as_text: Whether to store the name as a text, which keeps a slash at its end.
     """
 
     def __init__(self, *, as_text: bool = False) -> None:
@@ -72,7 +72,7 @@ class File(Kind):
         self.as_text = as_text
 
     def of(self, value: Any) -> Any:
-        """Return the path of a name."""
+        """Convert a name to a path, or to a text with ``as_text``."""
         return str(value) if self.as_text else Path(value) if isinstance(value, str) else value
 
     def setting(self, value: Any) -> Any:
@@ -83,7 +83,7 @@ class File(Kind):
 
 
 class Model(Kind):
-    """A file of a model, or the name of a bundled one."""
+    """A model file, or the name of a bundled model."""
 
     def of(self, value: Any) -> Any:
         """Return the name."""
@@ -102,8 +102,8 @@ class Number(Kind):
     Args:
         least: Smallest value.
         most: Largest value.
-        whole: Whether it is a whole number.
-        above: Whether the smallest value itself is out of range.
+        whole: Whether to accept only whole numbers.
+        above: Whether the number must be greater than ``least``.
     """
 
     def __init__(
@@ -151,11 +151,11 @@ class Word(Kind):
 
 
 class Parsed(Kind):
-    """A text that a function turns into a value; other values stay as they are.
+    """A text that a function parses; other values stay unchanged.
 
     Args:
         parse: The function; it raises ``InputError`` or ``UnknownNameError``.
-        setting: Returns the value as JSON can hold it; None for the value itself.
+        setting: Returns the value as a JSON value; None for the value itself.
     """
 
     def __init__(self, parse: Callable[[str], Any], setting: Callable[[Any], Any] | None = None) -> None:
@@ -167,32 +167,32 @@ class Parsed(Kind):
         return self._parse(value) if isinstance(value, str) else value
 
     def setting(self, value: Any) -> Any:
-        """Return the value as JSON can hold it."""
+        """Return the value as a JSON value."""
         return value if self._setting is None else self._setting(value)
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """What a field says of itself.
+    """Description of an option.
 
     Args:
-        help: What it does, for the help of the command and the docs.
-        kind: Which values it takes.
-        names: Its names on the command line; empty for its name with two dashes.
+        help: Help text for the command and the docs.
+        kind: Kind of its values.
+        names: Names on the command line; empty for the field's name with two dashes.
         metavar: Placeholder of the value in the help.
-        shown: Default in the help where the field's own says little; "" for that of the field.
+        shown: Text for the default in the help; "" for the default of the field.
         unit: Unit of a number.
-        repeats: Whether it may be given several times: the value is a list.
-        required: Whether it must be given.
-        single: Word for the one input that it makes sense for ("clip"); "" if many inputs may have it, too.
-        many: Whether it makes sense for many inputs alone.
-        completes: What a shell offers for it: "models", "joints", "targets", "solvers" or "roots".
-        recorded: Whether a ledger compares it: ``ALWAYS``, ``NEVER``, or ``IF_CHANGED``: if it is not the default.
-            New options have the last one, so that ledgers that know nothing of them still hold.
-        positional: Whether it has no name on the command line, and is an argument.
-        rank: Place in the help: those below 0 come first, those above 0 last.
-        needs: The flag that has to be given with it; "" if there is none.
-        hidden: Whether the command line does not have it.
+        repeats: Whether the option may be given several times; the value is then a tuple.
+        required: Whether the option must be given.
+        single: Word for the input ("clip") if the option only works with a single input; "" if it works with many.
+        many: Whether the option only works with many inputs.
+        completes: Kind of completions in a shell: "models", "joints", "targets", "solvers" or "roots".
+        recorded: When a ledger compares the option: ``ALWAYS``, ``NEVER``, or ``IF_CHANGED`` for values other than the
+            default. New options use ``IF_CHANGED``, so that older ledgers stay valid.
+        positional: Whether the option is an argument, without a name on the command line.
+        rank: Order in the help: options with a rank below 0 come first, above 0 last.
+        needs: Field name of a flag that must be given, too; "" for none.
+        hidden: Whether the command line lacks the option.
     """
 
     help: str
@@ -213,10 +213,10 @@ class Option:
     hidden: bool = False
 
     def of(self, name: str, value: Any) -> Any:
-        """Return a value that Python passes for a field, checked.
+        """Check and convert the value of a field.
 
         Raises:
-            InputError: If it cannot be used.
+            InputError: If the value cannot be used.
         """
         try:
             if self.repeats:
@@ -233,7 +233,7 @@ class Option:
             raise InputError(name, value=error.value, expected=error.expected, hint=error.hint) from error
 
     def setting(self, value: Any) -> Any:
-        """Return a value as JSON can hold it."""
+        """Return a value as a JSON value."""
         if value is None:
             return None
         return [self.kind.setting(one) for one in value] if self.repeats else self.kind.setting(value)
@@ -252,10 +252,10 @@ def option(  # noqa: D417 - the others are those of Option
 
     Args:
         default: The default; True or False for a flag.
-        help: What it does.
-        kind: Which values it takes; None for any text.
-        kw_only: Whether Python passes it by name alone.
-        like: A description that several options share, instead of help and kind.
+        help: Help text.
+        kind: Kind of its values; None for a flag if the default is True or False, else for any value.
+        kw_only: Whether Python must pass the value by name.
+        like: A shared description, instead of help and kind.
     """
     if kind is None:
         kind = Flag(both=default) if isinstance(default, bool) else Kind()
@@ -271,7 +271,7 @@ def argument(
     like: Option | None = None,
     **more: Any,
 ) -> Any:
-    """Return a field that has no name on the command line, and that Python may pass by its place; see ``option``."""
+    """Return a field that is positional on the command line and in Python; see ``option``."""
     said = replace(like or Option(help, kind), required=required, positional=True, **more)
     return field(default=MISSING if required else None, metadata={_KEY: said})
 
@@ -294,10 +294,10 @@ def flag_of(name: str, said: Option) -> str:
 
 
 def checked(described: Any) -> None:
-    """Check the options of an object, and replace texts by what they mean.
+    """Check the options of an object, and replace texts by their parsed values.
 
     Raises:
-        InputError: If one cannot be used.
+        InputError: If a value cannot be used.
     """
     for name, said, default in options_of(described):
         value = getattr(described, name)
@@ -306,7 +306,7 @@ def checked(described: Any) -> None:
 
 
 def settings_of(described: Any) -> dict[str, Any]:
-    """Return the options that a ledger compares, as JSON can hold them."""
+    """Return the options that a ledger compares, as JSON values."""
     return {
         name: said.setting(getattr(described, name))
         for name, said, _ in options_of(described)
@@ -315,14 +315,14 @@ def settings_of(described: Any) -> dict[str, Any]:
 
 
 def is_changed(described: Any, name: str) -> bool:
-    """Return whether an option of an object has another value than its default."""
+    """Return whether the value of an option differs from its default."""
     said, default = next((said, default) for one, said, default in options_of(described) if one == name)
     return getattr(described, name) != (None if default is None else said.of(name, default))
 
 
 @dataclass_transform(frozen_default=True, field_specifiers=(option, argument))
 def described(cls: type[_C]) -> type[_C]:
-    """Make a class a frozen dataclass that checks its options, and add what its fields say to its docstring."""
+    """Make a class a frozen dataclass that checks its options, and add their help texts to its docstring."""
     if not hasattr(cls, "__post_init__"):
         setattr(cls, "__post_init__", checked)  # noqa: B010 - a type has no such attribute yet
     made = dataclass(frozen=True)(cls)
@@ -335,15 +335,15 @@ def described(cls: type[_C]) -> type[_C]:
 
 
 def shown_default(said: Option, default: Any) -> str:
-    """Return the default of an option in words; "" for none, and for flags, whose names say it."""
+    """Return the default of an option in words; "" for no default and for flags, whose names imply it."""
     return said.shown or ("" if default is None or default == () or isinstance(said.kind, Flag) else str(default))
 
 
 def names_of(text: str) -> list[str]:
-    """Return the names of a list with commas.
+    """Split a list of names at its commas.
 
     Raises:
-        InputError: If one is empty.
+        InputError: If a name is empty.
     """
     parts = [part.strip() for part in text.split(",")]
     if not all(parts):
@@ -352,13 +352,13 @@ def names_of(text: str) -> list[str]:
 
 
 def numbers_of(text: str, least: int, most: int, whole: str | None = None) -> tuple[float, ...]:
-    """Return the finite numbers of a list with commas.
+    """Parse finite numbers separated by commas.
 
     Args:
         text: The list.
         least: Least count of numbers.
         most: Largest count of numbers.
-        whole: The whole value of the option, for the message; None for the list.
+        whole: The complete text of the option, for the message; None if it is the list.
 
     Raises:
         InputError: If the text is not a list of finite numbers, or their count is wrong.
@@ -374,10 +374,10 @@ def numbers_of(text: str, least: int, most: int, whole: str | None = None) -> tu
 
 
 def ending_of(text: str, known: Sequence[str]) -> str:
-    """Return an ending of file names with its dot; the text may have none.
+    """Return a file ending in lower case with a leading dot, which the text may omit.
 
     Raises:
-        InputError: If it is not known.
+        InputError: If the ending is unknown.
     """
     found = "." + text.lower().removeprefix(".")
     if found not in known:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from synovia.tracking import Tracked
 
 CLIP_SCHEMA: Final = "synovia.animate/1"
-_MOST_SHOWN: Final = 8  # runs of frames in a line
+_MOST_SHOWN: Final = 8  # largest number of frame ranges in a line
 
 
 def warnings_of(judgement: Judgement) -> list[str]:
@@ -74,7 +74,7 @@ def _tracked_text(tracked: Tracked, unit: float | None) -> list[str]:
 
 
 def _of_these(frames: tuple[int, ...]) -> str:
-    """Return the first words of a line about some of the missed frames."""
+    """Return the first words of a line on a subset of the missed frames."""
     return f"  of these {len(frames)} {'is' if len(frames) == 1 else 'are'}"
 
 
@@ -107,7 +107,7 @@ def _locked_text(motion: Motion, locked: FootLocked) -> list[str]:
 
 
 def foothold_object(hold: Foothold) -> dict[str, Any]:
-    """Return where a foot stands on a world as plain values."""
+    """Return a foothold as plain values: where a foot stands on an obstacle."""
     return {
         "obstacle": hold.obstacle, "height": hold.height, "normal": hold.normal.tolist(), "share": hold.share,
         "moved": hold.moved,
@@ -121,7 +121,7 @@ def _off(fitted: Fitted) -> tuple[float, float]:
 
 
 def _change(before: float, after: float, unit: float | None, per: str = "") -> str:
-    """Return two lengths, before and after."""
+    """Return the text for a length before and after a change."""
     return f"{length_text(before, unit)}{per} -> {length_text(after, unit)}{per}"
 
 

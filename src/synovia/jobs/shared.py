@@ -1,4 +1,4 @@
-"""Options that several jobs and commands have, each described once."""
+"""Options that several jobs and commands share."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from synovia.errors import InputError
 from synovia.jobs.options import File, Flag, Model, Number, Option, Parsed, Word, numbers_of
 
 AXES: Final = ("x", "y", "z", "-x", "-y", "-z")
-_DEFAULT_ANGLE: Final = 1e-3  # rad, the default of the library, for --tol without an angle
+_DEFAULT_ANGLE: Final = 1e-3  # rad; used for --tol without an angle, same as the library's default
 
 
 def _root(text: str) -> str:
-    """Return how the root moves."""
+    """Check the text of a root motion."""
     from synovia.model.root import as_root
 
     return as_root(text)
 
 
 def _solver(text: str) -> str:
-    """Return the name of a solver that exists."""
+    """Check the name of a solver."""
     from synovia.solver import as_solver
 
     return as_solver(text).name
 
 
 def _tolerance(text: str) -> tuple[float, float]:
-    """Return length and angle (radians) of ``POS[,DEG]``."""
+    """Parse ``POS[,DEG]``; return the length, and the angle in radians."""
     values = numbers_of(text, 1, 2)
     if min(values) <= 0.0:
         raise InputError("", value=text, expected="POS or POS,DEG, both above 0")
@@ -36,10 +36,10 @@ def _tolerance(text: str) -> tuple[float, float]:
 
 
 def velocities(text: str, *, shares: bool = False) -> float | dict[str, float] | str:
-    """Return one speed, speeds by joint, or, with ``shares``, a text: a share of the limits, ``50%``, or ``file``.
+    """Parse one speed or speeds by joint; with ``shares``, also accept ``50%`` (of the limits) and ``file``.
 
     Raises:
-        InputError: If it is none of these.
+        InputError: If the text has none of these forms.
     """
     positive = Number(0, above=True)
     if shares and text == "file":

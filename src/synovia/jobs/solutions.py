@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from synovia.model.geometry import Array
 
 SCHEMA: Final = "synovia.solve/1"
-_MOVED: Final = 1e-9  # radians or length units; a smaller change does not count
+_MOVED: Final = 1e-9  # radians or length units; a joint that changed less is reported as not moved
 
 
 def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any]:
-    """Return the JSON object of a solution: errors in length units and radians, 0 for parts that a goal lacks."""
+    """Return the JSON object of a solution; errors in length units and radians, 0 for parts a goal does not measure."""
     skeleton, missed = ik.skeleton, solution.missed
     goals: list[dict[str, Any]] = []
     each = zip(solution.goals, solution.errors, solution.targets, solution.frames, strict=True)
     for i, (goal, error, target, at) in enumerate(each):
         place, turn = bool(goal.takes & POSITION), bool(goal.takes & ROTATION)
-        body = goal.joint is None  # has no rotation, and no position unless it is that of its mass
+        body = goal.joint is None  # no rotation; no position except that of the center of mass
         goals.append(
             {
                 "joint": skeleton.frame_names[goal.joint] if isinstance(goal.joint, int) else goal.joint,
@@ -52,7 +52,7 @@ def solution_object(solution: Solution, ik: IK, seconds: float) -> dict[str, Any
                 "target_quat_xyzw": matrix_to_quat(target[:3, :3]).tolist() if turn else None,
                 "target_seen_from": goal.other_joint,
                 "weight": goal.weight,
-                "priority": goal.priority if goal.has_priority else None,  # None: a posture comes after all priorities
+                "priority": goal.priority if goal.has_priority else None,  # None: a posture is below all priorities
             }
         )
     return {
@@ -129,7 +129,7 @@ def _head(*titles: str) -> list[str]:
 
 
 def _target(goal: Goal, target: Array) -> str:
-    """Return a goal's target position, or its kind if it has none."""
+    """Return a goal's target position, or the goal's kind if it has no target position."""
     if not goal.takes & POSITION:
         return goal.kind.replace("_", " ")
     seen = "" if goal.other_joint is None else f" from {goal.other_joint}"
@@ -137,7 +137,7 @@ def _target(goal: Goal, target: Array) -> str:
 
 
 def _joints(pose: Pose, start: Pose) -> list[str]:
-    """Return a table of the joints that have moved since the start, and the number of the others."""
+    """Return a table of the joints that moved from the start pose, and the number of joints that did not."""
     from synovia.model import Kind
     from synovia.model.angles import value_text
 

@@ -1,4 +1,4 @@
-"""Words of reports: tables, numbers, times and styles, which only terminals show."""
+"""Text of reports: tables, numbers, times, and terminal styles."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _STYLED: Final = re.compile(r"\x1b\[[\d;]*m")
 
 
 def style(text: str, *names: str) -> str:
-    """Return a text with styles, which only a terminal shows: "green", "yellow", "dim", "bold"."""
+    """Return a text with terminal styles: "green", "yellow", "dim" or "bold"."""
     return "".join(f"\x1b[{_STYLES[name]}m" for name in names) + f"{text}\x1b[0m"
 
 
@@ -30,7 +30,7 @@ def table(
         rows: Cells, which may have styles; a row may end early.
         head: Titles of the columns.
         gap: Spaces between columns.
-        to_right: Whether all columns but the first end at the same place, as numbers do.
+        to_right: Whether to align all columns but the first to the right, as for numbers.
     """
     cells = [tuple(head), *map(tuple, rows)] if head else [tuple(row) for row in rows]
     widths = [max(map(_width, column)) for column in zip_longest(*cells, fillvalue="")]

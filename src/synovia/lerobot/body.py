@@ -18,36 +18,36 @@ from synovia.retargeting.rest_pose import Rest
 
 
 class BodyToJoints:
-    """Joint values of a robot with arms, or arms and legs, that follows a tracked person.
+    """Compute joint values of a robot with arms, or arms and legs, that follows a tracked person.
 
-    Each call is a tick of a ``LiveRetarget`` whose base stays where it is. Limbs have the directions of the person's,
-    if the joints and their limits of motion allow it. Hinges are in degrees, slides in the length unit of the file.
+    Each call is a tick of a ``LiveRetarget`` with a fixed base. Limbs get the directions of the person's limbs, as far
+    as the joints and their motion limits allow. Hinges are in degrees, slides in the length unit of the file.
     ``synovia.lerobot.steps`` has the processor step of LeRobot.
 
-    An arm that is not built like a human's follows a tracked wrist better: by ``Kinematics`` with ``fps``.
+    For an arm that is not built like a human's, follow a tracked wrist with ``Kinematics`` and ``fps`` instead.
 
     Args:
         robot: The robot: a skeleton, a file, or the name of a bundled model.
-        source: The body that is tracked, such as ``VmcSource.skeleton``.
+        source: The tracked body, such as ``VmcSource.skeleton``.
         motor_names: Joints in the order of the values, without grippers; None for all hinges and slides that are no
             mimic joints, in the order of the file.
         fps: Calls per second.
-        acceleration: Highest acceleration, degrees/s² (slides: length units/s²): of all joints, or by joint.
-        velocity: Highest velocity, likewise, per s; ``"30%"`` for a share of the limits of the file; None for all of
-            them.
-        jerk: Highest jerk, likewise, per s³; None for no limit.
+        acceleration: Highest acceleration, degrees/s² (slides: length units/s²), for all joints or by joint.
+        velocity: Highest velocity in the same form, per s; ``"30%"`` for a fraction of the file's limits; None for the
+            file's limits.
+        jerk: Highest jerk in the same form, per s³; None for no limit.
         joint_map: As in ``retarget``.
         rest: As in ``LiveRetarget``.
         up: Axis of the source that points up, for example ``"z"``; None to find it.
         calibration: A calibration or its file; None to learn it from the source.
-        learn: Seconds for which the source is learned; 0 for its first pose alone.
-        timeout: Seconds without a sample after which the robot holds.
-        window: How far the current joints may be from the last answer, degrees or length units. Beyond that, motion
-            starts again from the current joints, at rest.
+        learn: Seconds of the source from which the calibration is learned; 0 for only the first pose.
+        timeout: Seconds without a sample after which the robot stops.
+        window: Largest deviation of the current joints from the last answer, degrees or length units. Beyond this,
+            motion restarts at rest from the current joints.
 
     Attributes:
-        live: The body that follows; ``live.report()`` judges it, ``live.calibration`` can be saved.
-        pose: The pose of the last call, with its ``status`` and what is ``limited``; None before the first.
+        live: The ``LiveRetarget``; ``live.report()`` judges its motion, ``live.calibration`` can be saved.
+        pose: The pose of the last call, with its ``status`` and ``limited``; None before the first call.
 
     Raises:
         FileError: If a file cannot be read.
@@ -99,18 +99,18 @@ class BodyToJoints:
         self.pose: LivePose | None = None
 
     def reset(self) -> None:
-        """Start again: the next call starts from its current joints, at rest."""
+        """Restart: the next call starts at rest from its current joints."""
         self.pose = None
 
     def receive(self, pose: Pose | Array | None, time: float | None = None) -> None:
-        """Take a sample of the person without a tick, as trackers send more often than robots move.
+        """Receive a sample of the person without a tick; trackers may send more often than the robot moves.
 
         Args:
             pose: As in ``LiveRetarget.step``.
-            time: Time stamp on the clock of the tracker, seconds; None for a sample that counts at once.
+            time: Time stamp on the clock of the tracker, seconds; None for a sample that applies at once.
 
         Raises:
-            InputError: If it has another shape, or is a pose of another skeleton.
+            InputError: If the sample has another shape, or is a pose of another skeleton.
         """
         self.live.receive(pose, time)
 
@@ -118,8 +118,8 @@ class BodyToJoints:
         """Return the values of the motors after a tick.
 
         Args:
-            current: Current values of the motors; they matter at the start, and if they are farther than ``window``
-                from the last answer.
+            current: Current values of the motors; used at the start, and if they deviate by more than ``window`` from
+                the last answer.
             pose: A sample of the person, as in ``LiveRetarget.step``; None if there is none.
             time: Time stamp of the sample.
 

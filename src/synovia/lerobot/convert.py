@@ -1,8 +1,8 @@
-"""Columns of end-effector poses from columns of joint values, and joint values from poses, episode by episode.
+"""Convert columns of joint values to end-effector poses, and poses to joint values, episode by episode.
 
 A pose is x, y, z in the model's length unit and the rotation as a rotation vector wx, wy, wz, in the frame of the
-model's world, with LeRobot's names ``ee.x`` to ``ee.wz``. Numbers of the joint column that move nothing of the arm,
-such as a gripper's, go along: ``gripper.pos`` as ``ee.gripper_pos``.
+model's world, with LeRobot's names ``ee.x`` to ``ee.wz``. Values of the joint column that do not move the end effector,
+such as those of a gripper, are copied: ``gripper.pos`` becomes ``ee.gripper_pos``.
 """
 
 from __future__ import annotations
@@ -34,23 +34,23 @@ from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 
 _POSE: Final = ("x", "y", "z", "wx", "wy", "wz")
-_ENDING: Final = ".pos"  # of the names of motors in LeRobot
-_PLAIN: Final = "_pos"  # the same in the names of an end effector
-_EXACT: Final = 1e-6  # radians, and of the size of the arm: goals are met as well as float32 holds them
+_ENDING: Final = ".pos"  # ending of the names of motors in LeRobot
+_PLAIN: Final = "_pos"  # the same ending in the names of an end effector
+_EXACT: Final = 1e-6  # tolerance in radians, and as a fraction of the arm's size: the accuracy of float32
 _ONE: Final = np.array([0.0, 0.0, 0.0, 1.0])
 
 
 @dataclass(frozen=True)
 class Arm:
-    """How a column of joint values belongs to a skeleton.
+    """Mapping from a column of joint values to a skeleton.
 
     Args:
         skeleton: The robot.
-        tip: Joint, link or site whose pose is the end effector's.
-        joints: Joint for each name in the column; None if they are the same, apart from the ending ``.pos``. Others of
-            the column, such as a gripper, go along unchanged.
+        tip: Joint, link or site that is the end effector.
+        joints: Joint for each name in the column; None if the names are equal, apart from the ending ``.pos``. Other
+            values of the column, such as a gripper's, are copied unchanged.
         degrees: Whether hinges are in degrees in the data set; otherwise in radians.
-        prefix: Start of the names of the end effector's numbers; another one for a second arm in the same column.
+        prefix: Prefix of the names of the end effector's values; use different prefixes for two arms in one column.
 
     Raises:
         InputError: If a joint is neither a hinge nor a slide, or is named twice.
@@ -63,7 +63,7 @@ class Arm:
     degrees: bool = False
     prefix: str = "ee"
     row: int = field(init=False, repr=False)
-    place: Array = field(init=False, repr=False, compare=False)  # of the tip on its row, (4, 4)
+    place: Array = field(init=False, repr=False, compare=False)  # frame of the tip on its row, (4, 4)
 
     def __post_init__(self) -> None:
         """Find the tip and check the joints."""
@@ -78,10 +78,10 @@ class Arm:
                 raise InputError(f"joint {joint!r} for {name!r}", value=kind.name, expected="a hinge or slide")
 
     def used(self, names: tuple[str, ...], where: str) -> dict[str, int]:
-        """Return the row of the joint for each name of a column that moves the tip.
+        """Return the row of the joint for each name of a column whose joint moves the tip.
 
         Raises:
-            InputError: If a name of ``joints`` is not in the column, or none moves the tip.
+            InputError: If a name of ``joints`` is not in the column, a joint has no value, or no joint moves the tip.
         """
         moving = {joint.name: row for row, joint in self.chain() if joint.kind in (Kind.HINGE, Kind.SLIDE)}
         if self.joints is None:
@@ -111,13 +111,13 @@ class Arm:
         return [(row, self.skeleton.joints[row]) for row in rows]
 
     def places(self, names: tuple[str, ...], rows: Mapping[str, int]) -> tuple[list[int], list[int], Array]:
-        """Return, for each joint of a column, its place in the column and in q, and the number for 1 rad or unit."""
+        """Return for each joint its index in the column, its index in q, and the column's value for 1 rad or unit."""
         degrees = [self.degrees and self.skeleton.joints[row].kind is Kind.HINGE for row in rows.values()]
         at = [names.index(name) for name in rows]
         return at, [self.skeleton.q_slice(row).start for row in rows.values()], np.where(degrees, np.degrees(1.0), 1.0)
 
     def q_of(self, values: Numbers, names: tuple[str, ...], rows: Mapping[str, int]) -> Array:
-        """Return q (T, nq) of the numbers of a column; other joints are at rest."""
+        """Return q (T, nq) for the values of a column; other joints are at rest."""
         at, own, scale = self.places(names, rows)
         q = np.tile(self.skeleton.rest_q, (len(values), 1))
         q[:, own] = values[:, at] / scale
@@ -126,11 +126,11 @@ class Arm:
 
 @dataclass(frozen=True)
 class Converted:
-    """What a conversion did.
+    """Result of a conversion.
 
     Args:
         frames: Number of frames.
-        statuses: Number of frames by the name of their status; of poses from joints, all are ``REACHED``.
+        statuses: Number of frames by name of their status; for ``add_poses``, all frames are ``REACHED``.
         jumps: Episode and frame of each jump of the joints.
     """
 
@@ -149,17 +149,17 @@ def add_poses(
     replace: bool = False,
     force: bool = False,
 ) -> Converted:
-    """Write a copy of a data set of LeRobot with the poses of an end effector in addition to its joint values.
+    """Write a copy of a LeRobot data set with end-effector poses computed from its joint values.
 
-    Rotation vectors are continuous within an episode, also beyond half a turn.
+    Rotation vectors are continuous within an episode, even beyond half a turn.
 
     Args:
         source: Folder of the data set, layout v3.0.
         target: Folder of the copy.
-        arm: How the column belongs to a skeleton.
+        arm: Mapping from the column to a skeleton.
         column: The column of joint values, for example ``"action"``.
         into: The new column.
-        replace: Whether ``into`` may be a column that the data set has.
+        replace: Whether ``into`` may be an existing column.
         force: Whether an existing folder may be replaced.
 
     Raises:
@@ -206,23 +206,23 @@ def add_joints(
     replace: bool = False,
     force: bool = False,
 ) -> Converted:
-    """Write a copy of a data set of LeRobot with joint values that reach the poses of an end effector.
+    """Write a copy of a LeRobot data set with joint values that reach its end-effector poses.
 
-    Each episode is tracked: a frame starts from the joints of the previous one. The column ``INTO.status`` has the
-    status of each frame, checked by forward kinematics: 0 for reached, else the number of a ``synovia.Status``.
+    Each episode is tracked: each frame starts from the joint values of the previous frame. The column ``INTO.status``
+    has the status of each frame, checked by forward kinematics: 0 for reached, else the value of a ``synovia.Status``.
 
     Args:
         source: Folder of the data set, layout v3.0.
         target: Folder of the copy.
-        arm: How the new column belongs to a skeleton.
-        column: The column of poses, with the names that ``add_poses`` gives.
+        arm: Mapping from the new column to a skeleton.
+        column: The column of poses, with names as from ``add_poses``.
         into: The new column of joint values.
-        start: Column of joint values whose first frame starts each episode, and whose names, in their order, the new
-            column gets. Of several poses of the arm for one target, the one near this start is taken. None to start
+        start: Column of joint values; its first frame in each episode is the start, and the new column gets its names
+            in the same order. If several arm poses reach a target, the pose near the start is chosen. None to start
             from the rest pose.
-        tolerance: Position in length units and angle in radians within which a pose is reached; None for a millionth of
-            the size of the arm and 1e-6 rad.
-        replace: Whether ``into`` may be a column that the data set has.
+        tolerance: Position (length units) and angle (radians) within which a pose is reached; None for 1e-6 times the
+            size of the arm and 1e-6 rad.
+        replace: Whether ``into`` may be an existing column.
         force: Whether an existing folder may be replaced.
 
     Raises:
@@ -268,13 +268,13 @@ def add_joints(
 
 
 def _along(arm: Arm, name: str) -> str:
-    """Return the name, next to an end effector's pose, of a number that is no joint of the arm."""
+    """Return the name, in the column of poses, of a copied value that is no joint of the arm."""
     plain = name.removesuffix(_ENDING) + _PLAIN if name.endswith(_ENDING) else name
     return f"{arm.prefix}.{plain}"
 
 
 def _names(arm: Arm, ee: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a new column of joint values: those of the joints, then what went along with the pose."""
+    """Return the names of a new column of joint values: the joints, then the values copied with the pose."""
     moving = [joint for _, joint in arm.chain() if joint.kind in (Kind.HINGE, Kind.SLIDE)]
     plain = [joint.name for joint in moving if joint.mimic is None]
     along = [name.removeprefix(f"{arm.prefix}.") for name in ee if name.startswith(f"{arm.prefix}.")][len(_POSE) :]
@@ -284,10 +284,10 @@ def _names(arm: Arm, ee: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _turns(rotations: Array) -> Array:
-    """Return rotation vectors (T, 3) of rotations (T, 3, 3), each in the form nearest to the previous one."""
+    """Return rotation vectors (T, 3) of rotations (T, 3, 3), each unwrapped to be nearest to the previous vector."""
     out = rotation_between(_ONE, matrix_to_quat(rotations))
     for t in range(1, len(out)):
-        axis = unit(out[t] if out[t].any() else out[t - 1])  # no rotation at all is full turns about any axis
+        axis = unit(out[t] if out[t].any() else out[t - 1])  # the identity is a multiple of 2π about any axis
         turns = np.rint((out[t - 1] - out[t]) @ axis / (2.0 * np.pi))
         out[t] += 2.0 * np.pi * turns * axis
     return out

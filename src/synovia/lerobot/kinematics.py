@@ -1,7 +1,7 @@
-"""Kinematics for the processor steps of LeRobot, in place of its own ``RobotKinematics``, which needs placo.
+"""Kinematics for the processor steps of LeRobot, as a replacement for its ``RobotKinematics``, which needs placo.
 
-LeRobot finds plug-ins by their names only for robots, cameras, teleoperators and policies. Its steps between joints and
-end effectors, such as ``InverseKinematicsEEToJoints``, get an object with the two methods of ``Kinematics``.
+LeRobot finds plug-ins by name only for robots, cameras, teleoperators and policies. Its steps between joints and end
+effectors, such as ``InverseKinematicsEEToJoints``, accept an object with the two methods of ``Kinematics``.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from synovia.model.geometry import Array, as_numbers
 from synovia.servo import Command, Servo
 from synovia.solver import FullBody
 
-_USUAL: Final = True, True, 1  # the position before the orientation, see ``Kinematics._problem``
+_USUAL: Final = True, True, 1  # key of a problem with priority for the position, see ``Kinematics._problem``
 
 
 class Kinematics:
@@ -31,33 +31,33 @@ class Kinematics:
 
     Hinges are in degrees, slides in the length unit of the file.
 
-    With ``fps``, each call of ``inverse_kinematics`` is one tick of a ``Servo``: joints go to the newest pose within
-    limits of velocity, acceleration and jerk, whatever poses a policy or a teleoperator asks for. Without it, each call
-    solves until the pose is reached.
+    With ``fps``, each call of ``inverse_kinematics`` is one tick of a ``Servo``: joints move to the newest pose within
+    limits of velocity, acceleration and jerk, for any sequence of poses. Without ``fps``, each call solves until the
+    pose is reached.
 
     Args:
         urdf_path: The robot: a skeleton, a file, or the name of a bundled model.
-        target_frame_name: Link, joint or site whose pose is the end effector's. If a link and a joint of this name have
-            different frames, ``link:NAME`` or ``joint:NAME`` says which.
-        joint_names: Joints in the order of the values, such as the motors of the robot, a gripper included; None for
+        target_frame_name: Link, joint or site that is the end effector. If a link and a joint with this name have
+            different frames, write ``link:NAME`` or ``joint:NAME``.
+        joint_names: Joints in the order of the values, such as the motors of the robot including a gripper; None for
             all hinges and slides that are no mimic joints, in the order of the file.
-        fps: Calls per second, as of the policy or the teleoperator; None for answers without limits of motion.
-        velocity: Highest velocity with ``fps``, degrees/s (slides: length units/s): of all joints, or by joint;
-            ``"30%"`` for a share of the limits of the file; None for all of them.
-        acceleration: Highest acceleration with ``fps``, likewise, per s².
-        jerk: Highest jerk with ``fps``, likewise, per s³; None for no limit.
-        window: How far the current joints may be from the last answer, degrees or length units. Beyond that, motion
-            starts again from the current joints, at rest: as in a new episode, or after the arm was moved by hand.
+        fps: Calls per second, for example of the policy or the teleoperator; None for no limits on the motion.
+        velocity: Highest velocity with ``fps``, degrees/s (slides: length units/s), for all joints or by joint;
+            ``"30%"`` for a fraction of the file's limits; None for the file's limits.
+        acceleration: Highest acceleration with ``fps``, in the same form, per s².
+        jerk: Highest jerk with ``fps``, in the same form, per s³; None for no limit.
+        window: Largest deviation of the current joints from the last answer, degrees or length units. Beyond this,
+            motion restarts at rest from the current joints: as in a new episode, or after the arm was moved by hand.
 
     Attributes:
-        solution: The last solution, with its status and errors; None before the first. With ``fps``, it is that of the
-            last tick; with a limit of the jerk, where the joints go.
-        command: The last command of the servo: how far the joints are on their way; None without ``fps``.
+        solution: The last solution, with its status and errors; None before the first call. With ``fps``, the solution
+            of the last tick; with a jerk limit, the solution to which the joints move.
+        command: The last command of the servo, with the current joint values of the motion; None without ``fps``.
 
     Raises:
         FileError: If the file cannot be read.
         InputError: If a joint is neither a hinge nor a slide, or follows another joint, or a limit cannot be used.
-        UnknownNameError: If the frame or a joint does not exist, or the name of the frame fits several.
+        UnknownNameError: If the frame or a joint does not exist, or the name of the frame is ambiguous.
 
     Example:
         >>> import numpy as np
@@ -103,7 +103,7 @@ class Kinematics:
             raise InputError("velocity, acceleration, jerk", expected="fps in addition", hint="limits need a rate")
 
     def reset(self) -> None:
-        """Start again: the next call with ``fps`` starts from its current joints, at rest."""
+        """Restart: the next call with ``fps`` starts at rest from its current joints."""
         self.solution = self.command = None
 
     def forward_kinematics(self, joint_pos_deg: Any) -> Array:
@@ -124,14 +124,14 @@ class Kinematics:
         position_weight: float = 1.0,
         orientation_weight: float = 0.01,
     ) -> Array:
-        """Return joint values that bring the end effector to a pose, near the current ones.
+        """Return joint values near the current values that bring the end effector to a pose.
 
-        The part with the larger weight comes first: an arm of five joints reaches the position and turns the tool as
-        near to the orientation as it then can. With equal weights, the two share what is left. ``solution`` says
-        whether the pose is reached.
+        The part with the larger weight has priority: an arm with five joints reaches the position, then rotates the
+        tool as near to the orientation as possible. With equal weights, both share the remaining error. ``solution``
+        tells whether the pose is reached.
 
-        With ``fps`` the answer is one tick from the answer before, and the current values matter only at the start and
-        if they are farther than ``window`` from that answer.
+        With ``fps``, the answer is one tick after the previous answer. The current values only matter at the start, and
+        if they deviate by more than ``window`` from the previous answer.
 
         Args:
             current_joint_pos: Value of each joint; further values, and those of joints that do not move the end
@@ -165,13 +165,13 @@ class Kinematics:
         return self._tick(key, targets, pose, out)
 
     def _tick(self, key: tuple[bool, bool, int], targets: dict[str, Any], pose: Pose, out: Array) -> Array:
-        """Take a tick towards the targets of a problem, see ``_problem``, and write its joint values into ``out``."""
+        """Run one tick towards the targets of a problem, see ``_problem``, and write the joint values into ``out``."""
         servo, command, start = self._servo_of(key), self.command, self.solution
         moving = np.isin(self._motors.rows, list(servo.ik.moving))
         if command is None or np.abs(self._motors.values(pose.q - command.q)[moving]).max(initial=0.0) > self._window:
             servo.reset(pose)
             start = None
-        elif servo is not self._servo:  # other weights: the motion goes on
+        elif servo is not self._servo:  # other weights: continue the motion
             servo.reset(command.pose, command.velocity, command.acceleration)
         self._servo = servo
         if self._smooth:
@@ -185,7 +185,7 @@ class Kinematics:
 
     @property
     def _smooth(self) -> bool:
-        """Whether the jerk is limited. Then the servo has a single goal, the pose of an answer of its own."""
+        """Whether the jerk is limited; then the servo's single goal is the pose of a separate solution."""
         return self._limits is not None and self._limits["jerk"] is not None
 
     def _servo_of(self, key: tuple[bool, bool, int]) -> Servo:
@@ -197,7 +197,10 @@ class Kinematics:
         return self._servos[key]
 
     def _problem(self, key: tuple[bool, bool, int]) -> IK:
-        """Return the problem for a position, an orientation, or both; last the sign of which has priority."""
+        """Return the problem for a key: whether it has a position, an orientation, and the sign of the priority.
+
+        The sign is 1 for priority of the position, -1 of the orientation, 0 for equal priority.
+        """
         if key not in self._problems:
             place, turn, first = key
             goals: list[Goal] = []

@@ -1,10 +1,10 @@
-"""The files of a LeRobot data set, layout v3.0: read one after the other, and rewritten with more columns.
+"""The files of a LeRobot data set, layout v3.0: read file by file, and written with additional columns.
 
-data/chunk-*/file-*.parquet           frames, each episode whole in one file
+data/chunk-*/file-*.parquet           frames; each episode is completely in one file
 meta/info.json                        name, type and shape of each column, and counts
 meta/stats.json                       statistics of each column
-meta/episodes/chunk-*/file-*.parquet  an episode a row, with the statistics of its columns
-all else (tasks, videos)              is copied
+meta/episodes/chunk-*/file-*.parquet  a row per episode, with the statistics of its columns
+other files (tasks, videos)           copied
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from synovia.text import parse_json
 _VERSION: Final = "v3."
 _INFO: Final = Path("meta/info.json")
 _STATS: Final = Path("meta/stats.json")
-_LEVELS: Final = 50  # of nested JSON: indented as LeRobot does, a small file with more would be written as a large one
+_LEVELS: Final = 50  # deepest nesting of JSON: LeRobot's indentation would make a deeper small file large
 _EPISODES: Final = Path("meta/episodes")
 _DATA: Final = Path("data")
 _EPISODE: Final = "episode_index"
@@ -45,8 +45,8 @@ class Feature(NamedTuple):
     """A column of numbers.
 
     Args:
-        dtype: NumPy's name of the type of its numbers.
-        names: Name of each number of a frame; None for a column of one number without a name.
+        dtype: NumPy type name of its values.
+        names: Name of each value in a frame; None for a column with one unnamed value per frame.
     """
 
     dtype: str
@@ -54,17 +54,17 @@ class Feature(NamedTuple):
 
     @property
     def size(self) -> int:
-        """Number of numbers of a frame."""
+        """Number of values per frame."""
         return 1 if self.names is None else len(self.names)
 
 
 class NewColumns(NamedTuple):
-    """Columns that a copy of a data set gets.
+    """Columns to add to a copy of a data set.
 
     Args:
-        features: The columns, by name.
-        needed: Columns from which they are made.
-        make: Makes them, an episode at a time.
+        features: The new columns by name.
+        needed: Existing columns from which the new columns are computed.
+        make: Computes the new columns of one episode.
     """
 
     features: Mapping[str, Feature]
@@ -79,12 +79,12 @@ class DataSet:
         root: The folder.
 
     Raises:
-        FileError: If it has no ``meta/info.json``, or that cannot be read.
-        FormatError: If it is of another version of the layout, or damaged.
+        FileError: If ``meta/info.json`` is missing or cannot be read.
+        FormatError: If the data set has another version of the layout, or is damaged.
     """
 
     def __init__(self, root: str | os.PathLike[str]) -> None:
-        """Read what the columns are."""
+        """Read the description of the columns."""
         self.root = as_path(root)
         where = self.root / _INFO
         info = _json(where)
@@ -107,10 +107,10 @@ class DataSet:
         self.fps = float(fps)
 
     def feature(self, name: str) -> Feature:
-        """Return a column of named numbers.
+        """Return a column of named values.
 
         Raises:
-            InputError: If there is none of this name, or it is not a list of named numbers.
+            InputError: If the column does not exist, or its values have no names.
         """
         if name not in self.features:
             raise InputError(f"no column {name!r}", where=str(self.root), hint=did_you_mean(name, list(self.features)))
@@ -130,10 +130,10 @@ class DataSet:
         return Feature(str(feature.get("dtype")), tuple(map(str, cast("list[Any]", names))))
 
     def files(self) -> list[Path]:
-        """Return the files of the frames in their order.
+        """Return the files of frames in order.
 
         Raises:
-            FileError: If there are none.
+            FileError: If there are no files of frames.
         """
         found = sorted((self.root / _DATA).glob("*/*.parquet"))
         if not found:
@@ -150,18 +150,18 @@ class DataSet:
         replace: bool = False,
         force: bool = False,
     ) -> None:
-        """Write a copy of the data set with more columns. One file of frames is in memory at a time.
+        """Write a copy of the data set with new columns; only one file of frames is in memory at a time.
 
         Args:
             target: Folder of the copy.
             new: The new columns.
-            replace: Whether columns of these names may be replaced.
+            replace: Whether existing columns with these names may be replaced.
             force: Whether an existing folder may be replaced.
 
         Raises:
             FileError: If the folder exists and ``force`` is not set, or a file cannot be read or written.
             FormatError: If the files do not fit the layout.
-            InputError: If there are columns of these names and ``replace`` is not set.
+            InputError: If a column with one of these names exists and ``replace`` is not set.
             MissingExtraError: If pyarrow is not installed.
         """
         parquet = optional_package("pyarrow.parquet", "data sets of LeRobot need pyarrow", "data")
@@ -193,7 +193,7 @@ class DataSet:
             shutil.rmtree(building, ignore_errors=True)
 
     def _rewritten(self, folder: str, names: list[str]) -> set[str]:
-        """Return the files of a folder that ``write_with`` writes itself."""
+        """Return the files of a folder that ``write_with`` rewrites, so that they are not copied."""
         own = {self.root / _INFO, self.root / _STATS, *self.files(), *self._episodes()}
         return {name for name in names if Path(folder) / name in own}
 
@@ -209,7 +209,7 @@ class DataSet:
         new: NewColumns,
         summaries: dict[int, dict[str, Summary]],
     ) -> None:
-        """Write a file of frames with the new columns, a row group for each episode; add their statistics."""
+        """Write a file of frames with the new columns, a row group per episode; add statistics to ``summaries``."""
         table = _read_table(parquet, file)
         columns = {name: _numbers(table, name, file) for name in (*new.needed, _EPISODE)}
         made: dict[str, list[Numbers]] = {name: [] for name in new.features}
@@ -234,7 +234,7 @@ class DataSet:
     def _write_meta(
         self, parquet: Any, building: Path, new: Mapping[str, Feature], summaries: dict[int, dict[str, Summary]]
     ) -> None:
-        """Write the description of the columns and their statistics, of all frames and of each episode."""
+        """Write the description of the columns, and the statistics of all frames and of each episode."""
         features = dict(self.features)
         for name, feature in new.items():
             features[name] = {
@@ -264,7 +264,7 @@ class DataSet:
 
 
 def _json(where: Path) -> dict[str, Any]:
-    """Return the object of a JSON file."""
+    """Read a JSON object from a file."""
     content = parse_json(read_text(where), str(where), finite=False)  # statistics may be NaN
     if not isinstance(content, dict):
         raise FormatError("is not a JSON object", where=str(where))
@@ -275,7 +275,7 @@ def _json(where: Path) -> dict[str, Any]:
 
 
 def _levels(content: dict[str, Any]) -> int:
-    """Return the number of levels of nested objects and lists, 1 for an object of plain values."""
+    """Return the number of nested levels of objects and lists; 1 for an object of plain values."""
     levels = 0
     inside: list[Any] = [content]
     while inside:
@@ -291,7 +291,7 @@ def _write_json(where: Path, content: dict[str, Any]) -> None:
 
 
 def _read_table(parquet: Any, file: Path) -> Any:
-    """Return the table of a Parquet file."""
+    """Read the table of a Parquet file."""
     try:
         return parquet.ParquetFile(file).read()
     except OSError:
@@ -301,10 +301,10 @@ def _read_table(parquet: Any, file: Path) -> Any:
 
 
 def _numbers(table: Any, name: str, file: Path) -> Numbers:
-    """Return a column of numbers, (frames, numbers of a frame).
+    """Return a column of numbers, (frames, values per frame).
 
     Raises:
-        FormatError: If it is missing, has gaps, or frames of different lengths.
+        FormatError: If the column is missing, or has gaps, values that are not finite, or frames of different lengths.
     """
     if name not in table.column_names:
         raise FormatError(f"column {name!r} is missing", where=str(file))
@@ -323,12 +323,12 @@ _LISTS: Final = ("list", "large_list", "fixed_size_list")
 
 
 def _is_list(table: Any, name: str) -> bool:
-    """Return whether a column has lists of any length, as some files have them, rather than of one length."""
+    """Return whether a column stores lists of variable length, as in some files, instead of fixed-size lists."""
     return not str(table.schema.field(name).type).startswith("fixed_size_list")
 
 
 def _with_column(table: Any, name: str, values: Numbers, feature: Feature, *, listed: bool) -> Any:
-    """Return a table with a column of numbers (frames, numbers of a frame), in place of the one of this name."""
+    """Add a column of numbers (frames, values per frame) to a table, or replace the column with this name."""
     arrow = optional_package("pyarrow", "data sets of LeRobot need pyarrow", "data")
     column = arrow.array(values.reshape(-1))
     if feature.size > 1 and listed:
@@ -341,7 +341,7 @@ def _with_column(table: Any, name: str, values: Numbers, feature: Feature, *, li
 
 
 def _spans(episodes: Numbers) -> Iterator[tuple[int, slice]]:
-    """Yield each episode and its rows."""
+    """Yield each episode and the slice of its rows."""
     edges = [0, *(np.flatnonzero(np.diff(episodes)) + 1).tolist(), len(episodes)]
     for start, stop in pairwise(edges):
         if stop > start:
@@ -349,7 +349,7 @@ def _spans(episodes: Numbers) -> Iterator[tuple[int, slice]]:
 
 
 def _put(building: Path, place: Path) -> None:
-    """Move a finished folder to its place; an old one there goes away only when the new one is there."""
+    """Move a finished folder to its place; an existing folder is removed only after the move succeeded."""
     old = building.with_name(building.name + ".old")
     if place.exists():
         place.rename(old)

@@ -13,7 +13,7 @@ from synovia.model.geometry import Array, as_numbers, is_number
 from synovia.model.orders import JointOrder
 from synovia.text import counted
 
-AWAY: Final = 15.0  # degrees or length units: how far a robot may be from the last answer until motion starts again
+AWAY: Final = 15.0  # degrees or length units; if a robot deviates more from the last answer, motion restarts
 _MOVING: Final = (Kind.HINGE, Kind.SLIDE)
 
 
@@ -49,13 +49,13 @@ class Motors:
         self._order = JointOrder(skeleton, self.names, degrees=True)
 
     def pose(self, values: Any) -> tuple[Pose, Array]:
-        """Return the pose of the values of motors, other joints at rest, and all values as numbers.
+        """Return the pose for values of the motors, with other joints at rest, and all values as an array.
 
         Args:
-            values: Degrees, or length units for slides; further values are left alone.
+            values: Degrees, or length units for slides; additional values are ignored in the pose.
 
         Raises:
-            InputError: If there are too few values, or one is not finite.
+            InputError: If there are too few values, or a value is not finite.
         """
         given = as_numbers(values, (-1,), "joint values")
         if len(given) < len(self.rows):
@@ -63,17 +63,17 @@ class Motors:
         return self._order.pose(given[: len(self.rows)]), given
 
     def values(self, q: Array) -> Array:
-        """Return the values of the motors for joint values (nq,), or for their difference."""
+        """Return the values of the motors for joint values (nq,), or for a difference of joint values."""
         return self._order.values(q)
 
 
 def in_radians(skeleton: Skeleton, name: str, given: Any) -> Any:
-    """Return a limit of motion by row, with radians for hinges; None and shares stay as they are.
+    """Return a motion limit by row, in radians for hinges; None and texts such as ``"30%"`` stay unchanged.
 
     Args:
         skeleton: The model.
         name: Name of the limit, for messages.
-        given: A number for all joints, or numbers by joint; degrees for hinges.
+        given: A value for all joints, or values by joint; degrees for hinges.
 
     Raises:
         UnknownNameError: If a joint does not exist.
@@ -94,5 +94,5 @@ def in_radians(skeleton: Skeleton, name: str, given: Any) -> Any:
 
 
 def _per(kind: Kind) -> float:
-    """Return the factor from values of the model to those of motors: degrees for hinges."""
+    """Return the factor from values of the model to values of motors, which are degrees for hinges."""
     return float(np.degrees(1.0)) if kind is Kind.HINGE else 1.0

@@ -1,4 +1,4 @@
-"""Statistics of columns as LeRobot keeps them: of each episode, and of all frames from those of the episodes."""
+"""Statistics of columns as LeRobot stores them: of each episode, and of all frames, combined from the episodes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ def of_episode(values: NDArray[Any]) -> Summary:
     """Return the statistics of the frames of an episode.
 
     Args:
-        values: The numbers, (frames, numbers of a frame).
+        values: The values, (frames, values per frame).
     """
     exact = values.astype(np.float64)
     quantiles = np.quantile(exact, list(_QUANTILES.values()), axis=0)
@@ -33,7 +33,7 @@ def of_episode(values: NDArray[Any]) -> Summary:
 def of_all(parts: Sequence[Summary]) -> Summary:
     """Return the statistics of all frames.
 
-    Quantiles are means of those of the episodes, weighted by frames, as LeRobot computes them; all others are exact.
+    Quantiles are means of the episodes' quantiles weighted by frames, as in LeRobot; all other statistics are exact.
     """
     if not parts:
         return {}

@@ -24,20 +24,20 @@ TIME: Final = "body.time"  # key of its time stamp
 class RetargetBodyToJoints(_processor.RobotActionProcessorStep):
     """Retargets a tracked person to the joints of a robot, within limits of velocity and acceleration.
 
-    The action has the person as ``"body"``: joint values (nq,) or places (n, 3), as ``LiveRetarget.step`` takes them,
-    and may have its time stamp as ``"body.time"``, seconds. Without them, no sample has come, and after a while the
-    robot holds. They are replaced by a ``"NAME.pos"`` for each motor; other keys, such as a gripper's, go along.
+    The action has the person as ``"body"``: joint values (nq,) or positions (n, 3), as for ``LiveRetarget.step``. It
+    may have a time stamp as ``"body.time"``, seconds. An action without ``"body"`` has no sample; after a timeout, the
+    robot stops. Both keys are replaced by ``"NAME.pos"`` for each motor; other keys, such as a gripper's, are kept.
 
     The observation has the current joints, ``"NAME.pos"``.
 
     Args:
-        joints: The robot that follows.
+        joints: Computes the joint values of the robot.
     """
 
     joints: BodyToJoints
 
     def action(self, action: dict[str, Any]) -> dict[str, Any]:
-        """Take a tick, and return the action with the values of the motors.
+        """Run one tick, and return the action with the values of the motors.
 
         Raises:
             InputError: If the observation lacks a motor, or the body cannot be used.
@@ -53,7 +53,7 @@ class RetargetBodyToJoints(_processor.RobotActionProcessorStep):
         return action
 
     def reset(self) -> None:
-        """Start again, as before a new episode."""
+        """Restart, as before a new episode."""
         self.joints.reset()
 
     def transform_features(self, features: dict[Any, dict[str, Any]]) -> dict[Any, dict[str, Any]]:

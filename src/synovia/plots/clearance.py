@@ -16,7 +16,7 @@ from synovia.model.shapes.distances import Contact
 from synovia.model.shapes.world import World
 from synovia.plots.style import COLOURS, MISSED, check_plot, new_figure, save
 
-_REACH: Final = 4.0  # of the axis, in medians of the distances: frames far from everything do not flatten the rest
+_REACH: Final = 4.0  # upper end of the axis, as a multiple of the median distance; hides outliers
 
 
 def plot_clearance(
@@ -27,15 +27,15 @@ def plot_clearance(
     world: World | None = None,
     force: bool = False,
 ) -> None:
-    """Plot the distance of the nearest links in every frame, and of the nearest link and obstacle.
+    """Plot the distance between the nearest links, and between the nearest link and obstacle, in every frame.
 
-    The pairs are those of a ``ClearanceGoal``. Frames in which a pair is nearer than the distance are red, and the
-    legend names the pair that comes nearest.
+    The pairs are those of a ``ClearanceGoal``. Frames in which a pair is nearer than ``distance`` are red. The legend
+    names the nearest pair of the clip.
 
     Args:
         motion: The motion; its skeleton has shapes.
         path: ``.png``, ``.svg`` or ``.pdf``.
-        distance: The least distance that they should have, length units.
+        distance: The required distance, length units.
         world: Obstacles; None without any.
         force: Whether an existing file may be replaced.
 
@@ -68,7 +68,7 @@ def plot_clearance(
     for colour, (what, pairs) in zip(COLOURS, lines, strict=False):
         nearest = [pairs.at(motion.pose(k), 1) for k in range(len(motion))]
         if not all(nearest):
-            continue  # no pair
+            continue  # there are no pairs
         gaps = scale * np.array([contacts[0].distance for contacts in nearest])
         worst = nearest[int(np.argmin(gaps))][0]
         label = f"{what}; nearest: {_names(worst)}, {gaps.min():.3g} {named}"
@@ -88,12 +88,12 @@ def plot_clearance(
 
 
 def _mark_near(axes: Any, times: Array, gaps: Array, least: float) -> None:
-    """Draw the frames that are too near in red."""
+    """Mark the frames in which a pair is too near in red."""
     near = gaps < least
     axes.plot(times[near], gaps[near], ".", color=MISSED, markersize=4)
 
 
 def _names(contact: Contact) -> str:
-    """Return the names of a pair for people."""
+    """Return the names of a pair with spaces instead of underscores."""
     first, second = (str(name).replace("_", " ") for name in contact.pair or ("", ""))
     return f"{first} and {second}"

@@ -29,11 +29,11 @@ from synovia.retargeting import Judgement
 from synovia.retargeting.body import LEGS, Body
 from synovia.tracking import Tracked
 
-_MOST: Final = 12  # most panels if no joints are given
-_USUAL: Final = 0.99  # share of the speeds of feet that fit the plot
+_MOST: Final = 12  # largest number of panels if no joints are given
+_USUAL: Final = 0.99  # fraction of foot speeds that must fit into the plot
 _WORST_ANGLE: Final = 60.0  # degrees; larger angles of limbs have the same colour
-_MOST_NAMED: Final = 5  # findings in the title of a judgement
-_TOUCHES: Final = 1e-3  # a value this close to an edge of its band is at the limit; as a part of the band
+_MOST_NAMED: Final = 5  # largest number of findings in the title of a judgement
+_TOUCHES: Final = 1e-3  # fraction of the limit range: a value closer to a limit is shown as at the limit
 
 
 def plot_joints(
@@ -43,14 +43,14 @@ def plot_joints(
     *,
     force: bool = False,
 ) -> None:
-    """Plot joint values over time, one panel a joint: hinges in degrees, slides in length units, balls by their angle.
+    """Plot joint values over time, one panel per joint: hinges in degrees, slides in length units, balls by angle.
 
     The band of a panel shows the limits; a value at a limit is red.
 
     Args:
         motion: The motion.
         path: ``.png``, ``.svg`` or ``.pdf``.
-        joints: The joints; None for up to twelve that move most.
+        joints: The joints; None for the twelve joints that move most.
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -87,7 +87,7 @@ def plot_joints(
 
 
 def values_of(motion: Motion, row: int) -> tuple[Array, str]:
-    """Return one number a frame for a joint, and its unit as text."""
+    """Return one value per frame for a joint, and the unit as text."""
     joint, place = motion.skeleton.joints[row], motion.skeleton.q_slice(row)
     q = motion.q[:, place]
     if joint.kind is Kind.HINGE:
@@ -107,7 +107,7 @@ def _most_moving(motion: Motion) -> list[int]:
 
 
 def _draw_joint(panel: Any, motion: Motion, row: int) -> None:
-    """Draw one joint."""
+    """Draw the panel of one joint."""
     values, unit = values_of(motion, row)
     band = _band(motion.skeleton, row)
     panel.set_title(motion.skeleton.joint_names[row], fontsize=9, loc="left")
@@ -119,7 +119,7 @@ def _draw_joint(panel: Any, motion: Motion, row: int) -> None:
             panel.axhline(edge, color=BAND, alpha=0.35, linewidth=0.8)
         at = (values - low < _TOUCHES * (high - low)) | (high - values < _TOUCHES * (high - low))
         panel.plot(motion.times[at], values[at], ".", color=MISSED, markersize=3)
-        margin = 0.06 * (high - low) or 1.0  # some joints can only have one value
+        margin = 0.06 * (high - low) or 1.0  # some joints are locked to one value
         panel.set_ylim(min(low, values.min()) - margin, max(high, values.max()) + margin)
     panel.yaxis.set_major_formatter(f"{{x:g}}{unit}")
 
@@ -225,7 +225,7 @@ def plot_errors(tracked: Tracked, path: str | os.PathLike[str], *, force: bool =
 
 
 def plot_judgement(judgement: Judgement, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Plot a judgement over time: angles of the limbs to their source, heights and contacts of the feet, and steps.
+    """Plot a judgement over time: angles of limbs to the source, heights and contacts of feet, and joint steps.
 
     Args:
         judgement: The result of ``judge``, or ``Retargeted.judgement``.
@@ -277,7 +277,7 @@ def plot_judgement(judgement: Judgement, path: str | os.PathLike[str], *, force:
 
 
 def _draw_limbs(figure: Any, panel: Any, judgement: Judgement) -> None:
-    """Draw the angle of each limb to its source in each frame as colours."""
+    """Draw the angle of each limb to the source in each frame as colours."""
     limbs, motion = judgement.figures.limbs, judgement.figures.motion
     panel.grid(False)
     image = panel.imshow(
@@ -297,7 +297,7 @@ def _draw_limbs(figure: Any, panel: Any, judgement: Judgement) -> None:
 
 
 def _draw_steps(panel: Any, judgement: Judgement) -> None:
-    """Draw the largest step of any joint in each frame, with that of the source, and mark jumps."""
+    """Draw the largest joint step of the result and of the source in each frame, and mark jumps."""
     figures = judgement.figures
     times = figures.motion.times[1:]
     if figures.steps and len(times):

@@ -15,16 +15,16 @@ from synovia.model.geometry import Array
 from synovia.model.pose import random_values, world_frames
 from synovia.plots.style import COLOURS, QUIET, check_plot, new_figure, save
 
-_SAMPLES: Final = 40_000  # random poses
+_SAMPLES: Final = 40_000  # number of random poses
 _CELLS: Final = 90  # cells of the map in each direction
-_BELOW: Final = 20.0  # tolerance divided by the smallest error of the plot
+_BELOW: Final = 20.0  # ratio of the tolerance to the smallest error of the plot
 _DASHES: Final = ("-", "--", ":")
-_FLOOR: Final = 1e-9  # a smaller error is rounding; as a part of the reach
-_APART: Final = 0.26  # decades between two names
+_FLOOR: Final = 1e-9  # fraction of the length scale: smaller errors are rounding errors
+_APART: Final = 0.26  # least distance between two names, decades
 
 
 def plot_convergence(comparison: Comparison, path: str | os.PathLike[str], *, force: bool = False) -> None:
-    """Plot the error of first attempts by step for every solver.
+    """Plot the error of first attempts over steps for every solver.
 
     Args:
         comparison: The measurements.
@@ -78,7 +78,7 @@ def _draw_solver(axes: Any, row: Row, number: int, bottom: float) -> tuple[float
 
 
 def _name_lines(axes: Any, ends: list[tuple[float, float, str, str]]) -> None:
-    """Write each solver's name next to the end of its line; names of lines that end together are moved apart."""
+    """Write each solver's name next to the end of its line; separate the names of lines that end close together."""
     for place in sorted({round(np.log10(x + 1.0), 1) for x, *_ in ends}):
         group = sorted((end for end in ends if round(np.log10(end[0] + 1.0), 1) == place), key=lambda end: end[1])
         heights = spread(np.log10([y for _, y, _, _ in group]), _APART)
@@ -91,11 +91,11 @@ def _name_lines(axes: Any, ends: list[tuple[float, float, str, str]]) -> None:
 
 
 def spread(heights: Array, apart: float) -> Array:
-    """Return the nearest numbers (least squares) of which each is at least ``apart`` above the one before it.
+    """Return the nearest values (least squares) with a least distance between neighbours.
 
     Args:
-        heights: The numbers, (n,), rising.
-        apart: Least distance.
+        heights: The values, (n,), in ascending order.
+        apart: Least distance from a value to the next.
     """
     from scipy.optimize import isotonic_regression
 
@@ -107,7 +107,7 @@ def spread(heights: Array, apart: float) -> Array:
 def plot_reach(
     skeleton: Skeleton, joint: str | int, path: str | os.PathLike[str], *, seed: int = 0, force: bool = False
 ) -> None:
-    """Plot the reach map of a joint: two views of its positions in 40,000 random poses within the limits.
+    """Plot the reachable positions of a joint: two views of 40,000 random poses within the limits.
 
     Args:
         skeleton: The model; its root stays at rest.

@@ -16,15 +16,15 @@ from synovia.model.pose import random_values, world_frames
 from synovia.plots.style import add_colour_bar, check_plot, new_figure, save
 
 _TARGETS: Final = 4000
-_CELLS: Final = 28  # in each direction
-_MOST: Final = 30  # steps of the histogram; more are drawn there
+_CELLS: Final = 28  # number of cells in each direction
+_MOST: Final = 30  # steps; solves with more steps are counted in the last bin
 
 
 def plot_starts(ik: IK, path: str | os.PathLike[str], *, seed: int = 0, force: bool = False) -> None:
-    """Plot how learned starts do on random reachable targets.
+    """Plot the success and the steps of learned starts for random reachable targets.
 
-    On the left, for each part of the reach, the share of targets that the first attempt reaches. On the right, the
-    steps of all solves with the starts and without.
+    The left panel shows the fraction of targets that the first attempt reaches, by position. The right panel shows the
+    number of steps of all solves with and without learned starts.
 
     Args:
         ik: A problem with ``starts``.
@@ -77,7 +77,7 @@ def plot_starts(ik: IK, path: str | os.PathLike[str], *, seed: int = 0, force: b
 
 
 def _targets(ik: IK, seed: int) -> tuple[dict[str, Array], Array]:
-    """Return reachable targets of all goals, (N, 4, 4) or (N, 3), and the places of the first goal, (N, 3)."""
+    """Return reachable targets of all goals, (N, 4, 4) or (N, 3), and the positions of the first goal, (N, 3)."""
     frames = world_frames(ik.skeleton, random_values(ik.skeleton, _TARGETS, seed))
     targets: dict[str, Array] = {}
     places = np.zeros((_TARGETS, 3))

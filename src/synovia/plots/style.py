@@ -1,4 +1,4 @@
-"""The style of all plots, and writing them."""
+"""The style of all plots, and functions to check and write plot files."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def check_plot(path: str | os.PathLike[str], *, force: bool) -> Path:
 def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **options: Any) -> tuple[Any, list[Any]]:
     """Return a figure and its axes, row by row; sizes in inches.
 
-    The figure needs no display, because it is never registered with a window system.
+    The figure needs no display, because it is created without pyplot.
     """
     from matplotlib.figure import Figure
 
@@ -55,7 +55,7 @@ def new_figure(width: float, height: float, rows: int = 1, columns: int = 1, **o
 
 
 def add_colour_bar(figure: Any, image: Any, axes: Any, ticks: Sequence[float], labels: Sequence[str]) -> None:
-    """Add the colours of an image and their meaning next to its axes."""
+    """Add a colour bar for an image next to its axes."""
     bar = figure.colorbar(image, ax=axes, pad=0.01, ticks=ticks)
     bar.ax.set_yticklabels(labels, fontsize=8)
     bar.outline.set_visible(False)

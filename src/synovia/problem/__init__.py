@@ -1,4 +1,4 @@
-"""Problem assembly: reduce a skeleton to what its goals need, and pack it into the flat arrays of a kernel."""
+"""Problem assembly: reduce a skeleton to the joints that its goals need, and pack it into arrays for a kernel."""
 
 from synovia.problem.bends import Bends, find_bends
 from synovia.problem.pack import References, pack, table_of

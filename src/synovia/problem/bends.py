@@ -1,8 +1,8 @@
-"""The sides to which limbs bend: knees forward and elbows back, else as the rest pose bends.
+"""Bending sides of limbs: knees forward and elbows back, else as in the rest pose.
 
-If a limb is straight, no small step of a solver knows to which side it should bend. So the side is chosen once, here,
-for all solvers: by the role of the joint; else by the bend of the rest pose, however slight. A limb with a pole bends
-towards its pole. If none of these is known, the bend is undefined, which the solution says.
+If a limb is straight, a small step of a solver does not determine the side to which it bends. So this module chooses
+the side for all solvers: by the role of the joint, else by the bend of the rest pose, however slight. A limb with a
+pole bends towards its pole. If none of these is known, the side is undefined, and the solution reports it.
 """
 
 from __future__ import annotations
@@ -33,21 +33,24 @@ _UNDEFINED: Final = (
 )
 _WRONG: Final = "{0!r} bends to another side than its role and the rest pose say: the solver found no pose to its side."
 _LIMBS: Final = (("upper_leg", "lower_leg", "foot", -1.0), ("upper_arm", "lower_arm", "hand", 1.0))
-_SLIGHTEST: Final = 1e-6  # sine of the angle between the bones at rest: a smaller one is rounding
-_ACROSS: Final = 0.5  # cosine of the angle between a hinge and the wanted axis from which the wanted side counts
-_SHORT: Final = 1e-6  # a shorter bone has no direction; as a part of the skeleton's size
-SIZES: Final = (5e-3, 0.1, 0.5, 1.2, 2.0)  # radians: bends that are tried; the smallest that chooses the side is best
-BENT: Final = np.array([0.04])  # sine of the angle between the bones of a limb from which its side counts
-_PLAY: Final = 0.02  # radians: a hinge that turns less beyond the straight limb bends it to one side alone
-_WELL: Final = (0.95, 0.7)  # part of a limb's bend about its axis from which it bends to its side: by role, by shape
+_SLIGHTEST: Final = 1e-6  # sine of the angle between the bones at rest: smaller bends are rounding
+# cosine of the angle between a hinge and the wanted axis, above which the hinge bends to the wanted side
+_ACROSS: Final = 0.5
+_SHORT: Final = 1e-6  # fraction of the skeleton's size: shorter bones have no direction
+# radians: bends to try in this order; the smallest that reaches the side is best
+SIZES: Final = (5e-3, 0.1, 0.5, 1.2, 2.0)
+BENT: Final = np.array([0.04])  # sine of the angle between the bones of a limb: smaller bends are not checked
+_PLAY: Final = 0.02  # radians: a hinge with less play beyond the straight limb can bend it only to one side
+_WELL: Final = (0.95, 0.7)  # least share of a limb's bend about its axis for a correct side: by role, by shape
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Limb:
-    """Rows of the joint at the beginning, in the middle and at the end of a limb, and the ways of its lower bone.
+    """Rows of the joints at the beginning, in the middle and at the end of a limb, and its bending directions.
 
-    ``ways`` are directions, (3,), in which the lower bone goes as it bends, world axes at rest: the first that is not
-    along the upper bone. None if only the rest pose says it, by a bend of ``least``, a sine.
+    ``ways`` are directions, (3,), in which the lower bone moves as it bends, world axes at rest; the first one that is
+    not along the upper bone applies. Without directions, the rest pose defines the side if its bend exceeds ``least``,
+    a sine.
     """
 
     first: int
@@ -59,15 +62,15 @@ class _Limb:
 
 @dataclass(frozen=True, eq=False)
 class Bends:
-    """The limbs of a problem whose side is known, as tables of ``kernels.tree.bends``, and those whose side is not.
+    """The limbs of a problem with a known bending side, as tables of ``kernels.tree.bends``, and the other limbs.
 
     Args:
         skeleton: The skeleton.
-        places: (k, 3) integers.
-        shapes: (k, 17) numbers.
-        names: Their middle joints.
-        undefined: Limbs that are in line at rest, without a role and a pole: their middle joints.
-        unknown: Their tables, to see whether they have bent.
+        places: (k, 3) integers of limbs with a known side.
+        shapes: (k, 17) floats of these limbs.
+        names: Middle joints of these limbs.
+        undefined: Middle joints of limbs that are straight at rest, without a role and a pole.
+        unknown: Tables of the undefined limbs, to detect whether they have bent.
     """
 
     skeleton: Skeleton
@@ -78,7 +81,7 @@ class Bends:
     unknown: tuple[Ints, Array]
 
     def bent(self, q: Array, size: float, which: Array) -> Array | None:
-        """Return rows of joint values (T, nq) with straight limbs bent to their sides; None if none can be bent.
+        """Return joint values (T, nq) with straight limbs bent to their sides; None if no limb can be bent.
 
         Args:
             q: Joint values, inside the limits.
@@ -91,14 +94,15 @@ class Bends:
         return out if bend(*given, size * which, np.ascontiguousarray(q), out) else None
 
     def shares(self, starts: Array, q: Array, least: Array = BENT) -> Array | None:
-        """Return the part of each limb's bend in q (T, nq) that is to its side: 1, or -1 for the other side.
+        """Return the share of each limb's bend in q (T, nq) that is to its side, from -1 (the other side) to 1.
 
-        It is 1 for limbs that bend to their sides well enough, and for others.
+        The share is 1 for limbs that bend to their sides well enough, that were not straight before, or that bend too
+        little.
 
         Args:
-            starts: Joint values before, (T or 1, nq); limbs that were not straight there do not count.
+            starts: Joint values before, (T or 1, nq).
             q: Joint values.
-            least: Sine of the smallest bend that counts, (1,).
+            least: Sine of the smallest bend that is checked, (1,).
 
         Returns:
             (T, k); None if all limbs bend to their sides.
@@ -108,13 +112,13 @@ class Bends:
         return out if _loaded("bend_shares")(self.places, self.shapes, least, starts, q, out) else None
 
     def notes(self, start: Array, q: Array) -> tuple[str, ...]:
-        """Return a sentence for each limb, straight at the start (nq,), with an unknown or wrong side at q (nq,)."""
+        """Return a sentence for each limb that bends from straight at the start (nq,) to a wrong or undefined side."""
         from synovia.kernels.tree.bends import bend_shares
 
         start, q = start[None].copy(), q[None].copy()
         shares = self.shares(start, q)
         wrong = () if shares is None else tuple(np.array(self.names)[shares[0] < 0.0].tolist())
-        out = np.empty((1, len(self.undefined)))  # their axes are 0
+        out = np.empty((1, len(self.undefined)))  # axes of undefined limbs are 0, so any bend gives a share below 1
         bend_shares(*self.unknown, BENT, start, q, out)
         chosen = [name for name, share in zip(self.undefined, out[0].tolist(), strict=True) if share < 1.0]
         return (*(_UNDEFINED.format(name) for name in chosen), *(_WRONG.format(name) for name in wrong))
@@ -122,7 +126,7 @@ class Bends:
 
 @cache
 def _loaded(name: str) -> Callable[..., int]:
-    """Return a function of ``kernels.tree.bends``, loaded once for all problems."""
+    """Return a function of ``kernels.tree.bends``, cached for all problems."""
     from synovia.kernels.compiler.jit import ready
     from synovia.kernels.tree import bends
 
@@ -134,7 +138,7 @@ def _loaded(name: str) -> Callable[..., int]:
 def find_bends(
     skeleton: Skeleton, reduced: Reduced, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
 ) -> Bends | None:
-    """Return the limbs of a problem that may bend to a wrong side; None if there are none."""
+    """Return the limbs of a problem that may bend to a wrong side; None without such limbs."""
     moving = {row for row in reduced.moving if skeleton.joints[row].kind in (Kind.HINGE, *TURNING)}
     poles = {row for goal, rows in zip(goals, goal_joints, strict=True) if goal.turns_limb for row in rows}
     limbs = _limbs_by_role(skeleton, moving)
@@ -160,7 +164,7 @@ def _stacked(rows: Sequence[tuple[str, list[int], Array]]) -> tuple[Ints, Array]
 
 
 def _limbs_by_role(skeleton: Skeleton, moving: Collection[int]) -> list[_Limb]:
-    """Return the legs and arms with a joint in their middle that moves."""
+    """Return the legs and arms with a moving joint in their middle."""
     from synovia.kernels.tree.bends import STRAIGHT_LIMB
 
     named = skeleton.role_rows
@@ -184,7 +188,7 @@ def _limbs_by_role(skeleton: Skeleton, moving: Collection[int]) -> list[_Limb]:
                 continue
             for row in line[line.index(first) + 1 :]:
                 limb = _Limb(first, row, tip, (sign * ahead, sign * up))
-                if folded:  # the axes say nothing, and a small bend is rounding
+                if folded:  # in a folded body, axes are meaningless and small bends are rounding
                     limb = _Limb(first, row, tip, (), STRAIGHT_LIMB)
                 if row in moving and _bends(skeleton, limb):
                     out.append(limb)
@@ -193,7 +197,7 @@ def _limbs_by_role(skeleton: Skeleton, moving: Collection[int]) -> list[_Limb]:
 
 
 def _axes(skeleton: Skeleton, roles: Mapping[str, int]) -> tuple[Array, Array] | None:
-    """Return the directions up and ahead of a body at rest, None if they are unknown."""
+    """Return the upward and forward directions of a body at rest; None if unknown."""
     places = skeleton.rest_pose().positions
     try:
         axes = body_axes({role: places[row] for role, row in roles.items()}, skeleton.size, skeleton.up, skeleton.name)
@@ -205,7 +209,7 @@ def _axes(skeleton: Skeleton, roles: Mapping[str, int]) -> tuple[Array, Array] |
 
 
 def _limbs_by_shape(skeleton: Skeleton, moving: Collection[int], goal_joints: Sequence[Sequence[int]]) -> list[_Limb]:
-    """Return the chains of goals with two bones, of which a ball turns the first."""
+    """Return the chains of goals that have two bones, with a ball at the beginning of the first bone."""
     out: dict[int, _Limb] = {}
     places = skeleton.rest_pose().positions
     for rows in goal_joints:
@@ -227,7 +231,7 @@ def _bones(skeleton: Skeleton, limb: _Limb) -> tuple[Array, Array]:
 
 
 def _bends(skeleton: Skeleton, limb: _Limb) -> bool:
-    """Return whether a limb has two bones, and its middle joint can fold one onto the other."""
+    """Return whether a limb has two bones, and its middle joint can fold one bone onto the other."""
     joint, (upper, lower) = skeleton.joints[limb.middle], _bones(skeleton, limb)
     if min(float(np.linalg.norm(bone)) for bone in (upper, lower)) <= _SHORT * skeleton.size or joint.mimic is not None:
         return False
@@ -238,19 +242,19 @@ def _bends(skeleton: Skeleton, limb: _Limb) -> bool:
 
 
 def _turn_at(skeleton: Skeleton, row: int) -> int:
-    """Return where the joint values of a hinge, or the quaternion of another joint, begin."""
+    """Return the index in q of a hinge's value, or of the first value of another joint's quaternion."""
     values = skeleton.q_slice(row)
     return values.stop - 4 if skeleton.joints[row].kind in TURNING else values.start
 
 
 def _play(skeleton: Skeleton, limb: _Limb, hinge: Array, side: float) -> float:
-    """Return how far the limits of a hinge let a limb bend beyond its straight pose to the other side, radians.
+    """Return how far the limits of a hinge let a limb bend past straight to the wrong side, radians.
 
     Args:
         skeleton: The skeleton.
         limb: The limb.
         hinge: Axis of the hinge at rest, (3,), world axes.
-        side: Above 0 if the limb should bend about this axis, below 0 if about its opposite.
+        side: Positive if the limb should bend about this axis, negative for the opposite axis.
     """
     upper, lower = _bones(skeleton, limb)
     at = skeleton.q_slice(limb.middle).start
@@ -263,7 +267,7 @@ def _play(skeleton: Skeleton, limb: _Limb, hinge: Array, side: float) -> float:
 def _tables(skeleton: Skeleton, limb: _Limb, moving: Collection[int]) -> tuple[str, list[int], Array, bool] | None:
     """Return the name of a limb, its rows of the tables of ``kernels.tree.bends``, and whether its side is known.
 
-    None if the limits of a hinge let it bend to its side alone.
+    Return None if the limits of a hinge let the limb bend only to its side.
     """
     from synovia.kernels.tree.bends import STRAIGHT_LIMB
 
@@ -278,12 +282,13 @@ def _tables(skeleton: Skeleton, limb: _Limb, moving: Collection[int]) -> tuple[s
     bent = float(np.linalg.norm(turned))
     if wanted is not None and (bent < STRAIGHT_LIMB or float(turned @ wanted) <= 0.0):
         turned = wanted
-    else:  # as at rest
+    else:  # bend as in the rest pose
         defined = bent > limb.least
     hinge = after @ joint.axis if is_hinge else np.zeros(3)
     if is_hinge:
         side = float(hinge @ turned)
-        if abs(side) <= _ACROSS * float(np.linalg.norm(turned)):  # across the wanted axis: as far as the limits go
+        # hinge across the wanted axis: bend to the side with the wider limits
+        if abs(side) <= _ACROSS * float(np.linalg.norm(turned)):
             side = float(np.sum(np.clip([end[at] for end in skeleton.limits], -np.pi, np.pi)))
             defined = side != 0.0
         if defined and _play(skeleton, limb, hinge, side) < _PLAY:

@@ -18,19 +18,20 @@ from synovia.model.shapes.distances import PackedShapes, join_shapes
 from synovia.model.tables import Ints
 from synovia.problem.goals import GoalTables
 
-_CELLS: Final = 1024  # along each axis, to which the middles of obstacles are rounded for their order in a tree
+# number of cells along each axis, to which centres of obstacles are rounded to sort them for a tree
+_CELLS: Final = 1024
 
 
 class Packed(NamedTuple):
-    """Shapes of obstacles that follow each other in the tables.
+    """A contiguous block of obstacle shapes in the tables.
 
     Args:
-        goal: The goal, by its number.
-        first: Row of the first one in the table of shapes.
-        shapes: Rows of all in the packed world of the goal, in their order.
+        goal: Index of the goal.
+        first: Row of the first shape in the table of shapes.
+        shapes: Rows of the shapes in the packed world of the goal, in the order of the block.
         top: First row of their tree in the table of nodes.
-        leaves: Number of leaves of that tree, 0 without one.
-        link: The link that they are, -1 for none.
+        leaves: Number of leaves of that tree, 0 without a tree.
+        link: Row of the link that they form, -1 for none.
     """
 
     goal: int
@@ -47,13 +48,13 @@ class ClearanceTables:
 
     Args:
         ints: (c, 13) integers of each goal.
-        data: (c, 2) its numbers.
+        data: (c, 2) floats of each goal.
         links: (l, 3) links: those of the body, then obstacles of named pairs.
-        balls: (l, 4) spheres around them.
+        balls: (l, 4) bounding spheres of the links.
         pairs: (p, 2) pairs of links.
         shapes: All shapes.
         nodes: (k, 6) nodes of all trees of obstacles.
-        obstacles: Where the shapes of obstacles are in these tables.
+        obstacles: Blocks of obstacle shapes in these tables.
     """
 
     ints: Ints
@@ -67,16 +68,16 @@ class ClearanceTables:
 
     @property
     def slots(self) -> NDArray[np.int32]:
-        """Number of contacts that each goal keeps, (c,)."""
+        """Largest number of contacts of each goal at once, (c,)."""
         return self.ints[:, layout.SLOTS]
 
 
 def links_of(goals: Sequence[Goal], before: int) -> list[int]:
-    """Return the joints that carry the links of clearance goals, rows of a skeleton.
+    """Return the joint rows of the links of clearance goals.
 
     Args:
         goals: The goals, resolved.
-        before: Number of rows put before the skeleton that the goals were resolved for.
+        before: Number of rows added in front of the skeleton for which the goals were resolved.
     """
     found: set[int] = set()
     for goal in goals:
@@ -101,7 +102,7 @@ def clearance_tables(
         skeleton: The skeleton.
         goals: The goals, resolved.
         tables: Tables of all goals.
-        before: Number of rows put before the skeleton that the goals were resolved for.
+        before: Number of rows added in front of the skeleton for which the goals were resolved.
         reduced_row: Reduced row that carries each joint, -1 for the world.
         to_row: Transform from each joint's z-form frame to the frame of that row.
     """
@@ -137,15 +138,15 @@ class _Maker:
     """Collects the tables of clearance goals, one goal after the other.
 
     Attributes:
-        link_of: Row in the table of links by the joint that carries the link.
-        shapes: Shapes so far.
+        link_of: Row in the table of links, by the joint of the link.
+        shapes: Shapes added so far.
         ints: Integers of the goals.
-        data: Numbers of the goals.
+        data: Floats of the goals.
         links: Links.
-        balls: Spheres around them.
+        balls: Bounding spheres of the links.
         pairs: Pairs of links.
         nodes: Trees of obstacles.
-        obstacles: Where their shapes are.
+        obstacles: Blocks of obstacle shapes.
     """
 
     def __init__(self, link_of: dict[int, int], shapes: list[PackedShapes]) -> None:
@@ -161,7 +162,7 @@ class _Maker:
         self.obstacles: list[Packed] = []
 
     def add(self, g: int, goal: ClearanceGoal, residual: int, root: float, before: int) -> None:
-        """Add goal g, whose first residual row and square root of the weight are given."""
+        """Add goal g, with its first residual row and the square root of its weight."""
         apart = goal.apart
         if apart is None:
             return
@@ -198,7 +199,7 @@ class _Maker:
         return first
 
     def _link(self, g: int, world: PackedShapes, mine: NDArray[np.intp]) -> int:
-        """Add an obstacle of goal g, some rows of its world, as a link of the world; return its row."""
+        """Add an obstacle of goal g, the rows ``mine`` of its world, as a fixed link; return the link's row."""
         shapes = world._replace(shapes=world.shapes[mine])
         first = self._put(shapes)
         self.obstacles.append(Packed(g, first, mine, link=len(self.links)))
@@ -207,7 +208,7 @@ class _Maker:
         return len(self.links) - 1
 
     def _avoid(self, g: int, row: Ints, world: PackedShapes) -> None:
-        """Add all obstacles of the world of goal g, and the tree of those that have an end."""
+        """Add all obstacles of the world of goal g, and the tree of its bounded obstacles."""
         boundless = world.shapes[:, layout.SHAPE_KIND] == layout.HALF_SPACE
         planes, solids = np.flatnonzero(boundless), np.flatnonzero(~boundless)
         row[layout.BOUNDLESS], row[layout.OBSTACLES] = len(planes), len(solids)
@@ -225,7 +226,7 @@ class _Maker:
 
 
 def _boxes(shapes: Array) -> tuple[Array, Array]:
-    """Return the least and largest coordinates of boxes around shapes, each (n, 3)."""
+    """Return the least and largest coordinates of bounding boxes of shapes, each (n, 3)."""
     turns = np.abs(shapes[:, layout.ORIENTATION : layout.ORIGIN].reshape(-1, 3, 3))
     sizes = shapes[:, layout.HALF_SIZES : layout.RADIUS]
     half = np.einsum("nij,nj->ni", turns, sizes) + shapes[:, layout.RADIUS, None]
@@ -234,7 +235,7 @@ def _boxes(shapes: Array) -> tuple[Array, Array]:
 
 
 def _nearby_order(points: Array) -> NDArray[np.intp]:
-    """Return an order in which points that are near follow each other: along a Morton curve."""
+    """Return the order of points along a Morton curve, which keeps near points together."""
     if not len(points):
         return np.zeros(0, np.intp)
     low, high = points.min(axis=0), points.max(axis=0)
@@ -247,7 +248,7 @@ def _nearby_order(points: Array) -> NDArray[np.intp]:
 
 
 def _tree(lower: Array, upper: Array, leaves: int) -> Array:
-    """Return the nodes (2 leaves, 6) of a heap over boxes; node 0 is not used, and empty leaves are far from all."""
+    """Return the nodes (2 leaves, 6) of a heap of boxes; node 0 is unused, and empty leaves have infinite distance."""
     nodes = np.empty((2 * leaves, layout.NODE_WIDTH))
     low, high = nodes[:, layout.NODE_LOWER : layout.NODE_UPPER], nodes[:, layout.NODE_UPPER :]
     low[:], high[:] = np.inf, -np.inf

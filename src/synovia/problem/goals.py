@@ -26,9 +26,9 @@ class GoalTables:
         roots: (g,) square root of each weight, relative to the largest of its level.
         levels: (l + 1,) first residual row of each level, and the number of rows.
         kinds: (h,) kinds of the terms of general goals.
-        turning: Terms whose goals turn a limb; their other row is its root.
-        general_ints: (h, 10) integers of the terms; ``pack`` writes the number of the kind.
-        general_data: (h, 24) numbers of the terms.
+        turning: Terms whose goals rotate a limb; their ``OTHER_ROW`` is its root.
+        general_ints: (h, 10) integers of the terms; ``pack`` writes the index of the kind.
+        general_data: (h, 24) floats of the terms.
         vertices: (v, 3) corners of support polygons.
     """
 
@@ -59,11 +59,11 @@ def goal_tables(
         goal_joints: Rows of each goal's joints.
         reduced_row: Reduced row that carries each joint.
         to_row: Transform from each joint's z-form frame to the frame of that row.
-        tied: Rows of loops, which are a level above all goals.
+        tied: Number of residual rows of loops, which form a level above all goals.
     """
 
     def on_row(joint: int, frame: Array) -> Array:
-        """Return a frame on a joint as twelve numbers in the frame of the row that carries it."""
+        """Return a frame on a joint as twelve values in the frame of the row that carries the joint."""
         back = np.eye(4)
         back[:3, :3] = skeleton.tables.unfold[joint].reshape(3, 3)
         whole = to_row[joint] @ back @ frame
@@ -127,17 +127,17 @@ def goal_tables(
 def _level_rows(goals: Sequence[Goal], rows: Sequence[int], tied: int) -> tuple[list[int], list[int], Array]:
     """Return the level, the first residual row and the square root of the relative weight of each goal.
 
-    ``rows`` are the numbers of their residual rows. ``tied`` rows of loops come before, as a level of their own.
+    ``rows`` has the number of residual rows of each goal. ``tied`` rows of loops come first, as a separate level.
     """
     order = sorted({goal.rank for goal, own in zip(goals, rows, strict=True) if own})
     levels = [order.index(goal.rank) if own else 0 for goal, own in zip(goals, rows, strict=True)]
     first = [0] * len(goals)
     at = tied
-    for g in sorted(range(len(goals)), key=levels.__getitem__):  # stable: goals of a level in their order
+    for g in sorted(range(len(goals)), key=levels.__getitem__):  # stable sort: keeps the order of goals within a level
         if rows[g]:
             first[g] = at
             at += rows[g]
-    # Only ratios of weights matter. The largest becomes 1, so that damping and pivots keep their scale.
+    # Only ratios of weights matter. The largest is scaled to 1, so that damping and pivots keep their scale.
     weights = [goal.weight if own else 0.0 for goal, own in zip(goals, rows, strict=True)]
     heaviest = [0.0] * max(len(order), 1)
     for level, weight in zip(levels, weights, strict=True):
@@ -148,12 +148,12 @@ def _level_rows(goals: Sequence[Goal], rows: Sequence[int], tied: int) -> tuple[
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posture:
-    """The posture that rest goals ask for.
+    """The reference posture of all rest goals.
 
     Args:
-        shares: (n,) weight of each joint, 0 for none.
+        shares: (n,) weight of each joint; 0 for joints without a rest goal.
         q: (nq,) reference values.
-        path: (T, nq) reference values of each frame of a track; None if they are the same in all frames.
+        path: (T, nq) reference values of each frame of a track; None for a constant reference.
     """
 
     shares: Array
@@ -161,7 +161,7 @@ class Posture:
     path: Array | None = None
 
     def rows(self, variables: Ints, owner: Ints) -> Array:
-        """Return the table (k, 5) of variables: weight, then the reference number or quaternion."""
+        """Return the table (k, 5) of variables: weight, then the reference value or quaternion."""
         out = np.zeros((len(variables), layout.REST_WIDTH))
         for row, (block, at, _), joint in zip(out, variables.tolist(), owner.tolist(), strict=True):
             size = 4 if block else 1
@@ -171,10 +171,10 @@ class Posture:
 
 
 def posture_of(skeleton: Skeleton, goals: Sequence[Goal]) -> Posture:
-    """Return the joint posture of all rest goals. The reference of joints put before their skeleton is their rest.
+    """Return the joint posture of all rest goals. Joints added in front of the skeleton use their rest values.
 
     Raises:
-        InputError: If two of them concern one joint.
+        InputError: If two rest goals have a joint in common.
     """
     shares, q = np.zeros(len(skeleton)), skeleton.rest_q[None].copy()
     preferences = [goal.preference for goal in goals if goal.preference is not None]
@@ -202,9 +202,9 @@ def posture_of(skeleton: Skeleton, goals: Sequence[Goal]) -> Posture:
 
 
 def masses_of(skeleton: Skeleton, reduced_row: NDArray[np.intp], to_row: Sequence[Array]) -> Array:
-    """Return the mass that each reduced row carries rigidly and its first moment in the row's frame, (n + 1, 4).
+    """Return the mass rigidly attached to each reduced row and its first moment in the row's frame, (n + 1, 4).
 
-    Masses are parts of the total. The last row is what no joint moves, in the world.
+    Masses are fractions of the total. The last row has the masses that no joint moves, in the world frame.
     """
     out = np.zeros((int(reduced_row.max()) + 2, layout.MASS_WIDTH))
     for i, joint in enumerate(skeleton.joints):

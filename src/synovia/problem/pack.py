@@ -38,14 +38,14 @@ def pack(
         skeleton: The whole skeleton.
         reduced: The part of the skeleton that its goals need.
         tolerance: Position (length units) and angle (radians).
-        max_steps: Steps of one attempt.
-        attempts: Attempts, the first one included.
+        max_steps: Largest number of steps of one attempt.
+        attempts: Number of attempts, the first one included.
         seed: Seed of the restarts.
         patience: Number of steps within which the error must fall.
         most_work: Work limit of one solve, see ``kernels.compiler.watch``.
         params: Parameters of the solver, by their indices.
-        moves: (k,) largest move of each variable, radians or reaches; None for no bounds.
-        solver_scratch: Size of the solver's own scratch memory (``Solver.extra_scratch``), in numbers.
+        moves: (k,) largest move of each variable, radians or length scales; None for no bounds.
+        solver_scratch: Size of the solver's own scratch memory (``Solver.extra_scratch``), in float64.
         learned: Integers of the head and tables of learned starts.
     """
     from synovia.kernels.goals.general import TERMS
@@ -127,7 +127,7 @@ def pack(
 
 
 def _clearance_counts(clear: ClearanceTables | None) -> dict[int, int]:
-    """Return what counts the rows of the tables of clearance goals, and of their scratch memory."""
+    """Return the numbers of rows of the tables of clearance goals, and of their scratch memory."""
     if clear is None:
         return {}
     return {
@@ -138,7 +138,7 @@ def _clearance_counts(clear: ClearanceTables | None) -> dict[int, int]:
         layout.N_HULL_POINTS: len(clear.shapes.points),
         layout.N_NODES: len(clear.nodes),
         layout.N_SLOTS: int(clear.slots.sum()),
-        layout.N_FOUND: int(clear.slots.max()) + 1,  # one more to compare
+        layout.N_FOUND: int(clear.slots.max()) + 1,  # one more for comparison
         layout.N_PLACED: 2,
         layout.N_CORNERS: layout.MOST_CORNERS,
         layout.N_FACES: layout.MOST_FACES,
@@ -150,13 +150,13 @@ class References:
     """Changes the reference of the rest goals in a packed problem from frame to frame.
 
     Args:
-        ints: The packed problem, whole numbers.
-        floats: The packed problem, real numbers, which are changed.
-        reduced: What it was packed from.
+        ints: Integers of the packed problem.
+        floats: Floats of the packed problem; changed in place.
+        reduced: The reduced problem that was packed.
     """
 
     def __init__(self, ints: Ints, floats: Array, reduced: Reduced) -> None:
-        """Find the table of rest goals, and where its reference is in the joint values."""
+        """Find the table of rest goals, and the indices of its reference in joint values."""
         self._table = table_of(ints, floats, "posture")
         scalar = reduced.variables[:, layout.BLOCK] == layout.SCALAR
         self._scalar, self._turn = np.flatnonzero(scalar), np.flatnonzero(~scalar)
@@ -170,5 +170,5 @@ class References:
         return out
 
     def put(self, table: Array) -> None:
-        """Put one of these tables, (k, 5), into the packed problem."""
+        """Write one of these tables, (k, 5), into the packed problem."""
         self._table[...] = table

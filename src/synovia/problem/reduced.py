@@ -1,4 +1,4 @@
-"""Reduce a skeleton to what its goals need: the joints between root and goals, with fixed joints merged."""
+"""Reduce a skeleton to the joints between root and goals, with fixed joints merged."""
 
 from __future__ import annotations
 
@@ -48,29 +48,30 @@ from synovia.model.tree import ancestors
 from synovia.problem.clearance import ClearanceTables, clearance_tables, links_of
 from synovia.problem.goals import GoalTables, goal_tables, masses_of, posture_of
 
-SHORTEST = 1e-15  # length units; squares and cubes of smaller numbers come near underflow
+SHORTEST = 1e-15  # length units; squares and cubes of smaller values come near underflow
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reduced:
-    """The part of a skeleton that its goals need. Joint values q keep all joints, so indices into q are the skeleton's.
+    """The part of a skeleton that its goals need. Joint values q include all joints, so the skeleton's indices apply.
 
     Args:
         rows: (n, 6) integers of each row; ``kernels.layout`` names the columns of all tables here.
         fixed: (n, 12) fixed transforms, merged fixed joints included.
-        couple: (n, 2) ratio and offset of each hinge or slide to the variable that drives it.
+        couple: (n, 2) ratio and offset of each hinge or slide, relative to the variable that drives it.
         variables: (k, 3) joint variables.
         limits: (k, 11) limits of each variable.
-        preferences: (k, 2) preferred value of each variable (0 for a rotation, which prefers its rest) and stiffness.
+        preferences: (k, 2) preferred value of each variable (0 for a rotation, whose preferred value is rest) and
+            stiffness.
         owner: (k,) joint of each variable.
         goals: Tables of the goals.
         posture: (k, 5) weight and reference of rest goals for each variable.
-        path: (T, nq) joint values that are this reference at each frame of a track; None if it is always the same.
-        masses: (n + 1, 4) masses of the rows, (0, 4) without a goal for the centre of mass.
+        path: (T, nq) reference of rest goals at each frame of a track; None for a constant reference.
+        masses: (n + 1, 4) masses of the rows; (0, 4) without a goal for the centre of mass.
         reach: Length scale of solvers and tolerances, length units (see ``reach_of``).
         joints: (n,) joint of each row.
-        clearance: Tables of clearance goals, None without one.
-        loops: Tables of the loops that its joints open or close, None without one.
+        clearance: Tables of clearance goals; None without such goals.
+        loops: Tables of the loops that its joints open or close; None without loops.
     """
 
     rows: Ints
@@ -96,7 +97,7 @@ class Reduced:
 
     @property
     def limbs(self) -> list[tuple[int, int]]:
-        """Each goal that turns a limb, with the row of the limb's root, -1 for the world."""
+        """Each goal that rotates a limb, with the row of the limb's root, -1 for the world."""
         terms = self.goals.general_ints[list(self.goals.turning)]
         return [(g, root) for g, root in terms[:, [GOAL, OTHER_ROW]].tolist()]
 
@@ -107,7 +108,7 @@ class Reduced:
 
     @property
     def places(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Where the variables are in joint values: hinges and slides (a,), rotations (b, 4)."""
+        """Indices of the variables in joint values: hinges and slides (a,), rotations (b, 4)."""
         scalar, at = self.variables[:, BLOCK] == SCALAR, self.variables[:, BLOCK_Q].astype(np.int64)
         return at[scalar], at[~scalar, None] + np.arange(4)
 
@@ -132,20 +133,20 @@ class Reduced:
 
     @property
     def coupled(self) -> bool:
-        """Whether a variable moves several rows, or a row by another amount than its value."""
+        """Whether a variable moves several rows, or a row with a ratio or offset."""
         moving = self.rows[self.rows[:, VARIABLE] >= 0, VARIABLE]
         return len(set(moving.tolist())) < len(moving) or bool((self.couple != (1.0, 0.0)).any())
 
     @property
     def _chain(self) -> bool:
-        """Whether this is one chain of joints with one position or rotation goal, at its end."""
+        """Whether this is one chain of joints with one goal for a world pose, at its end."""
         n = len(self.rows)
         ends = self.goals.table[:, GOAL_ROW].tolist()
         return self.pose_only and n > 0 and ends == [n - 1] and self.rows[:, PARENT].tolist() == list(range(-1, n - 1))
 
     @property
     def ball_chain(self) -> bool:
-        """Whether this is one chain of unlimited balls to one position goal."""
+        """Whether this is one chain of unlimited balls with one position goal."""
         return (
             self._chain
             and self.goals.table[0, PARTS] == POSITION
@@ -175,9 +176,10 @@ def reduce(
     translate: bool = False,
     before: int = 0,
 ) -> Reduced:
-    """Return the part of a skeleton that moves its goals.
+    """Reduce a skeleton to the part that moves its goals.
 
-    A free joint keeps its translation, and at the root its rotation too, unless ``free_root``, or a loop ties it.
+    A free joint does not translate, and at the root does not rotate either, unless ``free_root`` is set, or a loop ties
+    the joint.
 
     Args:
         skeleton: The skeleton.
@@ -185,7 +187,8 @@ def reduce(
         goal_joints: Rows of each goal's joints.
         free_root: Whether a free root moves.
         translate: Whether all other free joints translate too.
-        before: Number of rows put before the skeleton. A free joint whose only ancestors are such rows is a root, too.
+        before: Number of rows added in front of the skeleton. A free joint whose only ancestors are such rows is a
+            root, too.
     """
     posture = posture_of(skeleton, goals)
     balanced = any(goal.moves_mass for goal in goals)
@@ -201,7 +204,7 @@ def reduce(
     on_path |= _above(skeleton, [row for tie in ties for row in (*joints_of(skeleton, tie), *moved_by(skeleton, tie))])
     t = skeleton.tables
     reduced_row = np.full(len(skeleton), -1)  # reduced row that carries a joint
-    to_row: list[Array] = [np.eye(4)] * len(skeleton)  # from a joint's z-form frame to that row's frame
+    to_row: list[Array] = [np.eye(4)] * len(skeleton)  # transform from a joint's z-form frame to the frame of that row
     rows: list[list[int]] = []
     fixed: list[Array] = []
     joints: list[int] = []
@@ -230,7 +233,7 @@ def reduce(
     fixed_table = np.array(fixed).reshape(-1, FRAME_WIDTH)
 
     def on_row(joint: int, frame: Array) -> Array:
-        """Return a frame on a joint as twelve numbers in the frame of the row that carries it."""
+        """Return a frame on a joint as twelve values in the frame of the row that carries the joint."""
         whole = to_row[joint] @ rigid((0.0, 0.0, 0.0), t.unfold[joint].reshape(3, 3)) @ frame
         return np.append(whole[:3, :3].ravel(), whole[:3, 3])
 
@@ -248,7 +251,7 @@ def reduce(
 
 
 def _opened(skeleton: Skeleton, moving: NDArray[np.bool_]) -> list[Tie]:
-    """Return the loops that moving joints open; all joints of these loops then move, and ``moving`` says so."""
+    """Return the loops that moving joints open, and mark all joints of these loops in ``moving``."""
     found: list[Tie] = []
     left = [(tie, sorted(moved_by(skeleton, tie))) for tie in skeleton.loops]
     while opened := [pair for pair in left if moving[pair[1]].any()]:
@@ -260,7 +263,7 @@ def _opened(skeleton: Skeleton, moving: NDArray[np.bool_]) -> list[Tie]:
 
 
 def _above(skeleton: Skeleton, ends: Sequence[int]) -> NDArray[np.bool_]:
-    """Return which joints are among some joints or above them."""
+    """Return a mask of some joints and their ancestors."""
     found = np.zeros(len(skeleton), bool)
     for row in ends:
         while row >= 0 and not found[row]:
@@ -272,17 +275,17 @@ def _above(skeleton: Skeleton, ends: Sequence[int]) -> NDArray[np.bool_]:
 def _moving(
     skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]], on_path: NDArray[np.bool_]
 ) -> NDArray[np.bool_]:
-    """Return which joints may move: all ancestors of a goal, or as many as the goal says.
+    """Return a mask of joints that may move: all ancestors of each goal, or as many as the goal allows.
 
     Raises:
-        InputError: If a joint has fewer ancestors; the message says how many.
+        InputError: If a joint has fewer ancestors than a goal asks for.
     """
     if all(goal.ancestors is None for goal in goals):
         return on_path
     moving = np.zeros(len(skeleton), bool)
     for goal, ends in zip(goals, goal_joints, strict=True):
         if isinstance(goal, ClearanceGoal):
-            continue  # it moves no joint that another goal leaves in place
+            continue  # a clearance goal adds no moving joints
         if not ends:
             return on_path  # a goal of the whole body
         for end in ends:
@@ -311,7 +314,7 @@ def _variables(
 ) -> tuple[Ints, Array, Array, Ints]:
     """Choose the variables, assign their columns, and write columns and couplings into the rows.
 
-    ``translate`` says which free joints move freely, wherever they are.
+    ``translate`` marks free joints that may translate, at any place in the tree.
     """
     t = skeleton.tables
     leader_of = {int(f): (int(a), *t.coupling[k]) for k, (f, a) in enumerate(t.followers)}
@@ -367,21 +370,22 @@ def _variables(
 def reach_of(skeleton: Skeleton, rows: Ints, fixed: Array, couple: Array, goals: GoalTables) -> float:
     """Return the length scale: the longest path from a moving joint to a goal, else the size of the skeleton.
 
-    A path counts the sum of its links, plus the range of each of its slides, but at most that sum: tolerances of an arm
-    should not depend on a long rail that it stands on. Without links, the shortest slide replaces their sum.
+    The length of a path is the sum of its links, plus the range of each slide, which is clamped to that sum: tolerances
+    of an arm should not depend on the long rail below it. Without links, the shortest slide range replaces their sum.
 
     Raises:
-        InputError: If that length is too small to be squared.
+        InputError: If the length scale is too small to be squared.
     """
     t = skeleton.tables
     variable_at = {at: k for k, at in enumerate(t.variables[:, BLOCK_Q].tolist())}
-    joints = rows.tolist()  # single numbers of a list cost less than those of an array
+    joints = rows.tolist()  # indexing a list costs less than indexing an array
     longest = 0.0
     for row, offset in zip(goals.table[:, GOAL_ROW].tolist(), goals.offsets, strict=True):
         if row < 0:
             continue
         links = 0.0
-        pending = math.hypot(*offset[ORIGIN:].tolist())  # links that count only if a joint above moves
+        # length of links that are added only if a joint above them moves
+        pending = math.hypot(*offset[ORIGIN:].tolist())
         ranges: list[float] = []
         while row >= 0:
             joint = joints[row]

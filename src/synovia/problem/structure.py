@@ -1,6 +1,6 @@
-"""Analyse the joints above a goal for closed forms: which rows move it, their axes, and limbs.
+"""Analyse the joints above a goal for closed forms: moving rows, their axes, and limbs.
 
-``hold_all_but`` reduces a problem of the whole body to a few of these rows.
+``hold_all_but`` reduces a problem of the whole body to some of these rows.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ from synovia.model.loops.tables import moved_by
 from synovia.model.tables import Ints
 from synovia.problem.reduced import Reduced, reach_of
 
-TURNING: Final = (Kind.BALL, Kind.FREE)  # a free joint below the root turns in place
-ALIKE: Final = 1e-9  # sine, or part of the reach, below which axes are parallel or intersect
+TURNING: Final = (Kind.BALL, Kind.FREE)  # a free joint below the root only rotates
+ALIKE: Final = 1e-9  # sine, or fraction of the length scale, below which axes are parallel or intersect
 
 
 def above(reduced: Reduced, row: int) -> list[int]:
@@ -59,7 +59,7 @@ def freedoms(reduced: Reduced, row: int) -> int:
 
 
 def is_locked(reduced: Reduced, variable: int) -> bool:
-    """Return whether the limits of a hinge or slide leave it one value; False for variable -1."""
+    """Return whether the limits of a hinge or slide allow only one value; False for variable -1."""
     if variable < 0 or reduced.variables[variable, BLOCK] != SCALAR:
         return False
     return bool(reduced.limits[variable, LOWER] == reduced.limits[variable, UPPER])
@@ -71,7 +71,7 @@ def kinds(reduced: Reduced, rows: Sequence[int]) -> list[Kind]:
 
 
 def named(skeleton: Skeleton, reduced: Reduced, rows: Sequence[int]) -> str:
-    """Return the names and kinds of joints for a message, from the root on."""
+    """Return the names and kinds of joints for a message, in the order from the root."""
     parts = [
         f"{skeleton.joint_names[int(reduced.joints[row])]!r} ({Kind(int(reduced.rows[row, KIND])).name.lower()})"
         for row in reversed(rows)
@@ -87,16 +87,16 @@ def own_variables(reduced: Reduced, rows: Sequence[int]) -> bool:
 
 
 def limb_rows(reduced: Reduced, goal: Goal, row: int, end: int) -> list[int]:
-    """Return the rows of the limb that ends in a goal, the one nearest to the goal first.
+    """Return the rows of the limb that ends in a goal, nearest to the goal first; empty if there is no such limb.
 
-    For a goal with a rotation, the first of them takes the rotation. Otherwise the goal's own joint, which cannot move
-    its own position, is left out if two others are above.
+    For a goal with a rotation, the first row controls the rotation. Otherwise the goal's own joint, which cannot move
+    its own position, is omitted if two other rows are above it.
 
     Args:
         reduced: The problem.
         goal: The goal.
-        row: The row that carries it.
-        end: Its joint, a row of the skeleton.
+        row: Reduced row of the goal's joint.
+        end: The goal's joint, a row of the skeleton.
     """
     turns = bool(goal.constrained_parts & ROTATION)
     rows = above(reduced, row)
@@ -109,7 +109,7 @@ def limb_rows(reduced: Reduced, goal: Goal, row: int, end: int) -> list[int]:
 
 
 def axes(reduced: Reduced, rows: Sequence[int]) -> tuple[Array, Array]:
-    """Return directions and points of hinge axes at zero, (n, 3) each, in the frame of the first row's parent.
+    """Return directions and points of hinge axes at zero joint values, (n, 3) each, in the first row's parent frame.
 
     Args:
         reduced: The problem.
@@ -129,7 +129,7 @@ def parallel(u: Array, v: Array) -> bool:
 
 
 def meet(u: Array, p: Array, v: Array, o: Array, reach: float) -> Array | None:
-    """Return the intersection of the axes u through p and v through o, None if there is none or they are parallel."""
+    """Return the intersection of the axes u through p and v through o; None for parallel or skew axes."""
     if parallel(u, v):
         return None
     n = np.cross(u, v)  # 1 - (u·v)² would lose small angles
@@ -138,14 +138,14 @@ def meet(u: Array, p: Array, v: Array, o: Array, reach: float) -> Array | None:
 
 
 def with_columns_in_turn(variables: Ints) -> Ints:
-    """Return variables (k, 3) whose columns follow each other, without the columns of what is left out."""
+    """Return variables (k, 3) with their columns renumbered to be contiguous."""
     out = variables.copy()
     out[:, BLOCK_COLUMN] = np.cumsum([0, *np.where(out[:, BLOCK] == SCALAR, 1, 3)])[:-1]
     return out
 
 
 def with_followers(skeleton: Skeleton, rows: Iterable[int]) -> set[int]:
-    """Return joints with those that move with them: mimic joints with their leaders, leaders with their followers."""
+    """Return joints with the leaders of mimic joints, and with all followers of leaders."""
     leaders = {
         row: skeleton.value_index(joint.mimic.leader)
         for row, joint in enumerate(skeleton.joints) if joint.mimic is not None
@@ -161,7 +161,7 @@ def with_followers(skeleton: Skeleton, rows: Iterable[int]) -> set[int]:
 
 
 def with_tied(skeleton: Skeleton, rows: Iterable[int]) -> frozenset[int]:
-    """Return joints with all joints of the loops that they open, which move with them."""
+    """Return joints with all joints of the loops that they open."""
     out, left = set(rows), [moved_by(skeleton, tie) for tie in skeleton.loops]
     while opened := [joints for joints in left if not out.isdisjoint(joints)]:
         out.update(*opened)
@@ -173,12 +173,12 @@ def allowed_rows(skeleton: Skeleton, given: Skeleton, moving: Iterable[str | int
     """Return the rows of the joints that ``moving`` names, with all joints that follow them.
 
     Args:
-        skeleton: The skeleton that is solved.
-        given: The same without the joints that its root has got in front; rows and names are those of this one.
-        moving: The joints; also those that the root has got, by their names.
+        skeleton: The solved skeleton.
+        given: The skeleton without the joints that ``root`` adds in front; ``moving`` has its rows and names.
+        moving: The joints; joints that ``root`` adds are allowed by name.
 
     Raises:
-        InputError: If none of them can move.
+        InputError: If none of the joints can move.
         UnknownNameError: If a joint does not exist.
         UnsupportedError: If some joints of a loop may move and others may not.
     """
@@ -200,10 +200,10 @@ def allowed_rows(skeleton: Skeleton, given: Skeleton, moving: Iterable[str | int
 
 
 def hold_all_but(skeleton: Skeleton, reduced: Reduced, moving: Collection[int]) -> Reduced:
-    """Return the reduced skeleton with all but a few rows held at their start values.
+    """Return the reduced skeleton with all rows except some held at their start values.
 
-    The reach is that of the moving rows, so that tolerances are those of a limb and not of the whole body. A free root
-    among them keeps its translation.
+    The length scale is that of the moving rows, so that tolerances are those of a limb, not of the whole body. A free
+    root among the moving rows may still translate.
 
     Args:
         skeleton: The skeleton.

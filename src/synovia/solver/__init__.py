@@ -1,4 +1,4 @@
-"""The registry of solvers. A new one is a kernel, a settings class (derived from one of ``base``) and a line here."""
+"""The registry of solvers. A new solver needs a kernel, a settings class derived from ``base``, and a line here."""
 
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
@@ -38,9 +38,9 @@ solvers: Final = MappingProxyType(cast("Mapping[SolverName, type[Solver]]", _by_
 
 
 def as_solver(solver: object, goals: Sequence[Goal] = ()) -> Solver:
-    """Return settings from settings, a solver's name, or None for the default.
+    """Return solver settings, given settings, a solver's name, or None for the default.
 
-    The default is Levenberg-Marquardt, or full-body if a goal needs clearance.
+    The default is Levenberg-Marquardt, or full-body with a clearance goal.
 
     Raises:
         UnknownNameError: If there is no solver of that name.
@@ -61,7 +61,7 @@ def as_solver(solver: object, goals: Sequence[Goal] = ()) -> Solver:
 
 
 def method_of(solver: Solver, goals: Sequence[Goal], tied: bool = False) -> Solver:
-    """Return the settings whose kernels solve goals for a solver: its own, or those of full-body in their place.
+    """Return the settings whose kernels solve goals for a solver: the solver itself, or full-body as replacement.
 
     Args:
         solver: The solver.

@@ -1,4 +1,4 @@
-"""Aim: turn a joint, or a chain of joints, so that an axis points at a target."""
+"""Aim: rotate a joint, or a chain of joints, so that an axis points at a target."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import TURNING, above, kinds, named, own_variables
 from synovia.solver.base import ClosedForm, Kernel, Solver, out_of_range
 
-_MOST = 7  # joints that share the turn
+_MOST = 7  # largest number of joints that share the rotation
 _TOP = (0.0, 1.0, 0.0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Aim(ClosedForm):
-    """Aim goals in closed form: the goal's joint turns so that its axis points at the target, exactly.
+    """Aim goals in closed form: rotate the goal's joint so that its axis points exactly at the target.
 
-    The axis may miss the joint's centre, as that of an eye or of the barrel of a turret. A ball takes the
-    smallest turn from the start pose and, with ``up``, rolls about the line of sight. A hinge, or a ball whose limits
-    allow no aim, points as near to the target as it can.
+    The axis need not pass through the joint's centre, as for an eye or the barrel of a turret. A ball takes the
+    smallest rotation from the start pose and, with ``up``, rolls about the line of sight. A hinge, or a ball restricted
+    by limits, points as near to the target as possible.
 
-    With several ``shares`` the joints above take part. The first share is that of the goal's own joint, the next ones
-    those of the moving joints above it: (3, 2, 1) turns spine, neck and head a sixth, a third and a half.
+    With several ``shares`` the joints above take part. The first share is that of the goal's own joint, the next shares
+    those of the moving joints above it: (3, 2, 1) rotates spine, neck and head by a sixth, a third and a half.
 
     Args:
-        shares: Parts of the turn, the goal's own joint first; only ratios count. At most seven.
+        shares: Shares of the rotation, the goal's own joint first; only ratios matter. At most seven.
         up: World direction (3,) towards which ``top`` rolls, for all goals; None: each goal has its own, a head or an
-            eye without an axis of its own stays level, and others keep the roll of the smallest turn.
-        top: Direction (3,) that is rolled to ``up``, in the frame of the joint that turns; needs ``up``.
+            eye without an explicit axis stays level, and other joints keep the roll of the smallest rotation.
+        top: Direction (3,) that is rolled to ``up``, in the frame of the rotating joint; needs ``up``.
         twist: Roll away from ``up``, radians; needs ``up``.
-        weight: Part of the way from the start pose (in a track: the first) to the solution, 0 to 1.
+        weight: Fraction of the rotation from the start pose (in a track: the first) to the solution, 0 to 1.
 
     Raises:
         InputError: If a setting cannot be used, or ``top`` or ``twist`` is given without ``up``.
@@ -80,10 +80,10 @@ class Aim(ClosedForm):
     def resolved(self, goal: Goal, skeleton: Skeleton) -> Goal:
         """Return a goal as ``Goal.resolved`` does.
 
-        A head or an eye is level by itself only if it has no axis of its own and the settings have no ``up``.
+        A head or an eye stays level only if the goal has no explicit axis and the settings have no ``up``.
 
         Raises:
-            InputError: If goal and settings have an up.
+            InputError: If both goal and settings have an up.
         """
         out = Solver.resolved(self, goal, skeleton)
         if not isinstance(goal, AimGoal) or not isinstance(out, AimGoal):
@@ -97,7 +97,7 @@ class Aim(ClosedForm):
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
-        """Return the problem in which only the joints that share the turns move."""
+        """Return the problem in which only the joints that share the rotations move."""
         moving: list[int] = []
         for goal, row in zip(goals, reduced.goals.table[:, GOAL_ROW].tolist(), strict=True):
             rows = above(reduced, row)[: len(self.shares)]
@@ -121,7 +121,7 @@ class Aim(ClosedForm):
 
     @property
     def polishes(self) -> bool:
-        """Whether a miss, which only a limit or a hinge can cause, becomes the least-squares answer."""
+        """Whether a miss, which only a limit or a hinge can cause, is polished to the least-squares solution."""
         return self.weight >= 1.0
 
     def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
@@ -129,7 +129,7 @@ class Aim(ClosedForm):
         return [f"weight={self.weight:g} goes only that part of the way from the start."] if self.weight < 1.0 else []
 
     def params(self) -> dict[int, float]:
-        """Return the settings by their places."""
+        """Return the settings by their indices."""
         return {
             BLEND: self.weight,
             TWIST: math.remainder(self.twist, 2.0 * math.pi),
@@ -140,5 +140,5 @@ class Aim(ClosedForm):
         }
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
-        """Return the size of two sets of joint values."""
+        """Return the size of the memory for two sets of joint values."""
         return size_of_all(BLEND_VALUES, {"variables": columns})

@@ -22,18 +22,18 @@ from synovia.problem import Reduced, hold_all_but
 from synovia.problem.structure import named, own_variables
 
 Kernel = Callable[..., int]
-# Abilities of solvers; each kind of goal names the one that it needs (``Goal.needs``)
+# Abilities of solvers; ``Goal.needs`` names the required ability of each kind of goal
 POSE_GOALS: Final = frozenset({"position", "rotation", "pose"})
-KERNEL_GOALS: Final = POSE_GOALS | {"aim", "limb", "rows"}  # "limb": turn a limb; "rows": any residual with a kernel
+KERNEL_GOALS: Final = POSE_GOALS | {"aim", "limb", "rows"}  # "limb": rotate a limb; "rows": any residual with a kernel
 ALL_GOALS: Final = KERNEL_GOALS | {"rest", "custom"}
 LARGEST: Final = sys.float_info.max
-_MOST_WORK: Final = 1e7  # half a second
+_MOST_WORK: Final = 1e7  # about half a second
 
 
 class Search(NamedTuple):
-    """Limits of the search for an answer. The defaults are those of a closed form."""
+    """Limits of the search for a solution. The defaults are those of a closed form."""
 
-    max_steps: int = 1  # of one attempt
+    max_steps: int = 1  # largest number of steps of one attempt
     attempts: int = 1
     seed: int = 0
 
@@ -52,17 +52,17 @@ class Solver(ChecksArguments, ABC):
     """
 
     name: ClassVar[str]
-    finish: ClassVar[str | None] = None  # method that continues from the best pose of a miss; see ``Heuristic``
-    follow_finish: ClassVar[str | None] = None  # the same, but only where a pose follows another, as in a track
-    closed: ClassVar[bool] = False  # whether formulas give the answer in one step
-    supports_priorities: ClassVar[bool] = False  # strictly; a miss then gets reasons (``diagnosis.reasons``)
+    finish: ClassVar[str | None] = None  # method that polishes the best pose of a miss; see ``Heuristic``
+    follow_finish: ClassVar[str | None] = None  # the same, but only for a pose that follows another one, as in a track
+    closed: ClassVar[bool] = False  # whether formulas give the solution in one step
+    supports_priorities: ClassVar[bool] = False  # strict priorities; a miss then gets reasons (``diagnosis.reasons``)
     supported_goals: ClassVar[frozenset[str]] = POSE_GOALS
-    others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers; the subclass checks them itself
-    # (steps, share): an attempt ends if its squared error does not fall to this share within so many steps.
+    others: ClassVar[frozenset[str]] = frozenset()  # settings that are not numbers; checked by the subclass
+    # (steps, share): an attempt ends if its squared error does not fall to this share within this number of steps.
     progress: ClassVar[tuple[int, float]] = (4, 0.25)
 
     def __post_init__(self) -> None:
-        """Check the settings that are numbers; store numbers of NumPy as plain ones, so that they print and hash."""
+        """Check numeric settings; convert NumPy scalars to Python numbers, so that they print and hash alike."""
         for setting in fields(self):
             value: Any = getattr(self, setting.name)
             if setting.name in self.others or (value is None and setting.name in _OPTIONAL):
@@ -83,27 +83,27 @@ class Solver(ChecksArguments, ABC):
 
     @property
     def most_work(self) -> float:
-        """Bound of the work of one solve (see ``kernels.compiler.watch``), and of the polish of its miss again.
+        """Work limit of one solve (see ``kernels.compiler.watch``), and separately of polishing its miss.
 
-        It holds for a body of up to a hundred joints, and grows in proportion for a larger one.
+        The limit applies to bodies of up to a hundred joints, and grows in proportion for larger bodies.
         """
         return _MOST_WORK
 
     @property
     def pole_pace(self) -> str | None:
-        """Largest turn of a limb's plane towards its pole in a track, in words; None if it has no bound."""
+        """Largest rotation of a limb's plane towards its pole in a track, in words; None without a bound."""
         return None
 
     @property
     def bounds_motion(self) -> bool:
-        """Whether a solve ends where joints may move no farther, so that another one from there goes on."""
+        """Whether the motion of one solve is bounded, so that another solve from its end can continue."""
         return False
 
     def largest_moves(self, skeleton: Skeleton, reach: float) -> Array | None:
-        """Return how far each variable of a skeleton may move in one solve; None without bounds.
+        """Return the largest move of each variable of a skeleton in one solve; None without bounds.
 
         Args:
-            skeleton: The skeleton that is solved.
+            skeleton: The solved skeleton.
             reach: Length scale of the problem, length units.
 
         Returns:
@@ -113,15 +113,15 @@ class Solver(ChecksArguments, ABC):
 
     @property
     def polishes(self) -> bool:
-        """Whether Newton's method, within the limits, moves a miss to a minimum."""
+        """Whether Newton's method polishes a miss to a minimum within the limits."""
         return False
 
     def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
-        """Return sentences for the explanation of a miss: the settings that hold the pose back from these goals."""
+        """Return sentences about settings that keep the pose from meeting these goals."""
         return ()
 
     def for_diagnosis(self) -> Solver:
-        """Return settings that explain a miss: one attempt, without limits on motion."""
+        """Return settings for the diagnosis of a miss: one attempt, without bounds on motion."""
         return self.without_restarts()
 
     def without_restarts(self) -> Self:
@@ -129,7 +129,7 @@ class Solver(ChecksArguments, ABC):
         return self
 
     def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
-        """Return settings of full-body that solve these goals in place of these; None if these do, as is usual.
+        """Return settings of full-body that replace these settings for some goals; None to keep these settings.
 
         Args:
             goals: The goals.
@@ -161,10 +161,10 @@ class Solver(ChecksArguments, ABC):
     def restrict(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], goal_joints: Sequence[Sequence[int]]
     ) -> Reduced:
-        """Return the part of a problem that this algorithm moves: all of it, unless it is made for a few joints.
+        """Return the part of a problem that this algorithm moves: all of it, unless the algorithm is for few joints.
 
         Args:
-            reduced: The part that the goals need.
+            reduced: The part of the skeleton that the goals need.
             skeleton: The whole skeleton.
             goals: The goals.
             goal_joints: Joints of each goal, rows of the skeleton.
@@ -176,13 +176,13 @@ class Solver(ChecksArguments, ABC):
 
     @abstractmethod
     def kernel(self, reduced: Reduced) -> Kernel:
-        """Return the compiled entry point for a problem (imported here, so that only this one is compiled)."""
+        """Return the compiled entry point for a problem, imported here so that no other kernel is compiled."""
 
     def branch_kernel(self, reduced: Reduced) -> Kernel:
         """Return the compiled entry point that lists every branch of a problem if its ``first`` is LIST.
 
         Raises:
-            UnsupportedError: If the algorithm finds one pose alone.
+            UnsupportedError: If the algorithm finds only one pose.
         """
         raise UnsupportedError(
             f"{self.name} finds one pose and lists no branches",
@@ -190,36 +190,36 @@ class Solver(ChecksArguments, ABC):
         )
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
-        """Return the entry point that solves many problems as a SIMD batch, None if this algorithm has none."""
+        """Return the entry point that solves a SIMD batch of problems; None without such a kernel."""
         return None
 
     def simd_size(self, reduced: Reduced) -> int:
-        """Return the size of the memory that the SIMD batch needs for itself, in numbers."""
+        """Return the number of values of the SIMD batch's own memory."""
         return 0
 
     def miss_kernel(self) -> Kernel:
-        """Return the compiled entry point that finishes misses: it polishes them and finds their status.
+        """Return the compiled entry point that polishes and classifies misses.
 
-        It has the arguments of a solver's kernel, with the answers as ``out`` and a negative ``first`` (see
-        ``kernels.search.classify``). With ``warm`` it does not look for a better pose far from the start.
+        It has the arguments of a solver's kernel, with the results as ``out`` and a negative ``first`` (see
+        ``kernels.search.classify``). With ``warm`` it does not search for a better pose far from the start.
         """
         from synovia.kernels.search.classify import classify
 
         return classify
 
     def params(self) -> dict[int, float]:
-        """Return the settings that only this algorithm reads, by their places in ``kernels.layout``."""
+        """Return the settings that only this algorithm reads, by their indices in ``kernels.layout``."""
         return {}
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
-        """Return the size of the scratch memory of this algorithm alone (``Work.solver_scratch``), in numbers."""
+        """Return the size of this algorithm's own scratch memory (``Work.solver_scratch``), in float64."""
         return 0
 
     def check(self, goals: Sequence[Goal]) -> None:
         """Check that this algorithm supports the goals.
 
         Raises:
-            UnsupportedError: If it does not; the error names the goal, and a solver that does.
+            UnsupportedError: If a goal is not supported; the error names the goal, and a solver that supports it.
         """
         for goal in goals:
             if goal.needs not in self.supported_goals:
@@ -247,7 +247,7 @@ class Solver(ChecksArguments, ABC):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClosedForm(Solver):
-    """Settings of an algorithm that computes the answer in one step, for certain joint layouts."""
+    """Settings of an algorithm that computes the solution in one step, for certain joint layouts."""
 
     closed: ClassVar[bool] = True
 
@@ -262,7 +262,7 @@ class ClosedForm(Solver):
         )
 
     def refused_goals(self, goals: Sequence[Goal], takes: str, expected: str, hint: str) -> UnsupportedError:
-        """Return the error of a set of goals that this algorithm does not take together."""
+        """Return the error of a set of goals that this algorithm does not support together."""
         where = ", ".join(f"goal on {goal.joint!r}" for goal in goals)
         return UnsupportedError(
             f"{self.name} takes {takes}", where=where, value=list(goals), expected=expected, hint=hint
@@ -271,7 +271,7 @@ class ClosedForm(Solver):
     def check_poles(
         self, reduced: Reduced, skeleton: Skeleton, goals: Sequence[Goal], limbs: Mapping[int, int]
     ) -> None:
-        """Check that each pole is that of a moving limb, and the only one of it.
+        """Check that each pole belongs to a moving limb, with one pole per limb.
 
         Args:
             reduced: The problem.
@@ -295,7 +295,7 @@ class ClosedForm(Solver):
             seen.add(row)
 
     def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
-        """Return settings of full-body for branches that are not clear if a goal keeps clear."""
+        """Return settings of full-body if there is a clearance goal, for branches that violate it."""
         if tied:
             raise self.opens_loops()
         return {"seed": self.search.seed} if keeps_clear(goals) else None
@@ -304,7 +304,7 @@ class ClosedForm(Solver):
         """Return the problem in which only these rows move.
 
         Raises:
-            UnsupportedError: If one of them follows another joint.
+            UnsupportedError: If one of the rows is of a mimic joint or its leader.
         """
         if not own_variables(reduced, rows):
             raise self.refusal(goal, named(skeleton, reduced, rows), "joints that follow no other")
@@ -316,12 +316,12 @@ class IteratingSolver(Solver):
     """Settings of an algorithm that takes many steps and restarts from random poses.
 
     Args:
-        max_steps: Steps (iterations, sweeps) of one attempt.
-        attempts: Attempts: the first from the start pose, the others from random poses within the limits. A miss
-            takes up to 25 more attempts to look for a better pose, a close miss of one goal up to 400; none with
-            ``attempts=1``. With default (or lower) ``max_steps`` and ``attempts``, a solve on a large body or with
-            clearance goals makes fewer attempts, so that it ends in a second.
-        seed: Seed of the restarts; the same seed gives the same answer.
+        max_steps: Largest number of steps (iterations, sweeps) of one attempt.
+        attempts: Number of attempts: the first from the start pose, the others from random poses within the limits.
+            After a miss, up to 25 more attempts search for a better pose, for a close miss of one goal up to 400; none
+            with ``attempts=1``. With default (or lower) ``max_steps`` and ``attempts``, a solve on a large body or with
+            clearance goals makes fewer attempts, so that it ends within a second.
+        seed: Seed of the restarts; the same seed gives the same solution.
     """
 
     max_steps: int = 100
@@ -335,7 +335,7 @@ class IteratingSolver(Solver):
 
     @property
     def most_work(self) -> float:
-        """Bound of the work of one solve; infinite if the user asks for more steps or attempts than the defaults."""
+        """Work limit of one solve; infinite if the user sets more steps or attempts than the defaults."""
         for setting in fields(self):
             default: Any = setting.default
             if setting.name in _STEPS and (getattr(self, setting.name) or 0) > (default or 0):
@@ -347,7 +347,7 @@ class IteratingSolver(Solver):
         return self.replace(attempts=1)
 
     def params(self) -> dict[int, float]:
-        """Return the settings by their places."""
+        """Return the settings by their indices."""
         return {PROGRESS: self.progress[1]}
 
 
@@ -356,22 +356,22 @@ class Heuristic(IteratingSolver):
     """Settings of FABRIK, CCD and particles. Their steps are small, so an attempt may take more of them.
 
     Args:
-        max_steps: Steps (iterations, sweeps) of one attempt.
-        attempts: Attempts, restarts included.
+        max_steps: Largest number of steps (iterations, sweeps) of one attempt.
+        attempts: Number of attempts, restarts included.
         seed: Seed of the restarts.
-        finish: With ``"lm"`` Newton's method (damped, as Levenberg-Marquardt) continues from the best pose of a miss;
-            ``solution.finish_steps`` counts its steps. None: the method's own answer, except in ``track`` and with
-            ``follow=True``: there Newton's method moves each miss, so that the tip slides with its target.
+        finish: With ``"lm"``, Newton's method (damped, as in Levenberg-Marquardt) polishes the best pose of a miss;
+            ``solution.finish_steps`` counts its steps. With None, only in ``track`` and with ``follow=True`` does
+            Newton's method polish misses, so that the tip slides with its target.
     """
 
-    follow_finish: ClassVar[str | None] = "lm"  # its small steps would leave the tip behind, then catch up in hops
+    follow_finish: ClassVar[str | None] = "lm"  # with small steps, the tip would lag behind and then jump
     progress: ClassVar[tuple[int, float]] = (20, 0.9)
     supported_goals: ClassVar[frozenset[str]] = POSE_GOALS | {"limb"}
     others: ClassVar[frozenset[str]] = frozenset({"finish"})
 
     max_steps: int = 500
     attempts: int = 50
-    finish: str | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # here it is a setting
+    finish: str | None = None  # pyright: ignore[reportIncompatibleVariableOverride]  # a setting in this class
 
     def __post_init__(self) -> None:
         """Check the settings."""
@@ -381,7 +381,7 @@ class Heuristic(IteratingSolver):
 
     @property
     def pole_pace(self) -> str | None:
-        """Bound that ``kernels.goals.swivel`` sets; None if another method finishes."""
+        """Bound set by ``kernels.goals.swivel``, in words; None if another method polishes."""
         if self.polishes:
             return None
         from synovia.kernels.goals.swivel import RATE
@@ -390,11 +390,11 @@ class Heuristic(IteratingSolver):
 
     @property
     def polishes(self) -> bool:
-        """Whether another method continues from a miss."""
+        """Whether another method polishes a miss."""
         return self.finish is not None
 
     def check_limbs(self, reduced: Reduced) -> None:
-        """Check that a moving ball joint turns each limb with a pole, unless another method finishes.
+        """Check that each limb with a pole has a moving ball joint at its root, unless another method polishes.
 
         Raises:
             UnsupportedError: If the joint at a limb's root is not a moving ball.
@@ -410,12 +410,12 @@ class Heuristic(IteratingSolver):
 
 
 def keeps_clear(goals: Sequence[Goal]) -> bool:
-    """Return whether a goal keeps shapes apart."""
+    """Return whether there is a clearance goal."""
     return any(goal.needs == "clearance" for goal in goals)
 
 
 def _hint(goal: Goal) -> str:
-    """Return which solver supports a goal."""
+    """Return a hint about a solver that supports a goal."""
     if goal.kind not in kinds():
         return "derive goals of your own from CustomGoal"
     if goal.needs == "clearance":

@@ -12,20 +12,20 @@ from synovia.solver.base import Heuristic, Kernel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ccd(Heuristic):
-    """Cyclic coordinate descent: one joint at a time, from the tips to the root, takes its best turn within its limits.
+    """Cyclic coordinate descent: rotate one joint at a time, from tips to root, to its optimum within the limits.
 
     It is simple and robust: no step raises the error, and it suits hinges with limits. Near the target it converges
-    slowly, so prefer ``LevenbergMarquardt`` for tight tolerances. Poles come last, as in ``Fabrik``.
+    slowly, so prefer ``LevenbergMarquardt`` for tight tolerances. Poles are solved last, as in ``Fabrik``.
 
     Args:
-        max_steps: Sweeps of one attempt.
-        attempts: Attempts, restarts included.
+        max_steps: Largest number of sweeps of one attempt.
+        attempts: Number of attempts, restarts included.
         seed: Seed of the restarts.
         finish: ``"lm"`` or None, see ``Heuristic``.
-        smallest_turn: Turns below this angle (radians) are skipped.
-        stiffness: Factor on the stiffness s of the skeleton's joints. A joint makes a turn φ towards its preferred
-            value (a ball: its rest) in full, and φ / (1 + stiffness s) of a turn away from it. 0 is the plain method.
-            Stiff joints turn less and later but do turn: every target stays within reach, in more sweeps.
+        smallest_turn: Rotations below this angle (radians) are skipped.
+        stiffness: Factor on the stiffness s of the skeleton's joints. A joint takes a rotation φ towards its preferred
+            value (a ball: its rest) in full, and φ / (1 + stiffness s) of a rotation away from it. 0 is the plain
+            method. Stiff joints rotate less and later, so every target stays reachable, in more sweeps.
 
     Example:
         >>> import synovia as sy
@@ -53,5 +53,5 @@ class Ccd(Heuristic):
         return ccd
 
     def params(self) -> dict[int, float]:
-        """Return the settings by their places."""
+        """Return the settings by their indices."""
         return Heuristic.params(self) | {SMALLEST_TURN: self.smallest_turn, STIFFNESS_FACTOR: self.stiffness}

@@ -8,20 +8,20 @@ from typing import ClassVar
 from synovia.problem import Reduced
 from synovia.solver.base import Heuristic, Kernel
 
-_SHORTEST = 3  # bones of a chain in a SIMD batch
+_SHORTEST = 3  # smallest number of bones of a chain in a SIMD batch
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Fabrik(Heuristic):
-    """Forward and backward reaching: bones are pulled to the target and back to the root, limits in every iteration.
+    """Forward and backward reaching: pull bones to the target and back to the root, with limits in each iteration.
 
     It is fastest on chains and characters of ball joints with position goals at everyday tolerances. The last three
-    degrees of freedom above a rotation goal serve it. Poles come last: once the other goals hold, the ball joint at the
-    root of each limb turns the limb about the line from root to tip, as far as its limits allow.
+    degrees of freedom above a rotation goal are used for it. Poles are solved last: once the other goals are met, the
+    ball joint at the root of each limb rotates the limb about the line from root to tip, as far as its limits allow.
 
     Args:
-        max_steps: Iterations of one attempt.
-        attempts: Attempts, restarts included.
+        max_steps: Largest number of iterations of one attempt.
+        attempts: Number of attempts, restarts included.
         seed: Seed of the restarts.
         finish: ``"lm"`` or None, see ``Heuristic``.
 
@@ -49,7 +49,7 @@ class Fabrik(Heuristic):
         return fabrik
 
     def simd_kernel(self, reduced: Reduced) -> Kernel | None:
-        """Return the kernel for many targets of a plain chain; two bones need no iteration."""
+        """Return the kernel for a SIMD batch of a plain chain; None for two bones, which need no iteration."""
         if not reduced.ball_chain or len(reduced.rows) < _SHORTEST:
             return None
         from synovia.kernels.simd.fabrik_chain import fabrik_simd
@@ -57,5 +57,5 @@ class Fabrik(Heuristic):
         return fabrik_simd
 
     def simd_size(self, reduced: Reduced) -> int:
-        """Return the size of the points of 32 chains."""
+        """Return the size of the memory for the points of 32 chains."""
         return 32 * 3 * (len(reduced.rows) + 1)

@@ -36,28 +36,29 @@ class FullBody(IteratingSolver):
     """Goals in any number of strict priority levels, for characters and humanoids with a moving root.
 
     In each step, every level takes its optimum within the limits, among the motions that do not change the levels
-    above. So a goal never worsens one of a higher priority, even if joints are at their limits. Weights count within a
+    above. So a goal never worsens a goal of a higher priority, even with joints at their limits. Weights apply within a
     level. Where the goals leave a choice, the pose follows a ``RestGoal``; without one, it stays near the start.
 
     Args:
-        max_steps: Steps of one attempt.
+        max_steps: Largest number of steps of one attempt.
         attempts: Number of attempts: the first starts from the start pose. If it ends close to the goals and to its
-            start, up to four start near it, so that a near target gets a near answer. The others start from random
-            poses; with a clearance goal, each of them starts from the clearest of up to 24 poses that meet the other
-            goals without clearance. They do not help a goal that conflicts with a goal of a higher priority.
+            start, up to four more start near it, so that a near target gets a near solution. The others start from
+            random poses; with a clearance goal, each of them starts from the clearest of up to 24 poses that meet the
+            other goals without clearance. Restarts do not help a goal that conflicts with a goal of a higher priority.
         seed: Seed of the random poses.
         error_damping: Damping of a level, as a factor of its squared error.
-        constant_damping: Damping that is added to it, and keeps singular poses solvable at the target.
-        largest_step: Largest motion of a joint for one level in one step, radians; reaches for a slide (``IK.reach``).
+        constant_damping: Damping that is always added; it keeps singular poses solvable at the target.
+        largest_step: Largest motion of a joint for one level in one step, radians; length scales (``IK.reach``) for a
+            slide.
         largest_move: Largest motion of a joint in one solve, or in one frame of ``track``: a hard limit in all levels.
-            For a velocity limit, give the velocity times the duration of a frame. One number is for all joints, in
-            radians or reaches. Numbers by joint, as ``skeleton.moves_in(seconds)`` returns them, are in radians or
-            length units; other joints are then unlimited. A free root may move so far along each axis, and rotate so
-            far. A mimic joint also limits its leader. It is an error if a start is farther than that outside the limits
-            of a joint. Needs ``attempts=1``.
-        rest_step: A ``RestGoal`` has converged when a step is not longer than this, radians or reaches.
+            For a velocity limit, give the velocity times the duration of a frame. One value for all joints is in
+            radians or length scales. Values by joint, as from ``skeleton.moves_in(seconds)``, are in radians or length
+            units; other joints are then unlimited. For a free root, the value applies to each axis and to the rotation.
+            A mimic joint also limits its leader. A start that is farther outside the limits of a joint is an error.
+            Needs ``attempts=1``.
+        rest_step: A ``RestGoal`` has converged when a step is not longer than this, radians or length scales.
         softening: Last fraction of a chain's reach in which the chain straightens slowly, so that limbs do not snap
-            straight: a target there, or beyond, is moved nearer. The distance to the given target then counts as a
+            straight: a target there, or beyond, is moved nearer. The distance to the given target is then reported as a
             miss. 0.02 suits motion; 0 turns it off.
 
     References:
@@ -91,7 +92,7 @@ class FullBody(IteratingSolver):
         """Check the settings."""
         Solver.__post_init__(self)
         given: Any = self.largest_move
-        if isinstance(given, tuple):  # as it is stored
+        if isinstance(given, tuple):  # the form in which it is stored
             given = dict(cast("tuple[tuple[str | int, float], ...]", given))
         if isinstance(given, Mapping):
             moves = cast("Mapping[Any, Any]", given)
@@ -113,11 +114,11 @@ class FullBody(IteratingSolver):
         return bool(self.largest_move) if isinstance(self.largest_move, tuple) else self.largest_move != LARGEST
 
     def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
-        """Return None: it keeps loops closed itself."""
+        """Return None: full-body keeps loops closed itself."""
         return None
 
     def largest_moves(self, skeleton: Skeleton, reach: float) -> Array | None:
-        """Return how far each variable of a skeleton may move in one solve; a mimic joint restricts its leader.
+        """Return the largest move of each variable of a skeleton in one solve; a mimic joint restricts its leader.
 
         Raises:
             InputError: If a joint is named twice.
@@ -145,7 +146,7 @@ class FullBody(IteratingSolver):
         return moves
 
     def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
-        """Return how the settings limit the motion."""
+        """Return sentences about settings that limit the motion."""
         lines: list[str] = []
         if isinstance(self.largest_move, tuple):
             lines += ["No joint goes farther than its largest_move in one solve."] if self.largest_move else []
@@ -156,7 +157,7 @@ class FullBody(IteratingSolver):
         return lines
 
     def for_diagnosis(self) -> FullBody:
-        """Return the settings with one attempt and without limits on motion."""
+        """Return the settings with one attempt and without bounds on motion."""
         return self.replace(attempts=1, largest_move=LARGEST, softening=0.0)
 
     def kernel(self, reduced: Reduced) -> Kernel:
@@ -166,13 +167,13 @@ class FullBody(IteratingSolver):
         return full_body
 
     def miss_kernel(self) -> Kernel:
-        """Return the kernel that finishes misses level by level."""
+        """Return the kernel that polishes misses level by level."""
         from synovia.kernels.hierarchy.full_body import finish_levels
 
         return finish_levels
 
     def params(self) -> dict[int, float]:
-        """Return the settings by their places."""
+        """Return the settings by their indices."""
         return IteratingSolver.params(self) | {
             DAMPING: max(self.constant_damping, 1e-14),
             ERROR_DAMPING: self.error_damping,
@@ -183,7 +184,7 @@ class FullBody(IteratingSolver):
         }
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
-        """Return the scratch memory of the levels."""
+        """Return the size of the scratch memory of the levels."""
         from synovia.kernels.hierarchy.basis import levels_size
 
         return levels_size(residuals, columns + residuals)  # one-sided goals have columns of their own
@@ -193,7 +194,7 @@ def _move(value: Any, what: str) -> float:
     """Return a largest move.
 
     Raises:
-        InputError: If it is negative or no finite number.
+        InputError: If the value is negative or not finite.
     """
     if not is_number(value) or not 0.0 <= value <= LARGEST:
         raise InputError(

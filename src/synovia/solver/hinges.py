@@ -17,15 +17,14 @@ from synovia.solver.base import ClosedForm, Kernel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hinges(ClosedForm):
-    """One or two hinges (or slides) in closed form: the pose nearest to a target of all within the limits.
+    """One or two hinges (or slides) in closed form: the pose within the limits that is nearest to a target.
 
-    It takes one goal: a position for one or two joints, or a rotation for one hinge. The answer is exact if the target
-    can be met, and otherwise the global best; so a miss is always ``UNREACHABLE``. ``IK.branches`` lists every way to
-    meet the goal. With a ``ClearanceGoal`` only those count that are clear.
+    It supports one goal: a position for one or two joints, or a rotation for one hinge. The solution is exact if the
+    target can be met, and otherwise the global optimum; so a miss is always ``UNREACHABLE``. ``IK.branches`` lists all
+    poses that meet the goal. With a ``ClearanceGoal``, only poses that satisfy it are used.
 
     Args:
-        joints: Number of joints that move, 1 or 2: those nearest to the goal; the others stay as they are. 0: all,
-            at most two.
+        joints: Number of moving joints, 1 or 2, nearest to the goal; the other joints stay. 0: all, at most two.
 
     Example:
         >>> import synovia as sy
@@ -87,9 +86,9 @@ class Hinges(ClosedForm):
         return hinges
 
     def branch_kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel, which lists branches too."""
+        """Return the kernel, which also lists branches."""
         return self.kernel(reduced)
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
-        """Return the size of the candidates and of the roots of a polynomial."""
+        """Return the size of the memory for candidates and for the roots of a polynomial."""
         return size_of_all(BRANCHES, {})

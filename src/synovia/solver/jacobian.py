@@ -36,10 +36,10 @@ _NO_CLAMP = 1e100
 _LEAST_DAMPING = 1e-12  # keeps the equations of a step solvable
 _MARGIN = 0.1
 _FORMS = ("geometric", "partial")
-_UNCLEAR = frozenset({"largest_error", "jacobian", "null_space"})  # settings that have no effect with clearance goals
+_UNCLEAR = frozenset({"largest_error", "jacobian", "null_space"})  # settings that are refused with clearance goals
 _CLEAR_GOALS = ALL_GOALS | {"clearance"}
-_LONG_CHAIN = 8  # bones; with fewer, the nearest pose often makes the turn of one bone vanish
-_MOST_JOINTS = 16  # of an arm in a SIMD batch; see kernels.simd.arm
+_LONG_CHAIN = 8  # bones; in shorter chains, the rotation of a bone often vanishes at the nearest pose
+_MOST_JOINTS = 16  # largest number of joints of an arm in a SIMD batch; see kernels.simd.arm
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,24 +47,25 @@ class NullSpace(ChecksArguments):
     """Secondary objectives: a function H(q) that is minimised in the null space of the goals.
 
     H is a weighted sum of the terms below. Each step is dq = J⁺e + (J⁺J - 1)∇H, where the projector removes the part of
-    ∇H that would move the goals. Once all goals are reached, the solver goes on along the poses that reach them, to the
-    nearest minimum of H. If a goal is missed, H does not change the answer.
+    ∇H that would move the goals. Once all goals are reached, the solver continues along the poses that reach them, to
+    the nearest minimum of H. If a goal is missed, H does not change the solution.
 
     Args:
         posture: Weight of Σ αi (qi - qi,opt)², the distance from the preferred values. αi is the stiffness of a joint
-            (``Joint.stiffness``); joints without stiffness do not count. For a ball, the distance is its angle from
-            rest. A ``RestGoal`` needs no ``NullSpace``: it has weights and values of its own.
+            (``Joint.stiffness``); joints without stiffness have no weight. For a ball, the distance is its angle from
+            rest. A ``RestGoal`` needs no ``NullSpace``: it has its own weights and values.
         center: Weight of Σ (q - mid)² / half² over all limited joints, the distance from the middle of their ranges.
-        margins: Weight of Σ d² / half², where d is how far a value is inside a margin at an end of its range, and 0
-            between the margins. Limits are hard constraints with or without it.
+        margins: Weight of Σ d² / half², where d is the depth of a value in a margin at an end of its range, and 0
+            between the margins. Limits are hard constraints with or without this term.
         margin: Width of the margins as a fraction of half the range. Needs ``margins``.
-        manipulability: Weight of -log √det(J Jᵀ), which keeps away from singular poses. J is the Jacobian of all goals
-            except custom ones.
-        gradient: Gradient of a term of your own: a function that takes a ``Pose`` and returns the derivative, (nv,), by
-            the velocities of all joints in order: 1 for a hinge or slide, 3 for a ball (angular velocity in the joint's
-            frame), 6 for a free joint (translation first). A term with a second derivative of about 1 per squared
-            radian converges in the fewest steps. It moves only joints on which a goal depends; a ``RestGoal`` on other
-            joints adds them. Python calls it in every step, so a solve takes milliseconds instead of microseconds.
+        manipulability: Weight of -log √det(J Jᵀ), which avoids singular poses. J is the Jacobian of all goals except
+            custom ones.
+        gradient: Gradient of a user-defined term: a function that takes a ``Pose`` and returns the derivative, (nv,),
+            with respect to the velocities of all joints in order: 1 for a hinge or slide, 3 for a ball (angular
+            velocity in the joint's frame), 6 for a free joint (translation first). A term with a second derivative of
+            about 1 per squared radian converges in the fewest steps. The term moves only joints on which a goal
+            depends; add other joints by a ``RestGoal``. Python calls it in every step, so a solve takes milliseconds
+            instead of microseconds.
 
     Keep the elbow low, with a gradient by differences:
 
@@ -117,7 +118,7 @@ class NullSpace(ChecksArguments):
             )
 
     def params(self) -> dict[int, float]:
-        """Return the settings by their places in ``kernels.layout``."""
+        """Return the settings by their indices in ``kernels.layout``."""
         return {
             POSTURE_WEIGHT: self.posture,
             CENTRE_WEIGHT: self.center,
@@ -132,24 +133,23 @@ class NullSpace(ChecksArguments):
 class JacobianMethod(IteratingSolver):
     """Settings of every method of the family; see its subclasses.
 
-    Residuals are in radians, and in lengths divided by the reach. Joint values stay within their limits: a step holds
-    each joint that stands at a limit and would leave it, and is solved for the other joints. The next step may move the
-    joint again.
+    Residuals are in radians, and in lengths divided by the length scale. Joint values stay within their limits: a step
+    holds each joint that is at a limit and would exceed it, and is solved for the other joints. The next step may move
+    the joint again.
 
-    With a ``ClearanceGoal``, ``lm``, ``dls`` and ``pinv`` take the steps of ``FullBody``, with their own damping and
-    search: the clearance first, then all other goals together. A ``CustomGoal``, ``null_space``, another ``jacobian``
-    and a ``largest_error`` of your own are refused then, and ``largest_turn`` alone bounds a step.
+    With a ``ClearanceGoal``, ``lm``, ``dls`` and ``pinv`` use the steps of ``FullBody`` with their own damping and
+    search: the clearance first, then all other goals together. A ``CustomGoal``, ``null_space``, and other than default
+    ``jacobian`` and ``largest_error`` are then refused, and only ``largest_turn`` bounds a step.
 
     Args:
-        max_steps: Steps of one attempt; motion in the null space may take as many again.
-        attempts: Attempts, restarts included.
+        max_steps: Largest number of steps of one attempt; motion in the null space may take as many again.
+        attempts: Number of attempts, restarts included.
         seed: Seed of the restarts.
-        largest_error: Largest error of a goal that one step uses (reaches, radians); a larger one is shortened to it.
-            None: no bound.
-        largest_turn: Largest change of a joint in one step, radians (slides: reaches). None: no bound.
+        largest_error: Bound to which a step clamps the error of a goal (length scales, radians). None: no bound.
+        largest_turn: Largest change of a joint in one step, radians (slides: length scales). None: no bound.
         jacobian: ``"geometric"`` by cross products, ``"partial"`` by partial derivatives of the transforms. They agree
             to rounding; the first is faster.
-        null_space: Secondary objectives, in the motion that the goals leave free.
+        null_space: Secondary objectives in the null space of the goals.
 
     Raises:
         InputError: If a setting is out of range.
@@ -157,7 +157,7 @@ class JacobianMethod(IteratingSolver):
 
     others: ClassVar[frozenset[str]] = frozenset({"jacobian", "null_space"})
     supported_goals: ClassVar[frozenset[str]] = ALL_GOALS
-    method: ClassVar[int]  # number in ``kernels.jacobian.methods``
+    method: ClassVar[int]  # index in ``kernels.jacobian.methods``
 
     largest_error: float | None = None
     largest_turn: float | None = 1.0
@@ -174,11 +174,11 @@ class JacobianMethod(IteratingSolver):
 
     @property
     def polishes(self) -> bool:
-        """Whether Newton's method moves a miss to a minimum: always."""
+        """True: Newton's method polishes a miss to a minimum."""
         return True
 
     def is_plain(self, reduced: Reduced) -> bool:
-        """Return whether the method is used without clamps of its own and without secondary objectives."""
+        """Return whether the method has default clamps and no secondary objectives."""
         return (
             self.largest_error is None
             and self.largest_turn == 1.0
@@ -191,7 +191,7 @@ class JacobianMethod(IteratingSolver):
         """Check that this algorithm supports the goals.
 
         Raises:
-            UnsupportedError: If it does not, or not with a clearance goal, or with these settings.
+            UnsupportedError: If a goal is not supported, or not together with a clearance goal or with these settings.
         """
         Solver.check(self, goals)
         if keeps_clear(goals):
@@ -202,10 +202,10 @@ class JacobianMethod(IteratingSolver):
 
         Args:
             goals: The goals.
-            where: Why it does, for the message.
+            where: Reason for the replacement, for the message.
 
         Raises:
-            UnsupportedError: If a goal is a function of the user, or a setting has no counterpart.
+            UnsupportedError: If a goal is a Python function, or a setting has no counterpart.
         """
         for goal in goals:
             if goal.needs == "custom":
@@ -227,7 +227,7 @@ class JacobianMethod(IteratingSolver):
                 )
 
     def in_levels(self, goals: Sequence[Goal], tied: bool = False) -> Mapping[str, Any] | None:
-        """Return this damping and search as settings of full-body if a goal keeps clear, or loops stay closed."""
+        """Return this damping and search as settings of full-body, for clearance goals or loops; else None."""
         if tied and "clearance" not in self.supported_goals:
             raise self.opens_loops()
         if tied:
@@ -254,7 +254,7 @@ class JacobianMethod(IteratingSolver):
         return scratch_size(residuals, columns)
 
     def params(self) -> dict[int, float]:
-        """Return the settings by their places."""
+        """Return the settings by their indices."""
         return IteratingSolver.params(self) | {
             METHOD: self.method,
             FORM: _FORMS.index(self.jacobian),
@@ -266,10 +266,10 @@ class JacobianMethod(IteratingSolver):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JacobianTranspose(JacobianMethod):
-    """Jacobian transpose: dq = α Jᵀe with the step α = <e, JJᵀe> / <JJᵀe, JJᵀe> that leaves the least error.
+    """Jacobian transpose: dq = α Jᵀe with the step α = <e, JJᵀe> / <JJᵀe, JJᵀe> of least error.
 
-    A step solves no system of equations, so it is cheap and no pose is singular. But this is steepest descent: it takes
-    hundreds of steps where the other methods take ten.
+    A step solves no system of equations, so it is cheap and no pose is singular. But steepest descent needs hundreds of
+    steps where the other methods need ten.
 
     The settings are those of ``synovia.solver.JacobianMethod``.
 
@@ -296,9 +296,9 @@ class JacobianTranspose(JacobianMethod):
 class PseudoInverse(JacobianMethod):
     """Pseudo-inverse: solve (JJᵀ) b = e with a factorisation for symmetric matrices, dq = Jᵀb.
 
-    The shortest step that removes the whole error to first order. It is damped only near poses in which JJᵀ is
-    singular, such as that of a straight arm. Far from the target the full step is too long, so error and step are
-    clamped. With a ``ClearanceGoal`` it is damped where a step makes the pose worse.
+    This is the shortest step that removes the whole error to first order. It is damped only near poses with singular
+    JJᵀ, such as a straight arm. Far from the target the full step is too long, so error and step are clamped. With a
+    ``ClearanceGoal``, a step that makes the pose worse is damped.
 
     The settings are those of ``synovia.solver.JacobianMethod``.
 
@@ -325,7 +325,7 @@ class PseudoInverse(JacobianMethod):
 class SelectivelyDamped(JacobianMethod):
     """Selectively damped least squares: every singular vector of the Jacobian is damped by how far it moves the goals.
 
-    It needs no damping constant and does not shake near singular poses. Each step computes a singular value
+    It needs no damping constant and does not oscillate near singular poses. Each step computes a singular value
     decomposition. ``largest_turn`` is γmax.
 
     The settings are those of ``synovia.solver.JacobianMethod``.
@@ -351,7 +351,7 @@ class SelectivelyDamped(JacobianMethod):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Damped(JacobianMethod):
-    """Settings of the damped methods, which have faster kernels of their own if they are used plainly."""
+    """Settings of the damped methods, which have faster kernels for default clamps without secondary objectives."""
 
     supported_goals: ClassVar[frozenset[str]] = _CLEAR_GOALS
     method: ClassVar[int] = 2
@@ -384,9 +384,10 @@ class _Damped(JacobianMethod):
 class LevenbergMarquardt(_Damped):
     """Levenberg-Marquardt with damping that follows the error: λ = constant_damping + error_damping · e·e.
 
-    The default solver: fast and exact; it takes any goals, and handles limits by an active set. For a long chain of
-    balls without limits and one position goal it uses Newton's method in three numbers (``chain_newton``): it finds the
-    pose whose bones turn least, in as many steps for a thousand joints as for ten, and needs no damping there.
+    The default solver: fast and exact; it supports all goals, and handles limits by an active set. For a long chain of
+    balls without limits and one position goal it uses Newton's method in three variables (``chain_newton``), which
+    finds the pose with the smallest rotations of bones. It needs no damping, and as many steps for a thousand joints as
+    for ten.
 
     Args:
         error_damping: Factor of the squared error.
@@ -416,7 +417,7 @@ class LevenbergMarquardt(_Damped):
         return _Damped.kernel(self, reduced)
 
     def params(self) -> dict[int, float]:
-        """Return the settings by their places."""
+        """Return the settings by their indices."""
         return _Damped.params(self) | {
             DAMPING: max(self.constant_damping, _LEAST_DAMPING),
             ERROR_DAMPING: self.error_damping,
@@ -430,7 +431,7 @@ class DampedLeastSquares(_Damped):
     The classic method: robust near singular poses, and slower near the target than ``LevenbergMarquardt``.
 
     Args:
-        damping: λ, in radians and lengths per reach.
+        damping: λ, in radians and length scales.
         **others: Settings of ``synovia.solver.JacobianMethod``.
 
     Example:
@@ -448,5 +449,5 @@ class DampedLeastSquares(_Damped):
     damping: float = 0.03
 
     def params(self) -> dict[int, float]:
-        """Return the settings by their places."""
+        """Return the settings by their indices."""
         return _Damped.params(self) | {DAMPING: max(self.damping * self.damping, _LEAST_DAMPING)}

@@ -12,15 +12,15 @@ from synovia.solver.base import Heuristic, Kernel
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Particles(Heuristic):
-    """Joints as particles: goals are pinned to their targets, bones pull and push until their lengths are right again.
+    """Joints as particles: pin goals to their targets, and move joints until bone lengths are restored.
 
-    One bone after the other moves the two joints at its ends by half of its error in length, as in a simulation of
-    cloth. Then joints turn to their particles, within limits, and bone lengths are exact again. The movement spreads
-    over the body more evenly than with FABRIK, in more steps. Poles come last, as in ``Fabrik``.
+    One bone after the other moves each of the joints at its ends by half of its length error, as in cloth simulation.
+    Then joints rotate towards their particles, within limits, so that bone lengths are exact again. The motion spreads
+    over the body more evenly than with FABRIK, in more steps. Poles are solved last, as in ``Fabrik``.
 
     Args:
-        max_steps: Iterations of one attempt.
-        attempts: Attempts, restarts included.
+        max_steps: Largest number of iterations of one attempt.
+        attempts: Number of attempts, restarts included.
         seed: Seed of the restarts.
         finish: ``"lm"`` or None, see ``Heuristic``.
         rounds: Number of times that each iteration moves every bone, from the tips to the root and back. None: 4, and
@@ -48,5 +48,5 @@ class Particles(Heuristic):
         return particles
 
     def params(self) -> dict[int, float]:
-        """Return the settings by their places."""
+        """Return the settings by their indices."""
         return Heuristic.params(self) | {ROUNDS: self.rounds or 0}

@@ -1,4 +1,4 @@
-"""Chains cut into segments that have closed forms."""
+"""Chains cut into segments with closed forms."""
 
 from __future__ import annotations
 
@@ -40,22 +40,24 @@ class Segments(ClosedForm):
 
     The joints above the goal determine the structure:
 
-    - a limb inside any body, ball, hinge and ball (or three balls). Shoulder and elbow place the wrist, the wrist takes
-      the rotation. The elbow swivels about the line from shoulder to wrist as near to the pole (``PoleGoal``) or the
-      start pose as the limits of shoulder and wrist allow;
-    - robot arms of six hinges with a spherical wrist (the last three axes meet in a point): Pieper's quartic;
-    - robot arms of six hinges with three parallel axes, the second to fourth, whose last two axes meet, such as those
+    - a limb of any body: ball, hinge and ball (or three balls). Shoulder and elbow place the wrist, and the wrist sets
+    the rotation. The elbow swivels about the line from shoulder to wrist, as near to the pole (``PoleGoal``) or to the
+    start pose as the limits of shoulder and wrist allow; - robot arms of six hinges with a spherical wrist (the last
+    three axes meet in a point): Pieper's quartic; - robot arms of six hinges with three parallel axes, the second to
+    fourth, whose last two axes meet, such as those
       of Universal Robots;
     - robot arms of seven hinges whose first three axes meet in a point, and the fifth and sixth in another, such as
-      those of Franka and KUKA's iiwa. The last joint turns away from the start, in ever finer steps, until the other
-      six have a branch within the limits. If none is found, Levenberg-Marquardt solves the problem, with restarts.
+      those of Franka and KUKA's iiwa. The last joint is rotated away from the start, in ever finer steps, until the
+      other six have a branch within the limits. If none is found, Levenberg-Marquardt solves the problem, with
+      restarts.
 
-    ``IK`` rejects other joints. The answer is the branch within the limits that is nearest to the start;
-    ``IK.branches`` lists them all. If none meets the target, descent improves the best candidate to the least-squares
-    answer. With a ``ClearanceGoal`` only branches count that are clear; without any, the steps of ``FullBody`` go on.
+    ``IK`` rejects other joints. The solution is the branch within the limits that is nearest to the start;
+    ``IK.branches`` lists all branches. If none meets the target, descent improves the best candidate to the
+    least-squares solution. With a ``ClearanceGoal``, only branches that satisfy it are used; without such a branch, the
+    steps of ``FullBody`` continue.
 
     Args:
-        seed: Seed of the random starts that arms of seven hinges, and misses on a saddle, may need.
+        seed: Seed of the random starts that arms of seven hinges, and misses at a saddle point, may need.
 
     Example:
         >>> import synovia as sy
@@ -82,7 +84,7 @@ class Segments(ClosedForm):
 
     @property
     def polishes(self) -> bool:
-        """Whether a miss becomes the least-squares answer: always."""
+        """True: a miss is polished to the least-squares solution."""
         return True
 
     def check(self, goals: Sequence[Goal]) -> None:
@@ -120,7 +122,7 @@ class Segments(ClosedForm):
 
     @staticmethod
     def _why_no_arm(reduced: Reduced, goal: Goal, rows: Sequence[int]) -> str | None:
-        """Return why these joints are not an arm of hinges, None if they are."""
+        """Return the reason why these joints are not a supported arm of hinges; None if they are."""
         form = kinds(reduced, rows)
         if form not in ([Kind.HINGE] * 6, [Kind.HINGE] * 7):
             return f"{len(form)} moving joints that are neither a limb nor six or seven hinges"
@@ -130,7 +132,7 @@ class Segments(ClosedForm):
         return None if rows[::-1] == [*together] else "joints of the arm are separated by others that do not move"
 
     def params(self) -> dict[int, float]:
-        """Return the parameters of the descent of seven hinges by their places."""
+        """Return the parameters of the descent of seven hinges by their indices."""
         return {PROGRESS: self.progress[1], DAMPING: 1e-9, ERROR_DAMPING: 0.02}
 
     def kernel(self, reduced: Reduced) -> Kernel:
@@ -153,16 +155,16 @@ class Segments(ClosedForm):
         return segments_parallel
 
     def branch_kernel(self, reduced: Reduced) -> Kernel:
-        """Return the kernel, which lists branches too."""
+        """Return the kernel, which also lists branches."""
         return self.kernel(reduced)
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
-        """Return the size of the branches and of the roots of a polynomial."""
+        """Return the size of the memory for branches and for the roots of a polynomial."""
         return size_of_all(BRANCHES, {})
 
 
 def _is_limb(reduced: Reduced) -> bool:
-    """Return whether a ball moves, as in a limb; arms have hinges alone."""
+    """Return whether a ball moves, as in a limb; arms have only hinges."""
     return bool((reduced.variables[:, BLOCK] == TURN).any())
 
 

@@ -22,25 +22,27 @@ _LIMB = "a ball and below it a hinge or ball, that is shoulder and elbow, or hip
 class TwoBone(ClosedForm):
     """Arms and legs in closed form: the two nearest joints above each goal move, and all other joints stay.
 
-    The limb is found from the goal: its joint is the tip (for a ``PoseGoal`` it also takes the rotation), the moving
+    The goal determines the limb: its joint is the tip (for a ``PoseGoal`` it also controls the rotation), the moving
     joint above is the elbow or knee (a hinge or a ball), and the next one the shoulder or hip (a ball). Fixed joints
-    between are part of the bones. One ``IK`` may have several limbs, each with one ``PositionGoal`` or ``PoseGoal``.
+    between them are part of the bones. One ``IK`` may have several limbs, each with one ``PositionGoal`` or
+    ``PoseGoal``.
 
-    The plane of the bend is that of the start pose, moved by the smallest turn. A ``PoleGoal`` on the elbow or knee
-    sets where it points. In ``IK.track`` the plane then turns by at most ``pace`` for each reach that the goals move,
-    so a pole that crosses the line from root to tip swings the limb round instead of snapping it. Until the plane has
-    arrived, frames miss the pole goal and report by how much.
+    The bending plane is that of the start pose, moved by the smallest rotation. A ``PoleGoal`` on the elbow or knee
+    sets its direction. In ``IK.track`` the plane then rotates by at most ``pace`` per length scale that the goals move,
+    so a pole that crosses the line from root to tip swings the limb round instead of snapping it. Until the plane
+    reaches the pole, frames miss the pole goal and report the error.
 
     Args:
-        softening: Last fraction s of the reach L in which the limb straightens slowly, so that the knee does not snap.
-            For a target at a distance x > (1 - s) L from the root, the tip goes to the distance
-            L (1 - s exp(-(x - (1 - s) L) / (s L))). The distance to the given target then counts as a miss. 0.02 suits
-            motion; with 0, the limb is straight exactly at its reach.
+        softening: Last fraction s of the limb's reach L in which the limb straightens slowly, so that the knee does not
+            snap. For a target at a distance x > (1 - s) L from the root, the tip goes to the distance L (1 - s exp(-(x
+            - (1 - s) L) / (s L))). The distance to the given target is then reported as a miss. 0.02 suits motion; with
+            0, the limb is straight exactly at distance L.
         twist: Rotation of the plane about the line from root to tip, radians: away from the pole, or without a pole
             away from the plane of the start pose (in a track, that of the first frame).
-        weight: Fraction of the way from the start pose (in a track, that of the first frame) to the solution, 0 to 1.
-        pace: Largest rotation of the plane towards a pole in a track, radians for each reach that the goals move. For a
-            limb of 0.4 m, 35 is 5 degrees a millimetre.
+        weight: Fraction of the motion from the start pose (in a track, that of the first frame) to the solution, 0 to
+            1.
+        pace: Largest rotation of the plane towards a pole in a track, radians per length scale that the goals move. For
+            a limb of 0.4 m, 35 is 5 degrees a millimetre.
 
     References:
         Tolani, Goswami & Badler (2000), *Real-time inverse kinematics techniques for anthropomorphic limbs*; the third
@@ -94,7 +96,7 @@ class TwoBone(ClosedForm):
 
     @property
     def pole_pace(self) -> str:
-        """Largest turn that ``pace`` allows, in words."""
+        """Largest rotation that ``pace`` allows, in words."""
         return f"pace={self.pace:g} radians for each reach that the goals move"
 
     def reasons(self, missed: Sequence[Goal]) -> Sequence[str]:
@@ -109,10 +111,10 @@ class TwoBone(ClosedForm):
         return reasons
 
     def params(self) -> dict[int, float]:
-        """Return the settings by their places."""
+        """Return the settings by their indices."""
         twist = math.remainder(self.twist, 2.0 * math.pi)
         return {BLEND: self.weight, TWIST: twist, SOFTEN: min(self.softening, 1.0), PACE: self.pace}
 
     def extra_scratch(self, residuals: int, columns: int) -> int:
-        """Return the size of the motion of the goals, one number, and of two sets of joint values."""
+        """Return the size of the memory for the motion of the goals, one value, and two sets of joint values."""
         return size_of_all(BLEND_VALUES, {"variables": columns})

@@ -1,4 +1,4 @@
-"""Sources and sinks of live motion: clips at their own pace, VMC and JSON over UDP, standard streams, CSV."""
+"""Sources and sinks of live motion: clips, VMC and JSON over UDP, standard streams, CSV."""
 
 from synovia.retargeting.live.landmarks import LandmarkBody
 from synovia.streams.addresses import open_sink, open_source

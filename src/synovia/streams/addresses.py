@@ -1,4 +1,4 @@
-"""Sources and sinks by what a user types: ``walk.bvh``, ``vmc://127.0.0.1:39539``, ``udp://127.0.0.1:39540``, ``-``."""
+"""Open sources and sinks by name: ``walk.bvh``, ``vmc://127.0.0.1:39539``, ``udp://127.0.0.1:39540``, ``-``."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _parsed(text: str, what: str) -> tuple[str, str, int] | None:
     """Return scheme, host and port of an address; None for a file.
 
     Raises:
-        InputError: If it is an address, but none of these.
+        InputError: If the text is an address with an unknown form or scheme.
     """
     found = _ADDRESS.fullmatch(text)
     if found is None:
@@ -42,13 +42,13 @@ def open_source(
 
     Args:
         text: ``vmc://HOST:PORT``, ``udp://HOST:PORT`` or ``-`` for lines of JSON, or the file of a clip.
-        skeleton: The body of lines of JSON with joint values or places of joints; None for 33 landmarks.
-        remote: Whether it may listen on an address that other machines reach.
-        paced: Whether a clip is played at its own pace.
-        repeat: Whether a clip begins again at its end.
+        skeleton: The body for lines of JSON with joint values or joint positions; None for landmarks of MediaPipe.
+        remote: Whether the source may listen on an address that is reachable from other machines.
+        paced: Whether a clip or standard input plays at its own rate.
+        repeat: Whether a clip repeats at its end.
 
     Raises:
-        InputError: If it is no source.
+        InputError: If the text is no source.
         FileError: If a file cannot be read.
     """
     if text == "-":
@@ -70,12 +70,12 @@ def open_sink(text: str, skeleton: Skeleton, *, remote: bool = False, force: boo
 
     Args:
         text: ``vmc://HOST:PORT``, ``udp://HOST:PORT`` or ``-`` for lines of JSON, or a CSV file.
-        skeleton: The body that is sent.
-        remote: Whether it may send to other machines.
+        skeleton: The body to send.
+        remote: Whether the sink may send to other machines.
         force: Whether an existing file may be replaced.
 
     Raises:
-        InputError: If it is no sink, or one of another machine and ``remote`` is not set.
+        InputError: If the text is no sink, or the address is that of another machine and ``remote`` is not set.
         FileError: If the file exists and ``force`` is not set, or it cannot be written.
     """
     if text == "-":

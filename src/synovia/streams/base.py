@@ -1,4 +1,4 @@
-"""What sources and sinks of live motion have in common; write a class with these methods for your own."""
+"""Protocols for sources and sinks of live motion, and UDP sockets; implement a protocol for your own source or sink."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from synovia.errors import FileError, InputError
 from synovia.model import Pose, Skeleton
 from synovia.model.geometry import Array
 
-LARGEST: Final = 65_507  # bytes of a datagram of UDP
-_AT_ONCE: Final = 256, 2**20  # most datagrams and bytes that are read at once; the system drops what comes faster
+LARGEST: Final = 65_507  # bytes; largest payload of a UDP datagram
+_AT_ONCE: Final = 256, 2**20  # largest numbers of datagrams and bytes per read; the system drops excess datagrams
 
 
 class Sample(NamedTuple):
     """A pose of the source.
 
     Args:
-        pose: Joint values (nq,), or places of all joints (n, 3).
-        time: Time stamp on the clock of the source, seconds; None for a pose that counts at once.
+        pose: Joint values (nq,), or positions of all joints (n, 3).
+        time: Time stamp on the clock of the source, seconds; None for a pose that applies at once.
     """
 
     pose: Array
@@ -29,12 +29,12 @@ class Sample(NamedTuple):
 
 
 class Source(Protocol):
-    """Where poses come from.
+    """A source of poses.
 
     Attributes:
-        skeleton: The body that moves; None until it is known from what has come.
-        ended: Whether no more samples will come.
-        dropped: What was left out, by the reason.
+        skeleton: The body that moves; None until enough data has arrived to know it.
+        ended: Whether no more samples will arrive.
+        dropped: Number of dropped messages by reason.
     """
 
     skeleton: Skeleton | None
@@ -42,39 +42,39 @@ class Source(Protocol):
     dropped: Counter[str]
 
     def poll(self) -> Sequence[Sample]:
-        """Return the samples that have come since the last call, without waiting."""
+        """Return the samples that have arrived since the last call, without waiting."""
         ...
 
     def close(self) -> None:
-        """Let go of what it holds."""
+        """Release all resources."""
         ...
 
 
 class Sink(Protocol):
-    """Where poses go."""
+    """A sink for poses."""
 
     def send(self, pose: Pose, time: float) -> None:
-        """Send a pose and its time, seconds since the first one."""
+        """Send a pose and its time, seconds since the start."""
         ...
 
     def close(self) -> None:
-        """Write what is left, and let go of what it holds."""
+        """Write pending data, and release all resources."""
         ...
 
 
 class Datagrams:
-    """A socket of UDP that takes what comes, without waiting.
+    """A UDP socket that receives without waiting.
 
     Args:
         host: The address to listen on.
-        port: The port; 0 for any.
-        remote: Whether the address may be one that other machines reach.
+        port: The port; 0 for any free port.
+        remote: Whether the address may be reachable from other machines.
 
     Attributes:
         address: The address and the port.
 
     Raises:
-        InputError: If other machines would reach the address, and ``remote`` is not set.
+        InputError: If the address is reachable from other machines, and ``remote`` is not set.
         FileError: If the port cannot be used.
     """
 
@@ -91,7 +91,7 @@ class Datagrams:
         self.address: tuple[str, int] = self._socket.getsockname()[:2]
 
     def read(self) -> list[bytes]:
-        """Return the datagrams that have come, at most 256 and about a megabyte."""
+        """Return the datagrams that have arrived, at most 256 and about 1 MiB."""
         out: list[bytes] = []
         most, left = _AT_ONCE
         for _ in range(most):
@@ -99,7 +99,7 @@ class Datagrams:
                 out.append(self._socket.recv(LARGEST))
             except BlockingIOError:
                 break
-            except OSError:  # such as a note that an earlier packet found no listener
+            except OSError:  # such as the error that an earlier packet found no listener
                 continue
             left -= len(out[-1])
             if left < 0:
@@ -112,15 +112,15 @@ class Datagrams:
 
 
 class Sender:
-    """A socket of UDP that sends to one address.
+    """A UDP socket that sends to one address.
 
     Args:
         host: The address.
         port: The port.
-        remote: Whether it may be that of another machine.
+        remote: Whether the address may be that of another machine.
 
     Raises:
-        InputError: If it is that of another machine, and ``remote`` is not set.
+        InputError: If the address is that of another machine, and ``remote`` is not set.
     """
 
     def __init__(self, host: str, port: int, *, remote: bool = False) -> None:
@@ -131,7 +131,7 @@ class Sender:
         self.failed = 0
 
     def send(self, data: bytes) -> None:
-        """Send a datagram; one that cannot be sent is lost and counted, as on the way."""
+        """Send a datagram; a datagram that cannot be sent is dropped and counted in ``failed``."""
         try:
             self._socket.sendto(data, self._to)
         except OSError:
@@ -143,10 +143,10 @@ class Sender:
 
 
 def _checked(host: str, port: int, remote: bool) -> socket.AddressFamily:
-    """Return the family of an address.
+    """Check an address; return its family.
 
     Raises:
-        InputError: If it is none, or that of another machine and this was not asked for.
+        InputError: If the address or the port is invalid, or the address is not local and ``remote`` is not set.
     """
     if not 0 <= port < 2**16:
         raise InputError("port", value=port, expected="0 to 65535")

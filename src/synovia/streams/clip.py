@@ -1,4 +1,4 @@
-"""Clips as sources, played at their own pace; and CSV files as sinks."""
+"""Clips as sources, played at their frame rate; and CSV files as sinks."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _AT_ONCE: Final = 256
 
 
 class ClipSource:
-    """Plays a clip.
+    """Play a clip.
 
     Args:
         motion: The clip.
-        clock: Returns the time in seconds; None to give one frame at each call, whatever time has passed.
-        repeat: Whether it begins again at its end.
+        clock: Returns the time in seconds; None to return one frame per call, independent of time.
+        repeat: Whether the clip repeats at its end.
 
     Attributes:
         rate: Frames per second.
@@ -52,7 +52,7 @@ class ClipSource:
         self._frame, self._began = 0, None
 
     def poll(self) -> list[Sample]:
-        """Return the frames whose time has come."""
+        """Return the frames that are due."""
         motion, fps = self._motion, self._motion.fps
         if self._clock is None:
             last = self._frame
@@ -77,10 +77,10 @@ class ClipSource:
 
 
 class CsvSink:
-    """Writes joint values as a CSV file, which ``sy.formats.read_csv`` reads; lines are in it as soon as they are sent.
+    """Write joint values to a CSV file for ``sy.formats.read_csv``; each line is written at once.
 
     Args:
-        skeleton: The body that is written.
+        skeleton: The body to write.
         path: The file.
         force: Whether an existing file may be replaced.
 

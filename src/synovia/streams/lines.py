@@ -1,11 +1,11 @@
-"""Poses as lines of JSON: over UDP, one to a datagram, or over standard streams.
+"""Poses as lines of JSON: over UDP, one line per datagram, or over standard streams.
 
     {"t": 1.25, "q": [0.1, ...]}             joint values in the order of q
     {"t": 1.25, "points": [[x, y, z], ...]}  places of all joints, or of 33 landmarks of MediaPipe,
                                              or of these and 21 of each hand, each with its visibility or not
 
-``t`` is the time stamp in seconds; without one, a line counts at once. Written lines have ``q``, ``status`` if the pose
-has one, and ``columns``, the names of its numbers, in the first line.
+``t`` is the time stamp in seconds; a line without it applies at once. Written lines have ``q``, and ``status`` if the
+pose has one. The first written line also has ``columns``, the names of the values in ``q``.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from synovia.model.geometry import LONGEST, Array, kinds_in
 from synovia.retargeting.live.landmarks import COUNT, WITH_HANDS, LandmarkBody
 from synovia.streams.base import LARGEST, Datagrams, Sample, Sender
 
-_LINES: Final = 256  # of standard input: no more are read while so many wait
-_OFF: Final = 5.0  # seconds: a time stamp that is farther off is that of another clock
+_LINES: Final = 256  # number of waiting samples at which standard input is not read further
+_OFF: Final = 5.0  # seconds; a time stamp that deviates more belongs to another clock
 
 
 class JsonSource:
-    """Receives poses as lines of JSON.
+    """Receive poses as lines of JSON.
 
     Args:
-        skeleton: The body that moves; None for landmarks, 33 or 33 + 21 + 21, whose body is found from them.
+        skeleton: The body that moves; None for landmarks, 33 or 33 + 21 + 21, from which the body is estimated.
         host: The address to listen on; None for standard input.
-        port: The port; 0 for any, see ``address``.
-        remote: Whether the address may be one that other machines reach.
-        clock: Returns the time in seconds, by which lines of standard input wait for their time stamps, so that a
-            recording that is piped in has its own pace; None to take them as they come.
+        port: The port; 0 for any free port, see ``address``.
+        remote: Whether the address may be reachable from other machines.
+        clock: Returns the time in seconds. Lines of standard input are delivered at their time stamps, so that a piped
+            recording plays at its own rate; None to deliver them as they arrive.
 
     Raises:
-        InputError: If other machines would reach the address, and ``remote`` is not set.
+        InputError: If the address is reachable from other machines, and ``remote`` is not set.
         FileError: If the port cannot be used.
 
     Example:
@@ -71,10 +71,10 @@ class JsonSource:
         self.skeleton = skeleton
         self.ended = False
         self.dropped: Counter[str] = Counter()
-        self._rest, self._closed = b"", False  # of standard input
+        self._rest, self._closed = b"", False  # incomplete line of standard input, and whether the input has ended
         self._clock = clock
         self._waiting: deque[Sample] = deque()
-        self._start: float | None = None  # time of the clock where that of the source is 0
+        self._start: float | None = None  # clock time at the source's time 0
 
     @property
     def unseen(self) -> dict[str, float]:
@@ -82,7 +82,7 @@ class JsonSource:
         return {} if self._landmarks is None else self._landmarks.unseen
 
     def poll(self) -> list[Sample]:
-        """Return the samples that have come."""
+        """Return the samples that have arrived."""
         if self._socket is not None:
             found = [self.take(line) for line in self._socket.read()]
             return [one for one in found if one is not None]
@@ -101,12 +101,12 @@ class JsonSource:
         if self._clock is None or sample.time is None:
             return True
         now = self._clock()
-        if self._start is None or abs(now - self._start - sample.time) > _OFF:  # another clock
+        if self._start is None or abs(now - self._start - sample.time) > _OFF:  # another clock: synchronize again
             self._start = now - sample.time
         return now - self._start >= sample.time
 
     def _read(self) -> list[bytes]:
-        """Return the whole lines that standard input has, without waiting for one."""
+        """Read the complete lines that standard input holds, without waiting."""
         stream = sys.stdin.fileno()
         with selectors.DefaultSelector() as ready:
             try:
@@ -127,7 +127,7 @@ class JsonSource:
         return lines
 
     def take(self, line: bytes) -> Sample | None:
-        """Return the sample of a line; None for one that cannot be used, which is counted."""
+        """Return the sample of a line; count an unusable line and return None."""
         if not line.strip():
             return None
         try:
@@ -162,7 +162,7 @@ class JsonSource:
         return Sample(values, time)
 
     def _unit(self, q: Array) -> bool:
-        """Return whether joint values can be used."""
+        """Return whether joint values are valid, or not finite, which counts as a missing sample."""
         body = self.skeleton
         return body is None or not np.isfinite(q).all() or body.validate(q, np.empty(body.nq)) >= 0
 
@@ -174,7 +174,7 @@ class JsonSource:
 
 
 def _array(values: object) -> Array | None:
-    """Return numbers of JSON as an array; None for anything else. NaN and infinity stay, and count as no sample."""
+    """Convert JSON numbers to an array; None for anything else. NaN and infinity are kept and mean a missing sample."""
     try:
         if not kinds_in(values) <= {float, int}:
             return None
@@ -186,14 +186,14 @@ def _array(values: object) -> Array | None:
 
 
 class JsonSink:
-    """Writes poses as lines of JSON.
+    """Write poses as lines of JSON.
 
     Args:
-        skeleton: The body that is written.
+        skeleton: The body to write.
         host: The address; None for standard output.
         port: The port.
-        remote: Whether it may be the address of another machine.
-        write: Takes a line instead.
+        remote: Whether the address may be that of another machine.
+        write: Called with each line instead of sending it; None to send lines.
 
     Raises:
         InputError: If the address is that of another machine, and ``remote`` is not set.
@@ -222,10 +222,10 @@ class JsonSink:
         self._write = write
 
     def send(self, pose: Pose, time: float) -> None:
-        """Write a line.
+        """Write the line of a pose.
 
         Raises:
-            BrokenPipeError: If nobody reads standard output any more.
+            BrokenPipeError: If the reader of standard output has closed it.
         """
         content: dict[str, Any] = {"t": time, "q": pose.q.tolist()}
         if (status := getattr(pose, "status", None)) is not None:
@@ -242,7 +242,7 @@ class JsonSink:
                 sys.stdout.write(line + "\n")
                 sys.stdout.flush()
             except BrokenPipeError:
-                with suppress(OSError, ValueError):  # ValueError: it is not a real file
+                with suppress(OSError, ValueError):  # ValueError: stdout is not a real file
                     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes again at exit
                 raise
 

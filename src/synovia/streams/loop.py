@@ -12,21 +12,21 @@ from synovia.model import Skeleton
 from synovia.retargeting import LiveReport, LiveRetarget
 from synovia.streams.base import Sink, Source
 
-_WAIT: Final = 0.005  # seconds between two looks for a source
-_SWITCH: Final = 5e-4  # seconds after which other threads, such as those of a page, let the loop in
-_BEHIND: Final = 0.25  # seconds: a loop that is later restarts instead of hurrying
+_WAIT: Final = 0.005  # seconds between two polls of the source
+_SWITCH: Final = 5e-4  # seconds; thread switch interval, so that other threads do not delay the loop
+_BEHIND: Final = 0.25  # seconds; a loop with a larger delay restarts its schedule instead of catching up
 
 
 @dataclass(frozen=True)
 class Run:
-    """What a loop did.
+    """Result of a loop.
 
     Args:
-        report: What has passed through the body; None if the source never showed one.
+        report: Report of the live retargeting; None if the source never had a skeleton.
         ticks: Number of ticks.
-        late: How many of them came later than a tick.
-        dropped: What the source left out, by the reason.
-        interrupted: What ended it before its time, such as Ctrl+C; None if nothing did.
+        late: Number of ticks that took longer than their time.
+        dropped: Number of messages that the source dropped, by reason.
+        interrupted: The exception of Ctrl+C if it ended the loop; else None.
     """
 
     report: LiveReport | None
@@ -44,14 +44,14 @@ def play(
     seconds: float | None = None,
     paced: bool = True,
 ) -> Run:
-    """Retarget what a source sends, until it ends, or a sink has no reader; Ctrl+C ends it too, as the answer says.
+    """Retarget the poses of a source until the source ends, a sink has no reader, or Ctrl+C is pressed.
 
     Args:
-        source: The source; it is closed at the end.
-        make: Returns the body that follows, for the skeleton of the source.
-        sinks: Returns the sinks for the skeleton that follows; they are closed at the end.
-        seconds: Seconds after which it ends; None for no end.
-        paced: Whether ticks come at their rate; if not, there is one for each sample, as fast as they go.
+        source: The source; closed at the end.
+        make: Returns the live retargeting for the skeleton of the source.
+        sinks: Returns the sinks for the target skeleton; they are closed at the end.
+        seconds: Seconds after which the loop ends; None for no limit.
+        paced: Whether ticks run at their rate; otherwise there is one tick per sample, without waiting.
 
     Example:
         >>> import synovia as sy
@@ -107,7 +107,7 @@ def play(
     except KeyboardInterrupt as stop:
         interrupted = stop
     except BrokenPipeError:
-        pass  # as `synovia live ... --to - | head` does
+        pass  # the reader ended, as in `synovia live ... --to - | head`
     finally:
         sys.setswitchinterval(switch)
         source.close()

@@ -1,7 +1,7 @@
-"""Messages of Open Sound Control 1.0, read from bytes that anyone may have sent, and written.
+"""Read messages of Open Sound Control 1.0 from untrusted bytes, and write messages.
 
-Only what VMC uses is read: bundles, and arguments of the types i, f, s, T, F, N and b. A datagram that is anything else
-is refused as a whole. Bundles may be in bundles, to a small depth.
+Only the parts that VMC uses are read: bundles, and arguments of the types i, f, s, T, F, N and b. A datagram with any
+other content is refused as a whole. Bundles may be nested, to a small depth.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ Value = int | float | str | bool | bytes | None
 Message = tuple[str, tuple[Value, ...]]
 _BUNDLE: Final = b"#bundle\0"
 _DEPTH: Final = 4
-_MESSAGES: Final = 1024  # most in a datagram
-_NOW: Final = struct.pack(">Q", 1)  # time tag of a bundle that counts at once
+_MESSAGES: Final = 1024  # largest number of messages in a datagram
+_NOW: Final = struct.pack(">Q", 1)  # time tag of a bundle that applies at once
 
 
 class OscError(ValueError):
-    """Bytes that are no messages."""
+    """Exception for bytes that are not valid messages."""
 
 
 def read_messages(data: bytes) -> list[Message]:
     """Return the messages of a datagram.
 
     Raises:
-        OscError: If it is not one that this module reads.
+        OscError: If the datagram is malformed, or contains unsupported types.
     """
     out: list[Message] = []
     todo = [(data, 0)]
@@ -54,7 +54,7 @@ def read_messages(data: bytes) -> list[Message]:
 
 
 def _message(data: bytes) -> Message:
-    """Return the message of some bytes."""
+    """Parse one message."""
     address, at = _text(data, 0)
     if not address.startswith("/"):
         raise OscError("address")
@@ -91,7 +91,7 @@ def _message(data: bytes) -> Message:
 
 
 def _text(data: bytes, at: int) -> tuple[str, int]:
-    """Return a text and where it ends, with its zeros."""
+    """Return a text and the place after its padding zeros."""
     end = data.find(b"\0", at)
     if end < 0:
         raise OscError("end of a text")
@@ -116,11 +116,11 @@ def message(address: str, values: Sequence[int | float | str]) -> bytes:
 
 
 def bundle(messages: Sequence[bytes]) -> bytes:
-    """Return a bundle of messages that counts at once."""
+    """Return a bundle of messages that applies at once."""
     return _BUNDLE + _NOW + b"".join(len(one).to_bytes(4, "big") + one for one in messages)
 
 
 def _padded(text: str) -> bytes:
-    """Return a text with at least one zero, of a length that 4 divides."""
+    """Return a text padded with at least one zero byte to a multiple of 4 bytes."""
     data = text.encode()
     return data + b"\0" * (4 - len(data) % 4)

@@ -1,10 +1,10 @@
 """The VMC protocol: poses of humanoid avatars over UDP, in and out.
 
-A message ``/VMC/Ext/Bone/Pos`` has the name of a bone of Unity's Humanoid, and its place and rotation relative to the
-bone above it; ``/VMC/Ext/Root/Pos`` those of the whole body; ``/VMC/Ext/T`` the time of the sender; ``/VMC/Ext/OK`` 1.
-The root may also have a scale and an offset, which only fit the avatar to a picture of the person; they are not used.
-Rotations are none in a T-pose, as in avatars of VRM. Unity's axes are left-handed: x to the right, y up, z ahead, in
-metres. Here x points to the left of the body: x changes its sign, and of rotations y and z do.
+A message ``/VMC/Ext/Bone/Pos`` has the name of a bone of Unity's Humanoid, and its position and rotation relative to
+its parent bone; ``/VMC/Ext/Root/Pos`` has those of the whole body; ``/VMC/Ext/T`` the time of the sender;
+``/VMC/Ext/OK`` 1. The root may also have a scale and an offset, which only fit the avatar to a picture of the person;
+they are ignored. In a T-pose, all rotations are the identity, as in VRM avatars. Unity's axes are left-handed: x to the
+right, y up, z ahead, in metres. Here x points to the left of the body: x changes its sign, and y and z of quaternions.
 
 See https://protocol.vmc.info (MIT licence), the version 2.0.
 """
@@ -31,17 +31,17 @@ from synovia.streams.osc import Message, OscError, bundle, message, read_message
 
 PORT: Final = 39539
 _BONE, _ROOT, _TIME, _OK = "/VMC/Ext/Bone/Pos", "/VMC/Ext/Root/Pos", "/VMC/Ext/T", "/VMC/Ext/OK"
-_BODY: Final = "body"  # the part that the root moves
+_BODY: Final = "body"  # key for the root's message, which moves the whole body
 _MIRROR: Final = np.array([-1.0, 1.0, 1.0])
 _MIRROR_QUAT: Final = np.array([1.0, -1.0, -1.0, 1.0])
-_FARTHEST: Final = 1e4  # metres; numbers beyond are no places
-_UNIT: Final = 0.1  # by which the length of a quaternion may differ from 1
-_SIZE: Final = 1300  # bytes of a datagram, so that networks do not split it
-# A time that is older by so many seconds, or the last of so many datagrams in a row with older ones, is of a new sender
+_FARTHEST: Final = 1e4  # metres; larger values are not positions
+_UNIT: Final = 0.1  # largest deviation of a quaternion's length from 1
+_SIZE: Final = 1300  # bytes; largest datagram, so that networks do not split it
+# The sender has restarted if its time goes back by this many seconds, or is older in more than this many datagrams
 _RESTART: Final = 1.0, 10
-_FIRST: Final = 3  # frames in a row without a new bone, after which the body is taken as complete
-_PATIENCE: Final = 30  # frames for which a body with a part that hangs from nothing, such as a finger, waits for more
-_NO_LENGTH: Final = 1e-6  # metres; shorter bones of limbs have no place
+_FIRST: Final = 3  # number of frames with the same bones, after which the body counts as complete
+_PATIENCE: Final = 30  # number of frames to wait for missing bones above a received bone, such as the hand of a finger
+_NO_LENGTH: Final = 1e-6  # metres; shorter bones of limbs count as sent without an offset
 
 _TRUNK: Final = ("hips", "spine", "chest", "upper_chest", "neck", "head", "jaw", "left_eye", "right_eye")
 _LIMBS: Final = ("shoulder", "upper_arm", "lower_arm", "hand", "upper_leg", "lower_leg", "foot", "toes")
@@ -81,12 +81,12 @@ _PART_OF: Final = {name: part for part, (name, _) in BONES.items()}
 
 
 def _above(part: str, known: Iterable[str]) -> str | None:
-    """Return the nearest part above one, of those that a body has."""
+    """Return the nearest ancestor of a part among known parts; None if there is none."""
     return next((one for one in BONES[part][1] if one in known), None)
 
 
 def _attached(known: Iterable[str]) -> dict[str, str | None]:
-    """Return those of some parts that hang from the hips, parents first, with the part above each."""
+    """Return the known parts that are connected to the hips, parents first, each with its parent."""
     known, out = set(known), dict[str, str | None]()
     for part in BONES:
         if part in known and (part == "hips" or _above(part, out) is not None):
@@ -96,7 +96,7 @@ def _attached(known: Iterable[str]) -> dict[str, str | None]:
 
 @cache
 def _usual_places() -> dict[str, Array]:
-    """Return places (3,) of parts in the T-pose of the bundled body; those that it lacks are where those above are."""
+    """Return positions (3,) of parts in the T-pose of the bundled body; a missing part gets its parent's position."""
     body = Body.of(bundled("humanoid_hands"))
     straight = straightened(body, body.basis[:, 1], body.basis[:, 2])[:, 9:] @ body.basis
     out: dict[str, Array] = {}
@@ -107,10 +107,10 @@ def _usual_places() -> dict[str, Array]:
 
 
 def _offsets(bones: Mapping[str, Array], above: Mapping[str, str | None]) -> dict[str, Array]:
-    """Return the place of each part relative to the one above, (3,).
+    """Return the offset of each part from its parent, (3,).
 
-    Senders that know only rotations state 0 for all of them: then the places are those of a usual body. If they are 0
-    for some bones of limbs, these have the length of a usual body of the same size.
+    Senders that only know rotations send 0 for all offsets: then the offsets of the bundled body are used. If only some
+    bones of limbs have offset 0, they get the offsets of the bundled body, scaled to the size of the sender's body.
     """
     usual = _usual_places()
     ways = {part: usual[part] - usual[one] for part, one in above.items() if one is not None}
@@ -124,13 +124,13 @@ def _offsets(bones: Mapping[str, Array], above: Mapping[str, str | None]) -> dic
 
 
 class VmcSink:
-    """Sends poses as an avatar of VRM has them.
+    """Send poses as those of a VRM avatar.
 
     Args:
-        skeleton: The body that is sent; its parts are found as ``retarget`` finds them.
+        skeleton: The body to send; its parts are found as in ``retarget``.
         host: The address.
         port: The port.
-        remote: Whether it may be the address of another machine.
+        remote: Whether the address may be that of another machine.
 
     Raises:
         InputError: If the body has no hips and legs, or the address is that of another machine.
@@ -157,7 +157,7 @@ class VmcSink:
         self._sender = Sender(host, port, remote=remote)
 
     def frames(self, pose: Pose) -> tuple[Array, Array]:
-        """Return places (parts, 3) and quaternions (parts, 4) of all bones relative to those above, in Unity's axes."""
+        """Return positions (parts, 3) and quaternions (parts, 4) relative to the parent bones, in Unity's axes."""
         frames = pose.frames[self._rows]
         turns = self._basis.T @ (frames[:, :9].reshape(-1, 3, 3) @ self._local)
         places = self._scale * (frames[:, 9:] @ self._basis)
@@ -168,7 +168,7 @@ class VmcSink:
         return offsets * _MIRROR, matrix_to_quat(back @ turns) * _MIRROR_QUAT
 
     def send(self, pose: Pose, time: float) -> None:
-        """Send a pose in one or a few datagrams, each with its time."""
+        """Send a pose in one or several datagrams, each with the time."""
         places, quats = self.frames(pose)
         stamp = message(_TIME, (float(time),))
         root = message(_ROOT, ("root", 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0))
@@ -189,20 +189,20 @@ class VmcSink:
 
 
 class VmcSource:
-    """Receives poses of an avatar.
+    """Receive poses of an avatar.
 
-    The skeleton has the bones of the first frames, with the offsets that they state; a sender that states none has
-    those of the bundled body. Its joints have the names of parts in snake case, and its rest pose is the T-pose. Parts
-    whose bones above are never sent, such as fingers without a hand, are left out. Bones of a frame come in one or
-    several datagrams; ``/VMC/Ext/T`` says which belong together. The root of the sender moves the hips.
+    The skeleton has the bones and offsets of the first frames; if the sender has no offsets, those of the bundled body
+    are used. Joints are named after parts in snake case, and the rest pose is the T-pose. Parts whose parents are never
+    sent, such as fingers without a hand, are left out. The bones of a frame arrive in one or several datagrams, grouped
+    by their time ``/VMC/Ext/T``. The sender's root moves the hips.
 
     Args:
         host: The address to listen on.
-        port: The port; 0 for any, see ``address``.
-        remote: Whether the address may be one that other machines reach.
+        port: The port; 0 for any free port, see ``address``.
+        remote: Whether the address may be reachable from other machines.
 
     Raises:
-        InputError: If other machines would reach the address, and ``remote`` is not set.
+        InputError: If the address is reachable from other machines, and ``remote`` is not set.
         FileError: If the port cannot be used.
 
     Example:
@@ -220,24 +220,24 @@ class VmcSource:
         self.skeleton: Skeleton | None = None
         self.ended = False
         self.dropped: Counter[str] = Counter()
-        self._bones: dict[str, Array] = {}  # place and rotation of each part, the newest
-        self._root: Array | None = None  # those of the whole body
+        self._bones: dict[str, Array] = {}  # newest position and rotation of each part
+        self._root: Array | None = None  # newest position and rotation of the whole body
         self._group: set[str] = set()
         self._time: float | None = None
         self._sent = True
         self._frames = self._older = self._waited = self._known = 0
 
     def poll(self) -> list[Sample]:
-        """Return the samples that have come."""
+        """Return the samples that have arrived."""
         out: list[Sample] = []
         for data in self._socket.read():
             self.take(data, out)
-        if self._time is None and self._group:  # a sender without time
+        if self._time is None and self._group:  # the sender sends no times
             self._emit(out)
         return out
 
     def take(self, data: bytes, out: list[Sample]) -> None:
-        """Take a datagram, and add the samples that it completes; one that cannot be read is counted and left out."""
+        """Read a datagram and append the samples that it completes; count and skip unreadable datagrams."""
         try:
             messages = read_messages(data)
             found, time = _content(messages)
@@ -249,7 +249,7 @@ class VmcSource:
                 self._older += 1
                 self.dropped["out of order"] += 1
                 return
-            self._emit(out)  # what is left of the frame before
+            self._emit(out)  # the rest of the previous frame
             self._group.clear()
         self._older = 0
         if time is not None and time != self._time:
@@ -261,7 +261,7 @@ class VmcSource:
             self._emit(out)
 
     def _emit(self, out: list[Sample]) -> None:
-        """Add the sample of the frame, if it was not added already and the body is known."""
+        """Append the sample of the frame, unless it was appended before or the body is not known yet."""
         if not self._group or (self._time is not None and self._sent):
             return
         self._sent = True
@@ -286,7 +286,7 @@ class VmcSource:
             self._group.clear()
 
     def _build(self, above: Mapping[str, str | None]) -> None:
-        """Build the skeleton from bones that have come, each with the one above."""
+        """Build the skeleton from received bones and the parent of each."""
         offsets = {"hips": np.zeros(3)} | _offsets(self._bones, above)
         joints = [
             Joint(part, one, Kind.FREE if part == "hips" else Kind.BALL, rigid(offsets[part]))
@@ -307,10 +307,10 @@ class VmcSource:
 
 
 def _content(messages: Iterable[Message]) -> tuple[dict[str, Array], float | None]:
-    """Return place and rotation of the bones and of the whole body in messages, by part, in our axes, and the time.
+    """Return position and rotation of the bones and the whole body by part, in right-handed axes, and the time.
 
     Raises:
-        OscError: If a value is none that it can be.
+        OscError: If a value is invalid.
     """
     found: dict[str, Array] = {}
     time: float | None = None

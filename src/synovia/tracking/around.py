@@ -1,4 +1,4 @@
-"""Solve frames around a clip: each frame near its own pose in the clip, which is also the reference of a rest goal."""
+"""Solve frames around a clip: each frame near its pose in the clip, which is also the reference of rest goals."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Around:
     """Solves frames of one problem around poses of a clip.
 
     Args:
-        ik: The problem; its rest goals take each frame's pose in the clip as their reference.
+        ik: The problem; its rest goals use each frame's pose in the clip as their reference.
     """
 
     def __init__(self, ik: CompiledProblem) -> None:
-        """Take memory."""
+        """Allocate memory."""
         self.ik = ik
         self._frame = FrameSolver(ik)
         bends, self._mechanism = ik.bends, ik.skeleton.mechanism
@@ -43,16 +43,16 @@ class Around:
         must: Bools | None = None,
         progress: Callable[[int], object] | None = None,
     ) -> Array | None:
-        """Return rows of results of frames in order.
+        """Solve frames in order and return their rows of results.
 
         Args:
             reference: Poses of the clip, (n, nq).
             table: Targets, (n, goals, 17).
             watch: When to stop.
-            before: Pose of the clip and answer, (nq,) each, of the frame before the first one.
-            must: Frames that must reach their goals, (n,): a miss of one of them is improved as far as possible, and if
-                it remains, return None; other misses are not improved. None: each miss is improved.
-            progress: Called with the number of frames that are done since the last call.
+            before: Pose of the clip and solution, (nq,) each, of the frame before the first one.
+            must: Mask of frames that must reach their goals, (n,). Only their misses are improved; if one remains,
+                return None. With None, each miss is improved.
+            progress: Called with the number of frames done since the last call.
         """
         ik, frame = self.ik, self._frame
         own, answer = (reference[0], reference[0]) if before is None else before
@@ -67,13 +67,13 @@ class Around:
                 first, missed = done, False
                 if size > 1:
                     done, missed = frame.along(track, clip, range(first, min(first + size, len(rows))))
-                else:  # the frame before did not start where the kernel would have it
+                else:  # the previous frame had another start than the kernel would use
                     frame.start_along(track, clip, first)
                     done += 1
                 starts = track.first[first:done]
                 better = self._better(starts, rows[first - 1 : done - 1, ik.places])
                 off = np.flatnonzero((better != starts).any(axis=1))
-                if len(off):  # frames after this one have started from a wrong answer
+                if len(off):  # later frames have started from a wrong solution
                     done = first + int(off[0]) + 1
                 last, improves = slice(done - 1, done), must is None or must[done - 2]
                 if len(off) or size == 1:
@@ -90,12 +90,12 @@ class Around:
         return rows[1:]
 
     def _better(self, starts: Array, answers: Array) -> Array:
-        """Return starts (n, nq) with straight limbs bent to their sides, and loops closed as in the frames before."""
+        """Return starts (n, nq) with straight limbs bent to their sides, and loops closed as in the previous frames."""
         if self._bends is not None:
             bent = self._bends.bent(starts, SIZES[0], np.ones((1, len(self._bends.places))))
             starts = starts if bent is None else bent
         return starts if self._mechanism is None else self._mechanism.shut_clip(starts, anchors=answers)
 
     def missed(self, rows: Array) -> Array:
-        """Return which rows of results miss a goal, (n,)."""
+        """Return a mask of the rows of results that miss a goal, (n,)."""
         return np.logical_not(reached(rows))

@@ -1,11 +1,11 @@
-"""Hinges in a row over a whole clip: kinematics of all frames at once, and least squares with bounded steps.
+"""Serial chains of hinges over a whole clip: kinematics of all frames at once, and bounded least squares.
 
 With residuals e of directions, rotations and positions, and the step Δ of each angle from frame to frame, the cost is
 
     Σ w² |e|² + Σ smoothness Δ² + Σ BEYOND (|Δ| - bound)₊²
 
 The Gauss-Newton matrix is banded, because Δ connects only neighbouring frames, angle by angle. Finally the angles are
-moved to the nearest ones whose steps keep their bounds.
+changed as little as possible so that all steps keep their bounds.
 """
 
 from __future__ import annotations
@@ -23,30 +23,30 @@ from synovia.model.pose import world_frames
 from synovia.tracking.trajectory.solve import Damping, solve_banded
 
 BEYOND: Final = 100.0  # weight of the part of a step beyond its bound; directions have weights of about 1
-_STEPS: Final = 30  # most steps of the least squares
-ENOUGH: Final = 1e-4  # relative decrease of the cost below which it stops
-FINE: Final = 1e-5  # decrease of the cost for each frame, squared radians, below which it stops as well
+_STEPS: Final = 30  # largest number of least-squares steps
+ENOUGH: Final = 1e-4  # relative decrease of the cost below which the descent stops
+FINE: Final = 1e-5  # decrease of the cost per frame, squared radians, below which the descent also stops
 _LARGEST: Final = 0.7  # radians in one step; the linear model is poor beyond
-_DAMPING: Final = 1e-6  # of the first step, relative to the curvature of each angle
+_DAMPING: Final = 1e-6  # damping of the first step, relative to the curvature of each angle
 _MOST_DAMPING: Final = 1e4
-_LEAST: Final = 0.02  # curvature that damping counts at least, for angles that no term determines
-_SETS: Final = 8  # most solves to find the angles and steps at their bounds
-_HELD: Final = 1e9  # curvature that holds an angle at a side
-_SMALL: Final = 1e-9  # sine of a turn below which it is its own angle
-_BACK: Final = -0.9  # cosine of a turn below which its axis is found from quaternions
+_LEAST: Final = 0.02  # least curvature for damping, for angles that no term determines
+_SETS: Final = 8  # largest number of solves to find the angles and steps at their bounds
+_HELD: Final = 1e9  # curvature that holds an angle at a bound
+_SMALL: Final = 1e-9  # sine of a rotation below which sine and angle are equal
+_BACK: Final = -0.9  # cosine of a rotation below which its axis is computed from quaternions
 ROUNDED: Final = 1e-9  # radians by which a step may exceed its bound
-_SHORT: Final = 1e-9  # a direction between points that are closer has no weight; a fraction of the chain's length
+_SHORT: Final = 1e-9  # fraction of the chain's length: closer points define no direction
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Direction:
-    """The direction from one point of the chain to another one.
+    """A target for the direction from one point of the chain to another.
 
     Args:
-        start: Number of the joint in the chain where it begins.
-        end: Number of the joint in the chain that carries its end.
-        offset: The end in that joint's frame, (3,).
-        wanted: Unit vectors, (T, 3), world axes.
+        start: Index in the chain of the joint where the direction begins.
+        end: Index in the chain of the joint that carries the end point.
+        offset: The end point in that joint's frame, (3,).
+        wanted: Target unit vectors, (T, 3), world axes.
         weight: Weight of the residual, radians.
     """
 
@@ -59,11 +59,11 @@ class Direction:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Orientation:
-    """The orientation of a joint.
+    """A target for the orientation of a joint.
 
     Args:
-        joint: Number of the joint in the chain.
-        wanted: Rotations, (T, 3, 3), world axes.
+        joint: Index of the joint in the chain.
+        wanted: Target rotations, (T, 3, 3), world axes.
         weight: Weight of the residual, radians.
     """
 
@@ -74,12 +74,12 @@ class Orientation:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class Place:
-    """The position of a point.
+    """A target for the position of a point.
 
     Args:
-        joint: Number of the joint in the chain.
+        joint: Index of the joint in the chain.
         offset: The point in that joint's frame, (3,).
-        wanted: Positions, (T, 3), world axes.
+        wanted: Target positions, (T, 3), world axes.
         weight: Weight of the residual, divided by the length of the chain.
     """
 
@@ -93,7 +93,7 @@ Term = Direction | Orientation | Place
 
 
 class Chain:
-    """Hinges in a row; joints between them are fixed.
+    """A serial chain of hinges and fixed joints.
 
     Args:
         skeleton: The skeleton.
@@ -106,10 +106,10 @@ class Chain:
         self.rows = tuple(rows)
         self.base = skeleton.parents[rows[0]]
         own = [replace(joint, name=f"{k}", parent=k, limit=None) for k, joint in enumerate(joints)]
-        self._own = Skeleton([Joint("base", kind=Kind.FREE), *own])  # its base is a free joint
+        self._own = Skeleton([Joint("base", kind=Kind.FREE), *own])  # a free joint replaces the parent of the chain
         self.at = np.array([skeleton.q_slice(row).start for row, j in zip(rows, joints, strict=True) if is_hinge(j)])
         lower, upper = skeleton.limits
-        self.hinges = [k for k, joint in enumerate(joints) if is_hinge(joint)]  # their numbers in the chain
+        self.hinges = [k for k, joint in enumerate(joints) if is_hinge(joint)]  # indices of the hinges in the chain
         self.lower, self.upper = lower[self.at], upper[self.at]
         self._axes = np.array([joints[k].axis for k in self.hinges])
         self.length = float(self._own.lengths[2:].sum()) or 1.0
@@ -123,7 +123,7 @@ class Chain:
         """Return rotations (T, n, 3, 3) and positions (T, n, 3) of the joints, and axes and origins of the hinges.
 
         Args:
-            base: (T, 7) position and orientation of the joint above the chain, as of a free joint.
+            base: (T, 7) position and orientation of the joint above the chain, as values of a free joint.
             x: (T, hinges) angles.
         """
         frames = world_frames(self._own, np.concatenate([base, x], axis=1))[:, 1:]
@@ -134,12 +134,12 @@ class Chain:
     def residuals(
         self, base: Array, x: Array, terms: Sequence[Term], *, derivative: bool = True
     ) -> tuple[Array, Array]:
-        """Return weighted residuals (T, rows), wanted minus actual, and the derivative of the actual (T, rows, hinges).
+        """Return weighted residuals (T, rows), target minus actual, and the derivative of the actual (T, rows, hinges).
 
         Args:
-            base: (T, 7) position and orientation of the joint above the chain, as of a free joint.
+            base: (T, 7) position and orientation of the joint above the chain, as values of a free joint.
             x: (T, hinges) angles.
-            terms: What the chain should do.
+            terms: The targets of the chain.
             derivative: Whether to compute the derivative; it is empty otherwise.
         """
         rotations, positions, axes, origins = self.frames(base, x)
@@ -179,12 +179,12 @@ class Chain:
     def follow(
         self, base: Array, x: Array, terms: Sequence[Term], *, bounds: Array, smoothness: float
     ) -> tuple[Array, float]:
-        """Return the angles (T, hinges) that follow the terms with bounded steps, and their cost.
+        """Minimize the cost of the terms with bounded steps; return the angles (T, hinges) and their cost.
 
         Args:
-            base: (T, 7) position and orientation of the joint above the chain, as of a free joint.
+            base: (T, 7) position and orientation of the joint above the chain, as values of a free joint.
             x: (T, hinges) start.
-            terms: What the chain should do.
+            terms: The targets of the chain.
             bounds: (T - 1, hinges) largest step of each angle, radians.
             smoothness: Weight of the squared steps.
         """
@@ -220,7 +220,7 @@ def _cost(e: Array, x: Array, bounds: Array, smoothness: float) -> float:
 
 
 class _Box(NamedTuple):
-    """Angles (T, n), and the sides of the box around them in which a step may end."""
+    """Angles (T, n), and the bounds of the box around them in which a step may end."""
 
     x: Array
     low: Array
@@ -230,13 +230,13 @@ class _Box(NamedTuple):
 def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: Array, smoothness: float) -> Array:
     """Minimize the quadratic model of the cost in a box, (T, n).
 
-    The angles in the box's sides and the steps beyond their bounds are found by repeated solves (a semismooth Newton
-    method): each solve holds those of the solve before.
+    Repeated solves find the angles at the box's bounds and the steps beyond their bounds (a semismooth Newton method):
+    each solve holds those that the previous solve found.
 
     Args:
         blocks: (T, n, n) Gauss-Newton matrices of the terms.
-        gradient: (T, n) minus their gradient, by halves.
-        damping: Relative to the curvature of each angle.
+        gradient: (T, n) minus half of their gradient.
+        damping: Damping relative to the curvature of each angle.
         box: The angles and their box.
         bounds: (T - 1, n) largest steps.
         smoothness: Weight of squared steps.
@@ -248,7 +248,8 @@ def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: A
     band = np.zeros((n + 1, count, n))
     for k in range(1, n):
         band[k, :, : n - k] = np.einsum("tii->ti", blocks[:, k:, : n - k])
-    right = gradient + np.einsum("tij,tj->ti", blocks, x) + (damped - diagonal) * x  # for angles, not for steps
+    # right side for angles, not for steps
+    right = gradient + np.einsum("tij,tj->ti", blocks, x) + (damped - diagonal) * x
     y, side, far = x, np.zeros(x.shape), np.zeros(bounds.shape)
     for _ in range(_SETS):
         tie = np.where(far != 0.0, smoothness + BEYOND, smoothness)
@@ -265,7 +266,8 @@ def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: A
         y = solve_banded(band.reshape(n + 1, -1).copy(), goal)
         way = np.diff(y, axis=0)
         new_far = np.where(way > bounds, 1.0, np.where(way < -bounds, -1.0, 0.0))
-        new_side = np.where(y > high, 1.0, np.where(y < low, -1.0, 0.0))  # a held angle that wants back is inside
+        # a held angle that moves back inside is released
+        new_side = np.where(y > high, 1.0, np.where(y < low, -1.0, 0.0))
         same = (new_far == far).all() and (new_side == side).all()
         far, side = new_far, new_side
         if same:
@@ -274,7 +276,7 @@ def _nearby(blocks: Array, gradient: Array, damping: float, box: _Box, bounds: A
 
 
 def is_hinge(joint: Joint) -> bool:
-    """Return whether a joint is a hinge that follows no other joint."""
+    """Return whether a joint is a hinge and not a mimic joint."""
     return joint.kind is Kind.HINGE and joint.mimic is None
 
 
@@ -284,7 +286,7 @@ def _rotation_vector(a: Array, b: Array) -> Array:
     w = 0.5 * np.stack([turn[:, i, j] - turn[:, j, i] for i, j in ((2, 1), (0, 2), (1, 0))], axis=1)
     sine, cosine = np.sqrt(np.sum(w * w, axis=1)), 0.5 * (np.einsum("tii->t", turn) - 1.0)
     w *= np.where(sine > _SMALL, np.arctan2(sine, cosine) / np.maximum(sine, _SMALL), 1.0)[:, None]
-    if (back := cosine < _BACK).any():  # the axis of a half turn is lost in the difference
+    if (back := cosine < _BACK).any():  # near a half turn, the antisymmetric part loses the axis
         w[back] = -rotation_between(*(matrix_to_quat(np.swapaxes(R[back], 1, 2)) for R in (a, b)))
     return w
 
@@ -295,10 +297,10 @@ def keeps_steps(x: Array, bounds: Array) -> bool:
 
 
 def within_steps(x: Array, bounds: Array) -> Array:
-    """Return values (T, n) whose steps keep bounds (T - 1, n), with the largest change as small as possible.
+    """Change values (T, n) so that their steps keep bounds (T - 1, n), with the smallest possible largest change.
 
-    The mean of the greatest function below x and the least one above it whose steps keep the bounds. It stays between
-    the smallest and the largest value of x, so within limits.
+    The result is the mean of the greatest function below x and the least function above x whose steps keep the bounds.
+    It stays between the smallest and the largest value of x, and so within limits.
 
     References:
         McShane (1934), *Extension of range of functions*, theorem 1.
@@ -306,7 +308,7 @@ def within_steps(x: Array, bounds: Array) -> Array:
     if keeps_steps(x, bounds):
         return x
     least, most = x.min(axis=0), x.max(axis=0)
-    way = np.zeros(x.shape)  # from the first frame; a bound beyond the whole range is none
+    way = np.zeros(x.shape)  # sum of bounds from the first frame, clipped to the range of x
     np.cumsum(np.minimum(bounds, most - least + 1.0), axis=0, out=way[1:])
     low = np.minimum(_lowest(x - way) + way, _lowest((x + way)[::-1])[::-1] - way)
     high = np.maximum(-_lowest(-x - way) - way, -_lowest((way - x)[::-1])[::-1] + way)
@@ -314,12 +316,12 @@ def within_steps(x: Array, bounds: Array) -> Array:
 
 
 def _lowest(x: Array) -> Array:
-    """Return the least of all values up to each frame, (T, n)."""
+    """Return the running minimum over frames, (T, n)."""
     return np.minimum.accumulate(x, axis=0)
 
 
 def base_values(skeleton: Skeleton, q: Array, row: int) -> Array:
-    """Return position and orientation of a joint in the world, (T, 7), as of a free joint; row -1 is the world."""
+    """Return world position and orientation of a joint, (T, 7), as values of a free joint; row -1 is the world."""
     if row < 0:
         return np.tile((0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0), (len(q), 1))
     frames = world_frames(skeleton, q)[:, row]

@@ -16,14 +16,14 @@ from synovia.model.geometry import Array
 from synovia.problem import Bends
 from synovia.problem.bends import SIZES
 
-_REPORT: Final = 200  # least frames between two reports of progress
+_REPORT: Final = 200  # smallest number of frames between two reports of progress
 _STILL: Final = 1e-6  # radians, length units: largest joint change of a pose that did not move
-_LONGER: Final = 10  # attempts; a frame gets the steps of so many before a restart
-_SMALL_SIZES: Final = 2  # bends that are tried in a track; larger ones would be jumps
+_LONGER: Final = 10  # number of attempts whose steps a frame gets before a restart
+_SMALL_SIZES: Final = 2  # number of bends to try in a track; larger bends would be jumps
 _BENT: Final = np.array(
     [0.02]
-)  # sine of the angle between the bones of a limb that was straight, from which its side counts
-_ASIDE: Final = 0.7  # a limb whose bend has a smaller part to its side has bent to another side
+)  # sine of the angle between the bones of a limb that was straight: smaller bends are not checked
+_ASIDE: Final = 0.7  # smallest share of a limb's bend to its side; below, the limb has bent to a wrong side
 
 
 def solve_frames(
@@ -36,13 +36,13 @@ def solve_frames(
     watch: Watch,
     starts: Array | None = None,
 ) -> Array:
-    """Return rows of results of all frames, each started from the previous one.
+    """Solve all frames, each from the previous one, and return their rows of results.
 
     Args:
         ik: The problem.
         table: Targets, (T, goals, 17).
         first: The start of the first frame, (1, nq).
-        progress: Called with (frames done, all).
+        progress: Called with (frames done, number of frames).
         targets: The targets in the table, for error messages.
         watch: When to stop.
         starts: A start for each frame, (T, nq), in place of the previous one.
@@ -68,7 +68,7 @@ class _Track:
     def __init__(
         self, ik: CompiledProblem, table: Array, first: Array, targets: Targets, starts: Array | None = None
     ) -> None:
-        """Begin without a frame."""
+        """Begin with no frame solved."""
         steps, attempts, _ = ik.method.search
         if ik.method.supports_priorities:
             self.frame = FrameSolver(ik)
@@ -83,15 +83,15 @@ class _Track:
     def fill(self, progress: Progress) -> None:
         """Solve all frames.
 
-        Normally an attempt ends early, because another start may be cheaper. In a track, another start is a jump. So a
-        frame first gets the steps of several attempts, except with strict priorities.
+        Normally an attempt ends early, because another start may be cheaper. In a track, another start causes a jump.
+        So a frame first gets the steps of several attempts, except with strict priorities.
         """
         if len(self.rows):
             self._solve_first()
             progress(1, len(self.rows))
         frame = 1
         while frame < len(self.rows):
-            # A kernel first checks all targets of its part, again after a miss. Growing parts keep this linear in time.
+            # A kernel checks all targets of its part first, and again after a miss. Growing parts keep the time linear.
             further = max(_REPORT, frame // 10)
             done, missed = self._run(frame, min(frame + further, len(self.rows)))
             done, missed = self._bend(frame, done, missed)
@@ -112,7 +112,7 @@ class _Track:
             restarts: Whether to make all attempts of the solver.
 
         Returns:
-            (the frame after the last solved one, whether that one missed).
+            (frame after the last solved frame, whether the last solved frame is a miss).
         """
         if self._starts is None and self._postures is None and self._ik.obstacle_places is None:
             return self._follow(frame, last, restarts=restarts)
@@ -127,9 +127,9 @@ class _Track:
     def _follow(
         self, frame: int, last: int, start: Array | None = None, *, known: int = 0, restarts: bool = False
     ) -> tuple[int, bool]:
-        """Solve frames in one call of the kernel, as ``_run`` does, the first one from another start (nq,) if given."""
+        """Solve frames in one kernel call, as ``_run`` does; the first frame may have another start (nq,)."""
         answer = None
-        if start is not None:  # a kernel starts at the answer of the row before
+        if start is not None:  # a kernel starts at the solution of the previous row
             answer, self.rows[frame - 1, self._ik.places] = self._values(frame - 1), start
         out = self.frame.follow(self._frames, range(frame, last), known=known, restarts=restarts)
         if answer is not None:
@@ -143,14 +143,14 @@ class _Track:
         return self._values(frame - 1) if frame else self._first[0]
 
     def _place(self, frame: int) -> None:
-        """Put the posture and the obstacles of a frame."""
+        """Set the posture and the obstacles of a frame."""
         if self._postures is not None:
             self.frame.stay_near(self._postures[frame])
         if self._ik.obstacle_places is not None:
             self.frame.put(self._ik.obstacle_places, frame)
 
     def _solve_first(self) -> None:
-        """Solve the first frame, which is not near the start."""
+        """Solve the first frame, which may be far from the start."""
         if self._run(0, 1, restarts=True)[1]:
             self._classify(0)
 
@@ -166,7 +166,7 @@ class _Track:
     def _classify(self, frame: int) -> None:
         """Polish and classify a missed frame."""
         start = self._start(frame)[None]
-        # with follow_finish the solver's own kernel has searched
+        # with follow_finish, the solver's kernel has already searched
         searches = frame == 0 and self._ik.solver.follow_finish is None
         self._place(frame)
         self.frame.improve(start, self.rows[frame : frame + 1], search=searches)
@@ -180,17 +180,18 @@ class _Track:
         return bool(interrupted(self.rows[frame : frame + 1])[0])
 
     def _bend(self, frame: int, done: int, missed: bool) -> tuple[int, bool]:
-        """Solve the first frame again in which a straight limb bends to another side than its own, and end there.
+        """Find the first frame in which a straight limb bends to a wrong side, solve it again, and end there.
 
-        It starts from the pose before it, with that limb bent a little to its side. A restart counts as another side.
+        It starts from the pose of the previous frame, with that limb bent a little to its side. A restart is treated
+        like a wrong side.
 
         Args:
-            frame: First frame to look at.
-            done: The frame after the last.
-            missed: Whether that one missed.
+            frame: First frame to check.
+            done: The frame after the last solved frame.
+            missed: Whether the last solved frame is a miss.
 
         Returns:
-            (frames done, whether the last of them missed).
+            (frame after the last valid frame, whether the last valid frame is a miss).
         """
         bends = self._ik.bends
         if bends is None or self._interrupted(done - 1):
@@ -212,13 +213,13 @@ class _Track:
         return at + 1, self._bend_frame(bends, at, (shares[k : k + 1] < _ASIDE).astype(np.float64), missed)
 
     def _bend_frame(self, bends: Bends, at: int, limbs: Array, missed: bool) -> bool:
-        """Solve a frame again with some limbs bent at its start, and return whether it is still missed.
+        """Solve a frame again with some limbs bent at its start, and return whether it is a miss.
 
         Args:
             bends: The limbs.
             at: The frame.
-            limbs: 1 for the limbs to bend, (1, k).
-            missed: Whether the frame is missed.
+            limbs: 1 for the limbs to bend, else 0, (1, k).
+            missed: Whether the frame is a miss so far.
         """
         before, best, memory = self._values(at - 1), self.rows[at].copy(), self.frame.remember()
         now = bends.shares(before[None], best[self._ik.places][None], _BENT)
@@ -239,18 +240,19 @@ class _Track:
         return missed
 
     def _run_from(self, start: Array, at: int) -> bool:
-        """Solve a frame from another pose, (1, nq), than that of the frame before; return whether it is missed."""
+        """Solve a frame from another start, (1, nq), than the previous frame; return whether it is a miss."""
         row = self.rows[at : at + 1]
         self._place(at)
-        if self._ik.solver.closed:  # in a track, closed forms start from an answer in their scratch memory
+        if self._ik.solver.closed:  # in a track, closed forms start from a solution in their scratch memory
             return self.frame.attempt(complete(self._ik, self._table[at : at + 1], row), start, row, usual=True)
         return self._follow(at, at + 1, start[0])[1]
 
     def _polished(self, frame: int) -> bool:
         """Return whether a missed frame reaches its goals after polishing; it then needs no restart, which is a jump.
 
-        A frame that did not move is polished: a straight limb with a target behind it has no first-order step, and
-        polishing leaves such saddle points. So is every frame of a solver whose own steps are too small to converge.
+        Frames that did not move are polished: a straight limb with a target behind it has no first-order step, and
+        polishing leaves such saddle points. All frames of solvers whose own steps are too small to converge are
+        polished as well.
         """
         moved = np.abs(self._values(frame) - self._start(frame)).max(initial=0.0)
         moved_well = moved > _STILL and self._ik.solver.follow_finish is None
@@ -260,7 +262,7 @@ class _Track:
         return status_of(self.rows[frame]) is Status.REACHED
 
     def _restarted(self, frame: int) -> bool:
-        """Solve a frame with restarts, keep the better result, and return whether it is still missed."""
+        """Solve a frame with restarts, keep the better result, and return whether it is a miss."""
         before = self.rows[frame].copy()
         _, missed = self._run(frame, frame + 1, restarts=True)
         self.rows[frame] = better_of(before, self.rows[frame])

@@ -1,11 +1,11 @@
 """Find the jumps of a track: restarts, leaps, hops, flips, and switches of a closed form to another branch.
 
 **Leaps.** A joint rotates far in one frame, and much farther than in the frames before and after it. The cause does not
-matter: the target may have leapt as well.
+matter: the target may have jumped as well.
 
-**Hops.** The point of a missed goal is at the nearest place that it can reach. As its target moves, the point slides
-along the edge of the reach, hardly ever faster than the target. If it moves much farther, another place has become the
-nearest. With a solver that bounds motion, the point only catches up with a target that has moved before.
+**Hops.** The point of a missed goal is at the nearest reachable place. As its target moves, the point slides along the
+edge of the workspace, hardly ever faster than the target. If the point moves much farther, another place has become the
+nearest. With a solver that bounds motion, the point only catches up with an earlier motion of the target.
 
 **Flips.** A pose may flip although its targets move little: an elbow whose pole crosses the limb, or a wrist. A target
 that moves by δ at a distance d from a joint rotates the joint by about δ / d, or a few times that near a straight limb.
@@ -49,26 +49,27 @@ Follow = Callable[[CompiledProblem, Array, Array, Callable[..., None]], Array]
 """Solves the frames of one track: follow(problem, targets, first start, progress callback)."""
 
 _FLIP: Final = 0.7  # radians; smallest rotation of a joint in one frame that may be a flip or a leap
-_ALONE: Final = 5.0  # smallest ratio of a leap to the joint's rotations in the frames before and after
+_ALONE: Final = 5.0  # smallest ratio of a leap to the joint's rotations in the adjacent frames
 _HOP: Final = 3.0  # smallest ratio of a hop of a goal's point to the targets' motion; a hop also exceeds the tolerance
-_SEEN: Final = 0.15  # a flip changes at least one joint value by more; a quaternion by at least 0.17
+_SEEN: Final = 0.15  # a flip changes at least one joint value by more than this; quaternions change by at least 0.17
 _MORE: Final = 10.0  # smallest ratio of a flip's rotation to its targets'; a limb that begins to bend has about 4
 _SWING: Final = 1.2  # radians; smallest swing of a limb that is a flip if its pole crosses the limb
 # A pole crosses a limb if it comes nearer to the limb's line than these fractions of the smaller and of the larger of
 # its distances before and after, or than this fraction of the limb's length
 _CLOSE: Final = (0.75, 0.25)
 _NEAR: Final = 0.1
-_STRAIGHT: Final = 1e-3  # a limb bends if its middle is farther from the line of its ends; a fraction of its length
-_LARGE: Final = 0.2  # norm of the joints' steps, radians and reaches; smallest that may be a switch
-_PARTS: Final = (4, 32)  # numbers of small steps; four are enough for most frames without a switch
+# fraction of a limb's length: a limb is bent if its middle is farther from the line of its ends
+_STRAIGHT: Final = 1e-3
+_LARGE: Final = 0.2  # smallest norm of the joints' steps that may be a switch, radians and length scales
+_PARTS: Final = (4, 32)  # numbers of small steps to try; four are enough for most frames without a switch
 _WHOLE: Final = 0.5  # fraction of the large step: a larger small step is a switch
-_SAME: Final = 0.25  # fraction of the large step: two nearer poses count as one
+_SAME: Final = 0.25  # fraction of the large step: nearer poses are regarded as equal
 
 
 def find_jumps(
     ik: CompiledProblem, table: Array, start: Array, rows: Array, follow: Follow, *, switches: bool
 ) -> Bools:
-    """Return which frames of a track jump from the previous one.
+    """Return a mask of the frames of a track that jump from the previous one.
 
     Args:
         ik: The problem.
@@ -76,7 +77,7 @@ def find_jumps(
         start: The first start, (1, nq).
         rows: Rows of results.
         follow: The function that solved the track.
-        switches: Whether to look for switches of a closed form, which takes more solves.
+        switches: Whether to detect switches of a closed form, which takes more solves.
     """
     jumped = restarted(rows) | _leaps(ik, rows) | _hops(ik, rows) | _flips(ik, rows) | _crossings(ik, rows)
     if switches and ik.solver.closed and len(rows) > 1:
@@ -86,12 +87,12 @@ def find_jumps(
 
 
 def changes(ik: CompiledProblem, a: Array, b: Array) -> Array:
-    """Return the sum of squared changes of all joints, radians and reaches, between rows of joint values."""
+    """Return the sum of squared changes of all joints, radians and length scales, between rows of joint values."""
     return np.sum(all_variables(ik.skeleton, ik.reach).difference(a, b) ** 2, axis=1)
 
 
 def _leaps(ik: CompiledProblem, rows: Array) -> Bools:
-    """Return in which frames of a track a joint rotates far, and much farther than just before and after."""
+    """Return a mask of frames in which a joint rotates far, and much farther than in the adjacent frames."""
     out = np.zeros(len(rows), bool)
     q, variables = rows[:, ik.places], all_variables(ik.skeleton)
     if len(q) < 2:
@@ -106,7 +107,7 @@ def _leaps(ik: CompiledProblem, rows: Array) -> Bools:
 
 
 def _hops(ik: CompiledProblem, rows: Array) -> Bools:
-    """Return in which frames of a track the point of a missed goal moves much farther than any target."""
+    """Return a mask of frames in which the point of a missed goal moves much farther than any target."""
     out = np.zeros(len(rows), bool)
     most = ik.tolerance[0]
     errors = rows[:, ik.places.stop : ik.places.stop + 2 * len(ik.goals) : 2]
@@ -126,11 +127,11 @@ def _hops(ik: CompiledProblem, rows: Array) -> Bools:
 
 
 def _flips(ik: CompiledProblem, rows: Array) -> Bools:
-    """Return in which frames of a track a joint rotates by far more than its targets explain."""
+    """Return a mask of frames in which a joint rotates by far more than its targets explain."""
     out = np.zeros(len(rows), bool)
     q, targets, variables = rows[:, ik.places], ik.targets_in(rows), all_variables(ik.skeleton)
     tables = ik.skeleton.tables
-    owners = [*tables.owner[tables.is_angle], *tables.owner[~tables.is_number]]  # as ``angles`` does
+    owners = [*tables.owner[tables.is_angle], *tables.owner[~tables.is_number]]  # in the order of ``angles``
     suspects = np.flatnonzero(np.abs(np.diff(q, axis=0)).max(axis=1, initial=0.0) > _SEEN) + 1
     turned = variables.angles(variables.difference(q[suspects - 1], q[suspects]))
     for i, joint in np.argwhere(turned > _FLIP).tolist():
@@ -142,7 +143,7 @@ def _flips(ik: CompiledProblem, rows: Array) -> Bools:
 
 
 def _crossings(ik: CompiledProblem, rows: Array) -> Bools:
-    """Return in which frames of a track a limb swings round because its pole crosses it."""
+    """Return a mask of frames in which a limb swings round because its pole crosses the limb's line."""
     out = np.zeros(len(rows), bool)
     poles = [g for g, goal in enumerate(ik.goals) if goal.turns_limb]
     if not poles or len(rows) < 2:
@@ -168,7 +169,7 @@ def _crossings(ik: CompiledProblem, rows: Array) -> Bools:
 
 
 def _carried(v: Array, a: Array, b: Array) -> Array:
-    """Return vectors (T, 3) turned by the smallest rotation from directions a to b, (T, 3)."""
+    """Return vectors (T, 3) rotated by the smallest rotation from directions a to b, (T, 3)."""
     axis = np.cross(a, b)
     cosine = np.sum(a * b, axis=1, keepdims=True)
     along = np.sum(axis * v, axis=1, keepdims=True) / np.maximum(1.0 + cosine, _STRAIGHT)
@@ -176,7 +177,7 @@ def _carried(v: Array, a: Array, b: Array) -> Array:
 
 
 def _passes(a: Array, b: Array, near: Array) -> Bools:
-    """Return whether the ways from a to b (T, 3) pass the origin closer than their ends, or than ``near`` (T,)."""
+    """Return whether the segments from a to b (T, 3) pass the origin closer than their ends, or than ``near`` (T,)."""
     way = b - a
     share = np.clip(-np.sum(a * way, axis=1) / np.maximum(np.sum(way * way, axis=1), np.finfo(float).tiny), 0.0, 1.0)
     nearest = np.linalg.norm(a + share[:, None] * way, axis=1)
@@ -208,10 +209,10 @@ def _explained(ik: CompiledProblem, joint: Array, before: Array, after: Array) -
 
 
 def _branch_switches(ik: CompiledProblem, table: Array, start: Array, rows: Array, follow: Follow) -> Bools:
-    """Return in which frames of a track, with complete targets, a closed form switches branches."""
+    """Return a mask of frames in which a closed form switches branches; ``table`` has complete targets."""
     values = rows[:, ik.places]
     large = np.flatnonzero(np.sqrt(changes(ik, values[:-1], values[1:])) > _LARGE) + 1
-    if len(large) and getattr(ik.solver, "weight", 1.0) < 1.0:  # without blending, which hides the switch
+    if len(large) and getattr(ik.solver, "weight", 1.0) < 1.0:  # turn blending off, because it hides switches
         ik = ik.with_solver(ik.solver.replace(weight=1.0))
         values = follow(ik, table, start, _ignore)[:, ik.places]
     out = np.zeros(len(rows), bool)
@@ -226,7 +227,7 @@ def _branch_switches(ik: CompiledProblem, table: Array, start: Array, rows: Arra
 def _is_switch(ik: CompiledProblem, table: Array, ends: Array, follow: Follow) -> bool:
     """Return whether a large step stays large if the targets move in small steps, as in the table.
 
-    It is also a switch if the small steps end on another branch than the large one.
+    It is also a switch if the small steps end on another branch than the large step.
     """
     step = float(np.sqrt(changes(ik, ends[:1], ends[1:])[0]))
     if step <= _LARGE:
@@ -252,4 +253,4 @@ def _between(a: Array, b: Array, parts: int) -> Array:
 
 
 def _ignore(*_: Any) -> None:
-    """Ignore the progress of a few frames."""
+    """Ignore progress reports."""

@@ -21,13 +21,13 @@ from synovia.model.pose import clamped
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
 Bools = NDArray[np.bool_]
-_PULL: Final = 1e-6  # weight of the original track, for joints that no goal determines
-_STEPS: Final = 20  # most steps of the least squares over all frames
-_ENOUGH: Final = 1e-4  # relative decrease of the cost below which it stops
+_PULL: Final = 1e-6  # weight of the deviation from the original track, for joints that no goal determines
+_STEPS: Final = 20  # largest number of least-squares steps over all frames
+_ENOUGH: Final = 1e-4  # relative decrease of the cost below which the descent stops
 _HALVINGS: Final = 40
-_PARTS: Final = 30  # of the way of loops that are tried
-_LESS: Final = 0.8  # factor from one to the next
-_ROUNDED: Final = 1.0 + 1e-12  # slack for rounding of a rotation of exactly the step
+_PARTS: Final = 30  # largest number of fractions of a loop's motion to try
+_LESS: Final = 0.8  # factor from one fraction to the next
+_ROUNDED: Final = 1.0 + 1e-12  # factor that allows rounding in a rotation of exactly the largest step
 _NO_SPEED: Final = "sy.FullBody(attempts=1, largest_move=velocity / fps) limits velocities for all kinds of goals"
 
 
@@ -57,7 +57,7 @@ def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads
     """Smooth a track in place: least squares of goal errors and accelerations over all frames.
 
     Returns:
-        Which frames were reached before and are missed now.
+        Mask of frames that were reached before and are missed now.
     """
     model = _model(ik, threads)
     q, targets = _parts(ik, rows)
@@ -74,7 +74,7 @@ def smooth(ik: CompiledProblem, rows: Array, fps: float, seconds: float, threads
 
 
 def check_smoothness(ik: CompiledProblem) -> None:
-    """Refuse what ``smooth`` does not support.
+    """Refuse problems that ``smooth`` does not support.
 
     Raises:
         UnsupportedError: If a goal is not a position, rotation or pose, or the joints are in loops.
@@ -87,10 +87,10 @@ def check_smoothness(ik: CompiledProblem) -> None:
 def limit_velocity(ik: CompiledProblem, rows: Array, fps: float, most: Array) -> Bools:
     """Limit the joint velocities of a track in place: each frame moves towards its solution as far as they allow.
 
-    Joints of a loop go the same part of their ways, so that all of them keep their limits and the loop stays closed.
+    Joints of a loop move by the same fraction, so that all of them keep their limits and the loop stays closed.
 
     Returns:
-        Which frames were reached before and are missed now.
+        Mask of frames that were reached before and are missed now.
     """
     model = _model(ik, threads=1)
     q, _ = _parts(ik, rows)
@@ -119,19 +119,19 @@ def _closed_within(
     numbers: Sequence[tuple[int, float]],
     balls: Sequence[tuple[int, float]],
 ) -> Array:
-    """Return the joint values of a frame (nq,), whose loops go a part of their way that all of their joints can keep.
+    """Return the joint values of a frame (nq,), with the motion of loops reduced to what all their joints allow.
 
     Args:
         skeleton: The skeleton.
         before: The previous frame, (nq,), closed.
-        after: The frame, (nq,), closed, with the joints of these loops where they want to be.
-        numbers: Place in q and largest step of each hinge and slide of the loops.
-        balls: The same of balls, radians.
+        after: The frame, (nq,), closed, with the joints of these loops at their solution.
+        numbers: Index in q and largest step of each hinge and slide of the loops.
+        balls: Index in q and largest step, radians, of each ball of the loops.
     """
     mechanism = skeleton.mechanism
 
     def shares(there: Array) -> float:
-        """Return the part of the way that limits allow."""
+        """Return the fraction of the motion that velocity limits allow."""
         ways = [(abs(float(there[at] - before[at])), step) for at, step in numbers]
         ways += [(_angle(before, there, at), step) for at, step in balls]
         return min((step / way for way, step in ways if way > step * _ROUNDED), default=1.0)
@@ -156,13 +156,13 @@ def _closed_within(
 def _turned(ik: CompiledProblem, before: Array, after: Array, balls: Sequence[tuple[int, float]]) -> Array:
     """Return the joint values of a frame (nq,), with each ball rotated from the previous frame by at most its step.
 
-    The shortest rotation between two allowed ones may leave the ball's limit. Then the ball is moved to the nearest
-    rotation inside, and a smaller fraction of the rotation is taken if that exceeds the step.
+    The shortest path between two allowed rotations may leave the ball's limit. Then the ball is moved to the nearest
+    rotation inside, and a smaller fraction of the rotation is used if that exceeds the step.
 
     Args:
         ik: The problem.
         before: The previous frame (nq,).
-        after: The frame without limits of velocity (nq,).
+        after: The frame without velocity limits (nq,).
         balls: First joint value and step in radians of each ball.
     """
     angles = np.array([_angle(before, after, at) for at, _ in balls])
@@ -193,7 +193,7 @@ def _turned(ik: CompiledProblem, before: Array, after: Array, balls: Sequence[tu
 
 
 def _angle(a: Array, b: Array, at: int) -> float:
-    """Return the angle of the rotation from a to b of the ball with first joint value ``at``, radians."""
+    """Return the angle between the rotations of a ball in a and b, radians; ``at`` is its first index in q."""
     return float(np.linalg.norm(rotation_between(a[at : at + 4], b[at : at + 4])))
 
 
@@ -209,7 +209,7 @@ def velocity_limits(ik: CompiledProblem, limits: Any) -> Array:
     """Return the highest velocity of each joint, radians or length units per second.
 
     Raises:
-        InputError: If one is not positive.
+        InputError: If a velocity is not positive.
         UnsupportedError: If a goal is not a position, rotation or pose.
     """
     most = joint_velocities(ik.skeleton, limits)
@@ -218,12 +218,12 @@ def velocity_limits(ik: CompiledProblem, limits: Any) -> Array:
 
 
 def joint_velocities(skeleton: Skeleton, limits: Any) -> Array:
-    """Return the highest velocity of each joint, from one for all joints or one by joint; infinite where none is given.
+    """Return the highest velocity of each joint, from one value or values by joint; infinite by default.
 
     A mimic joint moves only with its leader, so its velocity limits the leader.
 
     Raises:
-        InputError: If one is not positive, or a joint is named twice.
+        InputError: If a velocity is not positive, or a joint is named twice.
         UnknownNameError: If a joint does not exist.
     """
     most = by_joint(skeleton, limits, "velocity")
@@ -241,7 +241,7 @@ def _parts(ik: CompiledProblem, rows: Array) -> tuple[Array, Array]:
 
 
 def _replace(ik: CompiledProblem, model: Model, rows: Array, q: Array, why: Status) -> Bools:
-    """Write new joint values and their errors into rows of results; return which frames are missed only now."""
+    """Write new joint values and their errors into rows of results; return a mask of new misses."""
     _, targets = _parts(ik, rows)
     _, _, errors = model.evaluate(q, targets, derivative=False)
     rows[:, ik.places] = q

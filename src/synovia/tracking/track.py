@@ -1,4 +1,4 @@
-"""``IK.track``: targets over time, solved frame by frame, with options that concern all frames."""
+"""``IK.track``: solve targets over time frame by frame, with options for the whole track."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from synovia.tracking.frames import solve_frames
 from synovia.tracking.jumps import Bools, Follow, changes, complete, find_jumps
 from synovia.tracking.postprocessing import check_smoothness, limit_velocity, smooth, velocity_limits
 
-_MISS: Final = 1e6  # squared radians; cost of a miss, above that of any motion
-_FAR: Final = 9.0  # ratio to the squared change within a track, above which a change between tracks is a jump
+_MISS: Final = 1e6  # squared radians; cost of a miss, larger than that of any motion
+_FAR: Final = 9.0  # smallest ratio of a jump between tracks to the change within a track, both squared
 
 
 class Tracked(Solutions):
     """The solutions of targets over time, frame by frame.
 
-    It has the arrays of ``Solutions`` with a leading axis of T frames. ``IK.track`` returns it.
+    The arrays are those of ``Solutions`` with a leading axis of T frames. ``IK.track`` returns this class.
 
     Example:
         >>> import numpy as np
@@ -57,9 +57,9 @@ class Tracked(Solutions):
         *,
         name: str = "motion",
     ) -> None:
-        """Store the results, the start of the first frame or of each, the rate and the name.
+        """Store the results, the start of the first or of each frame, rate and name.
 
-        For each frame, also store whether it jumps, and the option of ``track`` that caused a miss.
+        For each frame, ``jumped`` marks jumps, and ``held`` is the option of ``track`` that caused a miss.
         """
         super().__init__(ik, rows, start)
         self._many_starts = len(start) > 1
@@ -69,7 +69,7 @@ class Tracked(Solutions):
         self._held = held
 
     def _start(self, b: int) -> Pose:
-        """Return the start of frame b: the pose of the previous frame, or that of the clip."""
+        """Return the start of frame b: the pose of the previous frame, or the pose of the clip."""
         return super()._start(b) if b == 0 or self._many_starts else Solution(self.ik, self._rows, b=b - 1).pose
 
     def _frame(self, b: int) -> Frame:
@@ -97,27 +97,27 @@ class Tracked(Solutions):
         return self._missed_by("velocity")
 
     def _missed_by(self, option: str) -> tuple[int, ...]:
-        """Return the frames that an option of ``track`` made miss."""
+        """Return the frames whose miss was caused by an option of ``track``."""
         return tuple(frame for frame in self.missed_frames if self._held[frame] == option)
 
     @property
     def jumps(self) -> tuple[int, ...]:
         """Frames after the first that jump from the previous one.
 
-        They were solved from another start, a closed form switched to a distant branch, a joint rotated by far more
-        than the motion of its targets explains, such as an elbow whose pole crosses the limb, or a joint rotated by
-        more than 0.7 rad and far more than in the adjacent frames, whatever the cause. A frame is listed as well if
-        the point of a missed goal moved more than three times as far as any target.
+        A frame is a jump if it was solved from another start, if a closed form switched to a distant branch, if a joint
+        rotated by far more than the motion of its targets explains, such as an elbow whose pole crosses the limb, or if
+        a joint rotated by more than 0.7 rad and far more than in the adjacent frames, whatever the cause. A frame is
+        also a jump if the point of a missed goal moved more than three times as far as any target.
         """
         return tuple(np.flatnonzero(self._jumped).tolist())
 
     @cached_property
     def blocked(self) -> tuple[int, ...]:
-        """Frames to which the body comes too near on the way from the frame before, if all joints move at once.
+        """Frames with a collision on the path from the previous frame, if all joints move at once.
 
-        They are found for clearance goals that are constraints, by bounds of how far each joint moves its shapes. A
-        pair that is too near in a frame may be as near on the ways to and from it. Obstacles that move go straight from
-        frame to frame, and by the shortest turns.
+        Only clearance goals that are constraints are checked, by bounds of how far each joint moves its shapes. A pair
+        that is too near in a frame may be as near on the paths to and from this frame. Moving obstacles move straight
+        between frames, with the shortest rotations.
         """
         if not any(goal.needs == "clearance" and goal.rank < 0 for goal in self.ik.goals):
             return ()
@@ -144,27 +144,28 @@ def track(
     """Solve targets over time, each frame from the pose of the previous one.
 
     A frame may take the steps of ten attempts from there. If it misses, it is restarted from other poses; a restart
-    that reaches the goals is used, and the frame is listed in ``jumps``. Frames in which a closed form switches to a
-    distant branch, a joint rotates by far more than the motion of its targets explains or than in the adjacent frames,
-    or the point of a missed goal moves more than three times as far as any target, are listed too.
+    that reaches the goals is used, and the frame is listed in ``jumps``. ``jumps`` also lists frames in which a closed
+    form switches to a distant branch, a joint rotates by far more than the motion of its targets explains or than in
+    the adjacent frames, or the point of a missed goal moves more than three times as far as any target.
 
     Args:
         ik: The problem.
         targets: As in ``solve_many``, with one target for each frame.
         start: Pose before the first frame; the rest pose by default. With a ``Motion``, each frame starts from its pose
-            in that clip and not from the previous answer. So joints that no goal needs move as in the clip, and frames
+            in that clip, not from the previous solution. So joints that no goal needs move as in the clip, and frames
             whose goals the clip meets keep its values.
-        fps: Frames per second of the resulting motion; by default those of the clip that it starts from, or 30.
-        name: Name of the resulting motion, such as that of the clip that is changed.
+        fps: Frames per second of the resulting motion; by default those of ``start`` if it is a clip, else 30.
+        name: Name of the resulting motion.
         warm_start: Whether a frame starts from the previous one; otherwise each starts from ``start``.
         candidates: Number of starts, random ones after ``start``. The path that moves least is used.
-        both_ways: Whether to track the clip from its end too, for the best path through both.
-        smoothness: Seconds; faster motion is removed, even if goals are then missed by a little.
-        velocity: Highest velocity, radians or length units per second, as in ``Motion.slowed``. Joints of a loop are as
-            slow as the slowest of them needs, so that it stays closed.
+        both_ways: Whether to track the clip backwards as well, for the best path through both tracks.
+        smoothness: Seconds; faster motion is removed, even if goals are then slightly missed.
+        velocity: Highest velocity, radians or length units per second, as in ``Motion.slowed``. All joints of a loop
+            slow down together, so that the loop stays closed.
         threads: Number of threads, for several candidates or without ``warm_start``; all cores by default. Results are
             identical for any number.
-        progress: Called with (frames done, all), counted over all tracks. Calls come from any thread, one at a time.
+        progress: Called with (frames done, number of frames), counted over all tracks. Calls come from any thread, one
+            at a time.
         deadline: Seconds after which the track ends, as in ``solve``. Frames not begun hold the last pose, and steps
             that need all frames (several candidates, smoothness, jumps of a closed form) are skipped.
 
@@ -172,7 +173,7 @@ def track(
         InputError: If a value cannot be used.
         UnknownNameError: If a target belongs to no goal.
         UnsupportedError: If ``smoothness`` or ``velocity`` is given and a goal is not a position, rotation or pose, or
-            ``smoothness`` and joints are in loops.
+            if ``smoothness`` is given and joints are in loops.
     """
     problem, targets, table = ik.problem.table_of_many(targets)
     starts = _starts_of(problem, start, len(table), candidates, both_ways) if isinstance(start, Motion) else None
@@ -214,7 +215,7 @@ def track(
             problem, table, inside[:1], rows, partial(solve_frames, targets=targets, watch=watch), switches=False
         )
     held = np.full(len(rows), None, object)  # the option that caused a miss
-    whole = candidates > 1 or both_ways or problem.solver.closed  # some step needs all frames
+    whole = candidates > 1 or both_ways or problem.solver.closed  # a later step needs all frames
     if seconds > 0.0 and len(rows) > 2:
         whole = True
         with suppress(_TooLateError):
@@ -230,7 +231,7 @@ def _starts_of(ik: CompiledProblem, motion: Motion, count: int, candidates: int,
     """Return the poses of a clip as starts of a track, (T, nq).
 
     Raises:
-        InputError: If it belongs to another skeleton or has another number of frames, or options need other starts.
+        InputError: If the clip belongs to another skeleton, has another number of frames, or options need other starts.
     """
     if motion.skeleton.joint_names not in (ik.given.joint_names, ik.skeleton.joint_names):
         raise InputError("skeleton of start", value=motion.skeleton, expected=repr(ik.skeleton))
@@ -250,14 +251,14 @@ class _SharedProgress:
     """Reports the progress of several tracks, solved on any threads, as that of one task.
 
     Args:
-        progress: Called with (frames done, all), one call at a time.
+        progress: Called with (frames done, number of frames), one call at a time.
         parts: Number of tracks.
-        frames: Frames of each.
-        watch: Stopped when one of them fails.
+        frames: Number of frames of each track.
+        watch: Stopped when a track fails.
     """
 
     def __init__(self, progress: Progress | None, parts: int, frames: int, watch: Watch) -> None:
-        """Start with no frame done."""
+        """Begin with no frame done."""
         self._progress = progress
         self._done = [0.0] * parts
         self._all = parts * frames
@@ -267,7 +268,7 @@ class _SharedProgress:
         self._stopped = False
 
     def stop(self) -> None:
-        """End all tracks, because one has failed or was interrupted."""
+        """End all tracks after one has failed or was interrupted."""
         self._stopped = True
         self._watch.stop()
 
@@ -277,11 +278,11 @@ class _SharedProgress:
         return self._watch.passed
 
     def part(self, number: int, *, in_time: bool = False) -> Callable[..., None]:
-        """Return the function that one track calls with (frames done, all) or a fraction.
+        """Return the function that one track calls with (frames done, number of frames) or a fraction.
 
         Args:
-            number: Number of the track.
-            in_time: Whether it ends at the deadline.
+            number: Index of the track.
+            in_time: Whether the track must end at the deadline.
 
         Raises:
             InterruptedError: From that call, if another track has failed or was interrupted.
@@ -302,11 +303,11 @@ class _SharedProgress:
 
 
 class _Ways(NamedTuple):
-    """Which tracks are followed.
+    """The tracks to follow.
 
     Args:
-        candidates: Number of starts, the first included.
-        both_ways: Whether to track back from the last frame of each track.
+        candidates: Number of starts, the first one included.
+        both_ways: Whether to track backwards from the last frame of each track as well.
         threads: Number of tracks at the same time.
     """
 
@@ -330,7 +331,7 @@ def _follow_best(
         table: Targets, (T, goals, 17).
         pose: The first start.
         follow: Returns the rows of one track, given targets, a start and a progress callback.
-        ways: Which tracks are followed.
+        ways: The tracks to follow.
         shared: Collects the progress of all tracks.
     """
     first = follow(ik, table, pose.inside, shared.part(0))
@@ -373,7 +374,7 @@ def best_path(ik: CompiledProblem, tracks: Sequence[Array], jumps: Sequence[Bool
     cost = misses[:, 0].copy()
     came = np.zeros((count, size), np.int64)
     steps = np.array([[changes(ik, a[:-1], b[1:]) for b in values] for a in values])  # (from, to, frame)
-    own = np.array([steps[k, k] for k in range(size)])  # squared motion within each track
+    own = np.array([steps[k, k] for k in range(size)])  # squared change within each track
     change = np.where(np.eye(size, dtype=bool), 0.0, float(np.median(own)))  # avoids switches between equal tracks
     for t in range(1, count):
         ways = cost[:, None] + steps[:, :, t - 1] + change
@@ -388,5 +389,5 @@ def best_path(ik: CompiledProblem, tracks: Sequence[Array], jumps: Sequence[Bool
     jumped: Bools = np.stack(jumps)[path, at].copy()
     a, b = path[:-1], path[1:]
     far = steps[a, b, at[:-1]] > _FAR * np.maximum(own[a, at[:-1]], own[b, at[:-1]])
-    jumped[1:] |= (a != b) & far  # a switch between tracks that have met is not a jump
+    jumped[1:] |= (a != b) & far  # a switch between tracks at the same pose is not a jump
     return rows, jumped

@@ -1,4 +1,4 @@
-"""``synovia bench``: compare the solvers on a model, as a table, JSON and a plot; and the times of a servo's ticks."""
+"""``synovia bench``: compare the solvers on a model, as a table, JSON and a plot; or time the ticks of a servo."""
 
 from __future__ import annotations
 
@@ -30,17 +30,17 @@ if TYPE_CHECKING:
 
 SCHEMA: Final = "synovia.bench/1"
 SERVO_SCHEMA: Final = "synovia.bench-servo/1"
-SERVO: Final = "servo"  # instead of a model
+SERVO: Final = "servo"  # given instead of a model
 _SERVO_OPTIONS: Final = ("ticks",)
 _SHARED_OPTIONS: Final = ("file", "as_json")
 _SERVO_BODIES: Final = ("arm7", "humanoid")
-_BINS: Final = 4  # of the histogram, for each doubling of the time
+_BINS: Final = 4  # histogram bins for each doubling of the time
 _BAR: Final = 48  # characters of the longest bar
 
 
 @described
 class Bench(Looped):
-    """What to compare, and how."""
+    """Options of ``synovia bench``."""
 
     file: str = argument(
         like=replace(MODEL, help=f"{MODEL.help} Or the word {SERVO}: then the ticks of a servo are timed.")
@@ -87,7 +87,7 @@ def bench(given: Bench) -> None:
     from synovia.comparison import compare, make_problems
     from synovia.ik.starts import load_starts
 
-    if given.plot is not None:  # before minutes of work
+    if given.plot is not None:  # check before minutes of work
         from synovia.plots.style import check_plot
 
         check_plot(given.plot, force=given.force)
@@ -122,10 +122,10 @@ def bench(given: Bench) -> None:
 
 
 def _refuse_others(given: Bench) -> None:
-    """Refuse options of the solvers for the servo, and of the servo for the solvers.
+    """Refuse solver options for the servo, and servo options for the solvers.
 
     Raises:
-        UsageError: If one is given.
+        UsageError: If such an option is given.
     """
     servo = given.file == SERVO
     for name, said, _ in options_of(given):
@@ -167,7 +167,7 @@ def _ticks_object(times: TickTimes) -> dict[str, Any]:
 
 
 def _bins(times: Array) -> tuple[Array, Array]:
-    """Return the edges of a histogram, evenly spaced by their logarithms, and the counts."""
+    """Return the edges (seconds, evenly spaced logarithms) and the counts of a histogram of times."""
     import numpy as np
 
     low, high = (math.floor(_BINS * math.log2(max(float(end), 1e-9))) for end in (times.min(), times.max()))
@@ -177,7 +177,7 @@ def _bins(times: Array) -> tuple[Array, Array]:
 
 
 def _histogram(times: TickTimes) -> list[str]:
-    """Return the lines about one body."""
+    """Return the lines of the histogram of one body."""
     edges, counts = _bins(times.processor)
     most = int(counts.max())
     lines = [style(f"{times.body}: {times.goals}; {len(times.processor)} ticks", bold=True), ""]

@@ -23,7 +23,7 @@ SCHEMA: Final = "synovia.starts-learned/1"
 
 @described
 class Learn(Looped):
-    """What to learn, and where to write it."""
+    """Options of ``synovia learn``."""
 
     file: str = argument(like=MODEL)
     output: Path = option(
@@ -64,7 +64,7 @@ def learn(given: Learn) -> None:
 
     if len(given.joint) > MOST_GOALS:
         raise UsageError(f"expected at most {MOST_GOALS} joints, got {len(given.joint)}.", "--joint")
-    if given.output.suffix.lower() != ".npz":  # before the work, as the next ones
+    if given.output.suffix.lower() != ".npz":  # check files before the work
         what, value = "starts are saved as .npz", given.output.suffix or None
         raise FormatError(what, where=str(given.output), value=value, expected=".npz")
     check_writable(given.output, force=given.force)

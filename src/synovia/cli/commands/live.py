@@ -24,13 +24,13 @@ if TYPE_CHECKING:
     from synovia.streams import Run, Sink
     from synovia.viewer import PageSink
 
-_RATE: Final = 60.0  # ticks per second, if the source does not say
-_PAGE: Final = "page"  # as a sink
+_RATE: Final = 60.0  # ticks per second; used if the source has no rate
+_PAGE: Final = "page"  # name of the live page as a sink
 
 
 @described
 class Live(Roles):
-    """What is followed, by whom, and where its poses go."""
+    """Options of ``synovia live``."""
 
     source: str = argument(
         help="vmc://HOST:PORT, udp://HOST:PORT or - (lines of JSON), or the file of a clip.", metavar="SRC"
@@ -142,7 +142,7 @@ def live(given: Live) -> int:
 
 
 def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRetarget:
-    """Return the body that follows."""
+    """Return the live retargeting of a source body to the target."""
     from synovia.retargeting import LiveRetarget, read_map
 
     return LiveRetarget(
@@ -154,7 +154,7 @@ def _live(given: Live, body: Skeleton, target: Skeleton, rate: float) -> LiveRet
 
 
 def _report(given: Live, run: Run) -> None:
-    """Print what has passed: to stderr if poses go to stdout."""
+    """Print the report of a run; as text to stderr if poses go to stdout."""
     report = run.report
     if given.as_json:
         content: dict[str, Any] = {

@@ -20,7 +20,7 @@ from synovia.jobs.shared import FORCE, JOINT, WORLD
 
 @described
 class Plot(Clear, ClipReader):
-    """What to plot, and where."""
+    """Options of ``synovia plot``."""
 
     file: str = argument(help="A clip, or a model for --reach.", completes="models")
     output: Path = option(

@@ -19,7 +19,7 @@ from synovia.jobs.shared import JSON, MODEL
 
 @described
 class Inspect(Roles):
-    """Which model to show."""
+    """Options of ``synovia inspect``."""
 
     file: str = argument(like=MODEL)
     model: str | None = option(default=None, like=said_of(ClipReader, "model"), rank=-1)
@@ -102,7 +102,7 @@ def schema(name: str) -> None:
 
 @described
 class Doctor:
-    """What to do in addition to showing versions."""
+    """Options of ``synovia doctor``."""
 
     warm: bool = option(default=False, help="Compile the solvers now, so that first solves are fast.")
     as_json: bool = option(default=False, like=JSON)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @described
 class View(Roles):
-    """What to show, and how the page is served."""
+    """Options of ``synovia view``."""
 
     file: str = argument(like=MODEL)
     clip: str | None = argument(help="A clip to play: a file, or a name in FILE.", required=False)
@@ -112,7 +112,7 @@ def view(given: View) -> None:
             raise UsageError("expected a file without 'moving': on the page, all joints may move.", "--goals")
     shown = None
     body: Any = file
-    if model is not None:  # FILE is a clip alone
+    if model is not None:  # FILE is a clip without a body
         shown = ClipReader(clip=clip, model=model, trim=trim, loops=loops).read(file, Terminal())[0]
         body = shown.skeleton if has_shapes(model) else model
     elif clip is not None and Path(clip).exists():
@@ -140,7 +140,7 @@ def view(given: View) -> None:
 
 
 def _hand_with_points(path: Path, onto: str, loops: Path | None) -> Motion:
-    """Return a recording of a hand on a model, with its points, and report what is wrong."""
+    """Retarget a recording of a hand to a model, report notes and findings, and return the clip with the points."""
     from synovia.clips.handfile import FPS, read_hand
     from synovia.retargeting.hands import retarget_hand
 
@@ -155,7 +155,7 @@ def _hand_with_points(path: Path, onto: str, loops: Path | None) -> Motion:
 
 
 def _serve(page: LivePage, what: str, *, as_json: bool) -> None:
-    """Print the address of a page and what to do there, and serve it until the process is interrupted or ended."""
+    """Print the address of a page and a hint, and serve the page until the process is interrupted or ended."""
     with page, _ended_by_exceptions():
         if as_json:
             emit_json({"schema": "synovia.view/1", "url": page.url, "notes": list(page.notes)})
@@ -176,7 +176,7 @@ def _ended_by_exceptions() -> Generator[None]:
 
     ends = [one for name in ("SIGTERM", "SIGHUP") if (one := getattr(signal, name, None)) is not None]
     before = {one: signal.getsignal(one) for one in ends}
-    before = {one: handler for one, handler in before.items() if handler is not signal.SIG_IGN}  # as by nohup
+    before = {one: handler for one, handler in before.items() if handler is not signal.SIG_IGN}  # as under nohup
     for one in before:
         signal.signal(one, end)
     try:

@@ -1,4 +1,4 @@
-"""``animate``: make a clip that follows targets or points, or hold the feet of one: three jobs behind one command."""
+"""``animate``: make a clip that follows targets or points, or lock the feet of a clip: three jobs, one command."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ _STOOD_ON: Final = replace(
     help="With --goals or --follow, obstacles that the body keeps clear of, as it then does of itself; for a clip whose"
     f" feet are held, steps, ramps and stones on which they stand: {OBSTACLE_FILES}.",
 )
-AUTO: Final = "auto"  # a body made to measure
+AUTO: Final = "auto"  # a body built to the proportions of the points
 TRACK_ENDINGS: Final = (".toml", ".json")
 _LOCK: Final = ("feet", "up", "fade")  # options of a foot lock
 _READER: Final = ("clip", "model", "trim")
@@ -87,7 +87,7 @@ def _pairs(text: str) -> dict[str, str]:
 
 
 def _joints_option() -> Any:
-    """Return the field of the joints that follow others."""
+    """Return the option that pairs joints with the joints or points that they follow."""
     return option(
         default=None, help="Joints that follow; B=C: B follows C of the clip or the points.", kind=Parsed(_pairs),
         metavar="A,B=C", shown="all tips; all points", recorded=ALWAYS,
@@ -95,12 +95,12 @@ def _joints_option() -> Any:
 
 
 def _lock_option() -> Any:
-    """Return the field that turns the foot lock on."""
+    """Return the option that turns the foot lock on."""
     return option(default=False, help="Keep standing feet in place and above the floor.")
 
 
 class Made(NamedTuple):
-    """The steps of a clip: what each one returned, None for those that were not taken, and what the feet stand on."""
+    """A clip, the result of each step that made it (None for skipped steps), and the world on which its feet stand."""
 
     motion: Motion
     tracked: Tracked | None = None
@@ -110,14 +110,14 @@ class Made(NamedTuple):
 
     @property
     def missed(self) -> tuple[int, ...]:
-        """Frames in which goals are missed, or feet do not reach their places."""
+        """Frames in which goals are missed or feet do not reach their footholds."""
         steps = (self.tracked, self.locked)
         return tuple(sorted({frame for step in steps if step is not None for frame in step.missed_frames}))
 
 
 @described
 class _Animate(Saved, Roles, ClipJob):
-    """What the three jobs share."""
+    """Options and steps that the three jobs share."""
 
     feet: Sequence[str] | None = option(
         default=None, help="The ankles.", kind=Parsed(names_of, list), metavar="LEFT,RIGHT", shown="by role or name",
@@ -139,7 +139,7 @@ class _Animate(Saved, Roles, ClipJob):
     }
 
     def _lock_settings(self, settings: dict[str, Any], *, locks: bool) -> dict[str, Any] | None:
-        """Take the settings of the foot lock out of those of a job, and return them; None without one."""
+        """Remove the foot lock's settings from a job's settings and return them; None without a foot lock."""
         own = {name: settings[name] for name in _READER} | {name: settings.pop(name) for name in _LOCK}
         return {"foot_lock": True, **own} if locks else None
 
@@ -153,12 +153,12 @@ class _Animate(Saved, Roles, ClipJob):
             )
 
     def _written(self, made: Made, output: Path | None, into: str | Path | None, up: str | None, host: Host) -> Outcome:
-        """Write a clip, judge it, and return the outcome with the figures of the judge.
+        """Write a clip, judge it, and return the outcome with the figures of the judgement.
 
         Args:
-            made: The clip and how it was made.
-            output: The file; None for none.
-            into: The file that the format of the output may copy.
+            made: The clip and the results of its steps.
+            output: The file to write; None for no file.
+            into: The model file that the output format may copy.
             up: Axis that points up; None to find it.
             host: Where this runs.
         """
@@ -185,7 +185,7 @@ class _Animate(Saved, Roles, ClipJob):
 
     @abstractmethod
     def figures(self, made: Made) -> dict[str, Any]:
-        """Return the figures of a clip in addition to those of the judge."""
+        """Return the figures of a clip in addition to those of its judgement."""
 
     def _check(self, output: Path | None, into: str | Path | None, host: Host) -> None:
         """Check, before any work, that the file can be written; ``into`` as in ``_written``."""
@@ -209,7 +209,7 @@ class HoldFeet(_Animate):
     doing: ClassVar[str] = "holding feet"
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that, with the input, determine the output, as JSON can hold them."""
+        """Return the settings that, with the input, determine the output, as JSON values."""
         return {"foot_lock": True, **super().settings()}
 
     def prepare(self) -> None:
@@ -235,14 +235,14 @@ class HoldFeet(_Animate):
         )
 
     def figures(self, made: Made) -> dict[str, Any]:
-        """Return how far feet slide and sink, before and after."""
+        """Return how fast feet slide and how deep they sink, before and after the foot lock."""
         names = ("slide_before", "slide", "depth_before", "depth")
         found = {name: float(getattr(made.locked, name)) for name in names}
         missed = {} if self.world is None or made.locked is None else {"missed": len(made.locked.missed_frames)}
         return {"worst": found["slide"], **missed, **found}
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a picture of an output that holds its skeleton, next to its input."""
+        """Return a picture of an output next to its input; None for a CSV, which holds no skeleton."""
         return None if output.suffix.lower() == ".csv" else drawn(written_clip(output), self.original(source))
 
 
@@ -250,11 +250,11 @@ _MODEL_NEEDS: Final = "--foot-lock alone needs a clip; a model needs --goals, --
 
 
 class Targets(NamedTuple):
-    """What a model follows over time.
+    """Targets that a model follows over time.
 
     Args:
         goals: The goals.
-        values: Their targets over time, by goal.
+        values: Target values of each goal over time.
         fps: Frames per second.
         frames: Number of frames.
         start: Pose to start from; None for the rest pose.
@@ -305,11 +305,11 @@ class Follow(Clear, _Animate):
 
     @cached_property
     def _moves(self) -> Root:
-        """How the root may move."""
+        """How the root may move; without the option, fixed for keyframes and free for clips."""
         return self.root or ("fixed" if self.tracks else "free")
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that, with the input, determine the output, as JSON can hold them."""
+        """Return the settings that, with the input, determine the output, as JSON values."""
         from synovia.solver import as_solver
 
         own = super().settings()
@@ -322,19 +322,19 @@ class Follow(Clear, _Animate):
         return own | {"solver": repr(as_solver(self.solver, self.clearance_goals())), "root": self._moves}
 
     def endings(self) -> Sequence[str]:
-        """Return the endings of the files that are taken from folders."""
+        """Return the endings of the files to read from folders."""
         return TRACK_ENDINGS if self.tracks else motion_endings(on_model=True)
 
     def usual_ending(self) -> str | None:
-        """Return the ending of the outputs of many inputs."""
+        """Return the default ending of the output files in a folder."""
         return usual_ending_of(self.body)
 
     @property
     def _loops_of_clip(self) -> None:
-        """The loops are those of the body."""
+        """Return None: loops belong to the body that follows, not to the clip."""
 
     def open(self, host: Host) -> None:
-        """Load the models; the kernels come with the first file, because its targets determine the goals."""
+        """Load the models; the first file loads the kernels, because its targets determine the goals."""
         super().open(host)
         _ = self.load_body(self.body, host)
 
@@ -361,13 +361,13 @@ class Follow(Clear, _Animate):
         return self._written(made, output, file_of(self.body), self.up, host)
 
     def _reader_of(self, path: Path) -> ClipReader:
-        """Return the reader of a clip: a clip that does not hold its skeleton is one of the model that follows it."""
+        """Return the reader of a clip; a clip without a skeleton is read on the model that follows it."""
         if self.model is not None or not needs_model(path):
             return self
         return ClipReader(clip=self.clip, model=self.body, trim=self.trim)
 
     def _followed(self, path: Path, skeleton: Skeleton, host: Host) -> Targets:
-        """Return targets that follow the joints of a clip."""
+        """Return the positions of a clip's joints as targets."""
         from synovia.goals import PositionGoal
         from synovia.ik.targets import targets_from
 
@@ -375,7 +375,7 @@ class Follow(Clear, _Animate):
         tips = [skeleton.frame_names[row] for row in skeleton.tip_rows]
         values = targets_from(source, tips if self.joints is None else dict(self.joints))
         start = None
-        with suppress(InputError):  # another body
+        with suppress(InputError):  # the clip belongs to another body, so it gives no start pose
             placed = source.on(skeleton)
             same = [(body.joint_names, body.nq) for body in (skeleton, skeleton.with_root(self._moves))]
             start = placed.pose(0) if (placed.skeleton.joint_names, placed.skeleton.nq) in same else None
@@ -454,11 +454,11 @@ class Fit(_Animate):
 
     @property
     def _model(self) -> str | None:
-        """The model; None for a body made to measure."""
+        """The model; None for a body built to the proportions of the points."""
         return None if self.body == AUTO else self.body
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that, with the input, determine the output, as JSON can hold them."""
+        """Return the settings that, with the input, determine the output, as JSON values."""
         from synovia.batch.content import model_settings
 
         own = super().settings()
@@ -472,26 +472,26 @@ class Fit(_Animate):
         return own | {"model": None if self._model is None else model_settings(self._model)}
 
     def endings(self) -> Sequence[str]:
-        """Return the endings of the files that are taken from folders: points, and clips, whose joints are points."""
+        """Return the endings of the files to read from folders: those of point files and of clips."""
         from synovia.clips.pointfile import POINT_ENDINGS
 
         return [*POINT_ENDINGS, *super().endings()]
 
     def usual_ending(self) -> str | None:
-        """Return the ending of the outputs of many inputs."""
+        """Return the default ending of the output files in a folder."""
         return ".bvh"
 
     @property
     def _loops_of_clip(self) -> None:
-        """The loops are those of the body."""
+        """Return None: loops belong to the body that follows, not to the clip."""
 
     def open(self, host: Host) -> None:
-        """Load the models; the kernels come with the first file, because a fit loads them by what the points need."""
+        """Load the models; the first file loads the kernels, because its points determine which ones are needed."""
         super().open(host)
         _ = self._skeleton(host)
 
     def _skeleton(self, host: Host) -> Skeleton | None:
-        """Return the skeleton of the model; None for a body made to measure."""
+        """Return the skeleton of the model; None for a body built to the proportions of the points."""
         if self._model is not None:
             return self.load_body(self._model, host)
         if self.loops is not None:
@@ -518,7 +518,7 @@ class Fit(_Animate):
         return self._written(made, output, file_of(self._model), None, host)
 
     def _points(self, path: Path, skeleton: Skeleton | None, host: Host) -> PointFile:
-        """Return the points of a file: of points, or of a clip, whose joints are points."""
+        """Return the points of a point file, or the joints of a clip as points."""
         from synovia.clips.pointfile import holds_points, read_points
 
         if not holds_points(path):
@@ -528,7 +528,7 @@ class Fit(_Animate):
         return points
 
     def _joints_of_clip(self, path: Path, skeleton: Skeleton | None, host: Host) -> PointFile:
-        """Return the joints of a clip as points, with the names of the model, or of landmarks without a model.
+        """Return the joints of a clip as points, named like the model's joints, or like landmarks without a model.
 
         Raises:
             InputError: If the model and the clip have no joint in common.
@@ -555,7 +555,7 @@ class Fit(_Animate):
         return PointFile(np.stack(list(places.values()), axis=1), list(places), fps=source.fps)
 
     def figures(self, made: Made) -> dict[str, Any]:
-        """Return the distances of the points."""
+        """Return the distances of the points from the fitted body."""
         from synovia.batch.clips import point_errors
 
         errors = {} if made.fitted is None else point_errors(made.fitted)
@@ -568,7 +568,7 @@ class Fit(_Animate):
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
         """Return a picture of an output."""
-        del source  # points
+        del source  # points have no skeleton to draw
         skeleton = self._skeleton(Host())
         return drawn(written_clip(output) if skeleton is None else output_motion(skeleton, output))
 
@@ -634,7 +634,7 @@ class _Verb(Verb):
 
 
 def _doubts(tracked: Tracked) -> list[Finding]:
-    """Return what tracking says about the clip, except its misses, as findings."""
+    """Return jumps and overlaps that tracking reports as findings; misses are counted elsewhere."""
     from synovia.model.finding import Finding
 
     said = (
@@ -645,7 +645,7 @@ def _doubts(tracked: Tracked) -> list[Finding]:
 
 
 def _check_inputs(inputs: Mapping[str, str], *, locks: bool) -> None:
-    """Check that there is one source of motion, or none for ``--foot-lock`` alone.
+    """Check that there is one source of motion, or none if only ``--foot-lock`` is given.
 
     Raises:
         UsageError: If there are more or fewer.

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from synovia.batch.inputs import Item
     from synovia.io.base import Format
 
-_COPIED: Final = ".vrm"  # written only as a copy of one
+_COPIED: Final = ".vrm"  # can only be written as a copy of a VRM file
 
 
 def _endings() -> list[str]:
-    """Return the endings of clips, and that of skeletons."""
+    """Return the endings of clip files and of skeleton files."""
     return [*written_endings(), ".toml"]
 
 
 def _still(writers: Iterable[Format]) -> str:
-    """Return what can be made of a model without a clip, for messages."""
+    """Return the text for error messages that lists the formats a model without a clip can be written to."""
     known = [fmt for fmt in writers if not fmt.holds_motions or fmt.write_pose is not None]
     some = [ending for fmt in known for ending in fmt.extensions if ending != _COPIED]
     return f"a file that holds its skeleton: {', '.join(some)}"
@@ -60,7 +60,7 @@ class Convert(Saved, Roles, ClipJob):
         warm_clip().positions()
 
     def usual_ending(self) -> str | None:
-        """Refuse to choose a format.
+        """Refuse to choose a default format.
 
         Raises:
             UsageError: Always.
@@ -110,7 +110,7 @@ class Convert(Saved, Roles, ClipJob):
         return Outcome(motion, figures, check=check, files=[output], said=said)
 
     def _resting(self, source: str, output: Path, host: Host) -> Outcome:
-        """Write a model without a clip, at rest, in a format that has poses."""
+        """Write the rest pose of a model without a clip, in a format that stores poses."""
         from synovia.files.poses import verify_pose, write_pose
 
         pose = self.load_body(self.model or source, host).rest_pose()

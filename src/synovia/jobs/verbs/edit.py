@@ -1,4 +1,4 @@
-"""``edit``: change a part of a clip and keep the rest, then cut, loop, mirror, smooth or join it."""
+"""``edit``: change a part of a clip and keep the rest, then cut, loop, mirror, smooth or join the clip."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ _OWN: Final = (
     "append_clip",
     "verify",
     "shapes",
-)  # these change nothing by themselves
+)  # options that change nothing without another option
 _FADES: Final = ("pin", "offset")
 
 _Frames = tuple[int | None, int | None, int | None]
@@ -96,7 +96,7 @@ def _offset(text: str) -> str:
 
 
 def _place(text: str) -> tuple[float, ...]:
-    """Return the three numbers of a place."""
+    """Return the three coordinates of a point."""
     return numbers_of(text, 3, 3)
 
 
@@ -108,7 +108,7 @@ class Made(NamedTuple):
         edited: Result of the layers; None without layers.
         locked: Result of the foot lock; None without it.
         missed: Frames of the clip whose goals are missed.
-        clearances: How the clip keeps the clearance goals of the layers, in its own frames.
+        clearances: Result of each layer's clearance goal, by frame of the final clip.
     """
 
     motion: Motion
@@ -317,7 +317,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         motion, marked = self._timed(motion, marked)
         motion = self._joined(motion, host)
         more = np.zeros((len(marked), len(motion)), bool)
-        marked = np.concatenate([marked, more], axis=1)[:, : len(motion)]  # both keep the first frames
+        marked = np.concatenate([marked, more], axis=1)[:, : len(motion)]  # joining keeps the first frames
         if self.origin is not None or self.heading is not None:
             heading = None if self.heading is None else float(np.radians(self.heading))
             motion = motion.moved(origin=self.origin, heading=heading)
@@ -337,7 +337,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         return Made(motion, edited, locked, tuple(np.flatnonzero(missed).tolist()), kept)
 
     def _timed(self, motion: Motion, marked: NDArray[np.bool_]) -> tuple[Motion, NDArray[np.bool_]]:
-        """Return the clip with other frames, and the marks of its frames (n, T), which go with them."""
+        """Return the clip with cut or retimed frames, and the marks (n, T) resampled to the same frames."""
         import numpy as np
 
         if self.part is not None:
@@ -361,7 +361,7 @@ class Edit(Saved, Roles, Clear, ClipJob):
         return motion.mirrored() if self.mirror else motion, marked
 
     def _joined(self, motion: Motion, host: Host) -> Motion:
-        """Return the clip with others behind it, and as a loop."""
+        """Return the clip with the others appended, and closed to a loop if asked."""
         from synovia.model.clip_tools.concatenate import concatenate
 
         if self.append:
@@ -377,12 +377,12 @@ class Edit(Saved, Roles, Clear, ClipJob):
             return motion.looped(self.seam, lock_feet=self.foot_lock, progress=progress)
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return a picture of an output that holds its skeleton, next to its input."""
+        """Return a picture of an output next to its input; None for a CSV, which holds no skeleton."""
         return None if output.suffix.lower() == ".csv" else drawn(written_clip(output), self.original(source))
 
 
 def _doubts(made: Made) -> list[Finding]:
-    """Return what the layers say about the result as findings; without frames if the tools have changed these."""
+    """Return the findings of the layers that need a look; without frames if the tools changed the clip."""
     from synovia.model.finding import Finding
 
     edited = made.edited
@@ -409,7 +409,7 @@ def _at_rate(motion: Motion, fps: float, host: Host) -> Motion:
 
 
 def _marked(edited: Edited) -> NDArray[np.bool_]:
-    """Return marks of frames, (n, T): those that are missed, then those in which each clearance goal holds."""
+    """Return marks of frames (n, T): row 0 for missed frames, then a row for the frames of each clearance goal."""
     import numpy as np
 
     frames = np.arange(len(edited.motion))
@@ -417,7 +417,7 @@ def _marked(edited: Edited) -> NDArray[np.bool_]:
 
 
 def _figures(made: Made) -> dict[str, Any]:
-    """Return how many frames of the result are missed, how many layers have changed, and how far feet slide."""
+    """Return the numbers of missed frames and of frames that layers changed, and how fast feet slide."""
     out: dict[str, Any] = {"missed": len(made.missed)}
     if made.edited is not None:
         out["changed"] = int(made.edited.acts.sum())
@@ -436,7 +436,7 @@ def _text(made: Made) -> list[str]:
 
 
 def _after_tools(made: Made) -> list[str]:
-    """Return how the clearance goals are kept after the tools, if these change it, and what is too near then."""
+    """Return lines on clearance goals whose result the tools changed, with the pairs that are too near afterwards."""
     from synovia.model.anatomy.feet import frames_text
 
     unit, out = made.motion.skeleton.meters_per_unit, list[str]()

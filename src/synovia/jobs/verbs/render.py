@@ -119,7 +119,7 @@ class Render(ClipJob):
     }
 
     def prepare(self) -> None:
-        """Load the model and what draws."""
+        """Load the model, and check that Pillow is installed."""
         from synovia.draw.raster import require_pillow
 
         require_pillow()
@@ -139,7 +139,7 @@ class Render(ClipJob):
         return None if self.world is None else read_world(Path(self.world))
 
     def usual_ending(self) -> str | None:
-        """Return the ending of the outputs of many inputs."""
+        """Return the default ending of the output files in a folder."""
         return ".gif"
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
@@ -172,7 +172,7 @@ class Render(ClipJob):
         return Outcome(motion, figures, files=[output], said=f"{output}: {motion.name}")
 
     def picture(self, output: Path, source: Path | None) -> Picture | None:
-        """Return the sheet itself; films are not shown."""
+        """Return a sheet of stills as it is; None for a film."""
         from synovia.batch.work import Picture
 
         del source

@@ -1,4 +1,4 @@
-"""``retarget``: carry a clip over to another body."""
+"""``retarget``: retarget a clip to another body."""
 
 from __future__ import annotations
 
@@ -58,14 +58,14 @@ _Map = Mapping[str, tuple[str | int, str | int]]
 
 
 def _rest(text: str) -> str:
-    """Return a word, the number of a frame or the name of a file, as ``retarget`` takes them."""
+    """Return a rest pose that ``retarget`` accepts: a word, a frame number or a file name."""
     if text not in _RESTS and not NUMBER.fullmatch(text.removeprefix("-")) and not Path(text).suffix:
         raise InputError("", value=text, expected=f"{', '.join(_RESTS)}, the number of a frame, or a pose file")
     return text
 
 
 def _rest_setting(rest: Any) -> Any:
-    """Return a rest pose as JSON can hold it; of a file its name and hash."""
+    """Return a rest pose as a JSON value; for a file, its name and hash."""
     if not isinstance(rest, str | Path) or not Path(rest).is_file():
         return rest
     return File().setting(rest)
@@ -73,7 +73,7 @@ def _rest_setting(rest: Any) -> Any:
 
 @described
 class Retarget(Saved, Roles, ClipJob):
-    """Carry clips over to another body, and judge the results.
+    """Retarget clips to another body, and judge the results.
 
     >>> import synovia as sy
     >>> retarget = sy.jobs.Retarget("humanoid", hold_feet=False)
@@ -126,11 +126,11 @@ class Retarget(Saved, Roles, ClipJob):
 
     @property
     def _loops_of_clip(self) -> None:
-        """The loops are those of DST."""
+        """Return None: loops belong to DST, not to the clip."""
 
     @cached_property
     def _target(self) -> Skeleton | Motion:
-        """The model, or its clip if only that shows the rest pose."""
+        """The model, or a clip of it if only the clip shows the rest pose."""
         from synovia.batch.clips import target_of
         from synovia.covers import with_shapes
         from synovia.model import Skeleton
@@ -143,20 +143,20 @@ class Retarget(Saved, Roles, ClipJob):
 
     @property
     def _skeleton(self) -> Skeleton:
-        """The skeleton of the model, with the roles of its own file."""
+        """The skeleton of the model, with the roles of the model file."""
         from synovia.model import Skeleton
 
         return self._target if isinstance(self._target, Skeleton) else self._target.skeleton
 
     @cached_property
     def _ground(self) -> World | None:
-        """What the feet stand on; None for a level floor."""
+        """World on which the feet stand; None for a level floor."""
         from synovia.io.worlds import read_world
 
         return None if self.world is None else read_world(Path(self.world))
 
     def _body(self) -> Skeleton | Motion:
-        """Return the model with the roles that are given."""
+        """Return the model with the roles of the option."""
         from synovia.model import Skeleton
 
         body = with_roles(self._skeleton, self.roles)
@@ -170,7 +170,7 @@ class Retarget(Saved, Roles, ClipJob):
         return read_map(self.joint_map) if isinstance(self.joint_map, Path) else self.joint_map
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that, with the input, determine the output, as JSON can hold them."""
+        """Return the settings that, with the input, determine the output, as JSON values."""
         joints = None if self._given is None else {role: list(pair) for role, pair in self._given.items()}
         return {**super().settings(), "joint_map": joints}
 
@@ -193,11 +193,11 @@ class Retarget(Saved, Roles, ClipJob):
                 raise  # the model has no legs: every clip would fail
 
     def usual_ending(self) -> str | None:
-        """Return the ending of the outputs of many inputs."""
+        """Return the default ending of the output files in a folder."""
         return usual_ending_of(self.target)
 
     def do(self, item: Item, output: Path | None, host: Host) -> Outcome:
-        """Carry a clip over."""
+        """Retarget a clip."""
         from synovia.batch.clips import judged, notes_of
         from synovia.jobs.reports import warnings_of
         from synovia.retargeting import write_map
@@ -241,7 +241,7 @@ class Retarget(Saved, Roles, ClipJob):
             check_plot(self.plot, force=host.force)
 
     def _carried(self, motion: Motion, given: _Map | None, host: Host) -> Retargeted:
-        """Return the clip on the model; write a draft of the joint map if its gaps are the reason of a failure."""
+        """Return the retargeted clip; if the joint map has gaps that make this fail, write a draft of the map."""
         from synovia.retargeting import draft_to_save, retarget
 
         host.note_model(self._skeleton.notes)
@@ -271,7 +271,7 @@ class Retarget(Saved, Roles, ClipJob):
 
 
 def _save_draft(path: Path, joints: dict[str, tuple[str | int, str | int]], host: Host) -> None:
-    """Write the joint map with its gaps if they are the reason of the failure."""
+    """Write the joint map as a draft if it lacks parts that retargeting needs."""
     from synovia.retargeting import NEEDED, write_map
     from synovia.retargeting.body import ARMS
 
@@ -285,7 +285,7 @@ def _save_draft(path: Path, joints: dict[str, tuple[str | int, str | int]], host
 
 
 def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
-    """Return the answer as plain values; lengths in the unit of the target's file, but in legs in the judgement."""
+    """Return the result as plain values; lengths in the target file's unit, in the judgement in leg lengths."""
     from synovia.jobs.reports import foothold_object, judgement_object
 
     names, stance = [body.skeleton.frame_names for body in (answer.source, answer.target)], answer.stance
@@ -337,7 +337,7 @@ def _object(answer: Retargeted, ends: Ends, *, trim: bool) -> dict[str, Any]:
 
 
 class _Verb(Verb):
-    """The command: recordings of a hand have a job of their own."""
+    """The command: ``RetargetHand`` for recordings of a hand, else ``Retarget``."""
 
     def made(self, values: Mapping[str, Any], sources: Sequence[str], typed: Iterable[str]) -> tuple[Job, list[str]]:
         """Return the job for the first of the inputs.
@@ -351,7 +351,7 @@ class _Verb(Verb):
             if name in given and name not in own:
                 what = "clips of a body" if job is RetargetHand else "recordings of a hand, 21 points over time"
                 raise UsageError(f"expected {what} with this option.", flag_of(name, said))
-        if job is RetargetHand:  # whose defaults may be others
+        if job is RetargetHand:  # its defaults may differ from those of the shared options
             own &= given | {
                 name for name, _, _ in options_of(job) if name not in {one for one, _, _ in options_of(Retarget)}
             }
@@ -359,12 +359,12 @@ class _Verb(Verb):
 
 
 def _is_hand(sources: Sequence[str]) -> bool:
-    """Return whether the inputs are recordings of a hand: the first file, or the first one of a folder, is one."""
+    """Return whether the inputs are recordings of a hand, judged by the first file."""
     from synovia.clips.handfile import HAND_ENDINGS, holds_hand
 
     for source in sources[:1]:
         path = Path(source)
-        with suppress(OSError, ValueError):  # such as a name that is too long; who reads the file reports it
+        with suppress(OSError, ValueError):  # such as a name that is too long; reading the file reports it later
             files = [path]
             if path.is_dir():
                 files = sorted(one for one in path.rglob("*") if one.suffix.lower() in HAND_ENDINGS)[:1]

@@ -1,4 +1,4 @@
-"""``solve``: solve for one pose, and print or write it; or for tables of targets."""
+"""``solve``: solve for one pose and print or write it, or solve a table of targets."""
 
 from __future__ import annotations
 
@@ -48,12 +48,12 @@ if TYPE_CHECKING:
     from synovia.solver import Solver as SolverSettings
 
 TABLE_SCHEMA: Final = "synovia.solve-table/1"
-_QUICK: Final = 2.0  # seconds; a slower solve is not repeated for its time, unless it took few steps
-_FEW: Final = 2000  # steps; fewer are only slow because of the compiler
+_QUICK: Final = 2.0  # seconds; a slower solve is not repeated to measure its time, unless it took few steps
+_FEW: Final = 2000  # steps; a slow solve with fewer steps spent its time in the compiler
 _POSE_SEED: Final = Number(0, 2**32 - 1, whole=True)
 
 _T = TypeVar("_T")
-_Frame = tuple[int, bytes]  # row, and the place of a site on it
+_Frame = tuple[int, bytes]  # row of a joint, and the bytes of a site's placement on this joint
 _Position = tuple[str, tuple[float, ...]]  # joint and position
 _Rotation = tuple[str, "Array"]  # joint and rotation matrix
 
@@ -84,7 +84,7 @@ def _joint_and_value(text: str, form: str) -> tuple[str, str]:
     """Return the texts on both sides of the last equals sign.
 
     Raises:
-        InputError: If one is empty; ``form`` is what was expected.
+        InputError: If one is empty; the message names the expected ``form``.
     """
     joint, _, value = text.rpartition("=")
     if not joint.strip() or not value.strip():
@@ -113,7 +113,7 @@ def _table_endings() -> Sequence[str]:
 
 @described
 class _Solves(Looped, Clear, Job):
-    """What both jobs share: goals and how they are solved."""
+    """Options that both jobs share: goals, and how to solve for them."""
 
     goals: Path | None = option(
         default=None,
@@ -152,14 +152,14 @@ class _Solves(Looped, Clear, Job):
 
     @property
     def _default_solver(self) -> str | None:
-        """The solver if none is asked for; None for the library's choice."""
+        """The solver to use without ``--solver``; None for the library's default."""
         return None
 
     def _algorithm(self, goals: Sequence[Goal]) -> SolverSettings:
-        """Return the settings of the solver of some goals.
+        """Return the settings of the solver for some goals.
 
         Raises:
-            UsageError: If it has no such setting.
+            UsageError: If the solver has no setting for a given option.
         """
         from synovia.solver import as_solver
 
@@ -172,14 +172,14 @@ class _Solves(Looped, Clear, Job):
 
     @cached_property
     def _learned(self) -> LearnedStarts | None:
-        """The learned starts; None without."""
+        """The learned starts; None if no file is given."""
         from synovia.ik.starts import load_starts
 
         return None if self.starts is None else load_starts(self.starts)
 
     @cached_property
     def _of_file(self) -> GoalList | None:
-        """The goals of the file; None without one."""
+        """The goals of the file; None if no file is given."""
         from synovia.files.goals import read_goals
 
         return None if self.goals is None else read_goals(self.goals, world=self.obstacles)
@@ -209,7 +209,7 @@ class Solve(_Solves):
     counts: ClassVar[str] = "rows"
 
     def settings(self) -> dict[str, Any]:
-        """Return the settings that, with the input, determine the output, as JSON can hold them."""
+        """Return the settings that, with the input, determine the output, as JSON values."""
         from synovia.io.base import read_text
 
         goals = None if self.goals is None else read_text(self.goals)
@@ -217,7 +217,7 @@ class Solve(_Solves):
 
     @cached_property
     def _problem(self) -> tuple[Skeleton, list[Goal] | None]:
-        """The body, and the goals in addition to those of the columns; None for the latter alone."""
+        """The body, and the goals in addition to those of the table's columns; None if there are no others."""
         from synovia.io.load import load_model
 
         given = self._of_file
@@ -236,11 +236,11 @@ class Solve(_Solves):
 
     @cached_property
     def _on_one_thread(self) -> SolveRows:
-        """The function, which keeps the compiled problem for the next table."""
+        """The function on one thread, which caches the compiled problem for the next table."""
         return self.function()
 
     def prepare(self) -> None:
-        """Load the model; the kernels come with the first block, because its columns determine the goals."""
+        """Load the model; the first block loads the kernels, because its columns determine the goals."""
         _ = self._on_one_thread
 
     def are_many(self, sources: Sequence[str], output: str | None) -> bool:
@@ -250,11 +250,11 @@ class Solve(_Solves):
         return super().are_many(sources, output) or not Path(output).suffix
 
     def endings(self) -> Sequence[str]:
-        """Return the endings of the files that are taken from folders."""
+        """Return the endings of the files to read from folders."""
         return _table_endings()
 
     def collect(self, sources: Sequence[str], output: Path, ending: str | None) -> list[Item]:
-        """Return tables, or parts of long ones."""
+        """Return tables as items; long tables are split into parts."""
         from synovia.batch.solving import collect_tables
 
         return collect_tables(sources, output, ending)
@@ -268,7 +268,7 @@ class Solve(_Solves):
 
         if output is None:
             raise UsageError("expected a file for the answers, got none.", "-o")
-        with suppress(OSError):  # one of them does not exist, or cannot be looked at
+        with suppress(OSError):  # a file does not exist or cannot be accessed
             if output.samefile(item.path):
                 raise UsageError(f"expected another file than the table of targets, got {str(output)!r}.", "-o")
         check_writable(output, force=host.force)
@@ -340,11 +340,11 @@ class SolvePose(Verified, Roles, _Solves):
     look: str = option(default="surface", like=LOOK, needs="picture_file", recorded=NEVER)
 
     def is_brief(self) -> bool:
-        """Return whether kernels may run as plain Python: a deadline would cut a solve short that takes longer so."""
+        """Return whether kernels may run as plain Python: not with a deadline, which would end the slower solve."""
         return self.deadline is None or not self._wants()
 
     def are_many(self, sources: Sequence[str], output: str | None) -> bool:
-        """Return False: a model is one.
+        """Return False: the input is a single model.
 
         Raises:
             UsageError: If the output is a folder.
@@ -367,7 +367,7 @@ class SolvePose(Verified, Roles, _Solves):
 
     @property
     def _default_solver(self) -> str | None:
-        """The solver if none is asked for."""
+        """The solver to use without ``--solver``: full-body for a standing body."""
         return "full-body" if self.standing else None
 
     def _wants(self) -> bool:
@@ -396,7 +396,7 @@ class SolvePose(Verified, Roles, _Solves):
         start = _start_pose(self.start, ik.skeleton)
         solution, seconds = self._solved(ik, start)
         outcome = self._outcome(solution, ik, start, seconds)
-        host.ready(outcome)  # before anything is written: it may need the compiler, which runs the command again
+        host.ready(outcome)  # before any file is written: this may restart the command with the compiler
         check = None
         if output is not None:
             host.wrote(output, write_pose(solution.pose, output, force=host.force))
@@ -410,16 +410,16 @@ class SolvePose(Verified, Roles, _Solves):
         return replace(outcome, files=files, check=check)
 
     def _solved(self, ik: IK, start: Pose | None) -> tuple[Solution, float]:
-        """Return the solution and the seconds that it takes."""
+        """Return the solution and its solve time in seconds."""
         from synovia.kernels.compiler import compiled
 
         if self.deadline is not None:
-            ik.precompile()  # cannot be interrupted
+            ik.precompile()  # compiling cannot be interrupted, so the deadline must not include it
         begun = time.perf_counter()
         solution = ik.solve(start=start, deadline=self.deadline)
         seconds = time.perf_counter() - begun
         if compiled() and (seconds < _QUICK or solution.steps < _FEW) and not solution.interrupted:
-            # the first solve of a process loads or compiles code; the second has the same answer and shows the speed
+            # the first solve of a process loads or compiles code, so only a second solve measures the speed
             begun = time.perf_counter()
             ik.solve(start=start)
             seconds = time.perf_counter() - begun
@@ -460,7 +460,7 @@ class SolvePose(Verified, Roles, _Solves):
 
 
 def _standing(skeleton: Skeleton, wanted: Sequence[Goal]) -> tuple[Skeleton, list[Goal]]:
-    """Return a body with masses and the goals with which it stands, before the given ones, which come one level later.
+    """Return a body with masses, and its standing goals before the given goals, which get a priority one level lower.
 
     Raises:
         InputError: If the body cannot stand.

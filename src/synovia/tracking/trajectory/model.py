@@ -1,4 +1,4 @@
-"""The problem of each frame: residuals over time, and steps and differences of its variables."""
+"""The problem of each frame: residuals over time, and steps and differences of variables."""
 
 from __future__ import annotations
 
@@ -25,39 +25,39 @@ _BLOCK: Final = 32  # frames; starting a thread costs as much as a few frames
 
 
 class Variables:
-    """The variables of a skeleton or of a problem: where their values are in q, and their columns.
+    """The variables of a skeleton or of a problem: indices of their values in q, and their columns.
 
     Args:
-        variables: (k, 3) variables, as in ``kernels.layout``; their columns follow each other.
-        limits: (k, ...) their limits.
+        variables: (k, 3) variables, as in ``kernels.layout``, with contiguous columns.
+        limits: (k, ...) limits of the variables.
         reach: Length by which lengths are divided.
     """
 
     def __init__(self, variables: Ints, limits: Array, reach: float) -> None:
-        """Divide the variables into numbers and rotations."""
+        """Divide the variables into scalars and rotations."""
         scalar = variables[:, BLOCK] == SCALAR
         self.reach = reach
         self.columns = int(scalar.sum() + 3 * (~scalar).sum())
         _, self.number_at, self.number_column = variables[scalar].T
         _, self.turn_at, self.turn_column = variables[~scalar].T
-        self._quats = self.turn_at[:, None] + np.arange(4)  # of all joints, in q
+        self._quats = self.turn_at[:, None] + np.arange(4)  # indices of all quaternions in q
         self._turns = self.turn_column[:, None] + np.arange(3)
         angles = limits[scalar, IS_ANGLE] != 0.0
-        self.unit = np.where(angles, 1.0, reach)  # of each number, in the units of q
+        self.unit = np.where(angles, 1.0, reach)  # unit of each scalar, in the units of q
         self.lower, self.upper = limits[scalar, LOWER], limits[scalar, UPPER]
         self.is_length = np.zeros(self.columns, bool)
         self.is_length[self.number_column[~angles]] = True
         self._angles = self.number_column[angles]
 
     def difference(self, a: Array, b: Array) -> Array:
-        """Return the step (T, columns) that takes joint values a (T, nq) to b."""
+        """Return the steps (T, columns) from joint values a (T, nq) to b."""
         out = np.empty((len(a), self.columns))
         out[:, self.number_column] = (b[:, self.number_at] - a[:, self.number_at]) / self.unit
         out[:, self._turns] = rotation_between(a[:, self._quats], b[:, self._quats])
         return out
 
     def angles(self, steps: Array) -> Array:
-        """Return the angle of each joint, slides excepted, of steps (T, columns): (T, joints), hinges before balls."""
+        """Return the rotation angles in steps (T, columns): (T, joints without slides), hinges before balls."""
         return np.hstack([np.abs(steps[:, self._angles]), np.linalg.norm(steps[:, self._turns], axis=2)])
 
 
@@ -72,7 +72,7 @@ class Model(Variables):
     Columns are those of the variables between the root and the goals: radians, and lengths divided by ``reach``.
 
     Args:
-        skeleton: The skeleton; its loops stay open, and who uses the answer closes them.
+        skeleton: The skeleton; its loops are ignored, and the caller closes them afterwards.
         goals: The goals; their weights are used, their targets are not.
         goal_joints: Joints of each goal.
         free_root: Whether a free root moves.
@@ -111,7 +111,7 @@ class Model(Variables):
         self._threads = checked_threads(threads)
 
     def evaluate(self, q: Array, targets: Array, *, derivative: bool = True) -> tuple[Array, Array, Array]:
-        """Return (residuals (T, rows), their negative derivative (T, rows, columns), errors (T, goals, 2)).
+        """Return residuals (T, rows), their negative derivative (T, rows, columns), and errors (T, goals, 2).
 
         Args:
             q: Joint values, (T, nq).
@@ -142,7 +142,7 @@ class Model(Variables):
         return clamped(self.skeleton, out)
 
     def pressed(self, q: Array, gradient: Array) -> Any:
-        """Return which columns (T, columns) are at an end of their interval with a gradient beyond it."""
+        """Return a mask of columns (T, columns) at an end of their interval with a gradient that points beyond it."""
         held = np.zeros(gradient.shape, bool)
         values, push = q[:, self.number_at], gradient[:, self.number_column]
         slack = 1e-9 * self.unit

@@ -26,23 +26,23 @@ from synovia.arguments import Progress
 from synovia.model.geometry import Array
 from synovia.tracking.trajectory.model import Model
 
-_DAMPING = 1e-7  # of the first step, relative to the curvature of each variable
+_DAMPING = 1e-7  # damping of the first step, relative to the curvature of each variable
 _MOST_DAMPING = 1e3
-_HELD = 1e12  # curvature that stops a variable
+_HELD = 1e12  # curvature that fixes a variable
 _T = TypeVar("_T")
 _P = ParamSpec("_P")
-_BEND = (1.0, -2.0, 1.0)  # a second difference of three frames
+_BEND = (1.0, -2.0, 1.0)  # coefficients of a second difference of three frames
 WINDOW: Final = 600  # frames in one solve, so that memory does not grow with the length of a clip
-LEAD: Final = 120  # frames of a window that the next one solves again, with the frames after them
-_PARTS: Final = 1000  # in which the progress of work of several stages is reported
-_LARGEST = 0.7  # radians or reaches in one step; the linear model is poor beyond
+LEAD: Final = 120  # frames at the end of a window that the next window solves again
+_PARTS: Final = 1000  # resolution of reported progress over several stages
+_LARGEST = 0.7  # radians or length scales in one step; the linear model is poor beyond
 
 
 def one_blas_thread(solve: Callable[_P, _T]) -> Callable[_P, _T]:
-    """Return a function that keeps the linear algebra of NumPy and SciPy to one thread while it runs.
+    """Decorate a function so that the linear algebra of NumPy and SciPy uses one thread while it runs.
 
-    The threads of OpenBLAS wait for each other in busy loops. For matrices of some hundred rows they gain nothing on
-    an idle machine, and on a busy one they take a multiple of the time.
+    The threads of OpenBLAS wait for each other in busy loops. For matrices of some hundred rows, they gain nothing on
+    an idle machine, and take several times as long on a busy machine.
     """
 
     @wraps(solve)
@@ -55,19 +55,19 @@ def one_blas_thread(solve: Callable[_P, _T]) -> Callable[_P, _T]:
 
 @cache
 def _blas_libraries() -> Any:
-    """Return the loaded libraries of linear algebra, kept because finding them takes some milliseconds."""
+    """Return the loaded libraries of linear algebra, cached because finding them takes some milliseconds."""
     from threadpoolctl import ThreadpoolController
 
-    import_module("scipy.linalg")  # it has a library of its own
+    import_module("scipy.linalg")  # loads SciPy's own BLAS library
     return ThreadpoolController()
 
 
 class Damping:
-    """The damping of Levenberg-Marquardt steps: more to repeat one that failed, less after one that lowered the cost.
+    """The damping of Levenberg-Marquardt steps: increased after a failed step, decreased after a successful step.
 
     Args:
         least: The first and smallest damping.
-        most: A step that would need more ends the descent.
+        most: The descent ends if a step needs more damping.
         after_failure: Least damping of a repeated step.
     """
 
@@ -76,11 +76,11 @@ class Damping:
         self._value, self._least, self._most, self._after_failure = least, least, most, after_failure
 
     def descend(self, cost: float, step: Callable[[float], tuple[_T, float]]) -> tuple[_T, float] | None:
-        """Return what a step leads to, and its lower cost; None if no damping lowers the cost.
+        """Return the result of a step and its lower cost; None if no damping lowers the cost.
 
         Args:
-            cost: The present cost.
-            step: Returns what the step with a damping leads to, and the cost there.
+            cost: The current cost.
+            step: Returns the result of a step with a given damping, and its cost.
         """
         while self._value < self._most:
             trial, reached = step(self._value)
@@ -98,13 +98,13 @@ class Terms:
     Args:
         targets: Transforms of the goals, (T, goals, 16).
         weights: Weight of each squared residual, (T, rows).
-        side: (rows,) 0, or 1 or -1 for residuals that count only with this sign.
+        side: (rows,) 1 or -1 for one-sided residuals, which apply only with this sign; else 0.
         reference: Joint values, (T, nq), for ``pull``.
         pull: Weight of each column's squared deviation from the reference, (columns,).
         smooth: Weight of each column's squared second difference, (columns,) or (T - 2, columns).
-        relative: Whether ``smooth`` is about the deviation from the reference, not the values themselves.
+        relative: Whether ``smooth`` applies to the deviation from the reference, not to the values.
         still: Weight of the squared motion of each goal's point from frame t to t + 1, (T - 1, rows), or None.
-        fixed: Number of first frames that do not change.
+        fixed: Number of frames at the beginning that do not change.
     """
 
     targets: Array
@@ -123,7 +123,7 @@ class Terms:
         return replace(self, weights=share * self.weights, still=still)
 
     def window(self, first: int, last: int, *, fixed: int) -> Terms:
-        """Return the terms of some of the frames, the first of them fixed."""
+        """Return the terms of a range of frames, with the number of fixed frames at its beginning."""
         return replace(
             self,
             targets=self.targets[first:last],
@@ -136,11 +136,11 @@ class Terms:
 
 
 class Effort(NamedTuple):
-    """How long one window is solved.
+    """Limits of the descent in one window.
 
     Args:
-        steps: Most steps, for each factor of the goals' weights.
-        enough: Relative decrease of the cost below which it stops.
+        steps: Largest number of steps, for each factor of the goals' weights.
+        enough: Relative decrease of the cost below which the descent stops.
     """
 
     steps: int
@@ -163,9 +163,9 @@ def solve_in_windows(
         model: The problem of each frame.
         terms: The cost terms.
         q: Start, (T, nq), inside the limits.
-        effort: How long each window is solved.
-        shares: Factors of the goals' weights, used in order; increasing ones avoid poor minima.
-        progress: Called with (steps done, all).
+        effort: Limits of the descent in each window.
+        shares: Factors of the goals' weights, used in order; increasing factors avoid poor minima.
+        progress: Called with (steps done, number of steps).
     """
     q = q.copy()
     count = len(q)
@@ -195,8 +195,8 @@ def _solve_window(model: Model, terms: Terms, q: Array, effort: Effort, progress
         model: The problem of each frame.
         terms: The cost terms.
         q: Start, (T, nq), inside the limits.
-        effort: How long it is solved.
-        progress: Called with (steps done, all).
+        effort: Limits of the descent.
+        progress: Called with (steps done, number of steps).
     """
     cost = _cost(model, terms, q)
     damping = Damping(least=_DAMPING, most=_MOST_DAMPING, after_failure=1e-4)
@@ -219,7 +219,7 @@ def _step(model: Model, terms: Terms, q: Array, equations: tuple[Array, Array], 
     """Return the joint values, (T, nq), after a step from q, and their cost; see ``_normal_equations``."""
     matrix, gradient = equations
     x = _solved(matrix.copy(), gradient, damping)
-    # each number by itself: one factor for all would let an undetermined twist shorten the others
+    # clip each value separately: with one factor for all, an undetermined twist would shorten the other steps
     np.clip(x, -_LARGEST, _LARGEST, out=x)
     trial = model.move(q, x)
     trial[: terms.fixed] = q[: terms.fixed]
@@ -227,13 +227,13 @@ def _step(model: Model, terms: Terms, q: Array, equations: tuple[Array, Array], 
 
 
 def _active(terms: Terms, e: Array) -> Array:
-    """Return the weights (T, rows), 0 for one-sided residuals of the other sign."""
+    """Return the weights (T, rows), with 0 for one-sided residuals of the other sign."""
     wrong = (terms.side != 0.0) & (terms.side * e <= 0.0)
     return np.where(wrong, 0.0, terms.weights)
 
 
 def _second_difference(model: Model, terms: Terms, q: Array) -> Array:
-    """Return the second differences that ``smooth`` weighs, (T - 2, columns)."""
+    """Return the second differences that ``smooth`` weights, (T - 2, columns)."""
     if terms.relative:
         return np.diff(model.difference(terms.reference, q), 2, axis=0)
     return np.diff(model.difference(q[:-1], q[1:]), axis=0)
@@ -255,7 +255,7 @@ def _cost(model: Model, terms: Terms, q: Array) -> float:
 def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Array]:
     """Return the lower band (2 columns + 1, T columns) of the Gauss-Newton matrix, and minus the gradient.
 
-    ``still`` needs constant targets, so that the motion of a point is minus that of its residual.
+    ``still`` requires constant targets, so that the motion of a point is minus the change of its residual.
     """
     count, n = len(q), model.columns
     e, J, _ = model.evaluate(q, terms.targets)
@@ -304,10 +304,10 @@ def _normal_equations(model: Model, terms: Terms, q: Array) -> tuple[Array, Arra
 
 @one_blas_thread
 def spread(model: Model, terms: Terms, q: Array, count: int) -> Array:
-    """Draw steps (count, T, columns) from a solution, according to its uncertainty.
+    """Draw random steps (count, T, columns) from a solution, according to its uncertainty.
 
     If the cost is minus twice a log-likelihood, these are draws from its Gaussian approximation: noise of matching
-    variance is added to each residual, and the best trajectory for it is found. ``still`` is ignored.
+    variance is added to each residual, and the best trajectory is computed. ``still`` is ignored.
 
     References:
         Papandreou and Yuille (2010), *Gaussian sampling by local perturbations*, section 3.
@@ -326,7 +326,7 @@ def spread(model: Model, terms: Terms, q: Array, count: int) -> Array:
 
 
 def _solved(band: Array, right: Array, damping: float) -> Array:
-    """Return damped steps (T, columns, ...) for right sides of that shape."""
+    """Return damped steps (T, columns, ...) for right-hand sides of that shape."""
     band[0] *= 1.0 + damping  # Marquardt's damping, relative to the curvature of each variable
     try:
         return solve_banded(band, right)
@@ -343,7 +343,7 @@ def solve_banded(band: Array, right: Array) -> Array:
     """
     from scipy import linalg
 
-    if not right.size:  # nothing moves
+    if not right.size:  # no variable moves
         return right.copy()
     solve: Any = linalg.solveh_banded  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]
     x = solve(band, right.reshape(band.shape[1], -1), overwrite_ab=True, lower=True, check_finite=False)
