@@ -14,9 +14,7 @@ from synovia.model.geometry import Array, is_number
 from synovia.model.shapes.distances import Contact
 from synovia.model.shapes.world import Obstacle, World
 
-_AWAY: Final = (
-    0.1  # fraction of the body's size: pairs that exceed their required distance by more are not drawn
-)
+_AWAY: Final = 0.1  # fraction of the body's size: pairs that exceed their required distance by more are not drawn
 _MOST: Final = 4  # largest number of drawn pairs; pairs that are too near are always drawn
 _NAMED: Final = 3  # largest number of labelled pairs that are too near
 

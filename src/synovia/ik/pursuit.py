@@ -113,7 +113,7 @@ def pursuit_settings(steps: int, rest_step: float = REST_STEP, stay: float = STA
 
     Args:
         steps: Largest number of steps of a frame.
-        settled: A frame ends after a step smaller than this, radians.
+        rest_step: A frame ends after a step smaller than this, radians.
         stay: Weight that pulls to the previous frame, relative to goals of weight 1, per length scale or radian.
     """
     out = np.zeros(PURSUIT_SETTINGS)
