@@ -1,13 +1,13 @@
-"""Addresses: what a name means, as a frame and as a joint.
+"""Addresses: the meanings of a name, as a frame and as a joint.
 
 A name can belong to a joint, to the link that a joint carries (URDF link, MJCF body) and to a site on a link. In many
-files a joint and another joint's link share a name, so a name has two meanings that are looked up apart:
+files a joint and another joint's link share a name, so a name has two meanings with separate lookups:
 
 - As a frame (goals, targets, ``pose.position``), it means the frame of a joint, a link or a site. If it fits different
   frames, it is refused, and ``joint:NAME``, ``link:NAME`` or ``site:NAME`` must say which is meant.
 - As a joint (values, limits), it means the joint of this name, else the joint that carries the link of this name.
 
-``body:NAME`` is another form of ``link:NAME``. The skeleton adds what comes after these names: roles and their aliases.
+``body:NAME`` is another form of ``link:NAME``. The skeleton adds roles and their aliases, with lower precedence.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _KINDS: Final = {JOINT: JOINT, LINK: LINK, "body": LINK, SITE: SITE}  # by the w
 
 
 def kind_and_name(name: str) -> tuple[str | None, str]:
-    """Return the kind before the colon of a name and the part after it; None and the name if it has no such prefix."""
+    """Split a name such as ``link:NAME`` into kind and bare name; None and the name without such a prefix."""
     word, colon, rest = name.partition(":")
     return (_KINDS[word], rest) if colon and word in _KINDS else (None, name)
 
 
-BETWEEN: Final = "/"  # a body of a combined skeleton, and the name of its joint there, as in dm_control
+BETWEEN: Final = "/"  # separates body and joint name in a combined skeleton, as in dm_control
 
 
 def body_of(name: str) -> str | None:
@@ -60,16 +60,16 @@ class Meaning:
 
     @property
     def place(self) -> Array | None:
-        """The frame's place on its joint, (4, 4); None if it is the joint's own frame."""
+        """The frame on its joint, (4, 4); None if it is the joint's own frame."""
         return None if self.rest is None or np.array_equal(self.rest, np.eye(4)) else self.rest
 
     def is_at(self, row: int, place: Array) -> bool:
-        """Return whether it is this place (4, 4) on this joint."""
+        """Return whether the meaning is this frame (4, 4) on this joint."""
         return self.row == row and np.array_equal(place, rigid() if self.rest is None else self.rest)
 
     @property
     def address(self) -> str:
-        """The name with the kind before it."""
+        """The name with its kind as prefix."""
         return f"{self.kind}:{self.name}"
 
 
@@ -85,7 +85,7 @@ class AddressBook:
         """Collect the names."""
         self._joints, self._parents = joints, parents
         self._book: dict[str, dict[str, list[Meaning]]] = {JOINT: {}, LINK: {}, SITE: {}}
-        # A body with several joints means the last of them; two bodies of one name are two rows.
+        # A body with several joints means the last of them; two bodies with one name are two rows.
         inner = {above for row, above in enumerate(parents) if above >= 0 and joints[row].body == joints[above].body}
         for row, joint in enumerate(joints):
             self._add(Meaning(JOINT, joint.name, row))
@@ -109,7 +109,7 @@ class AddressBook:
         return tuple(self._book[SITE])
 
     def frames(self, name: str) -> list[Meaning]:
-        """Return the different frames that a name fits, each with its first meaning; joints come first."""
+        """Return the distinct frames that a name may mean, each with its first meaning; joints come first."""
         found = [meaning for kind in self._book for meaning in self._named(name, kind)]
         if len(found) < 2:
             return found
@@ -136,7 +136,7 @@ class AddressBook:
         return found + self._book[kind].get(rest, []) if said == kind else found
 
     def _fixed_place(self, meaning: Meaning) -> tuple[int, Array]:
-        """Return a frame as a place on the nearest joint that moves, or on the root: the same for equal frames."""
+        """Return a frame relative to the nearest moving joint above, or to the root, to compare frames."""
         row, place = meaning.row, rigid() if meaning.rest is None else meaning.rest
         while self._joints[row].kind is Kind.FIXED and self._parents[row] >= 0:
             row, place = self._parents[row], self._joints[row].rest @ place

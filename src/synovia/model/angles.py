@@ -1,4 +1,4 @@
-"""Joint values as people read them: named angles in degrees, and lengths in the unit of the file."""
+"""Format joint values for people: named angles in degrees, and lengths in the unit of the file."""
 
 from __future__ import annotations
 
@@ -12,15 +12,14 @@ from synovia.model.joint import Kind
 from synovia.model.limits import SwingTwist
 from synovia.model.skeleton import Pose
 
-_REST: Final = np.array([0.0, 0.0, 0.0, 1.0])  # the quaternion of no rotation
+_REST: Final = np.array([0.0, 0.0, 0.0, 1.0])  # the identity quaternion
 
 
 def named_angles(pose: Pose, row: int) -> dict[str, float]:
     """Return the rotation of a joint from rest as named angles, degrees; empty for slides and fixed joints.
 
-    A hinge has one angle, with the name ``""``. A ball with limits has the angles that they bound: ``swing x``,
-    ``swing y`` and ``twist``. Other balls, and free joints, have the parts ``x``, ``y`` and ``z`` of their rotation
-    vector.
+    A hinge has one angle, with the name ``""``. A ball with limits has the limited angles ``swing x``, ``swing y`` and
+    ``twist``. Other balls, and free joints, have the components ``x``, ``y`` and ``z`` of their rotation vector.
     """
     joint, values = pose.skeleton.joints[row], np.atleast_1d(pose[row])
     if joint.kind is Kind.HINGE:
@@ -35,13 +34,13 @@ def named_angles(pose: Pose, row: int) -> dict[str, float]:
     w = float(quat[3])
     twist = 2.0 * math.atan2(z, w)
     c, s = math.cos(0.5 * twist), math.sin(0.5 * twist)
-    # swing = rotation · twist⁻¹, which has no part along z
+    # swing = rotation · twist⁻¹, which has no component along z
     swing = rotation_between(_REST, np.array([x * c - y * s, y * c + x * s, 0.0, w * c + z * s]))
     return {"swing x": math.degrees(swing[0]), "swing y": math.degrees(swing[1]), "twist": math.degrees(twist)}
 
 
 def value_text(pose: Pose, row: int) -> str:
-    """Return the value of a joint, for example ``18.8°`` or ``swing x -4.1°, swing y 12.0°, twist 3.2°``.
+    """Return the value of a joint as text, for example ``18.8°`` or ``swing x -4.1°, swing y 12.0°, twist 3.2°``.
 
     Args:
         pose: The pose.

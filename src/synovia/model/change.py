@@ -1,7 +1,7 @@
-"""Changes of poses: the difference between two poses, joint by joint, and part of the way between them.
+"""Changes of poses: joint-wise differences between poses, and interpolation between them.
 
-A change has the form of joint values, (nq,): of numbers the difference, of rotations the quaternion that follows the
-first one. All functions take leading axes, such as one of frames.
+A change has the form of joint values, (nq,): differences for scalars, and for rotations the quaternion by which the
+first rotation is multiplied on the right. All functions accept leading axes, such as an axis of frames.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from synovia.model.pose import Posable
 
 
 def turns(skeleton: Posable) -> NDArray[np.int64]:
-    """Return the places of the quaternions in the joint values, (n, 4)."""
+    """Return the indices of the quaternions in joint values, (n, 4)."""
     variables = skeleton.tables.variables
     return variables[variables[:, BLOCK] == TURN, BLOCK_Q][:, None].astype(np.int64) + np.arange(4)
 
 
 def no_change(skeleton: Posable) -> Array:
-    """Return the change that changes nothing, (nq,)."""
+    """Return the identity change, (nq,)."""
     out = np.zeros(skeleton.nq)
     out[turns(skeleton)] = (0.0, 0.0, 0.0, 1.0)
     return out
 
 
 def change_between(skeleton: Posable, a: Array, b: Array) -> Array:
-    """Return the change (..., nq) that leads from joint values a to b."""
+    """Return the change (..., nq) from joint values a to b."""
     out, at = b - a, turns(skeleton)
     out[..., at] = quat_product(a[..., at] * (-1.0, -1.0, -1.0, 1.0), b[..., at])
     return out
@@ -42,13 +42,13 @@ def changed(skeleton: Posable, q: Array, change: Array) -> Array:
 
 
 def blend(skeleton: Posable, a: Array, b: Array, weight: float | Array, *, follow: bool = True) -> Array:
-    """Return joint values, or changes, between a (weight 0) and b (weight 1); rotations by slerp.
+    """Interpolate joint values, or changes, between a (weight 0) and b (weight 1), with slerp for rotations.
 
     Args:
         skeleton: The skeleton.
         a: Joint values, (..., nq).
         b: Joint values, (..., nq).
-        weight: Share of b, one or (...).
+        weight: Share of b, a scalar or (...).
         follow: Whether mimic joints follow their leaders.
     """
     if np.ndim(weight) == 0:
@@ -68,5 +68,5 @@ def blend(skeleton: Posable, a: Array, b: Array, weight: float | Array, *, follo
 
 
 def smooth(part: float | Array) -> float | Array:
-    """Return a share of the way that starts and ends slowly: 3 p² - 2 p³."""
+    """Return the smoothstep of a fraction, with zero slope at both ends: 3 p² - 2 p³."""
     return part * part * (3.0 - 2.0 * part)

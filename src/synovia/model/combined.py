@@ -1,4 +1,4 @@
-"""Several bodies as one skeleton, so that goals, clearance and limits hold for all of them in one problem."""
+"""Combine several bodies in one skeleton, so that goals, clearance and limits apply to all in one problem."""
 
 from __future__ import annotations
 
@@ -33,24 +33,24 @@ def combine(
 ) -> Skeleton:
     """Return several bodies as one skeleton, such as two arms at one table, or an arm on a cart.
 
-    Joint ``shoulder`` of body ``left`` becomes ``left/shoulder``; links, sites and loops likewise. Goals between
-    bodies (``RelativeGoal``, ``DistanceGoal``) and a ``ClearanceGoal`` then work as within one body. Joint values are
-    those of the bodies, one body after the other; ``separate`` splits them again.
+    Joint ``shoulder`` of body ``left`` becomes ``left/shoulder``; links, sites and loops likewise. Goals between bodies
+    (``RelativeGoal``, ``DistanceGoal``) and a ``ClearanceGoal`` then work as within one body. Joint values of the
+    bodies are concatenated; ``separate`` splits them again.
 
     Lengths are converted to the unit of the first body whose unit is known, and bodies with another axis that points up
-    are turned upright. An unknown unit or axis counts as that of the others, and a note says so. Pictures show the
-    bones of the bodies, and with ``shapes=True`` their shapes. Add a base that moves before:
-    ``cart.with_root("x,y,yaw")``.
+    are turned upright. An unknown unit or axis is assumed to be that of the others, and a note reports it. Pictures
+    show the bones of the bodies, and with ``shapes=True`` their shapes. Add a moving base to a body before combining
+    it: ``cart.with_root("x,y,yaw")``.
 
     Args:
         bodies: The bodies by name. One body may be used several times.
         at: Place of each body: a position, a 4x4 transform, or a pair of a position and a rotation, in the unit and the
-            axes of the result; in the world, or in the frame that the body stands on. None for its own place.
-        on: The frame that carries a body, for bodies that stand on another one: ``{"arm": "cart/plate"}``.
+            axes of the result; in the world, or in the frame on which the body is mounted. None for its own place.
+        on: The parent frame of bodies that are mounted on another body: ``{"arm": "cart/plate"}``.
         name: Name of the result; None for the names of the bodies.
 
     Raises:
-        InputError: If there is no body, a name has a slash or a colon, or bodies stand on each other in a circle.
+        InputError: If there is no body, a name has a slash or a colon, or bodies are mounted on each other in a cycle.
         UnknownNameError: If ``at`` or ``on`` names no body, or a frame does not exist.
 
     Example:
@@ -115,8 +115,8 @@ def separate(what: _What, bodies: Mapping[str, Skeleton]) -> dict[str, _What]:
     """Return the poses, or motions, of the bodies of a combined skeleton.
 
     Args:
-        what: A pose or motion of a skeleton that ``combine`` made.
-        bodies: The bodies by name, as ``combine`` got them; or some of them.
+        what: A pose or motion of a skeleton created by ``combine``.
+        bodies: All or some of the bodies by name, as passed to ``combine``.
 
     Raises:
         InputError: If the skeleton does not have these joints.
@@ -153,7 +153,7 @@ def _part(what: _What, name: str, body: Skeleton) -> _What:
 
 
 def _check_bodies(bodies: Any) -> None:
-    """Refuse what is no table of bodies by name."""
+    """Refuse anything but a mapping from names to bodies."""
     if not isinstance(bodies, Mapping) or not bodies:
         kind = type(cast("object", bodies))
         raise InputError("bodies", value=kind, expected="skeletons by name, such as {'left': arm, 'right': arm}")
@@ -164,7 +164,7 @@ def _check_bodies(bodies: Any) -> None:
 
 
 def _split(frame: Any, bodies: Mapping[str, Skeleton]) -> tuple[str, str]:
-    """Return the body of a frame and its name there, such as ``"cart/plate"`` and ``"link:cart/plate"``."""
+    """Split names such as ``"cart/plate"`` and ``"link:cart/plate"`` into a body and its frame."""
     kind, named = kind_and_name(frame) if isinstance(frame, str) else (None, "")
     body, _, inner = named.partition(BETWEEN)
     if not inner:
@@ -175,7 +175,7 @@ def _split(frame: Any, bodies: Mapping[str, Skeleton]) -> tuple[str, str]:
 
 
 def _carriers_first(bodies: Mapping[str, Skeleton], on: Mapping[str, str]) -> list[str]:
-    """Return the bodies in their order, each after the one that it stands on."""
+    """Return the bodies in their order, each after the body on which it is mounted."""
     order: list[str] = []
     for body in bodies:
         line = [body]
@@ -190,7 +190,7 @@ def _carriers_first(bodies: Mapping[str, Skeleton], on: Mapping[str, str]) -> li
 
 
 def _assumed(body: Skeleton, unit: float | None, up: str | None) -> list[str]:
-    """Return sentences about the unit and the axis that a body does not know, and gets from the others."""
+    """Return sentences about an unknown unit or axis of a body, which is assumed to be that of the others."""
     notes: list[str] = []
     if body.meters_per_unit is None and unit is not None:
         notes.append(f"Its length unit is unknown, and taken to be {unit:g} m, that of the other bodies.")
@@ -205,7 +205,7 @@ def _factor(body: Skeleton, unit: float | None) -> float:
 
 
 def _lengths(body: Skeleton, factor: float) -> Array:
-    """Return the factor of each joint value of a body, (nq,): that of lengths for slides and places, else 1."""
+    """Return the factor of each joint value of a body, (nq,): ``factor`` for lengths, else 1."""
     out = np.ones(body.nq)
     for row, joint in enumerate(body.joints):
         at = body.q_slice(row)
@@ -257,7 +257,7 @@ def _address(body: Skeleton, frame: str | int) -> str:
     """Return a name of a joint's frame that is not a role.
 
     Raises:
-        InputError: If several joints have this name, so that only the row means it.
+        InputError: If several joints have this name, so that only the row is unique.
     """
     row = body.index(frame)
     found = body.address(row)
@@ -268,14 +268,14 @@ def _address(body: Skeleton, frame: str | int) -> str:
 
 
 def _renamed_tie(tie: Tie, own: Skeleton, factor: float, called: partial[str], ground: tuple[str | None, Array]) -> Tie:
-    """Return a loop or coupling of a body as one of the combined skeleton.
+    """Convert a loop or coupling of a body to the combined skeleton.
 
     Args:
         tie: The loop or coupling.
         own: The body.
-        factor: By what its lengths are multiplied.
-        called: Gives the name of a joint in the combined skeleton.
-        ground: The joint that carries the body, None for the world; and the place of the body there, (4, 4).
+        factor: Factor of its lengths.
+        called: Returns the name of a joint in the combined skeleton.
+        ground: The joint on which the body is mounted, None for the world; and the body's frame on it, (4, 4).
     """
     if isinstance(tie, Coupling):
         terms: dict[str, tuple[float, ...]] = {}
@@ -299,7 +299,7 @@ def _renamed_tie(tie: Tie, own: Skeleton, factor: float, called: partial[str], g
 
 
 def _renamed(joint: Joint, called: partial[str]) -> Joint:
-    """Return a joint with the names that it has in the combined skeleton."""
+    """Return a joint with its names in the combined skeleton."""
     mimic = joint.mimic
     return replace(
         joint,

@@ -1,4 +1,4 @@
-"""Warn if joint values seem to be degrees where radians are meant; no value is changed."""
+"""Warn if joint values seem to be in degrees instead of radians, without changing values."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from synovia.arguments import warn
 from synovia.kernels.layout import BLOCK, BLOCK_Q, IS_ANGLE, LOWER, SCALAR, UPPER
 from synovia.model.tables import Tables
 
-FAR: Final = 4.0 * math.pi  # radians beyond a limit: two turns too far; the unit is likely wrong
+FAR: Final = 4.0 * math.pi  # radians beyond a limit: at two turns, the unit is likely wrong
 _MOST: Final = 720.0  # two turns in degrees; larger values have another cause
-_SHOWN: Final = 4  # names in one warning
+_SHOWN: Final = 4  # largest number of names in one warning
 
 
 class Bounded(Protocol):
@@ -31,7 +31,7 @@ def warn_of_degrees(skeleton: Bounded, q: Any, what: str = "q") -> None:
     Args:
         skeleton: The skeleton.
         q: Joint values, (..., nq).
-        what: What they are, for the message.
+        what: Name of the values, for the message.
     """
     t = skeleton.tables
     hinges = np.flatnonzero((t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0))

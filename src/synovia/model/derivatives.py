@@ -1,4 +1,4 @@
-"""Velocities and accelerations of a motion from differences of its frames, as robots measure them."""
+"""Compute velocities and accelerations of a motion from finite differences of its frames."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from synovia.model.motion import Motion
 def velocities(motion: Motion) -> Array:
     """Return the velocity of each degree of freedom in each frame, (T, nv), in the order of ``skeleton.dof_names``.
 
-    Radians and length units per second; those of rotations are about the axes of the joint's own frame. The velocity in
-    a frame is the mean of the differences before and after it, so it is never above both. The first and last frame have
-    the only difference that there is; a single frame has none and rests.
+    Units are radians and length units per second; rotations are about the axes of the joint's own frame. The velocity
+    in a frame is the mean of the differences before and after it, so it never exceeds both. The first and last frame
+    have one-sided differences; a single frame has velocity 0.
     """
     steps = _steps(motion)
     if not len(steps):
@@ -23,9 +23,9 @@ def velocities(motion: Motion) -> Array:
 
 
 def accelerations(motion: Motion) -> Array:
-    """Return the acceleration of each degree of freedom in each frame, (T, nv): the second differences of the frames.
+    """Return the acceleration of each degree of freedom in each frame, (T, nv), from second differences of the frames.
 
-    The first and last frame have those of their neighbours; clips of fewer than three frames have none.
+    The first and last frame have the values of their neighbours; clips of fewer than three frames have 0.
     """
     steps = _steps(motion)
     if len(steps) < 2:
@@ -35,7 +35,7 @@ def accelerations(motion: Motion) -> Array:
 
 
 def _steps(motion: Motion) -> Array:
-    """Return the difference of each frame from the one before, per second, (T - 1, nv)."""
+    """Return the difference of each frame from the previous frame, per second, (T - 1, nv)."""
     parts: list[Array] = []
     for row, joint in enumerate(motion.skeleton.joints):
         values = motion.q[:, motion.skeleton.q_slice(row)]

@@ -1,4 +1,4 @@
-"""A finding: one thing about a clip that a user should know."""
+"""A finding: one fact about a clip that a user should know."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ LEVELS: Final = ("note", "look", "failed")
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One thing about a clip that a user should know.
+    """One fact about a clip that a user should know.
 
     Args:
         limb: The part of the body, ``"body"`` for all of it, or the name of a joint that belongs to no part.
-        cause: The cause. That of an edit is ``"missed"`` (a goal), ``"body"`` (a limb does not reach without the rest
-            of the body), ``"jerk"`` (a joint accelerates suddenly in a fade), ``"limits"``, ``"feet"`` (one that stands
+        cause: The cause. Causes of edits are ``"missed"`` (a goal), ``"body"`` (a limb does not reach without the rest
+            of the body), ``"jerk"`` (a joint accelerates suddenly in a fade), ``"limits"``, ``"feet"`` (a planted foot
             has moved), ``"stretch"`` (animated scale), ``"room"`` (a fade is longer than the clip), or ``"unit"`` (an
-            offset that seems to be in another unit); ``Judgement.findings`` and ``RetargetedHand.findings`` have the
-            others.
+            offset that seems to be in another unit); see ``Judgement.findings`` and ``RetargetedHand.findings`` for
+            other causes.
         level: ``"failed"``, ``"look"`` or ``"note"``; a note does not change the verdict.
-        frames: The frames in which it shows.
+        frames: The affected frames.
         text: A sentence with the figures.
-        layer: Label of the layer of an edit that it is about; empty for the whole clip.
+        layer: Label of the affected layer of an edit; empty for the whole clip.
 
     Example:
         >>> import synovia as sy
@@ -49,6 +49,6 @@ class Finding:
         return f"{self.level}: {layer}{self.limb.replace('_', ' ')}: {self.text}{where}"
 
     def to_object(self) -> dict[str, Any]:
-        """Return it as JSON files have it; the layer only if it has one."""
+        """Return the finding as in JSON files, without an empty layer."""
         out = {"limb": self.limb, "cause": self.cause, "level": self.level, "frames": list(self.frames)}
         return {**out, "text": self.text} | ({"layer": self.layer} if self.layer else {})

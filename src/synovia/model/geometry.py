@@ -1,7 +1,7 @@
 """Check numbers, rotations and transforms from users, and convert them to arrays with NumPy only.
 
-This code runs once per file, goal or call. Code for every step is in ``kernels``. Quaternions in arrays are
-xyzw. All functions accept SciPy's ``Rotation``; none imports SciPy.
+This code runs once per file, goal or call. Code for every step is in ``kernels``. Quaternions in arrays are xyzw. All
+functions accept SciPy's ``Rotation``; none imports SciPy.
 """
 
 from __future__ import annotations
@@ -19,18 +19,20 @@ from synovia.errors import InputError
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 _LARGEST_FLOAT: Final = sys.float_info.max
-LONGEST: Final = 1e15  # largest number of a joint or shape, in any unit; products of several do not overflow
-ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that counts as rounding (float32 files) and is removed
-EXACT: Final = 16 * float(np.finfo(np.float64).eps)  # above the rounding of quaternion to matrix
+LONGEST: Final = 1e15  # largest value of a joint or shape, in any unit; products of several such values do not overflow
+ORTHONORMAL: Final = 1e-5  # largest entry of RᵀR - 1 that is rounding (float32 files) and is removed
+# largest entry of RᵀR - 1 in an exact matrix; above the rounding of quaternion to matrix
+EXACT: Final = 16 * float(np.finfo(np.float64).eps)
 ROUNDED: Final = 1e-3  # largest entry of RᵀR - 1 of a rotation that users type: four decimals change it by 2e-4
-UNIT_SLACK: Final = 2e-3  # of the length of a quaternion that users give: three decimals change it by up to 1e-3
-_ROUNDS: Final = 3  # of the iteration of ``nearest_rotations``, which squares the error
-_FEW: Final = 16  # numbers up to which plain Python looks through an array faster than NumPy
+# largest deviation of a user's quaternion from length 1: three decimals change it by up to 1e-3
+UNIT_SLACK: Final = 2e-3
+_ROUNDS: Final = 3  # iterations of ``nearest_rotations``, each of which squares the error
+_FEW: Final = 16  # array size up to which plain Python is faster than NumPy
 _PLAIN: Final = frozenset({float, int, np.float64})
-_NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # types that NumPy converts to numbers
+_NO_NUMBERS: Final = frozenset({bool, np.bool_, str, bytes})  # types that NumPy would convert to numbers
 _PAIR: Final = 2
-_WITH_QUATERNION: Final = (4, 7)  # numbers of a quaternion, and of a position and a quaternion
-_DEEPEST: Final = 64  # axes of an array of NumPy
+_WITH_QUATERNION: Final = (4, 7)  # sizes of a quaternion, and of a position with a quaternion
+_DEEPEST: Final = 64  # largest number of axes of a NumPy array
 _IDENTITY: Final = np.eye(3).tobytes()
 _NO_MOTION: Final = np.eye(4)
 _SMALL: Final = 1e-8  # radians; below, quotients of sines are replaced by their limits
@@ -40,7 +42,7 @@ def as_numbers(value: ArrayLike, shape: tuple[int, ...], what: str, *, finite: b
     """Return value as a new float64 array of a given shape (-1: any length).
 
     Raises:
-        InputError: If it is not numeric (text and booleans are refused), has masked entries or another shape, or
+        InputError: If the value is not numeric (text and booleans are refused), has masked entries or another shape, or
             contains NaN or infinity.
     """
     one: Any = value
@@ -64,7 +66,7 @@ def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
     """Return a value as an array of float64, of any shape.
 
     Raises:
-        InputError: If it is not numeric or has masked entries.
+        InputError: If the value is not numeric or has masked entries.
     """
     one: Any = value
     parts: list[Any] = one if isinstance(value, tuple | list) else [one]
@@ -73,7 +75,7 @@ def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
     if not plain and _masked(parts, kinds):
         raise InputError(what, expected="numbers without masked entries", hint="array.filled(number) replaces them")
     expected = f"numbers of shape {_shape(shape)}" if shape else "a number"
-    if NoneType in kinds:  # NumPy takes None for NaN
+    if NoneType in kinds:  # NumPy would convert None to NaN
         raise InputError(what, value=parts, expected=expected)
     try:
         return np.array(one if plain else _as_own_type(one), dtype=np.float64, order="C")
@@ -82,12 +84,12 @@ def _converted(value: Any, shape: tuple[int, ...], what: str) -> Array:
 
 
 def _shape(shape: tuple[int, ...]) -> str:
-    """Return a shape as users read it, with n for any length."""
+    """Return a shape as text, with n for any length."""
     return "(" + ", ".join("n" if n < 0 else str(n) for n in shape) + ("," if len(shape) == 1 else "") + ")"
 
 
 def largest_number(array: Array) -> float:
-    """Return the largest absolute value of an array; small ones take a microsecond."""
+    """Return the largest absolute value of an array; small arrays take a microsecond."""
     if array.size > _FEW:
         return float(np.abs(array).max())
     values: list[float] = array.ravel().tolist()
@@ -95,7 +97,7 @@ def largest_number(array: Array) -> float:
 
 
 def all_finite(array: Array) -> bool:
-    """Return whether no number of an array is NaN or infinite; small arrays take a microsecond."""
+    """Return whether an array has no NaN or infinity; small arrays take a microsecond."""
     if array.size > _FEW:
         return bool(np.isfinite(array).all())
     return all(map(math.isfinite, array.ravel().tolist()))
@@ -105,19 +107,19 @@ def as_direction(value: Any, what: str) -> Array:
     """Return a unit vector.
 
     Raises:
-        InputError: If the value is not a vector of three numbers, or has no direction.
+        InputError: If the value is not a vector (3,), or has length 0.
     """
     vector = as_numbers(value, (3,), what)
     largest = float(np.abs(vector).max())
     if largest == 0.0:
         raise InputError(what, value=vector.tolist(), expected="a vector longer than 0")
-    if not 1e-100 < largest < 1e100:  # its square would overflow, or be 0
+    if not 1e-100 < largest < 1e100:  # its square would overflow or underflow
         vector = vector / largest
     return vector / float(np.linalg.norm(vector))
 
 
 def _masked(parts: list[Any], kinds: set[type]) -> bool:
-    """Return whether one of some arrays has masked entries, whose numbers are undefined."""
+    """Return whether an array has masked entries, whose values are undefined."""
     if not any(hasattr(kind, "mask") for kind in kinds):
         return False
     masked: Any = np.ma.MaskedArray
@@ -125,12 +127,12 @@ def _masked(parts: list[Any], kinds: set[type]) -> bool:
 
 
 def kinds_in(value: Any) -> set[type]:
-    """Return the types of what nested lists hold, before NumPy sees them.
+    """Return the types of the elements of nested lists, without converting the lists to an array.
 
-    In an array, each text would take the memory of the longest one.
+    In an array, each text would take the memory of the longest text.
 
     Raises:
-        ValueError: If they are nested more deeply than any array.
+        ValueError: If the lists are nested more deeply than any array.
     """
     kinds, level = set[type](), [value]
     for _ in range(_DEEPEST):
@@ -162,17 +164,17 @@ def _as_own_type(value: Any) -> NDArray[Any]:
 
 
 def is_number(value: Any) -> bool:
-    """Return whether a value is a real number, also one of NumPy, and not a boolean."""
+    """Return whether a value is a real number of Python or NumPy, and not a boolean."""
     return isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
 
 
 def is_finite(value: Any) -> bool:
-    """Return whether a value is a real number that a float can hold: whole numbers have no end in Python."""
+    """Return whether a value is a real number within the range of float; Python integers are unbounded."""
     return is_number(value) and bool(abs(value) <= _LARGEST_FLOAT)
 
 
 def dimensions(value: object) -> int:
-    """Return the number of dimensions of a value, -1 for ragged lists and lists of texts, which have none."""
+    """Return the number of dimensions of a value; -1 for ragged lists and lists of texts."""
     try:
         if isinstance(value, list | tuple) and any(issubclass(kind, str | bytes) for kind in kinds_in(value)):
             return -1
@@ -182,7 +184,7 @@ def dimensions(value: object) -> int:
 
 
 def quaternion_hint(value: Any) -> str | None:
-    """Return how to give a quaternion, if a target that cannot be used seems to have one; None for any other."""
+    """Return a hint about quaternions if an unusable target seems to contain one; else None."""
     given = cast("tuple[Any, ...] | list[Any]", value)
     last: Any = given[1] if isinstance(value, tuple | list) and len(given) == _PAIR else given
     if dimensions(last) < 1 or np.shape(last)[-1] not in _WITH_QUATERNION:
@@ -197,8 +199,8 @@ def as_matrix(value: Any, what: str = "rotation", *, rounded: float = ROUNDED) -
 
     Args:
         value: The rotation.
-        what: What it is, for messages.
-        rounded: Largest entry of RᵀR - 1 that counts as rounding.
+        what: Description of the value, for messages.
+        rounded: Largest entry of RᵀR - 1 that is accepted as rounding.
 
     Raises:
         InputError: If the value is not a rotation. A list of four numbers is refused: its order is unknown.
@@ -232,7 +234,7 @@ def as_matrix(value: Any, what: str = "rotation", *, rounded: float = ROUNDED) -
 
 
 def _cure(error: float, determinant: float) -> str:
-    """Return what is wrong with a matrix that is no rotation, and how to get one."""
+    """Return a hint about the fault of a matrix that is not a rotation, and its correction."""
     if determinant < 0.0 and error <= ROUNDED:
         return "it mirrors"
     cure = "; sy.Rotation.from_matrix(matrix) is the nearest rotation" if determinant > 0.0 else ""
@@ -242,8 +244,8 @@ def _cure(error: float, determinant: float) -> str:
 def nearest_rotations(matrices: Array) -> Array:
     """Return the rotations nearest to matrices (n, 3, 3) that are nearly rotations, by Newton's method.
 
-    R becomes R (3 - RᵀR) / 2, which squares the error of RᵀR = 1 (Björck & Bowie 1971) and ends at the rotation that is
-    nearest in the sum of squares.
+    R becomes R (3 - RᵀR) / 2, which squares the error of RᵀR = 1 (Björck & Bowie 1971) and converges to the nearest
+    rotation in the sense of least squares.
 
     Args:
         matrices: Their RᵀR - 1 is at most ``ROUNDED``.
@@ -255,9 +257,9 @@ def nearest_rotations(matrices: Array) -> Array:
 
 
 def with_exact_rotations(frames: Array) -> tuple[Array, Bools]:
-    """Return transforms (n, 4, 4) with rounded rotations replaced by the nearest ones, and which are rigid.
+    """Replace rounded rotations in transforms (n, 4, 4) by the nearest ones; return them and a mask of rigid ones.
 
-    Rotations that the kernels take, with an error of at most ``ORTHONORMAL``, stay as they are.
+    Rotations that kernels accept, with an error of at most ``ORTHONORMAL``, stay unchanged.
     """
     out = frames.copy()
     R = frames[:, :3, :3]
@@ -272,7 +274,7 @@ def with_exact_rotations(frames: Array) -> tuple[Array, Bools]:
 
 
 def _measured(*m: float) -> tuple[float, float]:
-    """Return the largest entry of RᵀR - 1 (infinite beyond 1e154) and the determinant, faster than through arrays."""
+    """Return the largest entry of RᵀR - 1 (infinite beyond 1e154) and the determinant, faster than with arrays."""
     a, b, c, d, e, f, g, h, i = m
     entries = (
         a * a + d * d + g * g - 1.0,
@@ -290,8 +292,8 @@ def as_transform(value: Any, what: str = "transform", *, rounded: float = ROUNDE
 
     Args:
         value: The transform.
-        what: What it is, for messages.
-        rounded: As in ``as_matrix``; also of the last row.
+        what: Description of the value, for messages.
+        rounded: As in ``as_matrix``; also for the last row.
 
     Raises:
         InputError: If the shape, the rotation or the last row is wrong.
@@ -312,7 +314,7 @@ def as_unit_quat(value: ArrayLike, what: str = "quaternion") -> Array:
         InputError: If its length differs from 1 by more than 2e-3.
     """
     quat = as_numbers(value, (4,), what)
-    with np.errstate(over="ignore"):  # infinity is refused
+    with np.errstate(over="ignore"):  # infinity is refused below
         length = float(np.linalg.norm(quat))
     if not abs(length - 1.0) <= UNIT_SLACK:
         hint = f"its length is {length:.4g}; divide it by that, or pass a Rotation: sy.Rotation.from_quat does so"
@@ -334,8 +336,8 @@ def quat_to_matrix(quat: Array) -> Array:
 def matrix_to_quat(matrix: Array) -> Array:
     """Return unit quaternions (..., 4) in xyzw, w >= 0, of rotation matrices (..., 3, 3).
 
-    The diagonal gives the four squared components. Dividing the column of 4 q qᵀ of the largest one avoids cancellation
-    (Shepperd 1978).
+    The diagonal gives the four squared components. Using the row of 4 q qᵀ with the largest component avoids
+    cancellation (Shepperd 1978).
     """
     m = np.asarray(matrix, dtype=np.float64)
     diagonal = np.diagonal(m, axis1=-2, axis2=-1)
@@ -366,7 +368,7 @@ def fixed_xyz(roll: float, pitch: float, yaw: float) -> Array:
 
 
 def align_z(axis: Array) -> Array:
-    """Return the smallest rotation A (3, 3) with A z = axis; half a turn about x for -z.
+    """Return the smallest rotation A (3, 3) with A z = axis; for -z, a half turn about x.
 
     Args:
         axis: Unit vector.
@@ -375,7 +377,7 @@ def align_z(axis: Array) -> Array:
     across = x * x + y * y
     if z < 0.0 and across < 1e-30:
         return np.diag([1.0, -1.0, -1.0])
-    k = 1.0 / (1.0 + z) if z >= 0.0 else (1.0 - z) / across  # the same number; 1 + z would cancel close to -z
+    k = 1.0 / (1.0 + z) if z >= 0.0 else (1.0 - z) / across  # both forms are equal; 1 + z would cancel close to -z
     return np.array([[1.0 - k * x * x, -k * x * y, x], [-k * x * y, 1.0 - k * y * y, y], [-x, -y, z]])
 
 
@@ -408,11 +410,11 @@ def axis_vector(name: str) -> Array:
 
 
 def axis_turn(a: str, b: str) -> Array:
-    """Return the rotation (3, 3) that turns one axis of ``AXES`` into another, by a quarter or half a turn."""
+    """Return the rotation (3, 3) from one axis of ``AXES`` to another, a quarter or half turn."""
     start, end = axis_vector(a), axis_vector(b)
     if a == b:
         return np.eye(3)
-    if a[-1] == b[-1]:  # opposite: about the next axis
+    if a[-1] == b[-1]:  # opposite axes: rotate about the next axis
         return np.diag(np.where(np.roll(np.abs(start), 1) > 0.0, 1.0, -1.0))
     about = cross(start, end)
     return np.outer(end, start) - np.outer(start, end) + np.outer(about, about)
@@ -462,9 +464,9 @@ def between_directions(a: Array, b: Array, weight: Array) -> Array:
     """Return unit vectors (n, 3) between a (weight 0) and b (weight 1), on the shorter arc; weights (n,)."""
     sine, cosine = np.linalg.norm(cross(a, b), axis=1), np.sum(a * b, axis=1)
     angle = np.arctan2(sine, cosine)
-    aside: Array = b - cosine[:, None] * a  # across a, towards b
+    aside: Array = b - cosine[:, None] * a  # component of b normal to a
     back = sine < _SMALL
-    if back.any():  # opposite vectors have no shorter arc: any one does
+    if back.any():  # opposite vectors have no unique shortest arc: use any
         least = np.eye(3)[np.argmin(np.abs(a), axis=1)]
         aside = np.where(back[:, None], least - np.sum(a * least, axis=1)[:, None] * a, aside)
     turn = (weight * angle)[:, None]
@@ -509,7 +511,7 @@ def quat_product(a: Array, b: Array) -> Array:
 
 
 def rotation_between(a: Array, b: Array) -> Array:
-    """Return the rotation vectors w (..., 3), of at most half a turn, with a · exp(w) = b; quaternions (..., 4)."""
+    """Return the rotation vectors w (..., 3), at most a half turn, with a · exp(w) = b, for quaternions (..., 4)."""
     back = a * np.array([-1.0, -1.0, -1.0, 1.0])
     step = quat_product(back, b)
     step = np.where(step[..., 3:] < 0.0, -step, step)

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 
 class Kind(IntEnum):
-    """How a joint moves. The kernels use the same numbers.
+    """How a joint moves. The kernels use the same values.
 
     Example:
         >>> import synovia as sy
@@ -47,7 +47,7 @@ class Kind(IntEnum):
 
     @property
     def q_size(self) -> int:
-        """Numbers in q: 1 for a hinge or slide, 4 for a ball (xyzw), 7 for a free joint (x y z, xyzw)."""
+        """Number of values in q: 1 for a hinge or slide, 4 for a ball (xyzw), 7 for a free joint (xyz, xyzw)."""
         return (0, 1, 1, 4, 7)[self]
 
     @property
@@ -57,7 +57,7 @@ class Kind(IntEnum):
 
 
 _LIMITS: Final = {Kind.HINGE: Interval, Kind.SLIDE: Interval, Kind.BALL: SwingTwist, Kind.FREE: SwingTwist}
-# Endings of the names of each kind's degrees of freedom, in the order of the kinds.
+# Suffixes of the names of degrees of freedom, by kind.
 _TURNS: Final = (".rx", ".ry", ".rz")
 DOF_NAMES: Final = ((), ("",), ("",), _TURNS, (".x", ".y", ".z", *_TURNS))
 
@@ -66,12 +66,12 @@ DOF_NAMES: Final = ((), ("",), ("",), _TURNS, (".x", ".y", ".z", *_TURNS))
 class Mimic(ChecksArguments):
     """This joint follows another: value = ratio * leader + offset (URDF mimic, MJCF equality).
 
-    A mimic joint may leave its own limits: as in ROS, MoveIt and Pinocchio, only its leader is limited. In URDF, the
+    A mimic joint may exceed its own limits: as in ROS, MoveIt and Pinocchio, only its leader is limited. In URDF, the
     limits of a mimic joint are often placeholders, because the format requires them.
 
     Args:
         leader: Name of the other joint.
-        ratio: Radians or length units of this joint for each of the leader's.
+        ratio: Radians or length units of this joint per radian or length unit of the leader.
         offset: Value of this joint if the leader's is 0.
         binds: Whether the limits of this joint restrict its leader, as in MuJoCo.
 
@@ -93,14 +93,14 @@ class Mimic(ChecksArguments):
 
 
 _EYE: Final = np.eye(4)
-_EYE.setflags(write=False)  # all joints without a rest transform share it
+_EYE.setflags(write=False)  # shared by all joints without a rest transform
 
 
 @dataclass(frozen=True, eq=False)
 class Site(ChecksArguments):
     """A named frame on the body that a joint carries, such as a tool centre; goals can name it (MJCF site).
 
-    A site is no joint: it has no row, no bone and no value.
+    A site is not a joint: it has no row, no bone and no value.
 
     Args:
         name: Its name.
@@ -146,10 +146,10 @@ class Joint(ChecksArguments):
     """A joint and the rigid body that it carries.
 
     Args:
-        name: Its own name.
-        parent: Name of the parent joint, or of the link that it carries, or its index in the list; None for a root.
+        name: Name of the joint.
+        parent: Name of the parent joint, or of the parent's link, or index of the parent in the list; None for a root.
         kind: How it moves.
-        rest: Rigid 4x4 transform from this joint's frame, at motion zero, to the parent joint's frame.
+        rest: Rigid 4x4 transform from this joint's frame, at zero motion, to the parent joint's frame.
         axis: Axis of a hinge or slide in this joint's frame; made unit length.
         limit: ``Interval`` for a hinge or slide, ``SwingTwist`` for a ball or the rotation of a free joint. The limit
             of a mimic joint is kept, but has an effect only with ``mimic.binds``.
@@ -159,19 +159,19 @@ class Joint(ChecksArguments):
         com: Centre of mass of the body in this joint's frame, length units.
         mimic: Coupling to another hinge or slide.
         body: Name of the body that it carries (URDF link, MJCF body); another name for the same frame.
-        role: Its part of the body, for example ``left_upper_leg`` (VRM names in snake case).
+        role: Role in the body, for example ``left_upper_leg`` (VRM names in snake case).
         tip: Whether it only marks a point (BVH end site, tool frame).
         channels: Channels of its body in a BVH file, in the order of the file, for example ``("Zrotation",
-            "Xrotation", "Yrotation")``; only on the body's last joint. None for joints from other formats.
+            "Xrotation", "Yrotation")``; only for the body's last joint. None for joints from other formats.
         bind: Orientation (3, 3) relative to the parent joint in the pose in which the skin was bound; None without a
             skin.
-        velocity: Highest velocity of a hinge or slide, radians or length units per second; None if it is not known.
+        velocity: Highest velocity of a hinge or slide, radians or length units per second; None if unknown.
             ``retarget`` keeps it.
         sites: Named frames on its body (MJCF sites).
         shapes: Shapes of its body in this joint's frame, such as ``[Capsule(...)]``; half-spaces are refused.
-        shapes_lost: Whether the file has shapes of its body that could not be read, such as missing meshes: any of
-            those that collide or, without such shapes, of those that are only seen. ``with_shapes`` covers such a body,
-            and a ``ClearanceGoal`` refuses it.
+        shapes_lost: Whether the file has shapes of its body that could not be read, such as missing meshes: any
+            collision shape or, without collision shapes, any visual shape. ``with_shapes`` covers such a body, and a
+            ``ClearanceGoal`` refuses it.
 
     Raises:
         InputError: If a value cannot be used.
@@ -217,7 +217,7 @@ class Joint(ChecksArguments):
         self._protect()
 
     def _check(self) -> None:
-        """Check the values, and convert those that are arrays.
+        """Check the values and convert arrays.
 
         Raises:
             InputError: If a value cannot be used; the message does not name the joint.
@@ -248,7 +248,7 @@ class Joint(ChecksArguments):
         if not isinstance(self.sites, Sequence) or not all(isinstance(site, Site) for site in sites):  # pyright: ignore[reportUnnecessaryIsInstance]
             raise InputError("sites", value=sites, expected="a list of Site")
         object.__setattr__(self, "sites", tuple(sites))
-        if type(self.shapes) is not tuple or self.shapes:  # most joints have none, and do not load their module
+        if type(self.shapes) is not tuple or self.shapes:  # most joints have no shapes, and avoid loading the module
             from synovia.model.shapes.solids import check_solids
 
             object.__setattr__(self, "shapes", check_solids(self.shapes, "shapes"))
@@ -273,14 +273,14 @@ class Joint(ChecksArguments):
     def __reduce__(self) -> tuple[Any, ...]:
         """Copy and pickle by the values.
 
-        Until Python 3.11.4, a frozen dataclass with slots replaces ``__setstate__`` by one that leaves the arrays
+        Until Python 3.11.4, a frozen dataclass with slots replaces ``__setstate__`` by a version that leaves the arrays
         writable.
         """
         return self._restored, (tuple(getattr(self, each.name) for each in fields(self)),)
 
     @classmethod
     def _restored(cls, values: Sequence[object]) -> Self:
-        """Return a copied or unpickled joint; its values were checked before."""
+        """Restore a copied or unpickled joint, whose values are already checked."""
         joint = object.__new__(cls)
         for each, value in zip(fields(cls), values, strict=True):
             object.__setattr__(joint, each.name, value)

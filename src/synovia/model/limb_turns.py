@@ -1,4 +1,4 @@
-"""Orientations that a pose of one body gives to the parts of another one, pose by pose (``kernels.tree.swing``)."""
+"""Orientations of body parts that follow the poses of another body, pose by pose (``kernels.tree.swing``)."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from synovia.model.tables import Ints
 
 
 class SwingLimb(NamedTuple):
-    """A limb of hinges whose parts are turned so that the hinge between them is normal to the plane of both bones.
+    """A limb of hinges whose parts are rotated so that the hinge between them is normal to the plane of both bones.
 
     Args:
-        parts: Places of upper and lower part in the list of parts, and of the foot if the leg is turned as the foot is.
-        points: Rows of the source where the two bones begin, the row that carries the end, and that end in its frame;
+        parts: Indices of upper and lower part in the list of parts, and of the foot if the leg rotates with the foot.
+        points: Rows of the source where the two bones begin, the row that carries the end, and the end in its frame;
             None for a limb that follows the orientations of its parts.
-        numbers: Numbers for the kernel, by their names there.
+        numbers: Parameters of the kernel, by name.
     """
 
     parts: tuple[int, ...]
@@ -27,11 +27,11 @@ class SwingLimb(NamedTuple):
 
 
 class Spread:
-    """Shares of the rotations between two joints of a body each (``kernels.tree.spread``).
+    """Shares of the rotations between pairs of joints of a body (``kernels.tree.spread``).
 
     Args:
-        rows: The earlier joint of each, then the later one of each, (2 k,).
-        numbers: Numbers for the kernel, (k, 13).
+        rows: The earlier joint of each pair, then the later joint of each pair, (2 k,).
+        numbers: Parameters of the kernel, (k, 13).
     """
 
     def __init__(self, rows: Sequence[int], numbers: Array) -> None:
@@ -50,16 +50,16 @@ class Spread:
 
 
 class LimbTurns:
-    """The orientations of parts of a body that follows another one.
+    """The orientations of parts of a body that follows another body, the source.
 
     Args:
-        rows: Row of each part in the source; rows after its last one are those of ``spread``.
-        ends: The part from which each path of joints takes its orientation.
-        own: From the orientations of the source to those of the parts, then the rotation across, then that from a part
-            to the end of each path, (parts + 1 + paths, 9).
+        rows: Row of each part in the source; rows after the last source row are those of ``spread``.
+        ends: The part that gives the orientation of each path of joints.
+        own: Rotations from the source to the parts, then the rotation across, then the rotations from a part to the end
+            of each path, (parts + 1 + paths, 9).
         limbs: Limbs of hinges.
         joints: Number of joints of the source.
-        spread: Rotations between joints of the source of which some parts take a share; None without any.
+        spread: Rotations between joints of the source that are shared by some parts; None without such parts.
     """
 
     def __init__(
@@ -76,7 +76,7 @@ class LimbTurns:
 
         self._spread = spread
         count = 0 if spread is None else joints + len(spread)
-        self._frames = np.zeros((count, 12))  # those of the source, then those of the spread
+        self._frames = np.zeros((count, 12))  # frames of the source, then those of the spread
         self._rows, self._own = np.concatenate([rows, ends]).astype(np.int32), own
         self._limbs = np.full((len(limbs), swing.LIMB_INTS), -1, np.int32)
         self._numbers = np.zeros((len(limbs), swing.LIMB_WIDTH))
@@ -93,7 +93,7 @@ class LimbTurns:
                 numbers[at : at + values.size] = values.ravel()
 
     def reset(self) -> None:
-        """Forget the poses before."""
+        """Forget the previous poses."""
         self._state[:] = 0.0
 
     def turn(self, frames: Array) -> Array:

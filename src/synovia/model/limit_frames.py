@@ -1,4 +1,4 @@
-"""The frames of swing-twist limits: twist is about the bone of the joint, swing about axes of the body."""
+"""Frames of swing-twist limits: twist about the joint's bone, swing about axes of the body."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from synovia.model.geometry import Array, axis_vector
 from synovia.model.joint import Joint
 from synovia.model.limits import SwingTwist
 
-_TOGETHER: Final = 1e-9  # as a part of the longest distance: joints so near are in one place
-_CLEAR: Final = 0.5  # length of the sum of some bones, relative to the longest, from which it is their direction
+_TOGETHER: Final = 1e-9  # fraction of the longest distance: nearer joints are at the same place
+_CLEAR: Final = 0.5  # smallest length of a sum of bones, relative to the longest bone, that defines a direction
 _SIDEWAYS: Final = 0.5  # cosine between a bone and the lateral axis above which the bone points to a side
-FORWARD: Final = {"x": "y", "y": "z", "z": "x"}  # of a body that does not state it, by its upward axis
+FORWARD: Final = {"x": "y", "y": "z", "z": "x"}  # default forward axis, by upward axis
 
 
 def with_limit_frames(
     joints: tuple[Joint, ...], parents: Sequence[int], up: str | None, forward: str | None
 ) -> tuple[Joint, ...]:
-    """Return the joints; a swing-twist limit without a frame gets one about the bone of its joint.
+    """Return the joints with frames of swing-twist limits filled in, about the bone of each joint.
 
-    The x axis is the lateral axis of the body at rest (to its left), or its upward axis if the bone points to a side;
-    in both cases the part normal to the bone.
+    The x axis is the part normal to the bone of the body's lateral axis at rest (to its left), or of its upward axis if
+    the bone points to a side.
 
     Args:
         joints: The joints in topological order.
@@ -56,7 +56,7 @@ def with_limit_frames(
 
 
 def _without_frame(joint: Joint) -> SwingTwist | None:
-    """Return the limit of a joint if it needs a frame."""
+    """Return the limit of a joint if it has no frame yet; else None."""
     limit = joint.limit
     return limit if isinstance(limit, SwingTwist) and limit.frame is None else None
 
@@ -77,13 +77,13 @@ def _at_rest(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[list[Arra
 def _bone(positions: Array, parents: Sequence[int], row: int) -> Array | None:
     """Return the bone of a joint, a vector (3,) in the world.
 
-    It goes to the next joint below that is in another place. If there are several, it is the sum of the bones to them,
-    or, if these cancel, the bone to the one with the longest chain below. Without any, it goes on from the joint above.
-    None if all joints above and below are in the same place.
+    The bone ends at the next joint below at another place. With several such joints, it is the sum of the bones to
+    them, or, if these cancel, the bone to the joint with the longest chain below. Without such a joint, it continues
+    the bone from the joint above. None if all joints above and below are at the same place.
     """
     apart = _TOGETHER * float(np.abs(positions - positions[row]).max())
-    longest = np.zeros(len(parents))  # chain below each joint
-    ends: list[int] = []  # the next joints in other places
+    longest = np.zeros(len(parents))  # length of the longest chain below each joint
+    ends: list[int] = []  # the next joints at other places
     inside = {row}
     for below in range(row + 1, len(parents)):
         if parents[below] in inside:

@@ -32,22 +32,23 @@ from synovia.model.root import root_of
 from synovia.planting import with_planted_feet
 from synovia.text import counted
 
-_LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)  # glTF files of one body differ in these: what their clips move
-_ALIKE: Final = 0.01  # difference of two rest rotations, or axes, that counts as rounding
-_EPS: Final = 1e-9  # seconds, and of a time: rounding
-_ROUNDED: Final = 0.05  # frames that a clip may be too short for its last one: files round 120 fps to 120.005
-_LONGEST: Final = 100_000_000  # joint values: a clip of more does not fit in the memory of most machines
+# kinds that may differ between glTF files of one body, depending on what their clips move
+_LOOSE: Final = (Kind.FIXED, Kind.BALL, Kind.FREE)
+_ALIKE: Final = 0.01  # largest difference of two rest rotations, or axes, that is rounding
+_EPS: Final = 1e-9  # seconds, and fraction of a time: rounding
+_ROUNDED: Final = 0.05  # frames: a clip may be shorter by this, since files round 120 fps to 120.005
+_LONGEST: Final = 100_000_000  # largest number of joint values; more do not fit in the memory of most machines
 _UPWARD: Final = 1e-6  # sine of the angle from the vertical below which a direction has no heading
 _OBLIQUE: Final = "Animated scale was mirrored approximately: axes of the left and the right side differ."
-_SIZES: Final = 1.5  # ratio of the sizes of two skeletons that still are of one body in one unit
+_SIZES: Final = 1.5  # largest ratio of the sizes of two skeletons of one body in one unit
 
 
 class Motion:
     """Joint values over time at a constant rate. Immutable.
 
     ``motion[k]`` is the pose of a frame, and ``motion[10:60]`` a part of the clip, as in Python. Tools such as
-    ``looped`` and ``mirrored`` return new motions. They keep the limits that the clip keeps; ``notes`` say where this
-    changed it.
+    ``looped`` and ``mirrored`` return new motions. They keep the limits that the clip keeps; ``notes`` report changes
+    for that purpose.
 
     Args:
         skeleton: The skeleton.
@@ -56,9 +57,9 @@ class Motion:
         fps: Frames per second.
         name: Name of the clip.
         stretch: Animated scale of each joint along its own axes, (T, n, 3), which rigid joints cannot represent; None
-            without one. ``positions`` and ``frames`` include it, and poses do not.
-        notes: Sentences about what of its file, or of the clip that it was made from, was not kept. One that begins
-            with ``Look at it:`` names a doubt, so that no verdict on the clip is "good".
+            without animated scale. ``positions`` and ``frames`` include it, poses do not.
+        notes: Sentences about losses when reading the file or changing the clip. A note that begins with
+            ``Look at it:`` states a doubt, and prevents the verdict "good".
 
     Raises:
         InputError: If a shape or a value cannot be used.
@@ -133,10 +134,10 @@ class Motion:
 
         Args:
             frames: A frame; or a slice, as in Python. Its step divides the frame rate, so that the speed stays. A
-                negative step turns the clip round.
+                negative step reverses the clip.
 
         Raises:
-            InputError: If there is no such frame, or it is neither a whole number nor a slice of whole numbers.
+            InputError: If there is no such frame, or ``frames`` is neither a whole number nor a slice of whole numbers.
         """
         if not isinstance(frames, slice):
             return self.pose(frames)
@@ -148,7 +149,7 @@ class Motion:
         return self._part(frames, self.fps / abs(kept.step))
 
     def _part(self, frames: slice, fps: float) -> Self:
-        """Return a part of the clip; subclasses add what they know of its frames."""
+        """Return a part of the clip; subclasses add their own data of the frames."""
         stretch = None if self.stretch is None else self.stretch[frames]
         out = type(self).__new__(type(self))
         Motion.__init__(out, self.skeleton, self._q[frames], fps, name=self.name, stretch=stretch, notes=self.notes)
@@ -161,7 +162,7 @@ class Motion:
     def pose(self, frame: int) -> Pose:
         """Return the pose of one frame; negative frames count from the end.
 
-        A pose has rigid bones. If the clip has animated scale (``stretch``), it is without it, unlike ``positions``.
+        A pose has rigid bones, so it does not include animated scale (``stretch``), unlike ``positions``.
         """
         if not isinstance(frame, int | np.integer) or isinstance(frame, bool) or not -len(self) <= frame < len(self):
             expected = f"0 to {len(self) - 1}" if len(self) else "a clip with frames"
@@ -171,8 +172,8 @@ class Motion:
     def on(self, skeleton: Skeleton) -> Motion:
         """Return this motion on another skeleton with the same joints, such as the one of the file that has the meshes.
 
-        The joints of a moving root that this motion has more stand before those of ``skeleton``; a root that it lacks
-        is at rest. Joints that are fixed or balls there become free where this motion moves them so.
+        Joints of a moving root that only this motion has are added in front of ``skeleton``; a root that it lacks is at
+        rest. Fixed joints or balls of ``skeleton`` become balls or free joints if this motion moves them so.
 
         Args:
             skeleton: A skeleton of the same body: joints of the same names and axes, in the same order.
@@ -185,7 +186,7 @@ class Motion:
             return self
         root = root_of(own.joint_names[: max(len(own) - len(skeleton), 0)])
         rooted = skeleton if root is None else skeleton.with_root(root)
-        before = len(rooted) - len(own)  # joints of a root that this motion lacks
+        before = len(rooted) - len(own)  # number of root joints that this motion lacks
         others = before < 0 or rooted.joint_names[before:] != own.joint_names
         if others or (before and root_of(rooted.joint_names[:before]) is None):
             raise self._foreign(skeleton)
@@ -211,13 +212,13 @@ class Motion:
         return Motion(to, q, self.fps, name=self.name, stretch=stretch, notes=self.notes)
 
     def rigid(self) -> Motion:
-        """Return this motion without animated scale; itself if it has none."""
+        """Return this motion without animated scale, or itself if it has none."""
         if self.stretch is None:
             return self
         return Motion(self.skeleton, self._q, self.fps, name=self.name, notes=self.notes)
 
     def noted(self, notes: Iterable[str]) -> Motion:
-        """Return this motion with more notes, each of them once."""
+        """Return this motion with further notes, without duplicates."""
         every = tuple(dict.fromkeys((*self.notes, *notes)))
         return Motion(self.skeleton, self._q, self.fps, name=self.name, stretch=self.stretch, notes=every)
 
@@ -228,13 +229,13 @@ class Motion:
     def at(self, times: ArrayLike) -> Pose | list[Pose]: ...
 
     def at(self, times: float | ArrayLike) -> Pose | list[Pose]:
-        """Return the poses at some times, between frames as ``resample`` does.
+        """Return the poses at some times, interpolated as in ``resample``.
 
         Args:
             times: A time, for one pose; or times (n,), for a list. Seconds, 0 to ``duration``.
 
         Raises:
-            InputError: If a time is outside of the clip.
+            InputError: If a time is outside the clip.
 
         Example:
             >>> import numpy as np
@@ -251,11 +252,11 @@ class Motion:
         return poses[0] if one else poses
 
     def resample(self, fps: float) -> Motion:
-        """Return the clip with another frame rate, of the same speed.
+        """Return the clip with another frame rate, at the same speed.
 
-        Cubic splines go through the frames: spherical ones for rotations, whose angular acceleration is continuous; for
-        numbers, cubic ones that do not leave limits between frames. Frames at the same time keep their values. The last
-        frame is the last one within the clip.
+        Cubic splines interpolate the frames: spherical splines with continuous angular acceleration for rotations; for
+        other values, splines that stay within limits between frames. Frames at the same time keep their values. The
+        last frame is the last one within the clip.
 
         Args:
             fps: Frames per second.
@@ -277,10 +278,10 @@ class Motion:
         return self._retimed(times, rate)
 
     def _as_count(self, steps: float, what: str, value: Any) -> int:
-        """Return the number of frames of a clip with some steps.
+        """Return the number of frames of a clip with some steps between frames.
 
         Raises:
-            InputError: If there are more than a clip can have.
+            InputError: If a clip cannot have so many frames.
         """
         most = _LONGEST // max(self.skeleton.nq, 1)
         if not steps < most:
@@ -292,13 +293,13 @@ class Motion:
         """Return the clip at another speed, constant or changing, at the same frame rate.
 
         Args:
-            curve: A factor of the speed: 2 is twice as fast. Or keys (n, 2) of a time of the new clip and the time of
-                this clip that is shown then, seconds. The first key is at 0, and the last one ends the new clip. A
-                monotone cubic goes through the keys, so the clip never turns back between them.
+            curve: A factor of the speed: 2 is twice as fast. Or keys (n, 2): a time of the new clip and the
+                corresponding time of this clip, seconds. The first key is at 0, and the last one ends the new clip. A
+                monotone cubic interpolates the keys, so the clip never runs backwards between increasing keys.
             lock_feet: Whether ``foot_lock`` then holds the planted feet.
 
         Raises:
-            InputError: If the speed is not above 0, the new times do not increase from 0, or a time is outside of the
+            InputError: If the speed is not above 0, the new times do not increase from 0, or a time is outside the
                 clip.
 
         Example:
@@ -328,15 +329,15 @@ class Motion:
     def slowed(self, *, velocity: Any = None, acceleration: Any = None) -> Motion:
         """Return the clip slowed down where joints would be too fast, at the same frame rate.
 
-        Joints go through the same poses, so hands and feet stay on their ways. Only the time along the path changes: it
-        passes as fast as the limits of all joints allow, and never faster than in this clip. A clip within the limits
-        stays as it is. Differences of the joint values of the new clip keep the limits.
+        Joints pass through the same poses, so hands and feet stay on their paths. Only the timing changes: as fast as
+        the limits of all joints allow, and never faster than in this clip. A clip within the limits is returned
+        unchanged. Finite differences of the new clip's joint values keep the limits.
 
         Args:
-            velocity: Highest velocity, rad/s (slides and free joints: length units/s): a number for all joints, numbers
+            velocity: Highest velocity, rad/s (slides and free joints: length units/s): one value for all joints, values
                 by joint, ``"file"`` for those of the file, or a share of these, such as ``"50%"``. For balls it limits
-                the length of the angular velocity. None: no limit.
-            acceleration: Highest acceleration, per s²: a number, or numbers by joint.
+                the norm of the angular velocity. None: no limit.
+            acceleration: Highest acceleration, per s²: one value, or values by joint.
 
         Raises:
             InputError: If a limit is not above 0.
@@ -380,14 +381,14 @@ class Motion:
         return self._with(self._q[::-1], None if self.stretch is None else self.stretch[::-1])
 
     def smoothed(self, cutoff: float, *, lock_feet: bool = False) -> Motion:
-        """Return the clip without quick motion, such as the jitter of motion capture.
+        """Return the clip without fast motion, such as the jitter of motion capture.
 
-        The filter shifts no phase, like a Butterworth filter of second order forwards and backwards. Rotations are
+        The filter has zero phase, like a second-order Butterworth filter applied forwards and backwards. Rotations are
         smoothed as rotations: the result does not depend on axes or signs.
 
         Args:
-            cutoff: Frequency that keeps 71 % of its size, Hz; slower motion keeps more, quicker less. 6 Hz is usual for
-                a walk, and 10 to 20 Hz for a hit or a jump.
+            cutoff: Frequency that keeps 71 % of its amplitude, Hz; slower motion keeps more, faster motion less. 6 Hz
+                is usual for a walk, and 10 to 20 Hz for a hit or a jump.
             lock_feet: Whether ``foot_lock`` then holds the planted feet.
 
         Raises:
@@ -416,10 +417,10 @@ class Motion:
         """Return the mirror image of the clip: the left hand does what the right one did.
 
         The mirror is the upright plane through the origin of the world that divides the body at rest into left and
-        right (x = 0 for a body that faces z). Left and right are found by roles, names and rest positions. If the two
-        sides rest differently, bones are mirrored, not joint values. If no body could rest as the file has it, because
-        all bones lie along one axis, the clip shows how joints are turned about their bones. Joints of one side alone
-        keep their values.
+        right (x = 0 for a body that faces z). Left and right are found by roles, names and rest positions. If the rest
+        poses of the two sides differ, bones are mirrored, not joint values. If all bones of the rest pose lie along one
+        axis, as in no real body, the clip shows how joints are rotated about their bones. Joints on only one side keep
+        their values.
 
         Raises:
             UnsupportedError: If no part of the body is recognised on both sides.
@@ -451,20 +452,21 @@ class Motion:
         lock_feet: bool = False,
         progress: Progress | None = None,
     ) -> Motion:
-        """Return the clip as a loop: its last frame goes over into its first one.
+        """Return the clip as a loop: its last frame continues in its first frame.
 
-        What is missing between the end and the beginning, of pose and of velocity, is shared by both and fades out over
-        ``blend`` frames on each side. Poses are not mixed. Place and heading are apart: a walk goes on where it is. Put
-        loops in a row with ``concatenate([loop] * 3, align=True)``, or let it walk in place by ``loop.in_place()``. A
-        drift, below 10 degrees or 3 % of the body's size per second, is taken back evenly over the loop.
+        The differences of pose and velocity between end and beginning are divided between both, and fade out over
+        ``blend`` frames on each side. Poses are not blended. Place and heading are excluded: a walk continues from its
+        end. Repeat the loop with ``concatenate([loop] * 3, align=True)``, or make it walk in place with
+        ``loop.in_place()``. A drift below 10 degrees or 3 % of the body's size per second is removed evenly over the
+        loop.
 
         Args:
             blend: Frames on each side, 1 to half of the clip; None for a third of a second.
-            cut: Whether the end of the clip may be cut off so that the feet are in the same phase as at the beginning:
-                whole strides. At least half of the clip stays. Bodies without feet are not cut. ``notes`` of the result
-                say what is kept, and where no frame fits.
-            lock_feet: Whether ``foot_lock`` then holds the planted feet, across the seam too.
-            progress: Called with (steps done, all) of this work.
+            cut: Whether the end of the clip may be cut off to keep whole strides, so that the feet are in the same
+                phase as at the beginning. At least half of the clip is kept. Clips of bodies without feet are not cut.
+                ``notes`` of the result report the kept part, or that no frame fits.
+            lock_feet: Whether ``foot_lock`` then holds the planted feet, also across the seam.
+            progress: Called with (steps done, number of steps).
 
         Raises:
             InputError: If the clip has fewer than 4 frames, or ``blend`` is out of range.
@@ -489,23 +491,23 @@ class Motion:
             return out
         ground = ground_of(self.skeleton, out.q, self.name)
         path = ground.path(out.q)
-        once = path[-1] @ inverse(path[-2]) @ path[-1] @ inverse(path[0])  # from one round to the next
+        once = path[-1] @ inverse(path[-2]) @ path[-1] @ inverse(path[0])  # transform from one cycle to the next
         around = [ground.carried(out.q, inverse(once)), out.q, ground.carried(out.q, once)]
         three = None if out.stretch is None else np.concatenate([out.stretch] * 3)
         long = with_planted_feet(self._with(np.concatenate(around), three), progress)
         again = looped(
             self.skeleton, long.q[count : 2 * count], self.fps, size
-        )  # the rounds before and after it may differ
+        )  # the cycles before and after may differ
         return Motion._held(out, again, out.stretch).noted(long.notes)
 
     def moved(self, *, origin: ArrayLike | None = None, heading: float | ArrayLike | None = None) -> Motion:
-        """Return the clip somewhere else on the ground, or in another direction.
+        """Move the clip to another place on the ground, or to another heading.
 
         Args:
-            origin: Where it begins, (3,), length units: the hips of the first frame are above this point. Its height is
-                added to all heights. None to keep the place.
-            heading: Where the body faces in the first frame: an angle about the upward axis, radians, from the axis
-                that the body faces at rest; or a direction (3,). None to keep it.
+            origin: Start of the clip, (3,), length units: the hips of the first frame are above this point. Its height
+                is added to all heights. None to keep the place.
+            heading: Facing direction in the first frame: an angle about the upward axis, radians, from the axis that
+                the body faces at rest; or a direction (3,). None to keep the heading.
 
         Raises:
             InputError: If the root of the body does not move freely, or a value cannot be used.
@@ -540,13 +542,13 @@ class Motion:
         return self._carried(ground, there @ inverse(start))
 
     def in_place(self, *, heading: bool = False) -> InPlace:
-        """Return the clip without its way over the ground, which the result has apart, as ``root_motion``.
+        """Return the clip without its motion over the ground, which the result stores as ``root_motion``.
 
-        The hips stay above their place in the first frame. Heights and leaning stay, and so do turns without
-        ``heading``.
+        The hips stay above their place in the first frame. Heights and leaning stay, and without ``heading`` also
+        turns.
 
         Args:
-            heading: Whether the turns about the upward axis are taken out, too.
+            heading: Whether to remove rotations about the upward axis as well.
 
         Raises:
             InputError: If the root of the body does not move freely, or the clip has no frames.
@@ -592,7 +594,7 @@ class Motion:
 
         Args:
             additive: The difference, of as many frames, or of one; ``Motion.additive`` makes it.
-            weight: Factor of the difference, or one a frame, (T,), to fade it in and out.
+            weight: Factor of the difference, or a factor for each frame, (T,), to fade it in and out.
             lock_feet: Whether ``foot_lock`` then holds the planted feet.
 
         Raises:
@@ -618,7 +620,7 @@ class Motion:
         return self._finished(self._held(q, self.stretch), lock_feet)
 
     def _with(self, q: Array, stretch: Array | None, *, fps: float | None = None) -> Motion:
-        """Return a motion of other values, with the name and the notes of this one."""
+        """Return a motion with other values, and the name and the notes of this one."""
         rate = self.fps if fps is None else fps
         return Motion(self.skeleton, q, rate, name=self.name, stretch=stretch, notes=self.notes)
 
@@ -631,12 +633,12 @@ class Motion:
         fps: float | None = None,
         anchors: Array | None = None,
     ) -> Motion:
-        """Return a motion of other values, within the limits that this one keeps, and say where they were changed."""
+        """Return a motion with other values, clamped to the limits that this motion keeps; notes report changes."""
         q, notes = held(self.skeleton, q, kept_limits(self.skeleton, self._q) if kept is None else kept, anchors)
         return self._with(q, stretch, fps=fps).noted(notes)
 
     def _carried(self, ground: Ground, transforms: Array) -> Motion:
-        """Return the motion carried over the ground, and say where the root's own limit does not allow it."""
+        """Return the motion moved over the ground; a note reports a violated limit of the root."""
         q = ground.carried(self._q, transforms)
         if bool((kept_limits(self.skeleton, self._q) & ~kept_limits(self.skeleton, q)).any()):
             names = ", ".join(self.skeleton.joint_names[row] for row in ground.roots)
@@ -644,7 +646,7 @@ class Motion:
         return self._with(q, self.stretch)
 
     def _finished(self, motion: Motion, lock_feet: bool) -> Motion:
-        """Return a result, with planted feet if that is asked for."""
+        """Return a result, with planted feet if requested."""
         return with_planted_feet(motion) if lock_feet else motion
 
     def _between(self, times: Array, what: str) -> Array:
@@ -667,7 +669,7 @@ class Motion:
         return self._q[np.clip(np.floor(times * self.fps).astype(np.int64), 0, len(self) - 1)]
 
     def _check_times(self, times: Array, what: str) -> None:
-        """Refuse times outside of the clip, (n,)."""
+        """Refuse times, (n,), outside the clip."""
         outside = (times < -_EPS) | (times > self.duration * (1.0 + _EPS) + _EPS)
         if not len(self) or outside.any():
             expected = f"seconds from 0 to {self.duration:g}" if len(self) else "a clip with frames"
@@ -703,7 +705,7 @@ class Motion:
     def positions(self) -> Array:
         """Return the world positions of all joints over time, (T, n, 3), length units of the file.
 
-        They include animated scale (``stretch``), so they are the places that the file shows.
+        They include animated scale (``stretch``), as in the file.
         """
         return self.frames()[..., 9:].copy()
 
@@ -723,10 +725,10 @@ class Motion:
 
 
 class InPlace(Motion):
-    """A motion without its way over the ground; ``Motion.in_place`` makes it.
+    """A motion without its motion over the ground; ``Motion.in_place`` creates it.
 
     Attributes:
-        root_motion: The way that was taken out, as transforms of the world, (T, 4, 4); the identity in the first frame.
+        root_motion: The removed motion, as transforms of the world, (T, 4, 4); the identity in the first frame.
 
     Example:
         >>> import synovia as sy
@@ -743,20 +745,20 @@ class InPlace(Motion):
 
     @classmethod
     def made(cls, motion: Motion, root_motion: Array) -> InPlace:
-        """Return a motion with the way that was taken out of it."""
+        """Return a motion with its removed root motion."""
         out = cls(motion.skeleton, motion.q, motion.fps, name=motion.name, stretch=motion.stretch, notes=motion.notes)
         root_motion.setflags(write=False)
         out.root_motion = root_motion
         return out
 
     def _part(self, frames: slice, fps: float) -> Self:
-        """Return a part of the clip, with the way in it."""
+        """Return a part of the clip, with its root motion."""
         out = super()._part(frames, fps)
         out.root_motion = self.root_motion[frames]
         return out
 
     def with_root_motion(self) -> Motion:
-        """Return the motion with its way over the ground."""
+        """Return the motion with its motion over the ground restored."""
         ground = ground_of(self.skeleton, self.q, self.name)
         return self._carried(ground, self.root_motion)
 
@@ -765,7 +767,7 @@ def frames_of(value: Any, what: str, *, least: int) -> int:
     """Return a number of frames.
 
     Raises:
-        InputError: If it is not a whole number, or below ``least``.
+        InputError: If the value is not a whole number, or below ``least``.
     """
     if not is_number(value) or not float(value).is_integer() or value < least:
         raise InputError(what, value=value, expected=f"a whole number of frames, at least {least}")
@@ -779,13 +781,13 @@ def _same_axes(a: Joint, b: Joint) -> bool:
 
 
 def _stretch(frames: Array, parents: Sequence[int], stretch: Array) -> None:
-    """Move the positions of rigid world frames (T, n, 12) to where animated scale (T, n, 3) puts them, in place.
+    """Apply animated scale (T, n, 3) to the positions of rigid world frames (T, n, 12), in place.
 
     Let R be the rotation of a joint and S its scale. The linear map G of everything below the joint, from the rigid
-    world to the scaled one, is that of its parent times R S Rᵀ. A joint stands at its parent's place plus the G of its
-    parent times the rigid difference between both.
+    world to the scaled world, is that of its parent times R S Rᵀ. A joint is at its parent's position plus the G of its
+    parent times the rigid difference of both positions.
     """
-    maps: dict[int, Array] = {}  # G by row; rows without one have the identity
+    maps: dict[int, Array] = {}  # G by row; the identity for other rows
     rigid = frames[..., 9:].copy()
     for row, parent in enumerate(parents):
         above = maps.get(parent)

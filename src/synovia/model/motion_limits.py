@@ -1,4 +1,4 @@
-"""Limits of velocity and acceleration as users give them: a number, numbers by joint, or a share of the file's."""
+"""Read users' limits of velocity and acceleration: one value, values by joint, or a share of the file's limits."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _SHARE: Final = re.compile(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*%\s*")
 
 
 def by_joint(skeleton: Skeleton, given: Any, what: str) -> Array:
-    """Return a limit of motion of each joint, (n,), infinite where there is none.
+    """Return the limit of each joint, (n,); infinite without a limit.
 
     Args:
         skeleton: The skeleton.
-        given: A number, or numbers by joint, in radians or length units per second (or per s²); ``"file"`` for the
+        given: One value, or values by joint, in radians or length units per second (or per s²); ``"file"`` for the
             velocities of the file, or a share of them, such as ``"50%"``.
-        what: What it is, for messages: ``"velocity"``.
+        what: Quantity, for messages, such as ``"velocity"``.
 
     Raises:
         InputError: If a limit is not positive, a joint is named twice, or the file has no such limits.
@@ -49,7 +49,8 @@ def share_of(what: str, given: str) -> float:
     """Return a share of the limits of the file: 1 for ``"file"``, 0.3 for ``"30%"``.
 
     Raises:
-        InputError: If it is none, or ``what`` is not the velocity, as files have no other limits of motion.
+        InputError: If ``given`` is not a share, or ``what`` is not the velocity, since files have no other limits of
+            motion.
     """
     match = _SHARE.fullmatch("100%" if given == FILE else given)
     if match is None or not 0.0 < float(match[1]) <= 100.0:
@@ -63,10 +64,10 @@ def share_of(what: str, given: str) -> float:
 
 
 def _above_zero(value: Any, what: str) -> float:
-    """Return a number above 0.
+    """Check and return a number above 0.
 
     Raises:
-        InputError: If it is none.
+        InputError: If the value is not a number above 0.
     """
     number = float(as_numbers(value, (), what))
     if number <= 0.0:

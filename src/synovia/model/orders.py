@@ -21,13 +21,13 @@ from synovia.text import counted, listed
 Named = Literal["mujoco", "unitree", "isaac", "lerobot"]
 _NAMED: Final = ("mujoco", "unitree", "isaac", "lerobot")
 _SCALAR: Final = (Kind.HINGE, Kind.SLIDE)
-_JOINT, _IN_PARENT, _TENDON = 0, 1, 3  # MuJoCo's mjtTrn
-_AFFINE: Final = 1  # MuJoCo's mjtBias of actuators that hold a position
-_OF_JOINT: Final = 1  # MuJoCo's mjtWrap of a fixed tendon
+_JOINT, _IN_PARENT, _TENDON = 0, 1, 3  # values of MuJoCo's mjtTrn
+_AFFINE: Final = 1  # value of MuJoCo's mjtBias for position actuators
+_OF_JOINT: Final = 1  # value of MuJoCo's mjtWrap for a fixed tendon
 
 
 class JointOrder(ChecksArguments):
-    """The order and units in which a simulator, a policy or a controller takes joint values.
+    """The order and units of joint values in a simulator, a policy or a controller.
 
     Args:
         skeleton: The robot.
@@ -39,7 +39,7 @@ class JointOrder(ChecksArguments):
 
     Attributes:
         skeleton: The robot.
-        names: Name of the joint, or of the actuator, of each value.
+        names: Name of the joint or actuator of each value.
 
     Raises:
         InputError: If there is no such order, a name is repeated, or a joint of the model is not in the skeleton.
@@ -80,7 +80,7 @@ class JointOrder(ChecksArguments):
         return f"JointOrder({self.skeleton.name!r}, {counted(len(self.names), 'value')})"
 
     def values(self, content: Pose | Motion | Any) -> Array:
-        """Return joint values in this order: (n,) of a pose or q (nq,), and (T, n) of a motion or q (T, nq).
+        """Convert to joint values in this order: (n,) for a pose or q (nq,), (T, n) for a motion or q (T, nq).
 
         Raises:
             InputError: If the pose belongs to another skeleton, or q has another shape.
@@ -96,15 +96,15 @@ class JointOrder(ChecksArguments):
         return out
 
     def pose(self, values: Any, start: Pose | None = None) -> Pose:
-        """Return the pose of values in this order.
+        """Convert values in this order to a pose.
 
         Args:
             values: The values, (n,).
-            start: Pose whose values other joints keep; None for the rest pose. Mimic joints follow.
+            start: Pose that gives the values of other joints; None for the rest pose. Mimic joints follow.
 
         Raises:
             InputError: If the number of values differs.
-            UnsupportedError: If a value is one of several joints, as that of an actuator with a tendon.
+            UnsupportedError: If a value belongs to several joints, such as that of an actuator with a tendon.
         """
         given = as_numbers(values, (len(self.names),), "values")
         if None in self._alone:
@@ -159,7 +159,7 @@ def _percent(skeleton: Skeleton, row: int) -> tuple[float, float]:
 
 
 def _controls(skeleton: Skeleton, model: Any) -> tuple[list[str], list[_Row]]:
-    """Return what the controls of a MuJoCo model are at rest: those for which actuators hold the joints where they are.
+    """Return the controls of a MuJoCo model that hold joints in place, as linear functions of joint values.
 
     The force of an actuator is ``gain ctrl + b0 + b1 length + b2 velocity``; at rest without load it is zero.
     """
@@ -178,7 +178,7 @@ def _controls(skeleton: Skeleton, model: Any) -> tuple[list[str], list[_Row]]:
 
 
 def _lengths(model: Any, k: int, name: str, row_of: Callable[[int], int]) -> list[tuple[int, float]]:
-    """Return the joints of which the length of an actuator is a sum, and their factors."""
+    """Return the joints and factors whose weighted sum is the length of an actuator."""
     kind, target, gear = (
         int(model.actuator_trntype[k]),
         int(model.actuator_trnid[k, 0]),

@@ -1,4 +1,4 @@
-"""Joint values that bring the ends of paths of joints to orientations, frame by frame (``kernels.tree.orient``)."""
+"""Compute joint values that orient the ends of joint paths, frame by frame (``kernels.tree.orient``)."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.model.tables import Ints
 
-_TURNS: Final = 0.05  # radians by which a radian of a leader turns the end of its path, at least
+_TURNS: Final = 0.05  # smallest rotation of a path's end per radian of a leader, radians
 
 
 class PathTurns:
-    """Turns joints so that paths of them end in orientations, as closely as the limits permit. All others stay at rest.
+    """Rotates joints so that paths end in given orientations, as far as limits permit. Other joints stay at rest.
 
     Args:
         skeleton: The skeleton.
@@ -52,7 +52,7 @@ class PathTurns:
         self._scratch = np.ascontiguousarray(stays.reshape(-1, 9)), np.empty((len(skeleton), 3))
 
     def start(self, count: int = 1) -> Array:
-        """Return joint values (count, nq) at rest, as ``turn`` takes them."""
+        """Return joint values (count, nq) at rest, in the form for ``turn``."""
         return np.tile(self._skeleton.rest_q, (count, 1)) * self._gain
 
     def turn(self, wanted: Array, q: Array) -> None:
@@ -62,20 +62,20 @@ class PathTurns:
         orient(*self._tables, wanted, q, *self._scratch)
 
     def go_on(self, q: Array, before: Array) -> None:
-        """Let hinges of q (nq,) start from joint values before it, as ``turn`` takes them; change q in place."""
+        """Let hinges of q (nq,) start from previous joint values, in the form for ``turn``; change q in place."""
         q[self._hinges] = before[self._hinges]
 
     def values(self, q: Array) -> Array:
-        """Return joint values (T, nq) of the body from those that ``turn`` takes."""
+        """Convert joint values from the form for ``turn`` to joint values (T, nq) of the body."""
         return self._skeleton.follow(q / self._gain)
 
 
 def _coupled(skeleton: Skeleton, paths: Sequence[Sequence[int]], rest: Array) -> tuple[Ints, Array, Array, Array]:
-    """Return the tables of joints, couplings and limits in which followers turn with their leaders, and gains (nq,).
+    """Return the tables of joints, couplings and limits with mimic joints coupled to leaders, and gains (nq,).
 
-    A leader turns the end of its path by its own axis and by those of its followers in the path. The kernel knows its
-    own axis alone, so its variable is the value times a gain: how far its unit turns the end about that axis at rest.
-    A gain is 0 if it does not turn the end.
+    A leader rotates the end of its path about its own axis and about those of its followers in the path. The kernel
+    knows only the leader's axis, so its variable is the value times a gain: the rotation of the end about that axis at
+    rest, per unit. A gain of 0 means that the leader does not rotate the end.
     """
     t = skeleton.tables
     ints, couple, limits, gain = t.ints.copy(), t.couple.copy(), t.limits.copy(), np.ones(skeleton.nq)

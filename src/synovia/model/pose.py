@@ -1,4 +1,4 @@
-"""Checks of joint values, and the world frames at joint values."""
+"""Check joint values, and compute world frames at joint values."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from synovia.model.joint import Joint
 
 _CLOSE = 1e-6  # largest error of a mimic joint's value
 _ROUNDING = 1e-15  # error of a normalized length
-_SHOWN = 12  # most joints that a message names
+_SHOWN = 12  # largest number of joints named in a message
 
 
 class Closes(Protocol):
-    """The part of a mechanism that joint values concern; see ``model.loops``."""
+    """The methods of a mechanism that this module uses; see ``model.loops``."""
 
     def random(self, count: int, seed: int, rows: Iterable[int] | None = None) -> Array:
         """Return random closed poses."""
@@ -40,7 +40,7 @@ class Closes(Protocol):
 
 
 class Posable(Bounded, Protocol):
-    """The part of a skeleton that joint values concern."""
+    """The parts of a skeleton that this module uses."""
 
     nq: int
 
@@ -55,7 +55,7 @@ class Posable(Bounded, Protocol):
 
     @property
     def mechanism(self) -> Closes | None:
-        """Its loops; None without any."""
+        """Mechanism of the loops; None without loops."""
         ...
 
     @cached_property
@@ -120,10 +120,10 @@ def random_values(skeleton: Posable, count: int, seed: int, *, rows: Iterable[in
 
     Args:
         skeleton: The skeleton.
-        count: How many poses. The first ones are the same for every count.
+        count: Number of poses. The first poses are the same for every count.
         seed: From 0 to 2^32 - 1.
-        rows: The joints that move; None for all. The others, and free joints, stay at rest. With loops, all joints of
-            a loop move with one of them.
+        rows: The joints that move; None for all. Other joints and free joints stay at rest. With loops, all joints of a
+            loop move with any of its joints.
     """
     if skeleton.mechanism is not None:
         return skeleton.mechanism.random(count, seed, rows)
@@ -137,10 +137,10 @@ def drawn_values(
 
     Args:
         skeleton: The skeleton.
-        count: How many poses.
+        count: Number of poses.
         seed: From 0 to 2^32 - 1.
         rows: The joints that move; None for all.
-        around: Values of the others and of free joints, (nq,); None for those of zero motion.
+        around: Values of other joints and of free joints, (nq,); None for zero motion.
     """
     from synovia.kernels.tree.tables import random_rows
 
@@ -159,7 +159,7 @@ def as_values(skeleton: Posable, q: Any, what: str, *, many: int = 0, finite: bo
     """Return joint values (..., nq) as a new float64 array, with ``many`` leading axes.
 
     Raises:
-        InputError: If the shape is wrong, which names the joints, or a number is not finite.
+        InputError: If the shape is wrong (the message names the joints), or a value is not finite.
     """
     shape = (-1,) * many + (skeleton.nq,)
     try:
@@ -183,10 +183,10 @@ def as_values(skeleton: Posable, q: Any, what: str, *, many: int = 0, finite: bo
 def checked_q(skeleton: Posable, q: Any, what: str = "q", *, closed: bool = True) -> Array:
     """Return joint values (..., nq) as a new float64 array with exact quaternions and couplings.
 
-    Values that seem to be in degrees bring a warning. ``closed``: whether loops have to be closed.
+    Values that seem to be in degrees cause a warning. ``closed``: whether loops have to be closed.
 
     Raises:
-        InputError: If the shape is wrong, a number is not finite, a quaternion is not of length 1, a mimic joint
+        InputError: If the shape is wrong, a value is not finite, a quaternion is not of length 1, a mimic joint
             contradicts its leader, or a loop is open.
     """
     out = as_values(skeleton, q, what, many=dimensions(q) - 1)
@@ -213,7 +213,7 @@ def checked_q(skeleton: Posable, q: Any, what: str = "q", *, closed: bool = True
                 value=quats[..., first, :].reshape(-1, 4)[np.argmax(off[..., first])].tolist(),
                 expected="a unit quaternion x, y, z, w",
             )
-        length[off < _ROUNDING] = 1.0  # so that values of a pose do not change
+        length[off < _ROUNDING] = 1.0  # so that quaternions of a checked pose stay bit-identical
         out[..., columns] = quats / length[..., None]
     if len(t.followers):
         _check_followers(skeleton, out, what)
@@ -226,7 +226,7 @@ def _check_followers(skeleton: Posable, out: Array, what: str) -> None:
     """Set the values of mimic joints exactly.
 
     Raises:
-        InputError: If one contradicts its leader.
+        InputError: If a mimic joint contradicts its leader.
     """
     t = skeleton.tables
     before = out.copy()
@@ -243,10 +243,10 @@ def _check_followers(skeleton: Posable, out: Array, what: str) -> None:
 
 
 def refused_rows(check: Callable[[Array], object], rows: Array) -> list[int]:
-    """Return the rows of an array that a check refuses, by halving: few calls if few rows are refused.
+    """Return the rows of an array that a check refuses, by bisection, which needs few calls for few refused rows.
 
     Args:
-        check: Raises an ``InputError`` if one of some rows cannot be used.
+        check: Raises an ``InputError`` if any of the given rows cannot be used.
         rows: The rows, (n, ...).
     """
     found: list[int] = []

@@ -1,7 +1,7 @@
-"""Frame rates that files round: the usual rate that a rounded frame time, or rounded times of frames, stand for.
+"""Find the usual frame rate behind a rounded frame time, or rounded times of frames.
 
-A file that writes 30 frames per second as 0.0333333 s says 30.00003, and keys at that rate lie between the frames of
-other programs. A usual rate is taken if it agrees with all that the file says, within the digits that the file has.
+A file that writes 30 frames per second as 0.0333333 s has 30.00003, and keys at that rate lie between the frames of
+other programs. A usual rate is used if it agrees with all values of the file, within the digits of the file.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ _USUAL: Final = (
     144.0, 150.0, 160.0, 180.0, 200.0, 240.0, 250.0, 300.0, 360.0, 400.0, 480.0, 500.0, 600.0, 960.0, 1000.0,
 )  # fmt: skip
 _NTSC: Final = tuple(rate / 1.001 for rate in (24.0, 30.0, 48.0, 60.0, 120.0))
-_PLAIN: Final = tuple(round(rate, 3) for rate in _NTSC)  # as people write them: rates of their own
+# rounded to three decimals, as often written; these rates are kept
+_PLAIN: Final = tuple(round(rate, 3) for rate in _NTSC)
 _COARSE: Final = 0.02  # relative rounding of a frame time above which it does not show a rate
-_PERIOD: Final = 0.002  # the same for the frame time of a rate: fewer digits may be those of an unusual rate
-_NARROW: Final = 0.005  # frames per second; a whole rate in a narrower interval is not there by chance
-_DIGITS: Final = 9  # digits from which a frame time counts as not rounded
+_PERIOD: Final = 0.002  # the same for a frame time derived from a rate: fewer digits may belong to an unusual rate
+_NARROW: Final = 0.005  # frames per second; an integer rate in a narrower interval is not a coincidence
+_DIGITS: Final = 9  # number of digits above which a frame time is regarded as exact
 _EXACT: Final = 1e-12  # relative rounding of double precision, with a margin
-_NOISE: Final = 0.01  # of the last digit: rounding of float64 above which digits cannot be seen
+_NOISE: Final = 0.01  # fraction of the last digit: with more float64 rounding, digits cannot be detected
 _FLOAT32: Final = 2.0**-23  # relative rounding of single precision
-_SAME: Final = 1e-8  # relative difference of rates that no note mentions
+_SAME: Final = 1e-8  # relative difference of rates that is not reported
 _NUMBER: Final = re.compile(r"[-+]?(\d*)\.?(\d*)(?:[eE]([-+]?\d+))?", re.ASCII)
 
 
@@ -36,7 +37,7 @@ RATES: Final = f"{_SLOWEST:g} to {_FASTEST:g} frames per second"
 
 
 def is_rate(fps: float) -> bool:
-    """Return whether a number can be the frame rate of a clip; others come from wrong units or damaged files."""
+    """Return whether a value is a plausible frame rate; others come from wrong units or damaged files."""
     return _SLOWEST <= fps <= _FASTEST
 
 
@@ -45,7 +46,7 @@ class Rate(NamedTuple):
 
     Args:
         fps: Frames per second.
-        notes: A sentence if it is a usual rate that the file rounded.
+        notes: A sentence if the file rounded a usual rate.
     """
 
     fps: float
@@ -53,7 +54,7 @@ class Rate(NamedTuple):
 
 
 def rate_of_step(text: str) -> Rate:
-    """Return the rate of a frame time, in seconds above 0, as a file writes it."""
+    """Return the rate of a frame time (seconds, above 0) as written in a file."""
     step = float(text)
     match = _NUMBER.fullmatch(text)
     own = Rate(1.0 / step)
@@ -66,10 +67,10 @@ def rate_of_step(text: str) -> Rate:
 
 
 def usual_rate(fps: float, slack: float | None = None) -> Rate:
-    """Return the usual rate of a rate that differs from it by rounding: of the rate, or of its frame time.
+    """Return the usual rate that equals a rate up to rounding of the rate, or of its frame time.
 
     Args:
-        fps: Frames per second; what is no rate stays as it is.
+        fps: Frames per second; an implausible value is returned unchanged.
         slack: Relative rounding of the rate; None for that of its own precision, float32 or float64.
     """
     if not 0.0 < fps < np.inf:
@@ -90,11 +91,11 @@ def usual_rate(fps: float, slack: float | None = None) -> Rate:
 
 
 def rate_of_times(times: Array, frames: NDArray[np.intp] | None = None) -> Rate:
-    """Return the mean rate of increasing times, or the usual rate with which all of them agree.
+    """Return the mean rate of increasing times, or the usual rate that agrees with all of them.
 
     Args:
         times: Times of at least two frames, (T,), seconds.
-        frames: Numbers of the frames, (T,); None for 0, 1, 2, ...
+        frames: Indices of the frames, (T,); None for 0, 1, 2, ...
     """
     numbers = np.arange(len(times)) if frames is None else frames - frames[0]
     passed = times - times[0]
@@ -109,7 +110,7 @@ def rate_of_times(times: Array, frames: NDArray[np.intp] | None = None) -> Rate:
 
 
 def _unit_of(times: Array) -> tuple[float, bool]:
-    """Return the rounding of times, and whether it is that of decimal digits, and not of float32 or float64."""
+    """Return the rounding of times, and whether it is that of decimal digits, not of float32 or float64."""
     largest = float(np.abs(times).max())
     passed = times - times[0]
     for digits in range(_DIGITS):
@@ -120,7 +121,7 @@ def _unit_of(times: Array) -> tuple[float, bool]:
 
 
 def _rounded(own: float, unit: float) -> Rate | None:
-    """Return the usual rate whose frame time is that of a rate, rounded or cut off after a unit; None if none is."""
+    """Return the usual rate whose frame time, rounded or truncated to a unit, is that of a rate; else None."""
     step = 1.0 / own
     least, most = 1.0 / (step + unit), 1.0 / (step - 0.5 * unit)
     whole = (float(round(own)),) if most - least <= _NARROW and own >= 1.0 else ()
@@ -131,7 +132,7 @@ def _rounded(own: float, unit: float) -> Rate | None:
 
 
 def _taken(rate: float, own: float) -> Rate:
-    """Return a usual rate, with a sentence if it differs from that of the file."""
+    """Return a usual rate, with a note if it differs from the rate of the file."""
     if abs(rate / own - 1.0) <= _SAME:
         return Rate(rate)
     return Rate(rate, (f"Frames are {1.0 / own:.9g} s apart in the file: taken as {rate:.5g} per second, rounded.",))

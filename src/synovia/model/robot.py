@@ -1,4 +1,4 @@
-"""Robots as learners' files describe them: a base that floats, then joints of one number each, in a known order."""
+"""Robots as described in files of learning frameworks: a floating base, then joints of one value each, in order."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from synovia.model.root import free_root, root_of
 
 Order = Literal["breadth", "depth"]
 _SCALAR: Final = (Kind.HINGE, Kind.SLIDE)
-STILL: Final = 1e-5  # radians, and as a part of the robot's size: files hold single precision
-_AXES: Final = 6  # most joints of a root made of slides and hinges
+STILL: Final = 1e-5  # radians, and fraction of the robot's size; files have single precision
+_AXES: Final = 6  # largest number of joints of a root made of slides and hinges
 
 
 class Robot(NamedTuple):
-    """The parts of a skeleton that learners' files name.
+    """The parts of a skeleton that files of learning frameworks name.
 
     Args:
-        base: Row of the body whose pose stands for that of the whole robot (URDF's first link, G1's pelvis).
+        base: Row of the body whose pose represents the whole robot (URDF's first link, G1's pelvis).
         joints: Rows of the hinges and slides.
-        bodies: Rows of the bodies: the base, then those that a joint moves. Bodies that are fixed to another one count
-            as part of it, as Isaac Lab and MuJoCo read a URDF.
+        bodies: Rows of the bodies: the base, then bodies that a joint moves. Bodies fixed to another body are part of
+            it, as when Isaac Lab and MuJoCo read a URDF.
     """
 
     base: int
@@ -34,7 +34,7 @@ class Robot(NamedTuple):
 
 
 def robot_of(skeleton: Skeleton, order: Order, where: str) -> Robot:
-    """Return the parts of a skeleton that learners' files name.
+    """Return the parts of a skeleton that files of learning frameworks name.
 
     Args:
         skeleton: The skeleton.
@@ -63,17 +63,17 @@ def robot_of(skeleton: Skeleton, order: Order, where: str) -> Robot:
 
 
 def body_name(skeleton: Skeleton, row: int) -> str:
-    """Return the name of the body of a row, or else of its joint."""
+    """Return the name of the body of a row, else of its joint."""
     joint = skeleton.joints[row]
     return joint.body or joint.name
 
 
 def floating(skeleton: Skeleton, base: int, poses: Array, free: int | None = None) -> Array:
-    """Return the values of a free root (T, 7) that put the base at given poses.
+    """Return the values of a free root (T, 7) that move the base to given poses.
 
     Args:
         skeleton: A skeleton with a free root.
-        base: Row of the base, carried by the root without a moving joint between.
+        base: Row of the base, below the root without a moving joint between.
         poses: World transforms of the base, (T, 4, 4).
         free: Row of another free joint without a moving joint above it, for a body that this one carries.
     """
@@ -91,13 +91,13 @@ def free_slice(skeleton: Skeleton) -> slice:
 
 
 def mounted(skeleton: Skeleton, rooted: Skeleton, q: Array, still: float = STILL) -> tuple[Skeleton, Array]:
-    """Return a robot and its joint values (T, nq) without the free root that it was given, if that stays at rest.
+    """Return a robot and its joint values (T, nq), without the added free root if that stays at rest.
 
     Args:
-        skeleton: The robot as it was.
+        skeleton: The original robot.
         rooted: The robot with a free root.
-        q: Joint values of the latter.
-        still: Largest motion that counts as none, radians, and as a part of the robot's size.
+        q: Joint values of ``rooted``.
+        still: Largest motion of a root at rest, radians, and as a fraction of the robot's size.
     """
     if rooted is skeleton:
         return rooted, q
@@ -114,7 +114,7 @@ def _back(transform: Array) -> Array:
 
 
 def base_of(skeleton: Skeleton) -> int:
-    """Return the row of the first body that the root carries."""
+    """Return the row of the first body at or below the root."""
     start = free_root(skeleton.joints, skeleton.parents)
     if start is None:
         sizes = range(min(_AXES, len(skeleton) - 1), 0, -1)
@@ -128,7 +128,7 @@ def base_of(skeleton: Skeleton) -> int:
 
 
 def _by_breadth(skeleton: Skeleton, base: int, moving: list[int]) -> list[int]:
-    """Return the rows of moving joints in the order of their distance from the base, counted in moving joints."""
+    """Return the rows of moving joints by their depth below the base, counted in moving joints."""
     wanted = set(moving)
     above: dict[int, tuple[int, ...]] = {}  # moving joints from the base to each row
     for row in range(base + 1, len(skeleton)):

@@ -1,8 +1,8 @@
 """Moving roots: the skeleton's own free joint, an added free joint, or added slides and hinges for single axes.
 
 Slides move along the world axes. Hinges (roll about x, pitch about y, yaw about z) rotate about the rest position of
-the root, carried by the slides; yaw is outermost, then pitch, then roll. With such axes, a free joint of the skeleton
-keeps its value of the start.
+the root, which moves with the slides; yaw is outermost, then pitch, then roll. With such axes, a free joint of the
+skeleton keeps its value of the start.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from synovia.model.joint import Joint, Kind
 from synovia.model.tree import ancestors
 
 RootAxis = Literal["x", "y", "z", "roll", "pitch", "yaw"]
-Root = Literal["fixed", "free"] | str | Sequence[RootAxis]  # text: axes such as "xy" or "x,y,yaw"
+Root = Literal["fixed", "free"] | str | Sequence[RootAxis]  # a str may list axes, such as "xy" or "x,y,yaw"
 _AXES = {
     "x": (1.0, 0.0, 0.0),
     "y": (0.0, 1.0, 0.0),
@@ -27,7 +27,7 @@ _AXES = {
     "pitch": (0.0, 1.0, 0.0),
     "roll": (1.0, 0.0, 0.0),
 }
-_FREE_NUMBERS = 7  # joint values of a free joint; no other root has as many, because six axes become a free joint
+_FREE_NUMBERS = 7  # number of joint values of a free joint; unique, because six axes become a free joint
 
 
 def as_root(value: Any) -> str:
@@ -37,7 +37,7 @@ def as_root(value: Any) -> str:
         value: One of those words, axes in one string ("xy", "x,y,yaw"), or a list of axes.
 
     Raises:
-        InputError: If it is none of these.
+        InputError: If the value is none of these.
     """
     if isinstance(value, str) and value in ("fixed", "free"):
         return value
@@ -57,7 +57,7 @@ def as_root(value: Any) -> str:
 
 
 def free_root(joints: Sequence[Joint], parents: Sequence[int]) -> int | None:
-    """Return the row of the first moving joint if it is free and carries all other moving joints, else None."""
+    """Return the row of the first moving joint if it is free and above all other moving joints; else None."""
     moving = [row for row, joint in enumerate(joints) if joint.kind is not Kind.FIXED]
     if not moving or joints[moving[0]].kind is not Kind.FREE:
         return None
@@ -65,7 +65,7 @@ def free_root(joints: Sequence[Joint], parents: Sequence[int]) -> int | None:
 
 
 def root_joints(root: str, pivot: Array, taken: Collection[str | None]) -> list[Joint]:
-    """Return the joints of a root that moves: a free joint, or a slide or hinge for each axis.
+    """Return the joints of a moving root: a free joint, or a slide or hinge for each axis.
 
     Args:
         root: A result of ``as_root`` other than ``"fixed"``.
@@ -87,10 +87,10 @@ def root_joints(root: str, pivot: Array, taken: Collection[str | None]) -> list[
 
 
 def root_of(names: Sequence[str]) -> str | None:
-    """Return the root whose joints have these names, in this order; None if there is none.
+    """Return the root whose joints have these names, in this order; None without such a root.
 
     Args:
-        names: Names of the joints that stand before those of a file, as ``root_joints`` makes them.
+        names: Names of the joints in front of those of a file, as ``root_joints`` creates them.
     """
     if len(names) == 1 and names[0].rstrip("_") == "root":
         return "free"
@@ -100,7 +100,7 @@ def root_of(names: Sequence[str]) -> str | None:
 
 
 def with_root_at_rest(q: Array, numbers: int) -> Array:
-    """Return joint values (..., nq) with the rest values of the added root before them, ``numbers`` of them."""
+    """Prepend the rest values of an added root, ``numbers`` of them, to joint values (..., nq)."""
     rest = np.zeros((*q.shape[:-1], numbers))
     if numbers == _FREE_NUMBERS:
         rest[..., -1] = 1.0

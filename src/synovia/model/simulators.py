@@ -1,9 +1,9 @@
 """Joint values in the layouts of MuJoCo and Pinocchio.
 
 ``q`` of a free joint is relative to its rest place; MuJoCo's ``qpos`` has the pose of the body in the world, and the
-free-flyer at the root of a Pinocchio model the pose of the first link. MuJoCo's quaternions are wxyz, those of
-Pinocchio and of ``q`` xyzw. Pinocchio has the cosine and the sine of a continuous joint, and of the angle of a planar
-one. Orders differ: that of the file in MuJoCo, children sorted by the names of their joints in Pinocchio.
+free-flyer at the root of a Pinocchio model has the pose of the first link. Quaternions are wxyz in MuJoCo, and xyzw in
+Pinocchio and ``q``. Pinocchio stores the cosine and the sine of a continuous joint, and of the angle of a planar joint.
+MuJoCo has the order of the file; Pinocchio sorts children by the names of their joints.
 
 References:
     https://mujoco.readthedocs.io/en/stable/modeling.html (coordinate frames, ``qpos``)
@@ -37,23 +37,24 @@ from synovia.model.tree import ancestors, unused_name
 from synovia.text import listed
 
 Layout = Literal["mujoco", "pinocchio"]
-_WXYZ: Final = [3, 0, 1, 2]  # places of w, x, y, z in xyzw
+_WXYZ: Final = [3, 0, 1, 2]  # indices of w, x, y, z in xyzw
 _XYZW: Final = [1, 2, 3, 0]
-_SLACK: Final = 1e-2  # of the length of a quaternion; simulators and single precision round
+_SLACK: Final = 1e-2  # largest deviation of a quaternion's length from 1, since simulators and single precision round
 _STILL: Final = 1e-9  # radians or length units
-_OFF: Final = 1e-6  # difference of a mimic joint from its leader that is worth a note
+_OFF: Final = 1e-6  # smallest difference of a mimic joint from its leader that is reported
 _MUJOCO_KINDS: Final = (Kind.FREE, Kind.BALL, Kind.SLIDE, Kind.HINGE)  # in the order of MuJoCo's mjtJoint
 _NUMBERS: Final = {"value": 1, "angle": 2, "planar": 4, "ball": 4, "free": 7, "body": 7}
 
 
 class _Part(NamedTuple):
-    """The numbers of one joint.
+    """The values of one joint in a layout.
 
     Args:
         kind: ``"value"`` of a hinge or slide; ``"angle"`` as cosine and sine; ``"planar"`` two slides, cosine and sine;
-            ``"ball"`` a quaternion; ``"free"`` place and quaternion relative to rest; ``"body"`` those of a body.
-        at: First number.
-        rows: Rows of the joint; for a body, its row.
+            ``"ball"`` a quaternion; ``"free"`` position and quaternion relative to rest; ``"body"`` position and
+            quaternion of a body.
+        at: Index of the first value.
+        rows: Rows of the joint; for a body, the body's row.
         origin: Frame (4, 4) in which the pose of a body is given.
     """
 
@@ -64,7 +65,7 @@ class _Part(NamedTuple):
 
 
 class _Parts(NamedTuple):
-    """A layout: the number of its numbers, its joints, and whether quaternions are wxyz."""
+    """A layout: number of values, joints, and whether quaternions are wxyz."""
 
     size: int
     joints: list[_Part]
@@ -72,10 +73,10 @@ class _Parts(NamedTuple):
 
 
 def to_qpos(content: Pose | Motion, model: Any) -> Array:
-    """Return a pose or a motion as joint values of MuJoCo (``qpos``) or Pinocchio (``q``).
+    """Convert a pose or a motion to joint values of MuJoCo (``qpos``) or Pinocchio (``q``).
 
-    The joints are matched by their names, and their zeros are taken to be the same, as in models of one file. A free
-    joint of the model gets the pose of its body in the world.
+    Joints are matched by name, and assumed to have the same zeros, as in models of one file. A free joint of the model
+    gets the pose of its body in the world.
 
     Args:
         content: The pose or the motion.
@@ -87,9 +88,9 @@ def to_qpos(content: Pose | Motion, model: Any) -> Array:
         Joint values, (nq,) for a pose, (T, nq) for a motion.
 
     Raises:
-        InputError: If a joint of the model is not in the skeleton, or one of the skeleton that the model lacks is not
-            at rest.
-        UnsupportedError: If a joint of the model is of a kind that a skeleton does not have.
+        InputError: If a joint of the model is not in the skeleton, or a joint of the skeleton that the model lacks is
+            not at rest.
+        UnsupportedError: If a joint of the model has a kind that skeletons do not support.
 
     Example:
         >>> import synovia as sy
@@ -131,24 +132,24 @@ def from_qpos(skeleton: Skeleton, qpos: Any, model: Any, *, fps: float, name: st
 def from_qpos(
     skeleton: Skeleton, qpos: Any, model: Any, *, fps: float | None = None, name: str = "motion"
 ) -> Pose | Motion:
-    """Return the pose or the motion of joint values of MuJoCo (``qpos``) or Pinocchio (``q``).
+    """Convert joint values of MuJoCo (``qpos``) or Pinocchio (``q``) to a pose or a motion.
 
     Args:
-        skeleton: The skeleton. It gets a free root if the values move the base away from its rest place and it has
-            none. Joints that the model lacks are at rest; mimic joints follow their leaders.
+        skeleton: The skeleton. If it has no free root and the values move the base, it gets one. Joints that the model
+            lacks are at rest; mimic joints follow their leaders.
         qpos: Joint values, (nq,) for a pose, (T, nq) for a motion.
         model: As in ``to_qpos``.
         fps: Frames per second of a motion.
         name: Name of a motion.
 
     Returns:
-        A pose without ``fps``, else a motion. If mimic joints were elsewhere than their leaders say, by more than 1e-6,
-        a ``UserWarning`` for a pose and the notes of a motion say how far.
+        A pose without ``fps``, else a motion. If values of mimic joints differ by more than 1e-6 from those that follow
+        from their leaders, a ``UserWarning`` for a pose and the notes of a motion report the difference.
 
     Raises:
-        InputError: If a joint of the model is not in the skeleton, or the values have the wrong shape or no unit
-            quaternions.
-        UnsupportedError: If a joint of the model is of a kind that a skeleton does not have.
+        InputError: If a joint of the model is not in the skeleton, or the values have the wrong shape or quaternions
+            that are not of unit length.
+        UnsupportedError: If a joint of the model has a kind that skeletons do not support.
 
     Example:
         >>> import synovia as sy
@@ -191,13 +192,13 @@ def from_qpos(
     body, q = mounted(skeleton, rooted, q, _STILL)
     if fps is not None:
         return Motion(body, q, fps, name=name, notes=notes)
-    for note in notes:  # a pose has none
+    for note in notes:  # a pose has no notes
         warn(note)
     return Pose(body, q[0])
 
 
 def mujoco_names(model: Any) -> tuple[list[str], list[str]]:
-    """Return the names of the bodies and joints of a MuJoCo model; those without a name get one."""
+    """Return the names of the bodies and joints of a MuJoCo model, with generated names for unnamed ones."""
     bodies: list[str] = [model.body(b).name for b in range(model.nbody)]
     joints: list[str] = [model.joint(j).name for j in range(model.njnt)]
     taken = {name for name in (*joints, *bodies) if name}
@@ -208,7 +209,7 @@ def mujoco_names(model: Any) -> tuple[list[str], list[str]]:
 
 
 def _parts(skeleton: Skeleton, model: Any) -> _Parts:
-    """Return the layout of a model, with the rows of a skeleton."""
+    """Return the layout of a model, mapped to the rows of a skeleton."""
     if isinstance(model, str):
         if model not in ("mujoco", "pinocchio"):
             raise InputError("model", value=model, expected="a MjModel, a pinocchio.Model, 'mujoco' or 'pinocchio'")
@@ -263,7 +264,7 @@ def _by_name(skeleton: Skeleton) -> list[int]:
 
 
 def _planar(skeleton: Skeleton) -> dict[int, tuple[int, int, int]]:
-    """Return the three rows of each planar joint of a URDF, by the last of them."""
+    """Return the three rows of each planar joint of a URDF, by the last row."""
     rows = _by_joint(skeleton)
     found: dict[int, tuple[int, int, int]] = {}
     for last, joint in enumerate(skeleton.joints):
@@ -324,7 +325,7 @@ def _pinocchio_parts(skeleton: Skeleton, model: Any) -> _Parts:
 
 
 def _free_flyer(skeleton: Skeleton, model: Any, number: int, at: int) -> _Part:
-    """Return the numbers of a free-flyer of Pinocchio: of its link if it is the root, or of a joint of that name."""
+    """Return the values of a Pinocchio free-flyer: of its link at the root, else of the joint of that name."""
     name = model.names[number]
     if int(model.parents[number]) > 0:
         return _Part("free", at, (_row(skeleton, name, (Kind.FREE,)),))
@@ -337,7 +338,7 @@ def _free_flyer(skeleton: Skeleton, model: Any, number: int, at: int) -> _Part:
 
 
 def _planar_part(skeleton: Skeleton, at: int, rows: tuple[int, int, int] | None) -> _Part:
-    """Return the numbers of a planar joint, which moves across the z axis in Pinocchio."""
+    """Return the values of a planar joint, which moves normal to the z axis in Pinocchio."""
     if rows is None or not np.array_equal(skeleton.joints[rows[2]].axis, (0.0, 0.0, 1.0)):
         name = "a planar joint" if rows is None else f"joint {skeleton.joint_names[rows[2]]!r}"
         raise UnsupportedError(f"{name} is not planar across z", where=skeleton.name, expected="the axis 0 0 1")
@@ -358,7 +359,7 @@ def _row(skeleton: Skeleton, name: str, kinds: Sequence[Kind]) -> int:
     """Return the row of a joint of the model.
 
     Raises:
-        InputError: If the skeleton has no such joint, or one of another kind.
+        InputError: If the skeleton has no such joint, or the joint has another kind.
     """
     rows = _by_joint(skeleton)
     if name not in rows:
@@ -389,10 +390,10 @@ def _body(skeleton: Skeleton, body: str, joint: str) -> int:
 
 
 def _free_above(skeleton: Skeleton, row: int, poses: Array) -> int | None:
-    """Return the row of the free joint that carries a body to poses (T, 4, 4); None if it stands there anyway.
+    """Return the row of the free joint that moves a body to poses (T, 4, 4); None if the body rests there.
 
     Raises:
-        InputError: If another joint moves the body, or none.
+        InputError: If no free joint, or another joint as well, moves the body.
     """
     moving = [up for up in ancestors(skeleton.parents, row) if skeleton.joints[up].kind is not Kind.FIXED]
     if len(moving) == 1 and skeleton.joints[moving[0]].kind is Kind.FREE:
@@ -409,7 +410,7 @@ def _free_above(skeleton: Skeleton, row: int, poses: Array) -> int | None:
 
 
 def _poses(values: Array) -> Array:
-    """Return the transforms (T, 4, 4) of places and quaternions xyzw (T, 7)."""
+    """Return the transforms (T, 4, 4) of positions and quaternions xyzw, (T, 7)."""
     poses = np.tile(np.eye(4), (len(values), 1, 1))
     poses[:, :3, :3], poses[:, :3, 3] = quat_to_matrix(values[:, 3:]), values[:, :3]
     return poses
@@ -427,7 +428,7 @@ def _rooted(skeleton: Skeleton, model: Any) -> Skeleton:
 
 
 def _check_rest(skeleton: Skeleton, values: Array, parts: _Parts) -> None:
-    """Refuse values of joints that the model lacks, unless these are at rest or follow another joint."""
+    """Refuse values of joints that the model lacks, unless the joints are at rest or mimic joints."""
     covered: set[int] = {row for row, joint in enumerate(skeleton.joints) if joint.mimic is not None}
     for part in parts.joints:
         covered.update(part.rows if part.origin is None else ancestors(skeleton.parents, part.rows[0]))
@@ -444,7 +445,7 @@ def _check_rest(skeleton: Skeleton, values: Array, parts: _Parts) -> None:
 
 
 def _units(quats: Array, skeleton: Skeleton, row: int) -> Array:
-    """Return quaternions (T, 4) at length 1; refuse those far from it."""
+    """Normalize quaternions (T, 4); refuse those whose length is far from 1."""
     lengths = np.linalg.norm(quats, axis=1)
     wrong = np.flatnonzero(~(np.abs(lengths - 1.0) < _SLACK))
     if len(wrong):
@@ -457,7 +458,7 @@ def _units(quats: Array, skeleton: Skeleton, row: int) -> Array:
 
 
 def _follow(skeleton: Skeleton, q: Array, given: Iterable[int]) -> Iterable[str]:
-    """Set mimic joints in place, and return a note if one of those whose values are given (rows) was elsewhere."""
+    """Set mimic joints in place, and return a note if given values (by rows) of mimic joints differed."""
     before = q.copy()
     skeleton.follow(q)
     off = np.abs(q - before).max(0, initial=0.0)

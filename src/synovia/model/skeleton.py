@@ -1,4 +1,4 @@
-"""The skeleton: an immutable tree of joints with units, names and limits; and its poses, values of these joints."""
+"""The skeleton, an immutable tree of joints with units, names and limits; and poses, which are joint values."""
 
 from __future__ import annotations
 
@@ -51,14 +51,14 @@ if TYPE_CHECKING:
     from synovia.model.loops.mechanism import Mechanism
     from synovia.model.shapes.solids import Solid
 
-MAX_JOINTS: Final = 20_000  # far above any body; protects against files that exhaust memory
-LONGEST_COUPLING: Final = 100  # mimic joints in a row
+MAX_JOINTS: Final = 20_000  # far more than any body has; protects against files that exhaust memory
+LONGEST_COUPLING: Final = 100  # largest number of mimic joints in a chain of leaders
 Numbers = NDArray[Any] | Sequence[float]
 _Value = float | Numbers
-JointValues = Mapping[str, _Value] | Mapping[int, _Value] | Mapping[str | int, _Value]  # the others are at rest
+JointValues = Mapping[str, _Value] | Mapping[int, _Value] | Mapping[str | int, _Value]  # other joints are at rest
 _DOUBLE = np.dtype(np.float64)
-_PACKED = (8,)  # strides of contiguous float64
-_new, _empty, _ndarray = object.__new__, np.empty, np.ndarray  # one look-up less in each call
+_PACKED = (8,)  # strides of a contiguous float64 array, bytes
+_new, _empty, _ndarray = object.__new__, np.empty, np.ndarray  # saves an attribute lookup in each call
 _V = TypeVar("_V")
 
 
@@ -68,19 +68,19 @@ class Skeleton(Pictured):
     Args:
         joints: The joints in any order; they are sorted so that parents come before children.
         name: Name in messages and pictures, usually the file's name.
-        meters_per_unit: Length of the file's unit in metres, None if unknown.
-        up: Axis that points up, for example ``"y"``, None if unknown.
-        forward: Axis that the body faces, for example ``"-z"``, None if unknown. Where hips or shoulders show another
-            axis, ``forward`` is that one.
+        meters_per_unit: Length of the file's unit in metres; None if unknown.
+        up: Axis that points up, for example ``"y"``; None if unknown.
+        forward: Axis that the body faces, for example ``"-z"``; None if unknown. The attribute ``forward`` has another
+            axis if hips or shoulders show it.
         notes: Parts of the file that were not read, one sentence each.
-        source: File that the skeleton was read from; pictures and the live page take the surface of the body from it.
+        source: File from which the skeleton was read; pictures and the live page read the surface of the body from it.
         excluded_pairs: Pairs of joints or links whose shapes may touch or overlap, by name (MJCF ``<exclude>`` and
             contact masks, SRDF ``<disable_collisions>``).
-        loops: What ties frames or joint values of the body, so that joints move together: ``Loop`` and ``Coupling``.
+        loops: Constraints between frames or joint values of the body: ``Loop`` and ``Coupling``.
 
     Raises:
-        InputError: If there is no joint, parents or mimic joints are missing or form a cycle, or an excluded pair is
-            not one of two joints. When a pose is first asked for, if a loop cannot be closed near the rest pose.
+        InputError: If there is no joint, parents or mimic joints are missing or form a cycle, or an excluded pair does
+            not name two joints. At the first use of a pose, if a loop cannot be closed near the rest pose.
         UnknownNameError: If an excluded pair or a loop names no joint or link.
 
     Example:
@@ -133,7 +133,7 @@ class Skeleton(Pictured):
                 raise InputError(what, where=name, value=axis, expected=f"one of {', '.join(AXES)}, or None")
         ordered, parents = topological(given, name)
         joints = with_limit_frames(ordered, parents, up, forward)
-        self.__dict__.update(  # as cached values are stored too: attributes cannot be set
+        self.__dict__.update(  # attributes cannot be set; cached values are stored like this, too
             name=name,
             meters_per_unit=meters_per_unit,
             up=up,
@@ -147,17 +147,18 @@ class Skeleton(Pictured):
             nv=sum(joint.kind.v_size for joint in joints),
         )
         self.__dict__["tables"] = pack(joints, parents, self._leaders())
-        self.__dict__["loops"] = ()  # names may be roles, which need the rest pose
+        # loops are checked below, because their names may be roles, which need the rest pose
+        self.__dict__["loops"] = ()
         pairs = tuple(excluded_pairs)
         self.__dict__["excluded_pairs"] = self._checked_pairs(pairs) if pairs else ()
         ties = tuple(loops)
         if ties:
             self.__dict__["loops"] = self._checked_loops(ties)
-            for known in ("mechanism", "rest_q"):  # without loops
+            for known in ("mechanism", "rest_q"):  # values cached while there were no loops
                 self.__dict__.pop(known, None)
 
     def __setattr__(self, name: str, value: object) -> None:
-        """Refuse to set an attribute: problems and poses of the skeleton have its values packed."""
+        """Refuse to set an attribute, because problems and poses have packed copies of the skeleton's values."""
         raise _immutable(name)
 
     def __delattr__(self, name: str) -> None:
@@ -212,22 +213,23 @@ class Skeleton(Pictured):
     def with_joints(self, joints: Iterable[Joint], notes: Iterable[str] = ()) -> Skeleton:
         """Return a skeleton of other joints with the name, unit, axes, notes and source of this one.
 
-        Excluded pairs and loops are kept if the other joints have their names; a note names the loops that are not.
+        Excluded pairs and loops are kept if the other joints have their names; a note lists removed loops.
 
         Args:
             joints: The joints.
-            notes: Notes that it has, too.
+            notes: Further notes.
         """
         return self._with(joints, self.loops, notes)
 
     def with_loops(self, loops: Iterable[Tie]) -> Skeleton:
-        """Return the skeleton with other loops in place of its own; with ``[]``, without any.
+        """Return the skeleton with other loops in place of its own; ``[]`` removes all loops.
 
         Args:
             loops: ``Loop`` and ``Coupling``.
 
         Raises:
-            InputError: If a loop ties what cannot move relative to each other, or cannot be closed near the rest pose.
+            InputError: If the parts that a loop ties cannot move relative to each other, or the loop cannot be closed
+                near the rest pose.
             UnknownNameError: If a loop names no joint, link or site.
 
         Example:
@@ -240,17 +242,17 @@ class Skeleton(Pictured):
             True
         """
         out = self._with(self.joints, tuple(loops))
-        _ = out.rest_q  # closes it
+        _ = out.rest_q  # closes the loops, or raises an error
         return out
 
     def with_unit(self, unit: str | float) -> Skeleton:
-        """Return the skeleton with another length unit; its numbers stay.
+        """Return the skeleton with another length unit; its numeric values do not change.
 
         Args:
             unit: ``"m"``, ``"cm"``, ``"mm"``, ``"in"``, ``"ft"``, or the length of the unit in metres.
 
         Raises:
-            InputError: If it is none of these.
+            InputError: If the unit is none of these.
 
         Example:
             >>> leg = Skeleton.chain([(0, 90, 0), (0, 50, 0), (0, 8, 0)])
@@ -266,7 +268,7 @@ class Skeleton(Pictured):
     def _with(
         self, joints: Iterable[Joint], loops: tuple[Tie, ...], more: Iterable[str] = (), unit: float | None = None
     ) -> Skeleton:
-        """Return a skeleton of other joints, loops and unit, with more notes; see ``with_joints``."""
+        """Return a skeleton with other joints, loops and unit, and further notes; see ``with_joints``."""
         joints, pairs, notes = tuple(joints), self.excluded_pairs, (*self.notes, *more)
         if pairs or loops:
             known = {name for joint in joints for name in (joint.name, joint.body)}
@@ -370,7 +372,7 @@ class Skeleton(Pictured):
                 about them, through the first joint at rest. ``"fixed"`` fixes a free root at rest.
 
         Raises:
-            InputError: If it is something else.
+            InputError: If the root has another value.
 
         Example:
             >>> arm = Skeleton.chain([(0, 0, 0), (0, 1, 0)])
@@ -388,11 +390,11 @@ class Skeleton(Pictured):
 
     @cached_property
     def _with_free_root(self) -> Skeleton:
-        """The skeleton with a free joint before it; kept, because retargeting many clips asks for it each time."""
+        """The skeleton with a free root; cached, because retargeting many clips uses it each time."""
         return self._with_root("free")
 
     def _with_root(self, root: str) -> Skeleton:
-        """Return the skeleton with joints before it: a free one, or one for each axis."""
+        """Return the skeleton with root joints in front: a free joint, or one joint for each axis."""
         joints = list(self.joints)
         pivot = self.rest_pose().position(0)
         taken = {name for joint in joints for name in (joint.name, joint.body, joint.role)} | {*self.site_names}
@@ -409,7 +411,7 @@ class Skeleton(Pictured):
         return validator_of(self.tables, self.nq)
 
     def __getstate__(self) -> dict[str, object]:
-        """Copy and pickle without cached values, because copies of their arrays would be writable."""
+        """Copy and pickle without cached values, because copied arrays would be writable."""
         cached = {name for name, value in vars(type(self)).items() if isinstance(value, cached_property)}
         return {name: value for name, value in self.__dict__.items() if name not in cached}
 
@@ -425,7 +427,7 @@ class Skeleton(Pictured):
         """Return the unit vector (3,) that points up in the world.
 
         Args:
-            instead: The argument that could be given instead, for the message: ``"axis="``.
+            instead: Alternative argument to name in the message, such as ``"axis="``.
 
         Raises:
             InputError: If the upward direction is unknown.
@@ -436,14 +438,14 @@ class Skeleton(Pictured):
         return axis_vector(self.up)
 
     def index(self, joint: str | int) -> int:
-        """Return the row whose frame a name means; see ``locate``.
+        """Return the row of the joint whose frame a name means; see ``locate``.
 
         Args:
             joint: Name of a joint or link, else a role, or a row. A site has no row, unless it is its joint's frame.
 
         Raises:
-            InputError: If it is a site.
-            UnknownNameError: If there is none, or the name fits several frames.
+            InputError: If the name is that of a site.
+            UnknownNameError: If no frame has this name, or several have it.
         """
         row, place = self.locate(joint)
         if place is not None:
@@ -452,17 +454,17 @@ class Skeleton(Pictured):
         return row
 
     def locate(self, frame: str | int) -> tuple[int, Array | None]:
-        """Return the joint that carries a frame and the frame's place on it, (4, 4); None for the joint's own frame.
+        """Return the joint that carries a frame, and the frame on it, (4, 4); None for the joint's own frame.
 
         A name means the frame of the joint, the link (URDF link, MJCF body) or the site of this name, else of the joint
         with this role. If a joint, a link or a site of one name have different frames, ``joint:NAME``, ``link:NAME`` or
-        ``site:NAME`` says which one is meant.
+        ``site:NAME`` selects one of them.
 
         Args:
             frame: Name, role or row.
 
         Raises:
-            UnknownNameError: If there is none, or the name fits several frames.
+            UnknownNameError: If no frame has this name, or several have it.
         """
         found = self._located.get(frame) if isinstance(frame, str) else None
         if found is None:
@@ -474,15 +476,15 @@ class Skeleton(Pictured):
     def value_index(self, joint: str | int) -> int:
         """Return the row of the joint whose value a name means.
 
-        Unlike ``index``, it always means a joint: that of this name, else the one that carries the link of this name,
-        else the one with this role. Values, limits and velocities are looked up so.
+        Unlike in ``index``, the name always means a joint: that of this name, else the one that carries the link of
+        this name, else the one with this role. Values, limits and velocities use this lookup.
 
         Args:
-            joint: Name, body, role or row of the joint; ``joint:NAME``, ``link:NAME`` and those of ``joint_keys`` too.
+            joint: Name, body, role or row of the joint; also ``joint:NAME``, ``link:NAME`` and names of ``joint_keys``.
 
         Raises:
-            InputError: If it is a site.
-            UnknownNameError: If there is none, or several joints have this name.
+            InputError: If the name is that of a site.
+            UnknownNameError: If no joint has this name, or several have it.
         """
         row = self._valued.get(joint) if isinstance(joint, str) else self._checked_row(joint)
         if row is None:
@@ -490,14 +492,14 @@ class Skeleton(Pictured):
         return row
 
     def by_row(self, values: Mapping[Any, _V] | Iterable[tuple[str | int, _V]], what: str) -> dict[int, _V]:
-        """Return values by joint as values by row.
+        """Convert values by joint to values by row.
 
         Args:
             values: By name, body, role or row of the joint (see ``value_index``), or pairs of a joint and its value.
-            what: What the values are, for the message: ``"limits"``.
+            what: Noun for the values in the message, such as ``"limits"``.
 
         Raises:
-            InputError: If two names mean the same joint, or a name is a site.
+            InputError: If two names mean the same joint, or a name is that of a site.
             UnknownNameError: If there is no such joint.
         """
         pairs = list(cast("Mapping[str | int, _V]", values).items() if isinstance(values, Mapping) else values)
@@ -511,15 +513,15 @@ class Skeleton(Pictured):
         return out
 
     def knows(self, name: object, *, roles: bool = True) -> bool:
-        """Return whether a name means anything here: one frame or several, with or without roles."""
+        """Return whether one or several frames have this name, with or without roles."""
         return isinstance(name, str) and bool(self._book.frames(name) or (roles and self._rows_of_role(name)))
 
     def knows_value(self, name: str) -> bool:
-        """Return whether a name means the value of a joint, or of several; see ``value_index``."""
+        """Return whether one or several joints have this name; see ``value_index``."""
         return bool(self._book.joints(name)) or name in self._row_of_key or bool(self._rows_of_role(name))
 
     def address(self, row: int) -> str | int:
-        """Return the shortest name that means a joint's frame in goals, targets and files; the row if there is none.
+        """Return the shortest name of a joint's frame for goals, targets and files; the row if no name is unique.
 
         Example:
             >>> Skeleton.chain([(0, 0, 0), (0, 1, 0), (0, 2, 0)]).address(1)
@@ -534,9 +536,9 @@ class Skeleton(Pictured):
 
     @cached_property
     def frame_names(self) -> tuple[str, ...]:
-        """Name of each joint's frame for goals and files: its own, as ``joint:NAME`` if a link or site shares it.
+        """Name of each joint's frame for goals and files: its own name, as ``joint:NAME`` if a link or site shares it.
 
-        If several joints share a name, it is the bare name, which means none of them: use their rows.
+        If several joints share a name, the list has the bare name, which is ambiguous: use their rows.
         """
         return tuple(
             str(at) if isinstance(at := self.address(row), str) else name for row, name in enumerate(self.joint_names)
@@ -549,21 +551,21 @@ class Skeleton(Pictured):
 
     @cached_property
     def _book(self) -> AddressBook:
-        """What names mean."""
+        """Meanings of names."""
         return AddressBook(self.joints, self.parents)
 
     @cached_property
     def _located(self) -> dict[str, tuple[int, Array | None]]:
-        """Frames by name, as far as they were looked up."""
+        """Cache of frames by name."""
         return {}
 
     @cached_property
     def _valued(self) -> dict[str, int]:
-        """Joints by name, as far as they were looked up."""
+        """Cache of joints by name."""
         return {}
 
     def _value_index(self, joint: str) -> int:
-        """Look the joint of a value up."""
+        """Look up the joint of a value."""
         found = self._book.joints(joint)
         if not found and (rows := self._rows_of_role(joint)):
             found = [Meaning(JOINT, joint, row) for row in rows]
@@ -579,7 +581,7 @@ class Skeleton(Pictured):
         return found[0].row
 
     def _locate(self, frame: str | int) -> tuple[int, Array | None]:
-        """Look a frame up."""
+        """Look up a frame."""
         if not isinstance(frame, str):
             return self._checked_row(frame), None
         found = self._book.frames(frame)
@@ -592,7 +594,7 @@ class Skeleton(Pictured):
         return found[0].row, found[0].place
 
     def _checked_row(self, given: object) -> int:
-        """Return a row that exists."""
+        """Return a row after checking that it exists."""
         if not isinstance(given, (int, np.integer)) or isinstance(given, bool):
             raise self._unknown(given)
         row = int(cast("int", given))
@@ -601,11 +603,11 @@ class Skeleton(Pictured):
         raise UnknownNameError("joint", where=self.name, value=row, expected=f"a row from 0 to {len(self) - 1}")
 
     def _rows_of_role(self, role: str) -> Sequence[int]:
-        """Return the joints of a role, which may be an alias; they come after all names of the file."""
+        """Return the joints of a role or its alias; names in the file have precedence over roles."""
         return self._parts.get(role) or self._parts.get(ALIASES.get(role, role)) or ()
 
     def _unknown(self, name: object) -> UnknownNameError:
-        """Return the error for a name that means nothing."""
+        """Return the error for an unknown name."""
         return unknown_name("joint", name, dict.fromkeys([*self._book.names, *self._parts]), self.name)
 
     def _ambiguous(self, name: str, found: Sequence[Meaning]) -> UnknownNameError:
@@ -636,9 +638,9 @@ class Skeleton(Pictured):
         """Names of the joints by role in the body: from the file, else by joint names, else by the shape of the body.
 
         Roles are those of VRM in snake case, such as ``"hips"``, ``"left_hand"`` or ``"right_lower_leg"``, and
-        ``"left_index_1"`` for fingers. Each can be used as the name of its joint, as can ``"left_elbow"``,
+        ``"left_index_1"`` for fingers. Each can be used as the name of its joint, and so can ``"left_elbow"``,
         ``"left_wrist"``, ``"left_hip"``, ``"left_knee"``, ``"left_ankle"`` and ``"pelvis"``. Empty if no part is
-        recognized. If the file has several bodies, the roles are those of the first. ``with_roles`` sets others.
+        recognized. If the file has several bodies, the roles are those of the first. ``with_roles`` sets other roles.
         """
         return Roles(self.joint_names, self.role_rows)
 
@@ -658,14 +660,14 @@ class Skeleton(Pictured):
 
     @cached_property
     def people(self) -> tuple[int, ...]:
-        """The row at which each person of a scene begins; one or none if there are not several."""
+        """First row of each person in a scene; at most one row without several people."""
         return tuple(several_people(self, self._parts, np.array(self.rest_pose().positions)))
 
     @cached_property
     def forward(self) -> str | None:
         """Axis that the body faces, for example ``"-z"``; None if unknown.
 
-        Hips or shoulders at rest decide, if the body stands along ``up``; else it is the axis of the file.
+        Hips or shoulders at rest determine it if the body stands along ``up``; else it is the axis of the file.
         """
         if self.up is None or not self.roles:
             return self._forward
@@ -681,7 +683,7 @@ class Skeleton(Pictured):
     def face(self) -> Array | None:
         """Direction in which the head looks at rest, in the frame of the head, (3,).
 
-        It is ``forward``; without it, what hips or shoulders show. None without a head, or if nothing shows it.
+        It is ``forward``, else the direction that hips or shoulders show. None without a head, or if it is unknown.
         """
         head = self.role_rows.get("head")
         ahead = None if head is None else self.forward or faced_axis(self._places, None)
@@ -703,7 +705,7 @@ class Skeleton(Pictured):
 
     @cached_property
     def dof_columns(self) -> tuple[tuple[int, float], ...]:
-        """First velocity of each joint and its factor; for a mimic joint, those of its leader and the ratio."""
+        """Index of each joint's first velocity, and 1; for a mimic joint, the index of its leader and the ratio."""
         firsts = np.cumsum([0, *(joint.kind.v_size for joint in self.joints)]).tolist()
         columns = [(first, 1.0) for first in firsts[: len(self)]]
         for row, (leader, ratio, _) in self._leaders().items():
@@ -712,7 +714,7 @@ class Skeleton(Pictured):
 
     @cached_property
     def joint_keys(self) -> tuple[str, ...]:
-        """Name of each joint in files: its own, with its row if several joints share it."""
+        """Name of each joint in files: its own name, with the row if several joints share it."""
         counts = Counter(self.joint_names)
         named = enumerate(self.joint_names)
         return tuple(name if counts[name] == 1 else f"{name} (joint {row})" for row, name in named)
@@ -759,7 +761,7 @@ class Skeleton(Pictured):
 
     @cached_property
     def limits(self) -> tuple[Array, Array]:
-        """(lower, upper), each as long as q, radians or length units; every solution is inside.
+        """(lower, upper), (nq,) each, radians or length units; every solution is inside.
 
         Infinite without limit, for balls and for mimic joints, which follow their leader. The limits in the file are
         available as ``joint.limit``.
@@ -774,17 +776,17 @@ class Skeleton(Pictured):
         return lower, upper
 
     def moves_in(self, seconds: float) -> dict[str | int, float]:
-        """Return how far each joint goes in a time at its highest velocity (``Joint.velocity``).
+        """Return the largest move of each joint in a time at its highest velocity (``Joint.velocity``).
 
-        ``FullBody(attempts=1, largest_move=skeleton.moves_in(1 / 100))`` keeps the velocities of the file in a loop of
-        100 cycles per second.
+        ``FullBody(attempts=1, largest_move=skeleton.moves_in(1 / 100))`` keeps the velocity limits of the file in a
+        loop of 100 cycles per second.
 
         Args:
             seconds: The time.
 
         Returns:
             By joint, or by row where several joints share a name: radians or length units. Joints without a velocity
-            are left out.
+            are omitted.
 
         Raises:
             InputError: If the time is not above 0.
@@ -837,19 +839,19 @@ class Skeleton(Pictured):
 
     @property
     def mechanism(self) -> Mechanism | None:
-        """The loops as a mechanism that can be closed; None without any."""
+        """The mechanism that closes the loops; None without loops."""
         return self._mechanism if self.loops else None
 
     @cached_property
     def _mechanism(self) -> Mechanism:
-        """The mechanism of the loops, kept."""
+        """The mechanism of the loops, cached."""
         from synovia.model.loops.mechanism import Mechanism
 
         return Mechanism(self)
 
     @cached_property
     def leader_rows(self) -> Mapping[int, int]:
-        """Row of the leader of each mimic joint, by its row."""
+        """Row of the leader, by row of the mimic joint."""
         return {row: leader for row, (leader, _, _) in self._leaders().items()}
 
     @cached_property
@@ -857,7 +859,7 @@ class Skeleton(Pictured):
         """Joint values of the rest pose, read-only: zero motion, clamped to the limits, with closed loops.
 
         Raises:
-            InputError: If a loop cannot be closed near it.
+            InputError: If a loop cannot be closed near zero motion.
         """
         if self.mechanism is None:
             return self.zero_q
@@ -891,9 +893,9 @@ class Skeleton(Pictured):
         """Return a random pose, uniform within the limits, the same for the same seed.
 
         A hinge without limits is uniform in (-pi, pi), a ball without limits uniform on all rotations; free joints and
-        slides without limits stay at rest. With loops, the pose is reached on a closed way from the rest pose, so it
-        stays in that assembly branch unless the way meets a singular one. The independent joints are uniform, or, where
-        they hardly ever close, as near to a random pose as the way leads.
+        slides without limits stay at rest. With loops, the pose is reached on a closed path from the rest pose, so it
+        stays in the rest pose's assembly branch unless the path meets a singular pose. The independent joints are
+        uniform, or, if such loops hardly ever close, as near to a random pose as the path leads.
 
         Args:
             seed: From 0 to 2^32 - 1.
@@ -911,7 +913,7 @@ class Skeleton(Pictured):
         """Shapes of the body by the name of the link, or of the joint without one; see ``Joint.shapes``.
 
         Each shape is in the frame of its link: ``shape.moved(pose.transform(link))`` is in the world. A joint whose
-        name and link are shared is named by its row. A ``ClearanceGoal`` keeps them apart.
+        name and link are shared is named by its row. A ``ClearanceGoal`` keeps the shapes apart.
 
         Example:
             >>> ball = __import__("synovia").Sphere(radius=0.1)
@@ -922,7 +924,7 @@ class Skeleton(Pictured):
         return MappingProxyType({self.link_key(row): self.joints[row].shapes for row in owners})
 
     def link_key(self, row: int) -> str | int:
-        """Return the name of the link that a joint carries if it means the joint's frame, else as ``address``."""
+        """Return the name of a joint's link if it means the joint's frame, else as ``address``."""
         body = self.joints[row].body
         for name in (body, f"{LINK}:{body}") if body else ():
             found = self._book.frames(name)
@@ -931,7 +933,7 @@ class Skeleton(Pictured):
         return self.address(row)
 
     def _checked_pairs(self, pairs: Sequence[object]) -> tuple[tuple[str, str], ...]:
-        """Return excluded pairs in the order of the rows, each once."""
+        """Return excluded pairs in the order of the rows, without duplicates."""
         rows: set[tuple[int, int]] = set()
         names: dict[int, str] = {}
         for i, pair in enumerate(pairs):
@@ -949,7 +951,7 @@ class Skeleton(Pictured):
         return tuple((names[a], names[b]) for a, b in sorted(rows))
 
     def _checked_loops(self, ties: Sequence[object]) -> tuple[Tie, ...]:
-        """Return loops whose frames and joints exist, and can move relative to each other."""
+        """Return loops after checking that their frames and joints exist and can move relative to each other."""
         from synovia.model.loops.loop import Coupling, Loop
         from synovia.model.loops.tables import moved_by
 
@@ -971,7 +973,7 @@ class Skeleton(Pictured):
             while (mimic := self.joints[at].mimic) is not None:
                 offset += ratio * mimic.offset
                 ratio *= mimic.ratio
-                if not self._book.joints(mimic.leader):  # roles of names and shape come later
+                if not self._book.joints(mimic.leader):  # leaders are no roles, which are found later
                     raise unknown_name("joint", mimic.leader, self.joint_names, self.name)
                 at = self.value_index(mimic.leader)
                 if at in seen:
@@ -989,13 +991,13 @@ class Skeleton(Pictured):
 
 
 def _immutable(name: str) -> AttributeError:
-    """Return the error for a change of an attribute."""
+    """Return the error for changing an attribute."""
     changed = "with_joints, with_limits, with_loops, with_roles and with_root return a changed one"
     return AttributeError(f"skeletons are immutable; {changed} (tried {name!r})")
 
 
 class Pose(Pictured):
-    """Joint values of a skeleton; world transforms are computed at their first use. Immutable.
+    """Joint values of a skeleton. Immutable; world transforms are computed at their first use.
 
     Args:
         skeleton: The skeleton.
@@ -1027,11 +1029,11 @@ class Pose(Pictured):
             self._q = checked_q(skeleton, q)
         self._frames: Array | None = None
         self._inside: Array | None = None
-        self.ready: Array | None = None  # ``inside`` after its first use; a slot is three times as fast as a property
+        self.ready: Array | None = None  # cache of ``inside``; reading a slot is three times as fast as a property
 
     @classmethod
     def trusted(cls, skeleton: Skeleton, q: Array, inside: bool = False) -> Pose:
-        """Return a pose without checks; q is contiguous float64 and not shared. ``inside``: q is within the limits."""
+        """Return a pose without checks; q must be contiguous float64, not shared; ``inside``: within the limits."""
         pose = _new(cls)
         pose.skeleton = skeleton
         pose._q = q
@@ -1044,7 +1046,7 @@ class Pose(Pictured):
     def quick(cls, skeleton: Skeleton, q: Any) -> Pose | None:
         """Return a pose of float64 values (nq,), checked by one compiled call; None if they need a full check.
 
-        Meant for loops over joint values. It loads the kernels, which other poses do not need.
+        This is for loops over joint values. It loads the kernels, which other poses do not need.
         """
         kind: type[object] = type(q)  # pyright: ignore[reportUnknownVariableType]  # it may be anything
         if skeleton.loops or kind is not _ndarray or q.dtype is not _DOUBLE or q.ndim != 1 or len(q) != skeleton.nq:
@@ -1074,12 +1076,12 @@ class Pose(Pictured):
 
     @property
     def values(self) -> Array:
-        """Joint values, (nq,), in the writable array that kernels take; do not change it."""
+        """Joint values, (nq,), as the writable array that kernels need; do not change it."""
         return self._q
 
     @property
     def inside(self) -> Array:
-        """Joint values clamped to the limits, (1, nq), for kernels; do not write to them."""
+        """Joint values clamped to the limits, (1, nq), for kernels; do not change the array."""
         ready = self.ready
         if ready is None:
             known = self._inside
@@ -1101,7 +1103,7 @@ class Pose(Pictured):
         return self.frames[:, 9:]
 
     def check_finite(self, what: str = "pose") -> None:
-        """Refuse values that are not finite, as those of a problem that ``solve_many`` skipped.
+        """Refuse values that are not finite, such as those of a problem that ``solve_many`` skipped.
 
         Args:
             what: The argument, for the message.
@@ -1143,15 +1145,15 @@ class Pose(Pictured):
         return frames_to_transforms(self.frames[row]) @ place
 
     def jacobian(self, joint: str | int) -> Array:
-        """Return the derivative of the world frame of a joint, link or site by the velocities of all joints, (6, nv).
+        """Return the Jacobian of the world frame of a joint, link or site for the velocities of all joints, (6, nv).
 
         Rows 0 to 2 are the velocity of its origin (length units), rows 3 to 5 the angular velocity of its frame
         (radians), both in world axes. The columns are in the order of ``skeleton.dof_names``:
 
-        - a hinge (per radian) or slide (per length unit) has one;
-        - a ball has three, the angular velocity in its own frame after its motion: q becomes q · exp(w);
-        - a free joint has six: the velocity of its origin in its rest frame, carried by its parent (world axes, unless
-          that frame is rotated), then the angular velocity as for a ball.
+        - a hinge (per radian) or slide (per length unit) has one column; - a ball has three, the angular velocity in
+        its own frame after its motion: q becomes q · exp(w); - a free joint has six: the velocity of its origin in its
+        rest frame, which moves with its parent (world axes, unless that frame is rotated), then the angular velocity as
+        for a ball.
 
         The column of a mimic joint is zero: its motion is part of its leader's column.
 
@@ -1202,7 +1204,7 @@ class Pose(Pictured):
         return masses @ places / masses.sum()
 
     def __getitem__(self, joint: str | int) -> float | Array:
-        """Return a joint's own value: a number for a hinge or slide, else an array (empty for a fixed joint)."""
+        """Return a joint's value: a float for a hinge or slide, else an array (empty for a fixed joint)."""
         values = self._q[self.skeleton.q_slice(joint)]
         return float(values[0]) if len(values) == 1 else values.copy()
 
@@ -1232,7 +1234,7 @@ class Pose(Pictured):
         return Pose(self.skeleton, q)
 
     def __getstate__(self) -> tuple[None, dict[str, Any]]:
-        """Copy and pickle all values, those of a derived class too; frames are computed again."""
+        """Copy and pickle all values, including those of a derived class, except cached frames."""
         names: list[str] = [name for kind in type(self).__mro__ for name in getattr(kind, "__slots__", ())]
         values = {name: getattr(self, name) for name in names if hasattr(self, name)}
         return None, {**values, "_frames": None, "_inside": None, "ready": None}
@@ -1243,18 +1245,18 @@ class Pose(Pictured):
 
 
 class SkippedPose(Pose):
-    """The pose of a problem of a batch that was skipped: all NaN, and refused where a pose is used.
+    """The pose of a skipped problem in a batch: all values are NaN, and functions that use poses refuse it.
 
     Args:
         skeleton: The skeleton.
-        row: The problem.
-        why: Why it was skipped.
+        row: Index of the problem.
+        why: Error that caused the skip.
     """
 
     __slots__ = ("_row", "_why")
 
     def __init__(self, skeleton: Skeleton, row: int, why: SynoviaError) -> None:
-        """Keep the reason."""
+        """Store the reason."""
         self.skeleton = skeleton
         self._q = np.full(skeleton.nq, np.nan)
         self._frames = None

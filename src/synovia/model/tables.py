@@ -1,4 +1,4 @@
-"""The flat arrays of a skeleton that the kernels read, packed once.
+"""Pack a skeleton into the flat arrays that kernels read.
 
 Each hinge or slide axis is folded into the fixed transforms (z-form, see ``kernels.tree.forward``), and the moving
 parts are listed as variables with their limits (see ``kernels.tree.variables``).
@@ -22,25 +22,25 @@ from synovia.model.limits import Interval, SwingTwist
 
 Ints = NDArray[np.int32]
 _T = TypeVar("_T", bound=NDArray[Any])
-_TOUCHING: Final = 1e-12  # relative gap between two limits that is rounding of the ratio
+_TOUCHING: Final = 1e-12  # relative gap between two limits that is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Tables:
-    """Packed arrays of a skeleton with n joints, nq numbers in q and k variables; columns as in ``kernels.layout``.
+    """Packed arrays of a skeleton with n joints, nq values in q and k variables; columns as in ``kernels.layout``.
 
-    They are read-only. numba compiles a kernel again for read-only arrays, so kernels get ``writable`` copies, or are
-    prepared with such copies (``kernels.compiler.jit.ready``).
+    The arrays are read-only. numba compiles a kernel again for read-only arrays, so kernels get ``writable`` copies, or
+    are prepared with such copies (``kernels.compiler.jit.ready``).
 
     Args:
         ints: (n, 5) columns before ``VARIABLE``; Jacobian columns are those of all velocities.
         fixed: (n, 12) rotation and origin in the parent's z-form frame, before the motion.
         couple: (n, 2) all (1, 0), because every joint has its own values in q.
-        unfold: (n, 9) from the z-form frame back to the joint's own frame.
-        variables: (k, 3) variables; mimic joints have none.
-        limits: (k, 11) their limits, restricted by mimic joints that bind their leader.
+        unfold: (n, 9) rotation from the z-form frame to the joint's own frame.
+        variables: (k, 3) variables; mimic joints have no variables.
+        limits: (k, 11) limits of the variables, restricted by mimic joints that bind their leader.
         owner: (k,) joint of each variable.
-        followers: (m, 2) elements of q of each mimic joint and its leader.
+        followers: (m, 2) indices in q of each mimic joint and its leader.
         coupling: (m, 2) ratio and offset of each mimic joint.
     """
 
@@ -55,7 +55,7 @@ class Tables:
     coupling: Array
 
     def __post_init__(self) -> None:
-        """Make the arrays read-only; a view of another one is copied, as that one could still be written."""
+        """Make the arrays read-only; copy views, because their base array could still be changed."""
         for each in fields(self):
             array = getattr(self, each.name)
             if array.base is not None:
@@ -65,17 +65,17 @@ class Tables:
 
     @property
     def is_number(self) -> NDArray[np.bool_]:
-        """Whether each variable is a number, that of a hinge or slide, and not a rotation, (k,)."""
+        """Mask of variables that are scalars, not rotations, (k,)."""
         return self.variables[:, layout.BLOCK] == layout.SCALAR
 
     @property
     def is_angle(self) -> NDArray[np.bool_]:
-        """Whether each variable is the angle of a hinge, (k,)."""
+        """Mask of variables that are angles of hinges, (k,)."""
         return self.is_number & (self.limits[:, layout.IS_ANGLE] != 0.0)
 
     @property
     def places(self) -> NDArray[np.int64]:
-        """Where each variable begins in q, (k,)."""
+        """Index in q of the first value of each variable, (k,)."""
         return self.variables[:, layout.BLOCK_Q].astype(np.int64)
 
     @property
@@ -89,7 +89,7 @@ class Tables:
 
 
 def writable(*tables: _T) -> tuple[_T, ...]:
-    """Return copies of some tables, as kernels take them."""
+    """Return writable copies of tables, as kernels require."""
     return tuple(table.copy() for table in tables)
 
 
@@ -111,7 +111,7 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
         leaders: For each mimic joint: index of its first leader, ratio and offset.
 
     Raises:
-        InputError: If the limits of a leader and of a mimic joint that binds it do not overlap.
+        InputError: If the limits of a leader and of its binding mimic joint do not overlap.
     """
     n = len(joints)
     ints = np.zeros((n, layout.VARIABLE), np.int32)
@@ -154,7 +154,7 @@ def pack(joints: Sequence[Joint], parents: Sequence[int], leaders: dict[int, tup
 
 
 def _fold(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[Array, Array]:
-    """Return the fixed transforms in z-form and the rotations back."""
+    """Return the fixed transforms in z-form, and the rotations from z-form frames to the joints' frames."""
     n = len(joints)
     fixed = np.zeros((n, layout.FRAME_WIDTH))
     unfold = np.zeros((n, 9))
@@ -173,7 +173,7 @@ def _fold(joints: Sequence[Joint], parents: Sequence[int]) -> tuple[Array, Array
 
 
 def _blocks(kind: Kind, q: int, v: int, v_free: int) -> list[tuple[int, int, int]]:
-    """Return the variables of a joint with first value q and first velocity v, for the translation v_free."""
+    """Return the variables of a joint from its first index q, and columns v (rotation) and v_free (translation)."""
     if kind in (Kind.HINGE, Kind.SLIDE):
         return [(layout.SCALAR, q, v)]
     if kind is Kind.BALL:
@@ -194,7 +194,7 @@ def _limit_row(joint: Joint, block: int) -> Array:
 
 
 def _restrict(row: Array, follower: Joint, leader: Joint, ratio: float, offset: float) -> None:
-    """Restrict the leader's limit so that the mimic joint, at ratio * value + offset, is inside its own."""
+    """Restrict the leader's limit so that the mimic joint, at ratio * value + offset, is within its own limit."""
     if not isinstance(follower.limit, Interval):
         return
     if ratio == 0.0:

@@ -23,7 +23,7 @@ class JointTree(Protocol):
 
 
 class BodyTree(JointTree, Protocol):
-    """A tree of joints with its lengths: the part of a skeleton that ``roles`` and ``shape`` need."""
+    """A tree of joints with bone lengths: the parts of a skeleton that ``roles`` and ``limbs`` use."""
 
     @cached_property
     def children(self) -> tuple[tuple[int, ...], ...]:
@@ -77,7 +77,7 @@ def ancestors(parents: Sequence[int], row: int) -> list[int]:
 
 
 def unused_name(name: str, taken: set[str]) -> str:
-    """Return a name with as many underscores as make it differ from all others, and add it to these."""
+    """Append underscores to a name until it is unused, and add it to ``taken``."""
     while name in taken:
         name += "_"
     taken.add(name)
@@ -132,7 +132,7 @@ def parent_row(joint: Joint, joints: Sequence[Joint], rows: dict[str, list[int]]
 
 
 def _carriers(name: str, joints: Sequence[Joint], rows: dict[str, list[int]]) -> list[int]:
-    """Return the joints of ``joint:NAME``, or those that carry a link: the last one of several on the same link."""
+    """Return the joints of ``joint:NAME``, or those that carry a link; the last one of several on the same link."""
     kind, bare = kind_and_name(name)
     if kind == JOINT and bare in rows:
         return rows[bare]

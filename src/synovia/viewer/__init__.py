@@ -1,4 +1,4 @@
-"""The live page: a body in the browser that follows dragged targets; and the page that edits a transfer of a clip."""
+"""The live page, on which a body follows dragged targets, and the page that edits how a clip is retargeted."""
 
 from synovia.viewer.follow.open import PageSink
 from synovia.viewer.live import view, view_retarget

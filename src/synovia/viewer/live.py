@@ -1,4 +1,4 @@
-"""``view`` and ``view_retarget``: open a page, and go from one to the other."""
+"""``view`` and ``view_retarget``: open a page, and switch between pages."""
 
 from __future__ import annotations
 
@@ -52,26 +52,26 @@ def view(
     """Open a live page: you drag targets, and the body follows.
 
     Args:
-        model: A file, the name of a bundled model, a ``Skeleton``, a ``Pose`` to start from, or a ``Motion``. The clip
-            that a BVH or npz holds, or that Synovia wrote last into a glTF, plays.
+        model: A file, the name of a bundled model, a ``Skeleton``, a ``Pose`` to start from, or a ``Motion``. The page
+            plays the clip of a BVH or npz file, or the clip that Synovia wrote last into a glTF file.
         goals: Goals to start with; None for goals on hands and feet, or on the tips.
         clip: Clip to play under the goals: a ``Motion``, a file, or the name or number of a clip in the model's file.
-            A clip of another body is carried over by ``retarget``.
-        solver: Settings or name of the solver; None: ``full-body`` for the default goals of a body with two feet, which
-            have priorities, else the default.
+            A clip of another body is retargeted.
+        solver: Settings or name of the solver; None for ``full-body`` with the default goals of a body with two feet,
+            which have priorities, or with clearance goals, else for the default solver.
         root: ``"fixed"``, ``"free"``, or axes along and about which the root moves, such as ``"xz"``; None: free for a
             body with two feet, fixed for others.
         tolerance: As in ``IK``.
-        world: Obstacles to show around the body, or a file of them; converted as by ``World.matched``. A clearance goal
-            keeps clear of them.
-        clearance: Distance of a clearance goal in addition, length units; None for none. Capsules are fitted to a body
-            without shapes.
-        loops: File of loops of a model file, as in ``load_skeleton``. A ``Skeleton``, ``Pose`` or ``Motion`` has its
-            loops already; then the code and the command on the page name this file.
+        world: Obstacles to show around the body, or a file of obstacles; converted as by ``World.matched``. Clearance
+            goals avoid these obstacles.
+        clearance: Distance of an additional clearance goal, length units; None for no such goal. Capsules are fitted
+            to a body without shapes.
+        loops: File of loops of a model file, as in ``load_skeleton``. A ``Skeleton``, ``Pose`` or ``Motion`` already
+            has its loops; then the file only appears in the code and the command on the page.
         options: Options of the page: ``host`` (``"127.0.0.1"``; an address that other machines can reach needs a
-            token), ``port`` to try first (8080; 0 for any), ``token`` that browsers must send (None: a random one if
-            the address needs it), ``dark``, ``shadows`` (False is faster without a GPU), and ``browser``, whether to
-            open one.
+            token), ``port`` to try first (8080; 0 for any free port), ``token`` that browsers must send (None for a
+            random token if the address needs one), ``dark``, ``shadows`` (False is faster without a GPU), and
+            ``browser``, whether to open a browser.
 
     Returns:
         The running page: ``print(view.url)``, ``view.wait()``, ``view.stop()``.
@@ -101,13 +101,13 @@ def view_retarget(
     rest: Pose | None = None,
     **options: Unpack[PageOptions],
 ) -> View:
-    """Open a page with a clip and its transfer to another body side by side; map and rest pose can be edited there.
+    """Open a page with a clip and its retargeted result side by side, to edit the joint map and the rest pose.
 
     Args:
         clip: The clip: a ``Motion`` or a file.
         onto: The body that follows: a ``Skeleton``, a file, or the name of a bundled model.
-        joint_map: (source joint, target joint) by part, or a file of it; None for the automatic map.
-        rest: Pose of the clip's skeleton that counts as rest; None for the rest pose of the file.
+        joint_map: (source joint, target joint) by part, or a file of a map; None for the automatic map.
+        rest: Rest pose of the clip's skeleton; None for the rest pose of the file.
         options: As in ``view``.
 
     Returns:
@@ -122,7 +122,7 @@ def view_retarget(
 
 
 class Start(NamedTuple):
-    """What a page begins with; the fields are arguments of ``view``."""
+    """Initial state of a page; the fields are arguments of ``view``."""
 
     goals: Goal | Iterable[Goal] | None = None
     clip: Any = None
@@ -135,11 +135,11 @@ class Start(NamedTuple):
 
 
 def opening(model: Any, begin: Start | None = None) -> Opening:
-    """Return how live pages of a model are made.
+    """Return the opening for live pages of a model.
 
     Args:
         model: As in ``view``.
-        begin: What a page begins with.
+        begin: Initial state of a page; None for the defaults.
     """
     goals, clip, solver, root, tolerance, world, clearance, loops = begin or Start()
     optional_package("viser", "the live page needs viser", "view")
@@ -190,7 +190,7 @@ def opening(model: Any, begin: Start | None = None) -> Opening:
         return session
 
     rest = make().body.pose  # raises errors of the arguments now, not in the browser
-    inside_limits(rest.skeleton, rest.q[None])  # so that what moves a body before its solver is ready is compiled now
+    inside_limits(rest.skeleton, rest.q[None])  # compile now: used to move a body before its solver is ready
     surface = surface_with(skeleton)
     said: list[str] = []
     if playing is not None:
@@ -218,7 +218,7 @@ def animated(host: Host, body: Skeleton, clip: Motion) -> None:
 
 
 class _Navigation:
-    """How the page of one body leads to other pages.
+    """Navigation from the page of a body to other pages.
 
     Args:
         host: Host of the page.
@@ -234,11 +234,11 @@ class _Navigation:
         self._host.show(opening(model))
 
     def play(self, clip: str | Path) -> None:
-        """Carry a clip over to the body and play it there."""
+        """Retarget a clip to the body and play it."""
         animated(self._host, self._body, _clip_of(clip, self._body))
 
     def map(self, clip: str | Path) -> None:
-        """Show a clip next to its transfer to the body, to edit the map."""
+        """Show a clip next to its retargeted result on the body, to edit the map."""
         self._host.show(retarget_opening(clip, self._body, None, None, animated))
 
 
@@ -268,20 +268,20 @@ def _opened(model: Any, loops: str | Path | None) -> tuple[Skeleton, Pose | None
 
 
 def _file_of(skeleton: Skeleton) -> str:
-    """Return the file that a skeleton was read from, or its name if it is bundled or there is none."""
+    """Return the source file of a skeleton; its name if it is bundled or has no file."""
     return skeleton.name if skeleton.source is None or is_bundled(skeleton.name) else str(skeleton.source)
 
 
 def _clip_of(path: str | Path, body: Skeleton) -> Motion:
-    """Return the clip of a file; the joint values of a file without a skeleton are those of the body."""
+    """Read the clip of a file; a file without a skeleton is read on the body."""
     return load_motion(path, skeleton=None if format_of(Path(path)).read_onto is None else body)
 
 
 def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...]]:
-    """Return a clip as the body plays it, and notes: a clip of another body is carried over.
+    """Return a clip for the body, with notes: a clip of another body is retargeted.
 
     Raises:
-        SynoviaError: If it cannot be carried over.
+        SynoviaError: If the clip cannot be retargeted.
     """
     try:
         clip.on(body)
@@ -293,7 +293,7 @@ def _fitting(clip: Motion, body: Skeleton) -> tuple[Motion, tuple[str, ...]]:
 
 
 def _with_clip(clips: Sequence[Motion], clip: Any, body: Skeleton) -> tuple[list[Motion], int, tuple[str, ...]]:
-    """Return the clips, the requested one included, its number, and notes on how it came onto the body."""
+    """Return the clips including the requested clip, its number, and notes on its retargeting."""
     if not isinstance(clip, int | Motion):
         clip = str(clip)
         if clip not in [motion.name for motion in clips] and (Path(clip).exists() or not clips):

@@ -1,4 +1,4 @@
-"""Write a motion as one HTML file that plays it without a network: its surface, a timeline, and handles to drag."""
+"""Write a motion as one HTML file that plays it without a network, with its surface, a timeline and handles to drag."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from synovia.viewer.scene.bodies import ahead_of, build
 from synovia.viewer.scene.loops import colours_of, sizes_of
 from synovia.viewer.scene.paint import corner_steps, jpeg
 
-_STEP: Final = 1e-5  # of stored joint values, radians or parts of the body's size
-_SAMPLES: Final = 16  # frames that are measured to find the floor
+_STEP: Final = 1e-5  # resolution of stored joint values, radians or fractions of the body's size
+_SAMPLES: Final = 16  # number of frames to measure size and floor
 _MOST_HANDLES: Final = 8
-_FEET: Final = ("_foot", "_paw")  # endings of the roles that carry the body
-_TRAVELS: Final = 0.6  # path of the root, as a fraction of the body's size, from which on the camera follows it
+_FEET: Final = ("_foot", "_paw")  # endings of the roles that support the body
+_TRAVELS: Final = 0.6  # fraction of the body's size: the camera follows a root with a larger range of motion
 _SCRIPTS: Final = ("kinematics.js", "drawing.js", "page.js")
 
 
@@ -45,13 +45,13 @@ def write_page(
     """Write a motion as one HTML file that needs neither a network nor Synovia.
 
     The page plays the clip with the surface of the body. Hands, feet and head have handles to drag. A small solver in
-    the page then moves the joints within their limits and keeps the other feet in place. It is a preview and has no
-    statuses or proofs.
+    the page then moves the joints within their limits and keeps the other feet in place. The solver is a preview
+    without statuses or proofs.
 
     Args:
         motion: The motion.
         path: The file, usually with the extension ``.html``.
-        targets: World positions to mark, length units: fixed ones, (k, 3), or one set a frame, (frames, k, 3).
+        targets: World positions to mark, length units: fixed positions, (k, 3), or positions by frame, (frames, k, 3).
         force: Whether an existing file may be replaced.
 
     Raises:
@@ -68,7 +68,7 @@ def write_page(
 
 
 def page_text(motion: Motion, targets: Array | None = None) -> str:
-    """Return the text of the page; the arguments and errors are those of ``write_page``."""
+    """Return the text of the page; arguments and errors as in ``write_page``."""
     if not len(motion):
         raise InputError("the motion has no frames", where=motion.name, expected="at least one")
     skeleton = motion.skeleton
@@ -92,7 +92,7 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
         "data": pack.text(),
     }
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    for sign in "<>&":  # so that a name from a file cannot end the script
+    for sign in "<>&":  # escaped, so that a name from a file cannot end the script
         text = text.replace(sign, f"\\u{ord(sign):04x}")
     folder = files("synovia.viewer").joinpath("offline_page")
 
@@ -104,14 +104,14 @@ def page_text(motion: Motion, targets: Array | None = None) -> str:
 
 
 class _Pack:
-    """Arrays as compressed bytes: the difference to the row above, column by column, high bytes apart from low ones."""
+    """Arrays as compressed bytes: differences to the previous row, column by column, with bytes grouped by order."""
 
     def __init__(self) -> None:
         self.arrays: list[dict[str, Any]] = []
         self._data = bytearray()
 
     def add(self, values: NDArray[Any], kind: str, *, differences: bool = True) -> int:
-        """Append an array of unsigned integers and return its number; ``kind`` is u1, u2 or u4."""
+        """Append an array of unsigned integers and return its index; ``kind`` is u1, u2 or u4."""
         table = np.ascontiguousarray(values.reshape(len(values), -1).astype(f"<{kind}").T)
         if differences:
             table = np.diff(table, axis=1, prepend=np.zeros((len(table), 1), table.dtype))  # modulo 2 ** bits
@@ -124,7 +124,7 @@ class _Pack:
         return len(self.arrays) - 1
 
     def add_bytes(self, data: bytes) -> int:
-        """Append bytes and return their number."""
+        """Append bytes and return their index."""
         return self.add(np.frombuffer(data, np.uint8), "u1", differences=False)
 
     def text(self) -> str:
@@ -133,7 +133,7 @@ class _Pack:
 
 
 def _view(motion: Motion, parts: Sequence[Part], *, whole: bool) -> dict[str, Any]:
-    """Return what the camera needs: axes, floor, and the size of the body; ``whole``: the surface covers all bones."""
+    """Return the data for the camera: axes, floor and size of the body; ``whole``: the surface covers all bones."""
     skeleton = motion.skeleton
     up = find_up(skeleton).vector
     frames = motion.frames()
@@ -142,7 +142,7 @@ def _view(motion: Motion, parts: Sequence[Part], *, whole: bool) -> dict[str, An
     shape = build(skeleton, THEMES["light"], 1.0)
     shown = [positions[frame][shape.joints] for frame in chosen]
     if parts:
-        bare = [np.zeros((0, 3))] * len(chosen) if whole else shown  # else bones are drawn too
+        bare = [np.zeros((0, 3))] * len(chosen) if whole else shown  # without a whole surface, bones are drawn too
         placed = [[part.placed(frames[frame]) for part in parts] for frame in chosen]
         shown = [np.concatenate([joints, *each]) for joints, each in zip(bare, placed, strict=True)]
     axes = align_z(up)  # two axes of the floor, and up
@@ -166,7 +166,7 @@ def _view(motion: Motion, parts: Sequence[Part], *, whole: bool) -> dict[str, An
 
 
 def _body(skeleton: Skeleton) -> dict[str, Any]:
-    """Return the joints: everything that forward kinematics and limits need."""
+    """Return the data of the joints for forward kinematics and limits."""
     limits: list[Any] = []
     tied = {row for tie in skeleton.loops for row in moved_by(skeleton, tie)}  # dragging would open loops
     for joint in skeleton.joints:
@@ -190,7 +190,7 @@ def _body(skeleton: Skeleton) -> dict[str, Any]:
 
 
 def _handles(skeleton: Skeleton) -> list[dict[str, Any]]:
-    """Return the joints to drag, with a label, and whether they carry the body."""
+    """Return the joints to drag, each with a label and whether it supports the body."""
     roles = skeleton.role_rows
     feet = [role for role in roles if role.endswith(_FEET)]
     chosen = [role for role in ("right_hand", "left_hand", "head") if role in roles] + feet
@@ -213,15 +213,15 @@ def _handles(skeleton: Skeleton) -> list[dict[str, Any]]:
 
 
 def _end(skeleton: Skeleton, row: int, role: str) -> int:
-    """Return the joint to drag for a role: the crown of a head, so that its handle does not hide the face."""
+    """Return the joint to drag for a role; for a head, its tip, so that the handle does not hide the face."""
     tips = [child for child in skeleton.children[row] if skeleton.joints[child].tip]
     return tips[0] if role == "head" and tips else row
 
 
 def _bones(skeleton: Skeleton) -> dict[str, Any]:
-    """Return rods [from, to, radius, radius, colour] and balls [place, radius, colour].
+    """Return rods [from, to, radius, radius, colour] and balls [point, radius, colour].
 
-    A place is a joint, or [joint, x, y, z] for a point in its frame; joint -1 is the world.
+    A point is a joint, or [joint, x, y, z] in the frame of a joint; joint -1 is the world.
     """
     shape = build(skeleton, THEMES["light"], 1.0)
     rods = zip(
@@ -245,12 +245,12 @@ def _bones(skeleton: Skeleton) -> dict[str, Any]:
 
 
 def _spot(place: tuple[int, Array]) -> list[float]:
-    """Return a place as [joint, x, y, z]."""
+    """Return a point on a joint as [joint, x, y, z]."""
     return [place[0], *place[1].tolist()]
 
 
 def _surface(parts: Sequence[Part], pack: _Pack) -> dict[str, Any]:
-    """Return the triangles; bones are numbered over all parts, each with its joint and inverse bind transform."""
+    """Return the triangles of all parts, with a common list of bones: joint and inverse bind transform of each."""
     rows: list[int] = []
     binds: list[list[float]] = []
     listed: list[dict[str, Any]] = []
@@ -289,7 +289,7 @@ def _surface(parts: Sequence[Part], pack: _Pack) -> dict[str, Any]:
 
 
 def _values(motion: Motion, pack: _Pack) -> dict[str, Any]:
-    """Return the joint values: whole numbers of a step above the least value of each column."""
+    """Return the joint values as integer multiples of a step above the least value of each column."""
     skeleton = motion.skeleton
     steps = np.full(skeleton.nq, _STEP)
     for row, joint in enumerate(skeleton.joints):
@@ -307,10 +307,10 @@ def _values(motion: Motion, pack: _Pack) -> dict[str, Any]:
 
 
 def _targets(motion: Motion, targets: Array | None, pack: _Pack) -> dict[str, Any] | None:
-    """Return marked positions: one row a frame, or one row for all frames.
+    """Return marked positions: one row per frame, or one row for all frames.
 
     Raises:
-        InputError: If the shape is another.
+        InputError: If the array has another shape.
     """
     axes = dimensions(targets)
     if targets is None or (axes >= 0 and not np.size(targets)):

@@ -1,1 +1,1 @@
-"""The parts of a body: which joint is what, by names and by the shape of the skeleton; its axes, feet and people."""
+"""The anatomy of a body: roles of joints by names and by the shape of the skeleton; axes, feet and people."""

@@ -11,11 +11,12 @@ from synovia.errors import InputError
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, axis_vector
 
-_NO_WIDTH: Final = 1e-6  # a smaller distance counts as 0; as a part of the skeleton's size
-_NEARLY: Final = float(np.cos(np.radians(30.0)))  # an axis of the file is up if the body is upright along it so nearly
+_NO_WIDTH: Final = 1e-6  # fraction of the skeleton's size: smaller distances are 0
+# cosine of the angle within which a body is upright along an axis of the file
+_NEARLY: Final = float(np.cos(np.radians(30.0)))
 _FOLDED: Final = 0.5  # cosine between a leg and the trunk above which the leg points up along the trunk
-_PARALLEL: Final = 0.95  # cosine above which two hinges turn about the same direction
-_ASIDE: Final = 0.02  # and are next to each other: distance of their axes, as a part of the skeleton's size
+_PARALLEL: Final = 0.95  # cosine above which two hinges rotate about the same direction
+_ASIDE: Final = 0.02  # fraction of the skeleton's size: largest distance between the axes of such hinges
 _PAIRS: Final = ("upper_leg", "upper_arm", "shoulder"), ("lower_leg", "foot", "lower_arm", "hand")
 
 
@@ -27,9 +28,9 @@ def body_axes(
     Args:
         places: Rest positions (3,) by role.
         size: Size of the skeleton, length units.
-        up: Upward axis of the file, such as ``"z"``, or a unit vector (3,); None if neither is known.
+        up: Upward axis of the file, such as ``"z"``, or a unit vector (3,); None if unknown.
         name: Name of the skeleton, for the message.
-        ahead: Direction that a body faces that has no pair of limbs, such as a single arm; None if it must have one.
+        ahead: Facing direction of a body without a pair of limbs, such as a single arm; None to require a pair.
 
     Raises:
         InputError: If left and right cannot be distinguished.
@@ -47,7 +48,7 @@ def body_axes(
         left = np.sum(both, axis=0) if both else left
         left = left - np.dot(left, above) * above
         if np.linalg.norm(left) > _NO_WIDTH * size:
-            break  # limbs may begin at one point, but then their ends are apart
+            break  # limbs that begin at one point have ends that are apart
     else:
         if ahead is None:
             raise InputError(f"left and right limbs of {name} coincide", expected="limbs that are apart at rest")
@@ -57,9 +58,9 @@ def body_axes(
 
 
 def is_folded(places: Mapping[str, Array]) -> bool:
-    """Return whether a leg of a body points up along its trunk, as in zero poses in which all bones are in line.
+    """Return whether a leg of a body points up along its trunk, as in zero poses with all bones in line.
 
-    Then forward is unknown.
+    In such a pose, forward is unknown.
 
     Args:
         places: Rest positions (3,) by role.
@@ -100,11 +101,11 @@ def _trunk(places: Mapping[str, Array]) -> Array:
 def faced_axis(places: Mapping[str, Array], up: Array | None) -> str | None:
     """Return the axis that a body faces at rest, for example ``"-z"``; None if hips and shoulders do not show it.
 
-    They show it if the body has legs that point down, or none, and left is horizontal and along an axis.
+    They show it if all known legs point down, and left is horizontal and along an axis.
 
     Args:
         places: Rest positions (3,) by role.
-        up: Unit vector that points up, (3,); None for the axis nearest to the way from the feet to the hips.
+        up: Unit vector that points up, (3,); None for the axis nearest to the direction from the feet to the hips.
     """
     if up is None:
         above = _above(places)
@@ -129,13 +130,14 @@ def faced_axis(places: Mapping[str, Array], up: Array | None) -> str | None:
 
 
 def of_joint(frames: Array, axes: Array, size: float) -> int:
-    """Return the number of the first hinge of a group that belongs to its joint; those before it move the joint itself.
+    """Return the index of the first hinge of a group that belongs to its joint; earlier hinges move the joint itself.
 
-    Such a hinge, in the place of a collar bone, turns about the same direction as a later one, but at another place.
+    An earlier hinge, at the place of a collar bone, rotates about the same direction as a later one, but at another
+    place.
 
     Args:
         frames: World frames of the hinges at rest, (n, 12), outwards.
-        axes: Their axes, each in its own frame, (n, 3).
+        axes: Axes of the hinges, each in its own frame, (n, 3).
         size: Size of the skeleton, length units.
     """
     turns = np.einsum("kij,kj->ki", frames[:, :9].reshape(-1, 3, 3), axes)

@@ -21,16 +21,18 @@ Bools = NDArray[np.bool_]
 _FOUR: Final = tuple(f"{side}_{end}" for end in ("fore", "hind") for side in SIDES)
 _FOOT: Final = re.compile(r"foot|ankle", re.IGNORECASE)
 _TOE: Final = re.compile(r"toe|ball(?![a-z])", re.IGNORECASE)
-_NO_LENGTH: Final = 1e-6  # a shorter bone has no direction; share of the skeleton's size
-LOW: Final = 0.34  # quantile of heights and speeds below which a foot may be in contact; a walking foot is for longer
+_NO_LENGTH: Final = 1e-6  # fraction of the skeleton's size: shorter bones have no direction
+# quantile of heights and speeds below which a foot may be in contact; less than a walking foot's share
+LOW: Final = 0.34
 GAP: Final = 0.06  # seconds; a shorter gap in a contact is noise
 _FEW: Final = 3  # a gap of fewer frames is noise at any frame rate
 HERE: Final = 0.01  # distance below which two positions are the same, as a fraction of the extent of the point's path
-AROUND: Final = 0.012  # seconds added at both ends of a contact: it lasts longer than its still frames
-_LEVEL: Final = 0.05  # leg lengths above the lowest positions of a point up to which it is on the ground
-_STILL: Final = 0.1  # leg lengths per second; a slower point on the ground stands, whatever the quantile of speeds
-_LOWEST: Final = 0.02  # quantile of heights that counts as the ground
-_SPAN: Final = 0.03  # seconds before and after a frame over which that speed is measured
+AROUND: Final = 0.012  # seconds added at both ends of a contact, which lasts longer than its still frames
+_LEVEL: Final = 0.05  # leg lengths: a point up to this height above its lowest positions is on the ground
+# leg lengths per second; a slower point on the ground is in contact, regardless of the quantile of speeds
+_STILL: Final = 0.1
+_LOWEST: Final = 0.02  # quantile of heights that defines the ground
+_SPAN: Final = 0.03  # seconds before and after a frame over which this speed is measured
 SHORTEST: Final = 0.05  # seconds; a shorter contact is a foot that swings low
 
 
@@ -39,8 +41,8 @@ class Foot:
     """One foot.
 
     Args:
-        joints: Rows of the points that can be in contact: foot, toe, and the toe's end where a file has it.
-        points: Rows of all its points, tips included.
+        joints: Rows of the points that can be in contact: foot, toe, and the toe's end if the file has it.
+        points: Rows of all points of the foot, including tips.
     """
 
     joints: tuple[int, ...]
@@ -50,7 +52,7 @@ class Foot:
 def ankles_of(skeleton: Skeleton) -> dict[str, int | None]:
     """Return the row of each foot or paw of a body by its role: two, or four.
 
-    A leg without one gives its last known joint, and None if no joint of it is known.
+    For a leg without such a role, it is the last known joint of the leg, or None.
     """
     found = skeleton.role_rows
     four = any(role.startswith(_FOUR) for role in found)
@@ -75,7 +77,7 @@ def feet_of(skeleton: Skeleton, names: Sequence[str | int] | None = None) -> lis
     if names is not None:
         heads = [skeleton.index(name) for name in names]
     else:
-        alone = len(skeleton.people) < 2  # otherwise the feet of all people, by their names
+        alone = len(skeleton.people) < 2  # with several people, find the feet of all by name
         heads = [row for role, row in skeleton.role_rows.items() if alone and role in ankles_of(skeleton)]
         for word in (_FOOT, _TOE):
             heads = heads or [row for row, joint in enumerate(skeleton.joints) if word.search(joint.name)]
@@ -105,18 +107,18 @@ def _has_above(skeleton: Skeleton, row: int, rows: Sequence[int]) -> bool:
 
 
 def contacts(places: Array, up: Array, fps: float, fastest: float = np.inf, leg: float | None = None) -> Bools:
-    """Return when points are in contact with the ground, (T, n): low and slow compared with their other frames.
+    """Return a mask of frames in which points touch the ground, (T, n): low and slow relative to their other frames.
 
-    A point that stands at the beginning for long has few slow frames later, so with ``leg``, being still on the ground
-    is enough. Short gaps are closed, and then each contact is made a little longer. The mean speed around a frame is
-    also small where a foot in the air turns back, so one of the two steps has to be slow as well.
+    A long stand at the beginning uses up the quantile of slow frames, so with ``leg``, being still on the ground is
+    enough. Short gaps are closed, and then each contact is extended a little. The mean speed around a frame is also
+    small when a foot in the air reverses, so at least one of the two adjacent steps has to be slow as well.
 
     Args:
         places: World positions of the points, (T, n, 3).
         up: Direction away from the ground, (3,).
         fps: Frames per second.
         fastest: Speed above which a point is not in contact, length units per second.
-        leg: Length of a leg, so that a point that is still on the ground is in contact too; None if it is not known.
+        leg: Length of a leg, to detect points that are still on the ground; None if unknown.
     """
     if len(places) < 2:
         return np.zeros(places.shape[:2], bool)
@@ -142,7 +144,7 @@ def contacts(places: Array, up: Array, fps: float, fastest: float = np.inf, leg:
 
 
 def _still(places: Array, height: Array, fps: float, leg: float) -> Bools:
-    """Return when points (T, n, 3) are still on the ground, (T, n), relative to the length of a leg."""
+    """Return a mask of frames in which points (T, n, 3) are still on the ground, (T, n), relative to leg length."""
     span, frames = max(1, round(_SPAN * fps)), np.arange(len(places))
     after, before = np.minimum(frames + span, len(places) - 1), np.maximum(frames - span, 0)
     speed = np.linalg.norm(places[after] - places[before], axis=-1) * (fps / (after - before))[:, None]
@@ -183,7 +185,7 @@ def runs(flags: Bools) -> list[tuple[int, int]]:
 
 
 def frames_text(frames: Sequence[int], most: int = 5) -> str:
-    """Return frames as text, with runs as ranges: frame 3; frames 3, 7-12 and the number of those beyond ``most``."""
+    """Return frames as text, with runs as ranges: frame 3; frames 3, 7-12; beyond ``most`` ranges, their number."""
     spans = runs(np.bincount(frames) > 0)
     shown = ", ".join(str(a) if b == a + 1 else f"{a}-{b - 1}" for a, b in spans[:most])
     shown = f"frame{'' if len(set(frames)) == 1 else 's'} {shown}"

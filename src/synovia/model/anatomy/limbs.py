@@ -1,7 +1,7 @@
 """Recognise limbs by the shape of a skeleton: pairs of mirror images, long legs and shorter arms.
 
-Parts that a file or names mean are evidence: the shape completes their limbs and those of the other side, and it names
-the limbs that are left.
+Parts known from a file or from names are evidence: the shape completes their limbs and those of the other side, and
+identifies the remaining limbs.
 """
 
 from __future__ import annotations
@@ -23,21 +23,23 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
     "leg": ("upper_leg", "lower_leg", "foot", "toes"), "arm": ("upper_arm", "lower_arm", "hand"),
 }  # fmt: skip
 _ALIKE: Final = 0.15  # relative difference of bone lengths between the two sides of a body
-_SHORT: Final = 0.03  # difference of lengths that does not count, as a part of the limb
-_LIMB: Final = 0.4  # a shorter pair of branches, as a part of the longest, is no limb: eyes, ears, toes
-_STUMP: Final = 0.2  # the same for branches of a single bone: arms that end at the elbow
-_LONG: Final = 0.6  # a bone of a limb has at least this part of the length of its longest
-_HAND: Final = 0.75  # a hand up to the fingertips is shorter than this part of the forearm
-_WRIST: Final = 0.45  # hinges of one wrist, ankle or elbow are nearer than this part of the bone before or after
-_ACROSS: Final = 0.8  # cosine of the angle between a hinge that bends a limb and its bones, at most
-_NEAR_WRIST, _FAR_WRIST = 0.3, 1.4  # distance of a wrist from the elbow, as a part of the upper part's length
-_POINT: Final = 0.01  # joints that are nearer are at one point, as a part of the size
-_APART: Final = 0.2  # arms begin at least so far from the legs, as a part of a leg
-_ASKEW: Final = 0.5  # cosine above which the way from legs to arms leads to one side: fingers lie in a row
-_DOWN: Final = 0.7  # cosine of the angle from vertical within which a limb is a leg that stands
-_HANGING: Final = -0.85  # cosine from the way to the shoulders below which arms hang, or all bones lie along one axis
-_GROUND: Final = 0.3  # of a leg: ends of limbs at one height, on the ground
-_MOST: Final = 60  # branches at one joint: more are the bodies of a scene
+_SHORT: Final = 0.03  # fraction of the limb: smaller differences of lengths are ignored
+_LIMB: Final = 0.4  # fraction of the longest pair of branches: shorter pairs, such as eyes, ears or toes, are not limbs
+_STUMP: Final = 0.2  # the same for branches of one bone, such as arms that end at the elbow
+_LONG: Final = 0.6  # smallest length of a limb's bone, as a fraction of its longest bone
+_HAND: Final = 0.75  # largest length of a hand up to the fingertips, as a fraction of the forearm
+_WRIST: Final = 0.45  # largest distance of hinges of one wrist, ankle or elbow, as a fraction of the adjacent bone
+_ACROSS: Final = 0.8  # largest cosine of the angle between a hinge that bends a limb and its bones
+# range of the distance from elbow to wrist, as a fraction of the upper part's length
+_NEAR_WRIST, _FAR_WRIST = 0.3, 1.4
+_POINT: Final = 0.01  # fraction of the size: nearer joints are at the same point
+_APART: Final = 0.2  # smallest distance between the beginnings of arms and legs, as a fraction of a leg
+_ASKEW: Final = 0.5  # cosine above which the line from legs to arms points sideways, as for fingers in a row
+_DOWN: Final = 0.7  # cosine of the angle from vertical within which a limb is a standing leg
+# cosine to the direction of the shoulders below which arms hang, or all bones lie along one axis
+_HANGING: Final = -0.85
+_GROUND: Final = 0.3  # fraction of a leg: largest height difference of limb ends on the ground
+_MOST: Final = 60  # largest number of branches at a joint; more are the bodies of a scene
 _MOVES: Final = (Kind.HINGE, Kind.BALL, Kind.FREE)
 
 
@@ -46,7 +48,7 @@ class Limb(NamedTuple):
 
     Args:
         line: All its joints, outwards.
-        parts: Those of its upper part, lower part, end, and the joint after the end, as far as they exist.
+        parts: Joints of its upper part, lower part, end, and the joint after the end, as far as they exist.
     """
 
     line: list[int]
@@ -58,7 +60,7 @@ class Pair(NamedTuple):
 
     Args:
         limbs: The limbs.
-        meet: The joint from which both begin.
+        meet: The joint at which both limbs begin.
     """
 
     limbs: tuple[Limb, Limb]
@@ -71,8 +73,8 @@ class Shape:
     Args:
         tree: The joints.
         frames: World frames of the rest pose, (n, 12).
-        forward: Axis that the body faces according to its file; None if the file does not say.
-        up: Axis that points up according to its file; None if the file does not say.
+        forward: Axis that the body faces according to its file; None if unknown.
+        up: Axis that points up according to its file; None if unknown.
     """
 
     def __init__(self, tree: BodyTree, frames: Array, forward: str | None, up: str | None = None) -> None:
@@ -84,18 +86,17 @@ class Shape:
         self._rest: Array = frames[:, 9:]
 
     def completed(self, known: Mapping[str, int], begins: Mapping[tuple[str, str], int]) -> dict[str, int]:
-        """Return the rows of limbs and head by role, as far as the shape shows them, with those that are known.
+        """Return the rows of limbs and head by role, as far as the shape shows them, and known rows.
 
-        Of the pairs of equal branches that no known part names, the two with the longest bones are legs and arms. Legs
-        point down, or else away from the arms, which point sideways or hang along the trunk; where the rest pose does
-        not show it, legs meet above the arms in the tree, or are longer. Up is the direction from the feet to the joint
-        where the legs meet. Forward is the direction of the toes, else that in which a knee points when it bends, else
-        the forward axis of the file, else that of its kind: +z if y is up; if z is up, +x for robots and -y for
-        characters.
+        Of the pairs of equal branches without known parts, the two with the longest bones are legs and arms. Legs point
+        down, or else away from the arms, which point sideways or hang along the trunk; if the rest pose does not show
+        this, legs meet above the arms in the tree, or are longer. Up is the direction from the feet to the joint where
+        the legs meet. Forward is the direction of the toes, else that in which a knee points when it bends, else the
+        forward axis of the file, else that of its kind: +z if y is up; if z is up, +x for robots and -y for characters.
 
         Args:
-            known: Rows of the parts that are known.
-            begins: First joint of limbs of which names say no more, by side and ``"leg"`` or ``"arm"``.
+            known: Rows of the known parts.
+            begins: First joint of limbs whose parts are not named, by side and ``"leg"`` or ``"arm"``.
         """
         out = dict(known)
         for side in SIDES:
@@ -126,7 +127,7 @@ class Shape:
         if not named and not self._is_body(chosen):
             return out
         four = None if named else self._up_on_four(chosen)
-        if four is not None:  # the legs are behind
+        if four is not None:  # on four legs, the legs are behind
             ahead = self._usual_forward(four)
             behind = sorted(chosen.values(), key=lambda pair: float(self._begin(pair) @ ahead))
             chosen = dict(zip(PARTS, behind, strict=True))
@@ -149,7 +150,7 @@ class Shape:
         return out
 
     def _complete(self, out: dict[str, int], side: str, limb: str, begin: int | None) -> None:
-        """Add the missing parts of a limb of which some are known, or its beginning."""
+        """Add the missing parts of a limb with some known parts or a known beginning."""
         names = [f"{side}_{part}" for part in PARTS[limb]]
         known = {k: out[name] for k, name in enumerate(names) if name in out}
         if (not known and begin is None) or all(k in known for k in range(3)):
@@ -177,32 +178,33 @@ class Shape:
         for k, row in found.items():
             before = max((at[j] for j in at if j < k), default=-1)
             after = min((at[j] for j in at if j > k), default=len(line))
-            ends = k > 1 and self._tree.joints[row].kind not in _MOVES  # a point, whose orientation means nothing
+            # a fixed end is a point without a meaningful orientation
+            ends = k > 1 and self._tree.joints[row].kind not in _MOVES
             if k not in at and k < len(names) and row not in taken and before < place[row] < after and not ends:
                 out[names[k]], at[k] = row, place[row]
 
     def _middle(self, line: Sequence[int]) -> int:
-        """Return the joint that leaves the longest way on both its sides between the ends of a line."""
+        """Return the joint of a line with the largest distance to the nearer end."""
         ends = self._rest[line[0]], self._rest[line[-1]]
         return max(line, key=lambda row: min(float(np.linalg.norm(self._rest[row] - end)) for end in ends))
 
     def _is_next_to(self, pair: Pair, known: Mapping[str, int]) -> bool:
-        """Return whether a pair lies in a limb that is known: fingers, or bones that move cloth."""
+        """Return whether a pair is inside a known limb, such as fingers, or bones that move cloth."""
         firsts = {known[f"{side}_{parts[0]}"] for side in SIDES for parts in PARTS.values()
                   if f"{side}_{parts[0]}" in known}  # fmt: skip
         return not firsts.isdisjoint(ancestors(self._tree.parents, pair.meet))
 
     def _begin(self, pair: Pair) -> Array:
-        """Return the place between the first joints of two limbs, (3,)."""
+        """Return the midpoint of the first joints of two limbs, (3,)."""
         return self._rest[[limb.parts[0] for limb in pair.limbs]].mean(0)
 
     def _end(self, pair: Pair) -> Array:
-        """Return the place between the ends of two limbs, (3,)."""
+        """Return the midpoint of the ends of two limbs, (3,)."""
         return self._rest[[limb.parts[min(2, len(limb.parts) - 1)] for limb in pair.limbs]].mean(0)
 
     def _are_exchanged(self, legs: Pair, arms: Pair) -> bool:
-        """Return whether the rest pose shows that of two pairs, taken for legs and arms, each is the other."""
-        if min(len(limb.parts) for limb in arms.limbs) < 3:  # legs have feet
+        """Return whether the rest pose shows that presumed legs and arms are exchanged."""
+        if min(len(limb.parts) for limb in arms.limbs) < 3:  # legs have feet, so limbs without an end are arms
             return False
         trunk = self._begin(arms) - self._begin(legs)
         far = float(np.linalg.norm(trunk))
@@ -214,7 +216,7 @@ class Shape:
             lower = leg if height > 0.0 else arm
             if float(lower @ self._up) < -_DOWN:
                 return height < 0.0
-        away = -float(leg @ trunk), float(arm @ trunk)  # from the other pair
+        away = -float(leg @ trunk), float(arm @ trunk)  # how far each pair points away from the other pair
         for k, (one, other) in enumerate((away, away[::-1])):
             if one > _DOWN and _HANGING < other < _DOWN:
                 return k == 1
@@ -223,7 +225,7 @@ class Shape:
         return arms.meet in ancestors(self._tree.parents, legs.meet)[1:]
 
     def _up_on_four(self, chosen: Mapping[str, Pair]) -> Array | None:
-        """Return the direction up, (3,), of a body whose arms reach down as far as its legs; None for other bodies."""
+        """Return the upward direction, (3,), of a body whose arms reach as far down as its legs; None for others."""
         if len(chosen) < len(PARTS):
             return None
         legs, arms = ((self._begin(chosen[limb]), self._end(chosen[limb])) for limb in PARTS)
@@ -232,8 +234,8 @@ class Shape:
     def _is_body(self, chosen: Mapping[str, Pair]) -> bool:
         """Return whether two pairs are the legs and arms of one body.
 
-        A trunk is between the joints where they meet. Bodies without one, such as robots whose limbs all begin at the
-        pelvis, have legs and arms on either side of one plane; fingers lie in a row.
+        A body has a trunk between the joints where the limbs meet. Without a trunk, as in robots whose limbs all begin
+        at the pelvis, legs and arms must be on either side of one plane, unlike fingers in a row.
         """
         if len(chosen) < 2:
             return False
@@ -249,7 +251,7 @@ class Shape:
         return float(self._tree.lengths[between].sum()) > least
 
     def _leftward(self, known: Mapping[str, int], chosen: Mapping[str, Pair]) -> Array:
-        """Return the direction to the left, (3,): that of known parts, else that which follows from the legs."""
+        """Return the direction to the left, (3,), from known parts, else from the legs."""
         for limb in PARTS.values():
             both = [self._rest[known[f"left_{part}"]] - self._rest[known[f"right_{part}"]]
                     for part in limb if all(f"{side}_{part}" in known for side in SIDES)]  # fmt: skip
@@ -267,16 +269,17 @@ class Shape:
         if np.linalg.norm(ahead) < _SHORT:
             ahead = self._knees_ahead(parts)
             ahead = ahead - np.dot(ahead, up) * up
-        if np.linalg.norm(ahead) < _SHORT or four is not None:  # on four legs, knees point either way
+        if np.linalg.norm(ahead) < _SHORT or four is not None:  # on four legs, knees may point forward or back
             ahead = self._usual_forward(up)
         left: Array = np.cross(up, unit(ahead - np.dot(ahead, up) * up))
         across = self._rest[parts[0][:2]].sum(0) - self._rest[parts[1][:2]].sum(0)
-        if abs(np.dot(across, left)) < 0.5 * np.linalg.norm(across):  # the guess is along the line between the legs
+        # the guessed left is not along the line between the legs
+        if abs(np.dot(across, left)) < 0.5 * np.linalg.norm(across):
             left = unit(across - np.dot(across, up) * up)
         return left
 
     def _sided(self, pair: Pair, known: Mapping[str, int], left: Array) -> dict[str, Limb]:
-        """Return the limbs of a pair by side: that of known parts, else the one on which they are."""
+        """Return the limbs of a pair by side, from known parts, else from their positions."""
         for k, limb in enumerate(pair.limbs):
             vote = _vote(limb, known)
             if vote is not None:
@@ -292,13 +295,13 @@ class Shape:
         return dict(zip(SIDES if across > 0.0 else SIDES[::-1], pair.limbs, strict=True))
 
     def _without_collar(self, arm: Limb) -> list[int]:
-        """Return the parts of an arm: of one that ends at the elbow, the first short bone is a collar bone."""
+        """Return the parts of an arm, without a short first bone of an arm that ends at the elbow (a collar bone)."""
         sizes = [float(self._tree.lengths[row]) for row in arm.parts[1:]]
         ends = arm.line[-1] == arm.parts[-1] and self._tree.joints[arm.parts[-1]].kind in _MOVES
         return arm.parts[1:] if ends and len(sizes) == 2 and sizes[0] < _LONG * sizes[1] else arm.parts
 
     def _collar(self, chest: int, arm: int, side: str) -> dict[str, int]:
-        """Return the collar bone of a body of balls: the joint between chest and upper arm, if it has a length."""
+        """Return the collar bone of a body of balls: a moving joint between chest and upper arm."""
         joints = self._tree.joints
         line = ancestors(self._tree.parents, arm)[1:]
         if joints[arm].kind is Kind.HINGE or chest not in line:
@@ -315,7 +318,7 @@ class Shape:
         return float(np.sum(np.linalg.norm(ways, axis=1))) / 2.0
 
     def _knees_ahead(self, legs: list[list[int]]) -> Array:
-        """Return the mean direction in which knees point when they bend, (3,); 0 if no limit shows how they bend."""
+        """Return the mean direction in which knees point when bent, (3,); 0 if no limit shows it."""
         out = np.zeros(3)
         for _, knee, foot, *_ in (leg for leg in legs if len(leg) > 2):
             joint = self._tree.joints[knee]
@@ -335,7 +338,7 @@ class Shape:
         return axis_vector("x" if any(joint.kind is Kind.HINGE for joint in self._tree.joints) else "-y")
 
     def _head(self, chest: int, limbs: Iterable[int]) -> dict[str, int]:
-        """Return the head: on the longest line between the arms, the last joint that moves, without eyes."""
+        """Return neck and head by row: the last moving joint, without eyes, on the longest line between the arms."""
         tree = self._tree
         holds_limbs = {above for row in limbs for above in ancestors(tree.parents, row)}
         lines = [self._longest_line(row) for row in tree.children[chest] if row not in holds_limbs]
@@ -347,11 +350,11 @@ class Shape:
         if len(best) > 2 and self._is_crown(best[-2], best[-1]):
             best = best[:-1]
         ends = (row for row in best if sum(tree.joints[child].kind in _MOVES for child in tree.children[row]) > 1)
-        head = next(ends, best[-1])  # the first with several children that move, such as eyes
+        head = next(ends, best[-1])  # the first joint with several moving children, such as eyes
         return {"head": head} if head == best[0] else {"neck": best[0], "head": head}
 
     def _is_crown(self, head: int, top: int) -> bool:
-        """Return whether a joint is the top of a head: nothing is below it, and it is farther than a neck is long."""
+        """Return whether a joint is the top of a head: a leaf with a bone longer than the neck."""
         tree = self._tree
         return (
             tree.joints[top].kind is not Kind.HINGE
@@ -377,10 +380,10 @@ class Shape:
 
     @cached_property
     def _pairs(self) -> list[Pair]:
-        """The pairs of equal limbs, that with the longest bones first; no pair is in another."""
+        """The pairs of equal limbs, those with the longest bones first; no pair is inside another."""
         tree = self._tree
         found: list[tuple[float, int, Pair]] = []
-        inside = [False] * len(tree.joints)  # of a limb
+        inside = [False] * len(tree.joints)  # whether a joint is inside a found limb
         for row, parent in enumerate(tree.parents):
             inside[row] = inside[row] or (parent >= 0 and inside[parent])
             if inside[row] or not 2 <= len(tree.children[row]) <= _MOST:
@@ -403,18 +406,18 @@ class Shape:
         return [pair for _, _, pair in kept]
 
     def _skew(self, pair: Pair) -> float:
-        """Return how far the line between two limbs points ahead, as its cosine: 0 for two of four legs in one row."""
+        """Return the cosine between the line through two limbs and forward: 0 for two legs in one row of four."""
         if self._forward is None:
             return 0.0
         across = np.subtract(*self._rest[[limb.parts[0] for limb in pair.limbs]])
         return round(abs(float(across @ axis_vector(self._forward))) / max(float(np.linalg.norm(across)), 1e-300), 1)
 
     def _parts(self, line: list[int]) -> list[int]:
-        """Return the joints of a limb: upper part, lower part, end and, if there is one, the joint after it.
+        """Return the joints of a limb: upper part, lower part, end and, if any, the joint after the end.
 
-        The last two long bones are the upper and the lower part: a collar bone is before them, and a long hand after.
-        In a group of hinges, the last one has the part, because it carries the bone; see ``_parts_of_hinges`` for limbs
-        of hinges alone. A limb of one bone has no end.
+        The last two long bones are the upper and the lower part: a collar bone comes before them, and a long hand after
+        them. In a group of hinges, the last one has the part, because it carries the bone; see ``_parts_of_hinges`` for
+        limbs that consist of hinges. A limb of one bone has no end.
         """
         hinged = self._parts_of_hinges(line)
         if hinged:
@@ -425,7 +428,7 @@ class Shape:
         long = [row for row in bones if float(sizes[row]) >= _LONG * longest]
         hand = len(long) > 2 and not self._tree.children[long[-1]] and sizes[long[-1]] < _HAND * sizes[long[-2]]
         long = long[:-1] if hand else long
-        if len(long) < 2:  # an end that does not move
+        if len(long) < 2:  # fall back to bones with fixed ends
             lengths = {row: float(sizes[row]) for row in line[1:] if sizes[row] > _POINT * self._tree.size}
             long = sorted(sorted(lengths, key=lambda row: -lengths[row])[:2], key=line.index)
         if len(long) < 2:
@@ -439,7 +442,7 @@ class Shape:
             upper = elbow - 1
             while end + 1 < len(line) and self._is_hinge_of_group(line, end, near):
                 end += 1
-        while upper > 0 and joints[line[upper]].kind not in _MOVES:  # a sensor in a bone
+        while upper > 0 and joints[line[upper]].kind not in _MOVES:  # skip fixed joints in a bone, such as sensors
             upper -= 1
         while lower > upper + 1 and joints[line[lower]].kind not in _MOVES:
             lower -= 1
@@ -447,16 +450,15 @@ class Shape:
 
     @cached_property
     def _moving(self) -> set[int]:
-        """The joints at or below which a joint turns."""
+        """The joints that move, or have a moving joint below."""
         moving = {row for row, joint in enumerate(self._tree.joints) if joint.kind in _MOVES}
         return moving | {above for row in moving for above in ancestors(self._tree.parents, row)}
 
     def _parts_of_hinges(self, line: list[int]) -> list[int]:
-        """Return the joints of a robot's limb as ``_parts`` does; empty if other joints move it, or nothing bends it.
+        """Return the joints of a robot's limb as ``_parts`` does; empty with other joints, or if no hinge bends it.
 
-        Elbow or knee is the hinge across the limb that leaves the longest way on both its sides. The hinge above it
-        carries the upper part. The end is the last hinge before the limb branches into fingers, or the last joint
-        without hinges.
+        Elbow or knee is the hinge across the limb with the largest distance to the nearer end. The hinge above it
+        carries the upper part. The end is the last hinge before the limb branches into fingers, else the last joint.
         """
         size = self._tree.size
         joints = [self._tree.joints[row] for row in line]
@@ -476,7 +478,8 @@ class Shape:
             ways = places - places[k]
             apart = np.flatnonzero(np.linalg.norm(ways, axis=1) > _POINT * size)
             bones = ways[hinges[0]], ways[last if last > k else beyond]
-            around = *ways[apart[apart < k][-1:]], *ways[apart[apart > k][:1]]  # a hinge along these twists its bone
+            # a hinge along an adjacent bone only twists the bone
+            around = *ways[apart[apart < k][-1:]], *ways[apart[apart > k][:1]]
             axis = frames[k, :9].reshape(3, 3) @ joints[k].axis
             if all(abs(axis @ way) < _ACROSS * np.linalg.norm(way) for way in (*bones, *around)):
                 sizes[k] = float(min(np.linalg.norm(bone) for bone in bones))
@@ -492,7 +495,7 @@ class Shape:
         return [line[above], line[elbow], *line[end : end + 2]] if end > elbow else []
 
     def _is_hinge_of_group(self, line: list[int], at: int, near: float) -> bool:
-        """Return whether a joint of a limb and the next one are hinges of one wrist or ankle: near, not branched."""
+        """Return whether a joint of a limb and the next joint are hinges of one wrist or ankle, without a branch."""
         tree = self._tree
         hinges = all(tree.joints[row].kind is Kind.HINGE for row in line[at : at + 2])
         return hinges and float(tree.lengths[line[at + 1]]) < near and len(tree.children[line[at]]) == 1
@@ -519,7 +522,7 @@ def up_on_four(legs: tuple[Array, Array], arms: tuple[Array, Array], up: Array |
 
 
 def _vote(limb: Limb, known: Mapping[str, int]) -> tuple[str, str] | None:
-    """Return side and kind of a limb according to the known parts in its line; None without any."""
+    """Return side and kind of a limb according to known parts in its line; None without such parts."""
     inside = set(limb.line)
     for side in SIDES:
         for kind, parts in PARTS.items():
@@ -535,14 +538,14 @@ def _rows(pair: Pair) -> set[int]:
 
 
 def _has_other_parts(pair: Pair, known: Mapping[str, int]) -> bool:
-    """Return whether known parts lie in a pair of limbs, which then is something else: the legs of another animal."""
+    """Return whether a pair of limbs contains known parts, and so is something else, such as an animal's legs."""
     return not _rows(pair).isdisjoint(row for role, row in known.items() if not role.endswith("_shoulder"))
 
 
 def _are_alike(a: Array, b: Array) -> bool:
-    """Return whether two branches are mirror images by their bones (lengths, outwards, that above the first joint too).
+    """Return whether two branches are mirror images, by their bone lengths outwards, starting above the first joint.
 
-    Either may end earlier, as an arm without a hand; then the first one has to be alike as well.
+    Either branch may end earlier, as an arm without a hand; then the first bones must be alike as well.
     """
     if len(a) == len(b):
         a, b = a[1:], b[1:]

@@ -1,8 +1,8 @@
-"""Find the part of the body from joint names, for the naming conventions of common files.
+"""Find body parts (roles) from joint names, for the naming conventions of common files.
 
 The roles are those of VRM in snake case. Names are compared without side, numbers and words for the kind of motion, so
-that ``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``, ``L_Hip`` and
-``left_hip_yaw_joint`` all mean the left upper leg.
+that ``mixamorig:LeftUpLeg``, ``thigh_l``, ``J_Bip_L_UpperLeg``, ``DEF-thigh.L``, ``L_Hip`` and ``left_hip_yaw_joint``
+all mean the left upper leg.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from functools import lru_cache
 from typing import Final, NamedTuple
 
 SIDES: Final = ("left", "right")
-_DIGITS: Final = 9  # of a number in a name that count; one in a damaged file may have thousands
+_DIGITS: Final = 9  # largest number of digits read from a name; damaged files may have thousands
 # Words by role, the most specific first: "shoulder" is an upper arm only without a better match. "leg" is an upper leg
 # only together with a better word for the lower leg.
 CENTRE: Final[dict[str, tuple[str, ...]]] = {"neck": ("neck", "lowerneck"), "head": ("head",)}
-HIPS: Final = ("hips", "pelvis")  # for a body without known legs; else the hips are where the legs meet
+HIPS: Final = ("hips", "pelvis")  # used for bodies without known legs; else the hips are where the legs meet
 LIMBS: Final[dict[str, tuple[str, ...]]] = {
     "upper_arm": ("upperarm", "uparm", "arm", "humerus", "shoulder", "shldr", "sho", "armshx", "armshz"),
     "shoulder": ("clavicle", "collar", "collarbone", "shoulder"),
@@ -69,9 +69,9 @@ _MOTION: Final = frozenset(
     {"pitch", "roll", "yaw", "joint", "link", "jnt", "bone", "x", "y", "z", "c", "rot", "bip", "bend", "prosup"}
 )
 _LIMB_SIDES: Final = {"lleg": "left", "rleg": "right", "larm": "left", "rarm": "right"}  # LLEG_HIP_R: left, roll
-_REMEMBERED: Final = 4096  # names: those of a few skeletons, which are read again and again
-_FIRST: Final = re.compile(r"^[A-Za-z]+\d*[ _.\-]")  # the first word of a name, with what separates it from the next
-_COMMON: Final = 0.8  # share of the joints whose first word is the same, and says nothing
+_REMEMBERED: Final = 4096  # number of cached names, enough for a few skeletons
+_FIRST: Final = re.compile(r"^[A-Za-z]+\d*[ _.\-]")  # first word of a name, with its separator
+_COMMON: Final = 0.8  # share of joints with the same first word above which the word is a prefix
 _FINGER_BONE: Final = re.compile(r"(finger|metacarpal|proximal|intermediate|distal|phalanx)+$")
 _METACARPAL: Final = re.compile(r"^inhand|metacarpal$")
 _NO_JOINT: Final = frozenset(
@@ -88,7 +88,7 @@ class Word(NamedTuple):
 
 
 def common_prefix(names: Sequence[str]) -> str:
-    """Return the first word that nearly all names share, such as ``Character1_``; "" if there is none."""
+    """Return the first word shared by nearly all names, such as ``Character1_``; "" without one."""
     words = [found[0] for name in names if (found := _FIRST.match(name))]
     most = max(set(words), key=words.count, default="")
     return most if len(names) > 1 and words.count(most) >= _COMMON * len(names) else ""
@@ -97,7 +97,7 @@ def common_prefix(names: Sequence[str]) -> str:
 def finger_of(word: str) -> str | None:
     """Return the finger of a word such as ``handindex`` or ``littleproximal``; None for other words.
 
-    Metacarpal bones lie in the palm, so they are no joints of fingers, except for the thumb.
+    Metacarpal bones lie in the palm, so they are not finger joints, except for the thumb.
     """
     bare = _FINGER_BONE.sub("", word)
     finger = next((role for ending, role in FINGERS.items() if bare.endswith(ending)), None)
@@ -105,26 +105,26 @@ def finger_of(word: str) -> str | None:
 
 
 def is_finger(role: str) -> bool:
-    """Return whether a role is that of a joint of a finger, such as ``left_index_1``; fingers may have many joints."""
+    """Return whether a role is that of a finger joint, such as ``left_index_1``, with any number."""
     side, _, rest = role.partition("_")
     finger, _, number = rest.rpartition("_")
     return side in SIDES and finger in FINGERS.values() and number.isascii() and number.isdigit()
 
 
 def split_name(name: str) -> list[str]:
-    """Return the words of a name: runs of letters that case or other characters divide, and numbers."""
+    """Split a name into words, divided by case or other characters, and numbers."""
     return _WORDS.findall(name)
 
 
 @lru_cache(_REMEMBERED)
 def words_of(name: str) -> frozenset[str]:
-    """Return the words of a name in lower case, without their order."""
+    """Return the set of words of a name in lower case."""
     return frozenset(word.lower() for word in split_name(name))
 
 
 @lru_cache(_REMEMBERED)
 def read_name(name: str, prefix: str = "") -> Word | None:
-    """Return the content of a joint's name; None for end sites, twist bones and helpers.
+    """Parse a joint's name; return None for end sites, twist bones and helpers.
 
     Args:
         name: The name.

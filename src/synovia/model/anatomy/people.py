@@ -1,4 +1,4 @@
-"""The people and the rigs of a scene: which joints are those of one body."""
+"""Find the people and the rigs of a scene: the joints of each body."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synovia.model.anatomy.roles import Found
 from synovia.model.geometry import Array
 from synovia.model.tree import BodyTree, ancestors
 
-_TWIN: Final = 0.3  # two people cannot have their hips nearer to each other than this part of a thigh
+_TWIN: Final = 0.3  # fraction of a thigh: smallest distance between the hips of two people
 _LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg"))
 _UPPER: Final = ("head", "neck", "left_upper_arm", "right_upper_arm", "left_hand", "right_hand")
 
@@ -20,8 +20,8 @@ _UPPER: Final = ("head", "neck", "left_upper_arm", "right_upper_arm", "left_hand
 def of_one_rig(tree: BodyTree, found: Found) -> Mapping[str, int]:
     """Return one row for each role.
 
-    Where a person has several rigs, such as bones of control next to bones of the skin, the parts are those of the rig
-    with most bones of the skin.
+    If a person has several rigs, such as control bones and skin bones, the rows are those of the rig with most skin
+    bones.
     """
     hips = _hips_of_rigs(tree, found)
     if len(hips) < 2:
@@ -39,10 +39,10 @@ def of_one_rig(tree: BodyTree, found: Found) -> Mapping[str, int]:
 
 
 def several_people(tree: BodyTree, found: Found, rest: Array) -> list[int]:
-    """Return the joint at which each person of a scene begins; one or none if there are not several.
+    """Return the first joint of each person in a scene; at most one joint without several people.
 
-    People have hips, both legs, and arms or a head each. Two rigs are those of one person if one is inside the other,
-    or if they are in one tree and lie upon each other at rest, unless their names begin with different namespaces.
+    A person has hips, both legs, and arms or a head. Two rigs belong to one person if one is inside the other, or if
+    they are in one tree and coincide at rest, unless their names begin with different namespaces.
 
     Args:
         tree: The joints.
@@ -53,14 +53,14 @@ def several_people(tree: BodyTree, found: Found, rest: Array) -> list[int]:
     for row in _hips_of_rigs(tree, found):
         own = set(_below(tree, row))
         if not any(at in own for role in _UPPER for at in found.get(role, ())):
-            continue  # a pair of legs alone
+            continue  # only a pair of legs
         if all(_are_apart(tree, rest, found, row, other) for other in people):
             people.append(row)
     return people
 
 
 def _hips_of_rigs(tree: BodyTree, found: Found) -> list[int]:
-    """Return the hips that have legs of their own below them."""
+    """Return the hips with both legs below them."""
     out: list[int] = []
     for row in found.get("hips", ()):
         own = set(_below(tree, row))
@@ -76,7 +76,7 @@ def _nested(tree: BodyTree, row: int, top: int, hips: list[int]) -> bool:
 
 
 def _are_apart(tree: BodyTree, rest: Array, found: Found, row: int, other: int) -> bool:
-    """Return whether two hips are those of two people."""
+    """Return whether two hips belong to two people."""
     lines = [ancestors(tree.parents, at) for at in (row, other)]
     if row in lines[1] or other in lines[0]:
         return False

@@ -1,4 +1,4 @@
-"""Find the part of the body of each joint: from the file's roles, from names, and from the shape of the body."""
+"""Find the body part (role) of each joint: from the file's roles, from names, and from the shape of the body."""
 
 from __future__ import annotations
 
@@ -24,16 +24,16 @@ from synovia.model.anatomy.names import (
 from synovia.model.joint import Kind
 from synovia.model.tree import BodyTree, JointTree, ancestors
 
-_RIGGING = ("ORG-", "MCH-")  # bones that drive a Rigify rig; those that deform the skin begin with "DEF-"
+_RIGGING = ("ORG-", "MCH-")  # control bones of a Rigify rig; bones that deform the skin begin with "DEF-"
 _NUMBER = re.compile(r"[._ ]?\d+")
-_SEVERAL = 5  # so many joints in line under one name are a whole limb
+_SEVERAL = 5  # smallest number of joints in line with one name that are a whole limb
 _CORE = tuple(f"{side}_{part}" for side in ("left", "right") for parts in PARTS.values() for part in parts[:3])
 ORDER = ("upper_leg", "lower_leg", "foot", "toes"), ("shoulder", "upper_arm", "lower_arm", "hand")
-Found = dict[str, list[int]]  # rows by role, several if the file has several bodies
+Found = dict[str, list[int]]  # rows by role; several rows if the file has several bodies
 
 
 class Roles(Mapping[str, str]):
-    """Names of joints by role in the body. Other names of a role (see ``ALIASES``) are found, but not listed."""
+    """Names of joints by role. Lookup also accepts ``ALIASES`` of roles, which are not listed."""
 
     def __init__(self, names: Sequence[str], rows: Mapping[str, int]) -> None:
         """Store the names of all joints, and the rows by role."""
@@ -53,16 +53,16 @@ class Roles(Mapping[str, str]):
         return len(self._rows)
 
     def __repr__(self) -> str:
-        """Return it as a dict."""
+        """Return the roles as the text of a dict."""
         return repr(dict(self))
 
 
 def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
     """Return the rows of the parts of the body, by role, from the root outwards.
 
-    Roles of the file have precedence over names. What both do not say of the limbs follows from the shape of the body.
-    In a group of hinges, as in robots, the last one has the role, because it carries the bone. Legs meet at the hips,
-    and arms at the chest.
+    Roles of the file have precedence over names. Limb parts missing in both follow from the shape of the body. In a
+    group of hinges, as in robots, the last hinge has the role, because it carries the bone. Legs meet at the hips, and
+    arms at the chest.
 
     Args:
         tree: The joints.
@@ -85,7 +85,7 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
             for alias in aliases:
                 rows = _named(tree, words, side, alias)
                 if part == "upper_arm" and alias in LIMBS["shoulder"] and not _has_lower_arm(words, side):
-                    doubtful[f"{side}_{part}"] = rows  # upper arm or collar bone: the shape decides
+                    doubtful[f"{side}_{part}"] = rows  # upper arm or collar bone, decided by the shape
                 elif rows and alias not in used and not (part == "upper_leg" and _is_lower_leg(words, side, alias)):
                     found[f"{side}_{part}"] = rows
                     used.add(alias)
@@ -96,7 +96,7 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
     if not all(role in found for role in _CORE):
         known = {role: rows[0] for role, rows in found.items()}
         shaped = shape().completed(known, begins)
-        if meeting(tree, shaped.values()) is not None:  # limbs of several trees are no body
+        if meeting(tree, shaped.values()) is not None:  # limbs of several trees do not form a body
             found |= {role: [row] for role, row in shaped.items() if role not in found}
         for role, rows in doubtful.items():
             if rows and role not in found:
@@ -112,12 +112,12 @@ def recognize(tree: BodyTree, shape: Callable[[], Shape]) -> Found:
 
 
 def _first(found: Found, role: str) -> int | None:
-    """Return the row of a role, None without one."""
+    """Return the first row of a role; None without one."""
     return found[role][0] if role in found else None
 
 
 def meeting(tree: JointTree, rows: Iterable[int]) -> int | None:
-    """Return the lowest joint above all rows, None if there is none."""
+    """Return the last common ancestor of rows, which may be a row itself; None without one."""
     paths = [ancestors(tree.parents, row) for row in rows]
     if not paths:
         return None
@@ -125,7 +125,7 @@ def meeting(tree: JointTree, rows: Iterable[int]) -> int | None:
 
 
 def _words(tree: JointTree) -> list[Word | None]:
-    """Return the content of the name of each joint or its body; None for tips and for bones that only drive others."""
+    """Return the parsed name of each joint, else of its body; None for tips and control bones."""
     names = [joint.name for joint in tree.joints]
     prefix = common_prefix([name for name, joint in zip(names, tree.joints, strict=True) if not joint.tip])
     deforming = any(name.startswith("DEF-") for name in names)
@@ -138,9 +138,9 @@ def _words(tree: JointTree) -> list[Word | None]:
 
 
 def _fill_numbered(tree: JointTree, words: list[Word | None], found: Found, side: str) -> set[str]:
-    """Add the limbs whose joints have only numbers, by the lengths of their bones; return their words.
+    """Add limbs whose joints are only numbered, by the lengths of their bones; return their words.
 
-    The two longest bones are the upper and the lower part. The first joint is not counted: its bone is of the trunk.
+    The two longest bones are the upper and the lower part, without the bone of the first joint, which is in the trunk.
     """
     used: set[str] = set()
     for parts, aliases in NUMBERED.items():
@@ -162,9 +162,9 @@ def _fill_numbered(tree: JointTree, words: list[Word | None], found: Found, side
 def _begins(
     tree: JointTree, words: list[Word | None], found: Found, begins: dict[tuple[str, str], int], side: str
 ) -> set[str]:
-    """Add the first joints of limbs whose joints differ only in their numbers, as leg_L_1, leg_L_2; return their words.
+    """Add the first joints of limbs with numbered joints, such as leg_L_1, leg_L_2; return their words.
 
-    Such names mean the limb, but not its parts.
+    Such names identify the limb, but not its parts.
     """
     used: set[str] = set()
     for limb, parts in PARTS.items():
@@ -181,21 +181,22 @@ def _begins(
 
 
 def _is_lower_leg(words: list[Word | None], side: str, alias: str) -> bool:
-    """Return whether a word for legs means the lower one, because no other does: in upleg, leg; not in leg, knee."""
+    """Return whether a leg word means the lower leg, as in upleg, leg, because no other word does, as in leg, knee."""
     lower = {*LIMBS["lower_leg"]} - {alias}
     return alias in LIMBS["lower_leg"] and not any(word and word.side == side and word.word in lower for word in words)
 
 
 def _has_lower_arm(words: list[Word | None], side: str) -> bool:
-    """Return whether a name means the lower arm of a side."""
+    """Return whether a joint of a side is named as lower arm."""
     return any(word and word.side == side and word.word in LIMBS["lower_arm"] for word in words)
 
 
 def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> list[int]:
-    """Return the joints with a word on one side, several if the file has several bodies.
+    """Return the joints with a word on one side; several if the file has several bodies.
 
-    Of joints in line, only one is returned: the last of hinges, such as those of a robot's hip, because it carries the
-    bone. Of other joints it is the first that differs from the last in its number alone: these are parts of one bone.
+    For joints in line, return only one: the last of hinges, such as those of a robot's hip, because it carries the
+    bone. For other joints, return the first one that differs from the last only in its number: these are parts of one
+    bone.
     """
     left = [row for row, word in enumerate(words) if word is not None and (word.side, word.word) == (side, alias)]
     out: list[int] = []
@@ -209,14 +210,14 @@ def _named(tree: JointTree, words: list[Word | None], side: str, alias: str) -> 
 
 
 def _fill_center(tree: JointTree, words: list[Word | None], found: Found, part: str, aliases: Sequence[str]) -> None:
-    """Add a central part by name: the uppermost joint of that name in each body."""
+    """Add a central part by name: the topmost joint with that name in each body."""
     rows = [row for row, word in enumerate(words) if word and not word.side and word.word in aliases]
     if rows and part not in found:
         found[part] = [row for row in rows if not set(rows) & set(ancestors(tree.parents, row)[1:])]
 
 
 def _lower_to_last_hinges(tree: JointTree, words: list[Word | None], found: Found, declared: Collection[str]) -> None:
-    """Give neck and head to the last of their hinges, which all turn them, unless the file declares them."""
+    """Assign neck and head to the last of their hinges, unless the file declares them."""
     for part, aliases in CENTRE.items():
         if part in declared:
             continue
@@ -227,7 +228,7 @@ def _lower_to_last_hinges(tree: JointTree, words: list[Word | None], found: Foun
 
 
 def _last_hinge(tree: JointTree, row: int, rows: list[int]) -> int:
-    """Return the last of the hinges that follow each other from a row on, all of them among ``rows``."""
+    """Return the last hinge of an unbranched chain of hinges that starts at a row, all of them in ``rows``."""
     while tree.joints[row].kind is Kind.HINGE:
         below = [k for k in rows if tree.parents[k] == row and tree.joints[k].kind is Kind.HINGE]
         if len(below) != 1:
@@ -239,7 +240,7 @@ def _last_hinge(tree: JointTree, row: int, rows: list[int]) -> int:
 def _drop_disordered(tree: JointTree, found: Found, declared: Collection[str]) -> None:
     """Remove parts whose name contradicts the tree, such as a hand that is not below its lower arm.
 
-    Parts that the file declares stay.
+    Parts declared by the file are kept.
     """
     for side in SIDES:
         for parts in ORDER:
@@ -256,7 +257,7 @@ def _drop_disordered(tree: JointTree, found: Found, declared: Collection[str]) -
 
 
 def _drop_hinged_collars(tree: JointTree, found: Found, declared: Collection[str]) -> None:
-    """Remove a shoulder that is a hinge right above the upper arm: it turns the arm, and is no collar bone."""
+    """Remove a shoulder that is only connected by hinges to the upper arm: it rotates the arm and is no collar bone."""
     for side in SIDES:
         if f"{side}_shoulder" in declared:
             continue
@@ -290,7 +291,7 @@ def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None
     held = [] if hips is None else ancestors(tree.parents, hips)
     if held and set(held).isdisjoint(line):
         return
-    line = [row for row in line if row not in held]  # a pelvis may be next to the spine
+    line = [row for row in line if row not in held]  # the hips may be on a branch next to the spine
     line = [row for row in line if tree.joints[row].kind is not Kind.FIXED]
     neck = ancestors(tree.parents, found["head"][0])[1:] if "head" in found and "neck" not in found else []
     neck = neck[: neck.index(top)] if top in neck else []
@@ -303,7 +304,7 @@ def _fill_trunk(tree: JointTree, words: list[Word | None], found: Found) -> None
 
 
 def _fill_head(tree: JointTree, found: Found, top: int) -> None:
-    """Add neck and head by the tree: the longest line of joints in the middle, upwards from where the arms meet."""
+    """Add neck and head by the tree: the longest central line of joints from the joint where the arms meet."""
     held = {row for role, rows in found.items() if role.startswith(SIDES) for row in rows}
     best: list[int] = []
     for row, joint in enumerate(tree.joints):

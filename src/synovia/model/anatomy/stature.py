@@ -1,7 +1,7 @@
-"""How tall a body is, and the length unit in which it is as tall as a person.
+"""Estimate the stature of a body, and the length unit in which the body is as tall as a person.
 
-The stature of a body is that of an adult whose legs are as long: from hip (trochanterion) to ankle (lateral malleolus)
-they are 0.476 of it, the mean of the shares of men and women.
+The stature of a body is that of an adult with legs of the same length: the distance from hip (trochanterion) to ankle
+(lateral malleolus) is 0.476 of the stature, the mean of the ratios of men and women.
 
 References:
     C. Gordon et al., *2012 Anthropometric Survey of U.S. Army Personnel: Methods and Summary Statistics*, Natick
@@ -20,13 +20,13 @@ from synovia.model.skeleton import Skeleton
 from synovia.text import UNITS
 
 ADULT: Final = 1.75  # metres: the stature of an adult of either sex
-_LEG: Final = 0.476  # from hip to ankle, as a part of the stature
-_PERSON: Final = (1.0, 2.2)  # metres: statures of persons whose motion is recorded
+_LEG: Final = 0.476  # leg length from hip to ankle, as a fraction of the stature
+_PERSON: Final = (1.0, 2.2)  # metres: range of statures of recorded persons
 _CANDIDATES: Final = (*UNITS.values(), UNITS["in"] / 0.45)
 
 
 def stature_of(skeleton: Skeleton) -> float:
-    """Return the height of an adult whose legs are as long as those of a body at rest; 0 if it has none."""
+    """Return the stature of an adult with legs as long as those of a body at rest; 0 for a body without legs."""
     rows, lengths = skeleton.role_rows, list[float]()
     places = skeleton.rest_pose().positions
     for side in SIDES:
@@ -38,10 +38,10 @@ def stature_of(skeleton: Skeleton) -> float:
 
 
 def human_unit(skeleton: Skeleton) -> float | None:
-    """Return the length unit in which a body is as tall as a person, metres; None if it has no legs.
+    """Return the length unit in which a body is as tall as a person, metres; None for a body without legs.
 
-    It is the one of the usual units in which the stature is nearest to that of an adult, if it then is that of a
-    person; else that in which the body is an adult.
+    Among the usual units that give the stature of a person, choose the one nearest to an adult; else the unit in which
+    the body is an adult.
     """
     stature = stature_of(skeleton)
     if not (np.isfinite(stature) and stature > 0.0):

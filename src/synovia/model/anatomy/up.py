@@ -1,11 +1,12 @@
 """Find which direction points up for a body: from its file, its rest pose, the gravity in a clip, and its posture.
 
-These count in this order. A rest pose that stands outweighs a posture: a body that lies in all frames of a clip does
-not stand along another axis. Steps outweigh a rest pose, because files may store it with other axes than their clips.
+The evidence has this order of precedence. A standing rest pose outweighs a posture: a body that lies in all frames of a
+clip does not stand along another axis. Steps outweigh a rest pose, because files may store it with other axes than
+their clips.
 
-In a tilted world, a straight body leans the same way in all frames. Nobody can stand or walk so without falling, so
-gravity does not point along the axis of the file. Bodies that lie, sit or bow are not straight, or lean farther.
-Runners lean, too, and so do people who walk with a stoop; but their feet come down to one level along the axis.
+In a tilted world, a straight body leans in the same direction in all frames. Nobody can stand or walk like this without
+falling, so gravity does not point along the axis of the file. Bodies that lie, sit or bow are not straight, or lean
+farther. Runners and people with a stoop lean as well, but their feet come down to one level along the axis.
 """
 
 from __future__ import annotations
@@ -38,34 +39,35 @@ _TRAVEL: Final = 1.0  # against a long way along an axis: bodies crawl far, but 
 _USUAL: Final[Mapping[str, float]] = dict.fromkeys(AXES, 0.0) | {"y": 0.3, "z": 0.25}  # the axes that files use most
 _CLEAR: Final = 0.6  # lead over the second axis that counts as certain
 
-_FAR: Final = 3.0  # a long way, in lengths of the legs
-_TALLEST: Final = 1e6  # lengths of the legs: those of a body without lengths are rounding
-_STEADY_FLOOR: Final = 0.15  # spread of the lowest point over time, in lengths of the legs, that halves a floor
-_SOMETIMES: Final = 0.1  # share of the frames in which a body has to stand along the axis of its rest pose
-_NEAR: Final = np.cos(np.radians(30.0))  # a body stands along an axis that is within this angle
+_FAR: Final = 3.0  # leg lengths: a long path
+_TALLEST: Final = 1e6  # leg lengths: clamps the ratios of bodies without leg lengths
+_STEADY_FLOOR: Final = 0.15  # leg lengths: spread of the lowest point over time that halves the weight of a floor
+_SOMETIMES: Final = 0.1  # smallest share of frames in which a body must stand along the axis of its rest pose
+_NEAR: Final = np.cos(np.radians(30.0))  # cosine of the angle within which a body stands along an axis
 _LIES: Final = 0.5  # cosine between a body and up below which it lies, sits on its heels, or crawls
-_STRETCHED: Final = 0.7  # cosine between a body and another axis above which it lies along that
-_MAYBE: Final = 0.5  # certainty of a direction that only the posture shows, if bodies may lie so
-_STATED: Final = 0.8  # certainty of an axis that the file states, or that a body stands along at times, while it lies
+_STRETCHED: Final = 0.7  # cosine between a body and another axis above which it lies along that axis
+_MAYBE: Final = 0.5  # certainty of a direction that only the posture shows, because bodies may lie
+_STATED: Final = 0.8  # certainty of a stated axis, or of one along which a body stands at times, if the body lies
 _LEVELLED: Final = 0.8  # certainty of a tilted world in which the feet come down to one level
-SHOWN: Final = 0.15  # least certainty of an axis that is taken without a question
+SHOWN: Final = 0.15  # smallest certainty of an axis that is used without asking
 _INVERTED: Final = -0.5  # cosine below which a body stands on its head: 120° from upright
-_FOLDED: Final = 0.5  # a shorter way from hip to ankle counts less as evidence of up; leg lengths
-_POINT: Final = 0.01  # a shorter line has no direction; a fraction of the skeleton's size
-_CROWN: Final = 0.3  # of a leg: a joint without a role that is nearer to the hips does not show the trunk
-_ALIKE: Final = 0.8  # mean of the level parts of two arms above which they point the same way: no body rests so
+_FOLDED: Final = 0.5  # leg lengths: a shorter distance from hip to ankle is weaker evidence of up
+_POINT: Final = 0.01  # fraction of the skeleton's size: shorter lines have no direction
+_CROWN: Final = 0.3  # fraction of a leg: a joint without a role that is nearer to the hips does not show the trunk
+# mean horizontal part of two arms above which they point in the same direction, as in no real rest pose
+_ALIKE: Final = 0.8
 _RAISED: Final = 0.5  # mean upward part of two arms above which they point up
-_SAMPLE: Final = 300  # frames of a long clip that are looked at, evenly spread
-_BEGINNING: Final = 300  # frames of its beginning in which steps are looked at
-_FEWEST: Final = 20  # frames that show steps
-_AGAINST: Final = 0.8  # correlation of hips and standing feet from which the steps show the length of the path
+_SAMPLE: Final = 300  # largest number of sampled frames of a clip, evenly spread
+_BEGINNING: Final = 300  # frames at the beginning in which steps are searched
+_FEWEST: Final = 20  # smallest number of frames that can show steps
+_AGAINST: Final = 0.8  # smallest correlation of hips and standing feet at which steps show the length of the path
 _NO_PATH: Final = 1e-8  # squared ratio of path and steps of a clip on the spot
 
-LEAST: Final = 17.0  # degrees; a smaller lean may be one of the body: who leans farther falls
-MOST: Final = 65.0  # degrees; a body that leans farther lies
-_STRAIGHT: Final = 30.0  # degrees between legs and trunk, in most frames
-_CONSTANT: Final = 0.95  # smallest length of the mean of directions that are nearly constant
-_LEVEL: Final = 0.5  # a body keeps level along the axis if it rises less by this factor: then it runs, and leans
+LEAST: Final = 17.0  # degrees; a smaller lean may be that of the body, a larger one would make it fall
+MOST: Final = 65.0  # degrees; a body with a larger lean lies
+_STRAIGHT: Final = 30.0  # degrees between legs and trunk in most frames of a straight body
+_CONSTANT: Final = 0.95  # smallest norm of the mean of nearly constant unit vectors
+_LEVEL: Final = 0.5  # a body that rises less by this factor along the axis runs on level ground, and leans
 _ALWAYS: Final = 0.1  # share of the frames that may be nearer to the axis
 
 
@@ -74,12 +76,12 @@ class Up:
     """The direction that points up.
 
     Args:
-        name: Its axis, for example ``"y"`` or ``"-z"``; three numbers in a tilted world.
+        name: Its axis, for example ``"y"`` or ``"-z"``; three values in a tilted world.
         vector: Unit vector, (3,).
         certainty: From 0 (guessed) to 1 (certain).
-        source: What shows it: ``"given"``, ``"file"``, ``"rest pose"``, ``"clip"``, or ``"nothing"``.
-        tilt: Angle between this direction and the axis that would point up, degrees, if the world is tilted; else 0.
-        axis: That axis; "" if the world is not tilted.
+        source: Source of evidence: ``"given"``, ``"file"``, ``"rest pose"``, ``"clip"``, or ``"nothing"``.
+        tilt: Angle between this direction and the nearest axis of the file, degrees, if the world is tilted; else 0.
+        axis: The axis of the file that would point up; "" if the world is not tilted.
         lies: The axis along which the body lies in most frames; "" if it does not lie.
         inverted: Share of the frames in which the body is upside down.
     """
@@ -105,11 +107,11 @@ class Up:
 
     @property
     def likely(self) -> Array:
-        """The direction for tools that do not ask: the axis of the file where a tilted world is not certain, (3,)."""
+        """The direction for tools that do not ask, (3,): the axis of the file if a tilted world is uncertain."""
         return axis_vector(self.axis) if self.axis and self.certainty <= _MAYBE else self.vector
 
     def report(self) -> str:
-        """Return the direction and how it was found, as text."""
+        """Return the direction and its source as text."""
         how = "as given" if self.given else f"certainty {100.0 * self.certainty:.0f} %"
         if self.axis:
             where = f"up: ({self.name}) ({how}): the world of the clip is tilted by {self.tilt:.0f}° from {self.axis}"
@@ -120,7 +122,7 @@ class Up:
         return f"up: {self.name} ({how}): the body lies along {self.lies}; {keep} keeps that, {other} lets it stand"
 
     def certain(self, where: str | None) -> Up:
-        """Return this direction.
+        """Return this direction if it is certain enough.
 
         Raises:
             InputError: If it is a guess.
@@ -152,12 +154,12 @@ def find_up(
 
     Args:
         skeleton: The skeleton.
-        q: Joint values of a clip, (T, nq); None for the file and its rest pose alone.
+        q: Joint values of a clip, (T, nq); None to use only the file and its rest pose.
         up: The axis, if the user names it.
-        rows: Row of each part of the body, by role; None for those that are recognised.
+        rows: Row of each part of the body, by role; None for the recognised roles.
 
     Raises:
-        InputError: If the given axis is none.
+        InputError: If the given axis is not valid.
     """
     given = None if up is None else given_up(up)
     if q is None or not len(q):
@@ -170,7 +172,7 @@ def find_up(
 
 @lru_cache(maxsize=64)
 def _of_file(skeleton: Skeleton) -> Up:
-    """Return the direction that file and rest pose show; it is found once a skeleton."""
+    """Return the direction that file and rest pose show, cached for each skeleton."""
     return _without_clip(skeleton, Lines.of(skeleton))
 
 
@@ -190,15 +192,15 @@ def _leaning(direction: Array, certainty: float = _MAYBE) -> Up:
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """The joints of a body whose positions show how it stands.
+    """The joints of a body whose positions show how the body stands.
 
     Args:
         size: Size of the skeleton.
         leg: Mean length of the legs along their bones; of other bodies, the way from the feet to the others.
         hips: Rows whose middle is between the hips.
         feet: Row of each ankle, or of the end of a leg.
-        tops: Rows whose middle is at the upper end of the trunk; none of a body on four legs.
-        others: Rows whose middle is above the feet of a body whose hips are not known; none if they are.
+        tops: Rows whose midpoint is at the upper end of the trunk; empty for a body on four legs.
+        others: Rows whose midpoint is above the feet of a body with unknown hips; empty if the hips are known.
         arms: Begin and end of each arm: upper arm and elbow.
         ends: Row of each foot's toes, else of its ankle.
         rest: Positions of all joints, (n, 3), in the pose of the file, and in that of its skin; none of points.
@@ -216,7 +218,7 @@ class Lines:
 
     @classmethod
     def of(cls, skeleton: Skeleton, rows: Mapping[str, int] | None = None) -> Lines:
-        """Return the lines of a skeleton with parts at some rows, by role; None for those that are recognised."""
+        """Return the lines of a skeleton, given rows by role; None for the recognised roles."""
         found = skeleton.role_rows if rows is None else rows
         lines = cls(skeleton.size, 0.0, **_rows_of(skeleton, found, of_all=rows is None))
         rest = [np.array(skeleton.rest_pose().positions)]
@@ -237,7 +239,7 @@ class Lines:
         return bool(self.feet or self.tops) and (bool(self.tops or self.others) or len(self.hips) > 1)
 
     def hips_in(self, places: Array) -> Array:
-        """Return the middle of the hips, (..., 3), at positions (..., n, 3)."""
+        """Return the midpoint of the hips, (..., 3), at positions (..., n, 3)."""
         return places[..., list(self.hips), :].mean(-2)
 
     def legs(self, places: Array) -> Array:
@@ -255,8 +257,8 @@ class Lines:
     def upright(self, places: Array) -> Array:
         """Return unit vectors (..., 3) from the feet to the shoulders: the mean of the directions of legs and trunk.
 
-        Legs count less if their ends are hardly away from the hips, as those of bodies without shins and of people who
-        sit on their heels.
+        Legs have less weight if their ends are close to the hips, as in bodies without shins and people who sit on
+        their heels.
         """
         legs = self.legs(places) / self.leg
         weight = np.minimum(np.linalg.norm(legs, axis=-1, keepdims=True) / _FOLDED, 1.0)
@@ -270,10 +272,10 @@ class Lines:
 
     @cached_property
     def stands(self) -> str | None:
-        """The axis along which the body stands in the pose of its file, or that of its skin; None if it does not.
+        """The axis along which the body stands in its file's rest or skin pose; None if it does not stand.
 
-        Trunk and legs continue each other along it. In some files the zero pose folds the legs up along the trunk, or
-        both arms point the same way, because all bones lie along one axis.
+        Trunk and legs continue each other along this axis. In some files the zero pose folds the legs up along the
+        trunk, or both arms point in the same direction, because all bones lie along one axis.
         """
         return next((axis for places in self.rest if (axis := self.axis_at(places))), None)
 
@@ -384,15 +386,15 @@ class Lines:
         return None if _rises(places, axis) < _LEVEL * _rises(places, up) else up
 
     def unevenness(self, places: Array, up: Array) -> float:
-        """Return how far the lowest points of the body and of each foot are from one level, in lengths of the legs."""
+        """Return the spread of the lowest points of the body and of each foot from one level, in leg lengths."""
         low = [float(np.quantile(places[:, row] @ up, 0.1)) for row in self.feet]
         return (_rises(places, up) + float(np.ptp(low))) / self.leg
 
     def path_scale(self, places: Array, up: Array) -> float | None:
-        """Return the factor by which the path of the hips fits the steps; None if the clip does not show it.
+        """Return the scale factor that fits the path of the hips to the steps; None if the clip does not show it.
 
-        The lower foot stands still on the floor, so the hips move against it. The factor is 1 if lengths of bones and
-        path have the same unit.
+        The lower foot stands still on the floor, so the hips move relative to it. The factor is 1 if lengths of bones
+        and path have the same unit.
 
         Args:
             places: Positions of all joints over time, (T, n, 3), at the rate of the clip.
@@ -409,10 +411,10 @@ class Lines:
         length = np.linalg.norm(step, axis=1)
         if not same.any() or float(length.sum()) < 0.5 * self.leg:
             return None
-        fast = length >= np.quantile(length, 0.3)  # slow frames show little but noise
+        fast = length >= np.quantile(length, 0.3)  # slow frames are mostly noise
         path, step = path[fast], step[fast]
         sizes = float(np.sum(path * path)), float(np.sum(step * step))
-        if sizes[0] < _NO_PATH * sizes[1]:  # on the spot
+        if sizes[0] < _NO_PATH * sizes[1]:  # the body steps on the spot
             return None
         against = -np.sum(path * step, axis=1)
         if float(against.sum()) < _AGAINST * np.sqrt(sizes[0] * sizes[1]):
@@ -453,7 +455,7 @@ def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
     """Return whether a body has four legs: by its roles, or because its arms reach down to the feet at rest.
 
     Args:
-        skeleton: A body that stands at rest; of others, this shows nothing.
+        skeleton: A body that stands at rest; for other bodies, the result is meaningless.
         rows: Row of each part, by role.
     """
     if any(role.endswith("_paw") for role in rows):
@@ -469,13 +471,13 @@ def stands_on_four(skeleton: Skeleton, rows: Mapping[str, int]) -> bool:
 
 
 def head_of(skeleton: Skeleton, rows: Mapping[str, int]) -> int | None:
-    """Return the row of the head, by role or by name; None if there is none."""
+    """Return the row of the head, by role or by name; None without a head."""
     named = (row for row, joint in enumerate(skeleton.joints) if joint.name.rsplit(":", 1)[-1].lower() == "head")
     return rows["head"] if "head" in rows else next(named, None)
 
 
 def _pair(rows: Mapping[str, int], *parts: str) -> tuple[int, ...]:
-    """Return the rows of the left and the right of a part, else of the next one that a side has."""
+    """Return the left and right rows of a part, else of the next part in ``parts`` that a side has."""
     found = [next((rows[role] for part in parts if (role := f"{side}_{part}") in rows), None) for side in SIDES]
     return tuple(row for row in found if row is not None)
 
@@ -487,9 +489,9 @@ def _ankle(skeleton: Skeleton, rows: Mapping[str, int], side: str) -> int:
 
 
 def _top(skeleton: Skeleton, rows: Mapping[str, int], hips: Sequence[int]) -> tuple[int, ...]:
-    """Return the rows at the upper end of a trunk: neck, shoulders, head or chest, else what is far out between limbs.
+    """Return the rows at the upper end of a trunk: neck, shoulders, head or chest, else a far joint between limbs.
 
-    They are apart from the hips at rest; robots may have a joint for the trunk that is among the hips.
+    Rows at the hips are skipped, because robots may have a trunk joint there.
     """
     places = np.array(skeleton.rest_pose().positions)
     start = places[list(hips)].mean(0)
@@ -509,5 +511,5 @@ def _top(skeleton: Skeleton, rows: Mapping[str, int], hips: Sequence[int]) -> tu
 
 
 def _rises(places: Array, up: Array) -> float:
-    """Return how far the lowest joint of a body rises and sinks over time."""
+    """Return the range of the lowest joint's height over time, from the 10th to the 90th percentile."""
     return float(np.diff(np.quantile((places @ up).min(1), (0.1, 0.9)))[0])

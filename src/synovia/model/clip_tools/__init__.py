@@ -1,1 +1,1 @@
-"""The mathematics of clip tools, on joint values over time: ``Motion`` has the methods."""
+"""The mathematics of clip tools, on joint values over time; ``Motion`` provides the methods."""

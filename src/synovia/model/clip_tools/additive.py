@@ -13,12 +13,12 @@ from synovia.text import counted
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Additive:
-    """The difference of a clip from a base; ``Motion.additive`` makes it, and ``Motion.with_added`` adds it.
+    """The difference of a clip from a base; ``Motion.additive`` computes it, and ``Motion.with_added`` adds it.
 
     Args:
         skeleton: The skeleton.
-        steps: Difference of each frame, (T, k): of numbers of q (radians, length units), then the rotation vectors of
-            its rotations, each in the frame of its joint.
+        steps: Difference of each frame, (T, k): of scalars in q (radians, length units), then the rotation vectors of
+            rotations, each in the frame of its joint.
         fps: Frames per second.
         name: Name of the clip.
 
@@ -49,7 +49,7 @@ class Additive:
 
 
 class _Clip(Protocol):
-    """The part of a motion that decides what fits it."""
+    """The parts of a motion that determine compatibility."""
 
     skeleton: Skeleton
     name: str
@@ -60,10 +60,10 @@ class _Clip(Protocol):
 
 
 def check_alike(what: str, skeleton: Skeleton, count: int, clip: _Clip) -> None:
-    """Refuse values of another body, or of another number of frames than 1 or that of a clip.
+    """Refuse values of another body, or with a number of frames other than 1 or that of a clip.
 
     Args:
-        what: The argument.
+        what: Name of the argument.
         skeleton: Its skeleton.
         count: Its number of frames.
         clip: The clip.
@@ -81,5 +81,5 @@ def check_alike(what: str, skeleton: Skeleton, count: int, clip: _Clip) -> None:
 
 
 def same_rate(a: float, b: float) -> bool:
-    """Return whether two frame rates differ by the rounding of files at most."""
+    """Return whether two frame rates are equal up to the rounding of files."""
     return abs(a - b) <= 1e-3 * max(a, b)

@@ -1,4 +1,4 @@
-"""Joint limits and loops of edited clips: what a clip keeps is kept by what is made of it."""
+"""Joint limits and loops of edited clips: limits that a clip keeps also apply to the result."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from synovia.model.geometry import Array, Bools
 from synovia.model.pose import clamped
 from synovia.text import counted
 
-_SLACK: Final = 1e-9  # the slack of all limits
-_SEEN: Final = 1e-6  # a smaller change is not worth a note
-_NAMED: Final = 4  # joints that a note names
+_SLACK: Final = 1e-9  # slack of all limits, radians or length units
+_SEEN: Final = 1e-6  # smaller changes are not reported
+_NAMED: Final = 4  # largest number of joints named in a note
 
 
 def kept_limits(skeleton: Skeleton, q: Array) -> Bools:
-    """Return which variables of a skeleton are within their limits in all frames of joint values (T, nq)."""
+    """Return a mask of variables that are within their limits in all frames of joint values (T, nq)."""
     return _beyond(skeleton, q, clamped(skeleton, q)).max(0, initial=0.0) == 0.0
 
 
@@ -30,7 +30,7 @@ def held(skeleton: Skeleton, q: Array, kept: Bools, anchors: Array | None = None
     Args:
         skeleton: The skeleton.
         q: Joint values after an edit; mimic joints follow their leaders in the result.
-        kept: Which variables the clip kept within limits; see ``kept_limits``.
+        kept: Mask of variables that the clip kept within limits; see ``kept_limits``.
         anchors: Closed poses near each frame, (T, nq); see ``Mechanism.shut_clip``.
     """
     out, notes = _clamped(skeleton, skeleton.follow(q.copy()), kept)
@@ -72,7 +72,7 @@ def _beyond(skeleton: Skeleton, q: Array, inside: Array) -> Array:
         for k in range(out.shape[1]):
             at = _columns(skeleton, k)
             off = np.abs(q[:, at] - inside[:, at]).max(1)
-            if at.stop - at.start > 1:  # both signs of a quaternion are the same rotation
+            if at.stop - at.start > 1:  # both signs of a quaternion mean the same rotation
                 off = np.minimum(off, np.abs(q[:, at] + inside[:, at]).max(1))
             out[:, k] = np.where(off > _SLACK, off, 0.0)
     return out

@@ -1,4 +1,4 @@
-"""Steps between joint values: differences of numbers, and rotation vectors of rotations."""
+"""Steps between joint values: differences of scalars, and rotation vectors of rotations."""
 
 from __future__ import annotations
 
@@ -14,21 +14,21 @@ from synovia.model.geometry import Array, Bools, rotation_between, same_side, ti
 
 Ints = NDArray[np.int64]
 _TURN: Final = 2.0 * np.pi
-_FAR: Final = 0.5 * np.pi  # radians: a rotation that is never farther away has one shorter way, which does not jump
+_FAR: Final = 0.5 * np.pi  # radians: a rotation that is never farther away has a unique shortest path without jumps
 _SMALL: Final = 1e-9  # radians: a smaller rotation has no axis
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Chart:
-    """Where numbers and rotations stand in joint values.
+    """Indices of scalars and rotations in joint values.
 
-    A step has the differences of the m numbers first, then the rotation vector of each of the k rotations, in the frame
+    A step has the differences of the m scalars first, then the rotation vector of each of the k rotations, in the frame
     of the joint after its motion: q becomes q · exp(w).
 
     Args:
-        numbers: Elements of q that are not part of a quaternion, (m,); values of mimic joints are among them.
-        turns: Elements of q of each quaternion, (k, 4).
-        endless: Which of the numbers are angles of hinges without limits, (m,), for which whole turns do not count.
+        numbers: Indices in q of scalars, (m,), which are not part of a quaternion; mimic joints are included.
+        turns: Indices in q of each quaternion, (k, 4).
+        endless: Mask of scalars that are angles of hinges without limits, (m,), whose whole turns are ignored.
     """
 
     numbers: Ints
@@ -51,7 +51,7 @@ class Chart:
         return cls(numbers, turns, np.isin(numbers, hinges) & np.isinf(lower[numbers]) & np.isinf(upper[numbers]))
 
     def between(self, a: Array, b: Array) -> Array:
-        """Return the steps (T, m + 3 k) from joint values a to b, (T, nq) each, by the shorter way."""
+        """Return the shortest steps (T, m + 3 k) from joint values a to b, (T, nq) each."""
         turned = rotation_between(a[..., self.turns], b[..., self.turns])
         moved = b[..., self.numbers] - a[..., self.numbers]
         moved[..., self.endless] -= _TURN * np.round(moved[..., self.endless] / _TURN)
@@ -60,8 +60,8 @@ class Chart:
     def course(self, a: Array, b: Array) -> Array:
         """Return the steps (T, m + 3 k) from joint values a to b in consecutive frames, (T, nq) each, without jumps.
 
-        Where the shorter way of a rotation or of an endless hinge changes its side, the step goes on the way on which
-        it has come, beyond half a turn. The way is the shorter one in the frame in which this is shortest.
+        If the shortest path of a rotation or of an endless hinge changes its side, the step continues on the previous
+        side, beyond a half turn. In the frame with the smallest step, the path is the shortest one.
         """
         out = self.between(a, b)
         size = len(self.numbers)
@@ -90,20 +90,20 @@ class Chart:
         return out
 
     def unwound(self, q: Array) -> Array:
-        """Return the numbers (T, m) of joint values (T, nq); endless hinges do not jump by whole turns in them."""
+        """Return the scalars (T, m) of joint values (T, nq), with endless hinges unwrapped over time."""
         out = q[:, self.numbers]
         out[:, self.endless] = np.unwrap(out[:, self.endless], axis=0)
         return out
 
     def unflipped(self, q: Array) -> Array:
-        """Return joint values (T, nq) whose quaternions have the sign nearest to that of the frame before."""
+        """Return joint values (T, nq) with quaternion signs nearest to those of the previous frame."""
         out = q.copy()
         for columns in self.turns:
             out[:, columns] = same_side(q[:, columns])
         return out
 
     def signed_like(self, q: Array, near: Array) -> Array:
-        """Return joint values (T, nq) whose quaternions have the sign of others, (nq,), in the first frame."""
+        """Return joint values (T, nq) with the quaternion signs of given joint values, (nq,), in the first frame."""
         out = q.copy()
         for columns in self.turns:
             if len(q) and q[0, columns] @ near[columns] < 0.0:
@@ -112,7 +112,7 @@ class Chart:
 
 
 def _near(way: Array, other: Array) -> Array:
-    """Return the rotation vector of the same rotation as another, (3,), that is nearest to a third one."""
+    """Return the rotation vector (3,) equivalent to ``way`` that is nearest to ``other``."""
     angle = float(np.linalg.norm(way))
     axis = way / angle if angle > _SMALL else other / max(float(np.linalg.norm(other)), _SMALL)
     return (angle + _TURN * round((float(other @ axis) - angle) / _TURN)) * axis

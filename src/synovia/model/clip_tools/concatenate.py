@@ -1,4 +1,4 @@
-"""Clips in a row: with or without overlap, and each where the one before ends."""
+"""Concatenate clips, with or without overlap, optionally aligned where the previous clip ends."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from synovia.planting import with_planted_feet
 
 
 def concatenate(motions: Iterable[Motion], *, blend: int = 0, align: bool = False, lock_feet: bool = False) -> Motion:
-    """Return clips in a row, as one clip.
+    """Concatenate clips to one clip.
 
     Args:
         motions: The clips, of one body and one rate. The result has the skeleton and the name of the first.
-        blend: Frames by which each clip overlaps the one before. In them one goes over into the other, and the length
-            is the sum of all, less ``blend`` for each seam. 0 for none: then no pose changes.
-        align: Whether each clip goes on where the one before ends. It is moved over the ground and turned about the
-            upward axis so that the last step of the clip before goes on, or, with ``blend``, so that the overlap begins
-            where that clip is. In the overlap, place and heading go on by the steps of both clips. A body whose root
-            does not move stays where it is.
+        blend: Number of frames by which each clip overlaps the previous clip and is blended with it. The total length
+            is reduced by ``blend`` for each seam. With 0, no pose changes.
+        align: Whether each clip continues where the previous clip ends. It is moved over the ground and rotated about
+            the upward axis so that the last step of the previous clip continues, or, with ``blend``, so that the
+            overlap begins at the previous clip. In the overlap, place and heading follow blended steps of both clips. A
+            body with a fixed root stays in place.
         lock_feet: Whether ``foot_lock`` then holds the planted feet.
 
     Raises:
@@ -36,7 +36,7 @@ def concatenate(motions: Iterable[Motion], *, blend: int = 0, align: bool = Fals
             cannot be aligned.
 
     Returns:
-        A motion. Its notes are those of all clips, and say where limits held a blend back.
+        A motion with the notes of all clips, and notes about blends clamped by limits.
 
     Example:
         >>> import numpy as np
@@ -91,7 +91,7 @@ def _on(clip: Motion, skeleton: Skeleton, k: int) -> Motion:
 
 
 def _joined(skeleton: Skeleton, a: Array, b: Array, overlap: int, ground: Ground | None) -> Array:
-    """Return two clips (T, nq) in a row; with a ground, the second goes on where the first ends."""
+    """Concatenate two clips (T, nq); with a ground, the second continues where the first ends."""
     if not len(a) or not len(b):
         return np.concatenate([a, b])
     if ground is not None:
@@ -115,7 +115,7 @@ def _joined(skeleton: Skeleton, a: Array, b: Array, overlap: int, ground: Ground
 
 
 def _shared_path(ground: Ground, a: Array, b: Array) -> Array:
-    """Return a way over the ground (n, 4, 4) that begins where a begins and goes by the steps of a, then those of b."""
+    """Return a path over the ground (n, 4, 4) that begins at a and blends from the steps of a to those of b."""
     out = [a[0]]
     weights = _weights(len(a))
     for k in range(1, len(a)):
@@ -139,7 +139,7 @@ def _scale(clip: Motion) -> Array:
 
 
 def _faded(a: Array, b: Array, overlap: int) -> Array:
-    """Return two tracks of scale in a row."""
+    """Concatenate two tracks of scale, blended in the overlap."""
     if not overlap:
         return np.concatenate([a, b])
     weight = _weights(overlap)[:, None, None]

@@ -1,4 +1,4 @@
-"""Loops: a clip whose end goes over into its beginning."""
+"""Loops: clips whose end continues in their beginning."""
 
 from __future__ import annotations
 
@@ -15,29 +15,29 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.text import DOUBT
 
-_PACE: Final = 0.1  # seconds; velocities count as much as the way in this time
-_BETTER: Final = 0.7  # a clip is cut if the pose there is nearer to the first one than that at the end by this factor
-_PHASE: Final = 0.05  # seconds; contacts are known no better
-_NEAR: Final = 0.12  # of the body's size; a pose that is farther from the first one is not the same phase of a motion
-_SEEN: Final = 0.05  # of the body's size: over a larger difference, a blend is seen
-_ALMOST: Final = 1.2  # cuts whose poses are about as near as the nearest one; the latest of them is taken
-_PART: Final = 0.2  # of a clip: the shortest part that is advised
-_MOST: Final = 1000  # frames that are compared with each other
-_TURNING: Final = float(np.radians(10.0))  # radians per second; a body that turns more slowly in all only drifts
-_WALKING: Final = 0.03  # sizes of the body per second, likewise
-_FASTEST: Final = 1.5  # times the usual step of the clip: the largest step over the seam
-_REPEATED: Final = 0.05  # times the usual step: a last frame this near to the first one repeats it
-_LEAST: Final = 1e-9  # scale that counts as 0, whose logarithm is infinite
-_SHORTEST: Final = 0.5  # part of a clip, and seconds, that are kept at least
+_PACE: Final = 0.1  # seconds; weights velocities by their displacement in this time
+# a clip is cut at a pose whose distance to the first pose is below this factor of the distance at the end
+_BETTER: Final = 0.7
+_PHASE: Final = 0.05  # seconds; precision of contacts
+_NEAR: Final = 0.12  # fraction of the body's size: a pose farther from the first one is in another phase of the motion
+_SEEN: Final = 0.05  # fraction of the body's size: the blend of a larger difference is visible
+_ALMOST: Final = 1.2  # factor of the nearest distance within which cuts are equally good; the latest of them is used
+_PART: Final = 0.2  # fraction of a clip: shortest part that is suggested
+_MOST: Final = 1000  # largest number of frames compared with each other
+_TURNING: Final = float(np.radians(10.0))  # radians per second; a slower total rotation is a drift
+_WALKING: Final = 0.03  # body sizes per second; a slower total displacement is a drift
+_FASTEST: Final = 1.5  # largest step over the seam, as a factor of the usual step of the clip
+_REPEATED: Final = 0.05  # factor of the usual step: a last frame this near to the first one repeats it
+_LEAST: Final = 1e-9  # smallest scale, because the logarithm of 0 is infinite
+_SHORTEST: Final = 0.5  # smallest kept fraction of a clip, and smallest kept time in seconds
 
 
 def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[str, ...]]:
-    """Return after how many frames a clip is best cut so that a loop goes on with its first frame, and notes.
+    """Return the best length of a clip, in frames, for a loop that continues with its first frame, and notes.
 
-    The feet are in the same phase there: those that have contact with the ground in the first frame have it, and no
-    others. Of these frames, it is one whose pose and velocity, regardless of place and heading, are near to those of
-    the first frame. It is the end of the clip if the feet are not known, or no frame is clearly nearer. A last frame
-    that repeats the first one is cut off.
+    At the cut, the same feet have contact with the ground as in the first frame, and pose and velocity, regardless of
+    place and heading, are near to those of the first frame. The length is that of the clip if the feet are unknown, or
+    no frame is clearly nearer. A last frame that repeats the first one is cut off.
 
     Args:
         skeleton: The skeleton.
@@ -68,21 +68,21 @@ def cut_for_loop(skeleton: Skeleton, q: Array, fps: float) -> tuple[int, tuple[s
 
 
 def _between_frames(places: Array, fps: float) -> float:
-    """Return how far a frame usually is from the one before it, as ``_differences``: a phase is known no better."""
+    """Return the usual distance between consecutive frames, as in ``_differences``: the precision of a phase."""
     steps = np.diff(places, axis=0)
     return float(np.median(_size(steps[1:]) + _PACE * fps * _size(np.diff(steps, axis=0))))
 
 
 def _best_part(places: Array, fps: float, size: float) -> tuple[int, int, float]:
-    """Return the part of a clip that is the best loop, and how far the frame after it is from its first one.
+    """Return the part of a clip that is the best loop, and the distance from the frame after it to its first frame.
 
     Args:
-        places: Places of all joints (T, n, 3), regardless of the way over the ground.
+        places: Positions of all joints (T, n, 3), without motion over the ground.
         fps: Frames per second.
-        size: Size of the body, in which the distance is.
+        size: Size of the body, the unit of the distance.
     """
     steps, part = np.diff(places, axis=0), slice(None, None, -(-len(places) // _MOST))
-    ways = _distances(places[:-1][part], (places[1:] + steps)[part])  # to where the body would be after the end
+    ways = _distances(places[:-1][part], (places[1:] + steps)[part])  # distances to the extrapolated pose after the end
     off = (ways + _PACE * fps * _distances(steps[part], steps[part])) / size
     firsts = np.arange(len(steps))[part]
     length = (firsts[None, :] + 2) - firsts[:, None]
@@ -99,26 +99,26 @@ def _distances(a: Array, b: Array) -> Array:
 
 
 def _differences(places: Array, fps: float) -> Array:
-    """Return how far the frame after each one is from the first, (T,): mean distances of joints and of their motion.
+    """Return the distance from the frame after each frame to the first, (T,), from joint positions and velocities.
 
     Args:
-        places: Places of all joints (T, n, 3), regardless of the way over the ground.
+        places: Positions of all joints (T, n, 3), without motion over the ground.
         fps: Frames per second.
     """
     count, steps = len(places), np.diff(places, axis=0)
-    after = np.concatenate([places, places[-1:] + steps[-1:]])  # the frame after the end, if the body went on
+    after = np.concatenate([places, places[-1:] + steps[-1:]])  # with the extrapolated frame after the end
     faster = steps[np.minimum(np.arange(1, count + 1), count - 2)] - steps[0]
     return _size(after[1:] - places[0]) + _PACE * fps * _size(faster)
 
 
 def _best_cut(skeleton: Skeleton, q: Array, fps: float, off: Array, ground: Ground | None) -> int:
-    """Return after how many frames a clip is best cut, see ``cut_for_loop``.
+    """Return the best length of a clip in frames, see ``cut_for_loop``.
 
     Args:
         skeleton: The skeleton.
         q: Joint values, (T, nq).
         fps: Frames per second.
-        off: How far the frame after each one is from the first, (T,), in sizes of the body.
+        off: Distance from the frame after each frame to the first, (T,), in body sizes.
         ground: The ground; None if the body does not move freely.
     """
     count = len(q)
@@ -143,12 +143,11 @@ def _best_cut(skeleton: Skeleton, q: Array, fps: float, off: Array, ground: Grou
 
 
 def looped(skeleton: Skeleton, q: Array, fps: float, blend: int) -> Array:
-    """Return joint values (T, nq) whose last frame goes over into the first one.
+    """Return joint values (T, nq) whose last frame continues in the first frame.
 
-    Each side, going on as it moves, would be somewhere else at the seam, and faster. This difference of values and of
-    velocities is shared by both. Over ``blend`` frames on each side, a cubic adds half of it to the end and takes half
-    from the beginning. So poses are not mixed, and a motion that comes round by itself does not change. Place and
-    heading on the ground stay as they are, without drift.
+    Extrapolated to the seam, the two sides differ in values and velocities. Over ``blend`` frames on each side, a cubic
+    adds half of the difference to the end and subtracts half from the beginning. So poses are not blended, and a motion
+    that is already cyclic does not change. Place and heading on the ground are kept, without drift.
 
     Args:
         skeleton: The skeleton.
@@ -159,7 +158,7 @@ def looped(skeleton: Skeleton, q: Array, fps: float, blend: int) -> Array:
     chart, ground = Chart.of(skeleton), Ground.of(skeleton, q)
     flat = q if ground is None else ground.carried(q, inverse(ground.path(q)))
     first, last = (chart.between(part[:-1], part[1:]) for part in (flat[:3], flat[-3:]))
-    before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]  # the step at the seam, as each side goes on
+    before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]  # extrapolated step of each side at the seam
     before, after = (_limited(skeleton, flat, one) for one in (before, after))
     step = 0.5 * (before + after)
     ending, beginning = _shares(chart.between(chart.stepped(flat[-1], step), flat[0]), after - before, blend)
@@ -171,13 +170,14 @@ def looped(skeleton: Skeleton, q: Array, fps: float, blend: int) -> Array:
 
 
 def _without_drift(ground: Ground, q: Array, fps: float) -> Array:
-    """Return the way over the ground (T, 4, 4) of a loop: a body that only drifts comes back to its first place.
+    """Return the motion over the ground (T, 4, 4) of a loop, without drift.
 
-    A body that stands, or walks straight, hardly ends a recording where it began, or with the same heading. If the
-    difference is so slow, it is taken back evenly over the whole loop, which moves planted feet less than one sees.
+    A body that stands, or walks straight, hardly ever ends a recording exactly at its first place or heading. A slow
+    difference is removed evenly over the whole loop, which moves planted feet invisibly little.
     """
     count, (places, headings) = len(q), ground.measured(q)
-    steps = np.einsum("tji,tj->ti", ground.turn(headings[:-1]), np.diff(places, axis=0))  # in the heading of the body
+    # steps relative to the body's heading
+    steps = np.einsum("tji,tj->ti", ground.turn(headings[:-1]), np.diff(places, axis=0))
     turns = np.diff(headings)
     seam, turn = 0.5 * (steps[0] + steps[-1]), 0.5 * float(turns[0] + turns[-1])
     share = np.arange(count) / count
@@ -193,7 +193,7 @@ def _without_drift(ground: Ground, q: Array, fps: float) -> Array:
 
 
 def looped_scale(stretch: Array, blend: int) -> Array:
-    """Return animated scale (T, ...) whose last frame goes over into the first one, as ``looped`` does."""
+    """Return animated scale (T, ...) whose last frame continues in the first frame, as ``looped`` does."""
     x = np.log(np.maximum(stretch, _LEAST)).reshape(len(stretch), -1)
     last, first = np.diff(x[-3:], axis=0), np.diff(x[:3], axis=0)
     before, after = 2.0 * last[1] - last[0], 2.0 * first[0] - first[1]
@@ -204,11 +204,11 @@ def looped_scale(stretch: Array, blend: int) -> Array:
 
 
 def _shares(gap: Array, faster: Array, blend: int) -> tuple[Array, Array]:
-    """Return what is added to the last and to the first frames of a loop, (blend, n) each.
+    """Return the offsets of the last and of the first frames of a loop, (blend, n) each.
 
     Args:
-        gap: The way from the end, going on, to the beginning, (n,).
-        faster: How much faster the beginning is than the end, (n,), per frame.
+        gap: Difference from the extrapolated end to the beginning, (n,).
+        faster: Velocity of the beginning minus that of the end, (n,), per frame.
         blend: Frames on each side.
     """
     s = (np.arange(blend) / blend)[:, None]  # 0 at the frames next to the seam
@@ -217,17 +217,17 @@ def _shares(gap: Array, faster: Array, blend: int) -> tuple[Array, Array]:
 
 
 def _limited(skeleton: Skeleton, q: Array, step: Array) -> Array:
-    """Return a step (n,) that is not much larger than the usual one of joint values (T, nq)."""
+    """Return a step (n,), shortened if it is much larger than the usual step of joint values (T, nq)."""
     here = max(_usual(skeleton, np.stack([one, Chart.of(skeleton).stepped(one, step)])) for one in (q[0], q[-1]))
     return step * min(1.0, _FASTEST * _usual(skeleton, q) / max(here, 1e-300))
 
 
 def _usual(skeleton: Skeleton, q: Array) -> float:
-    """Return the median of the largest way of a joint in each step, length units."""
+    """Return the median over steps of the largest displacement of a joint, length units."""
     places = world_frames(skeleton, q)[..., 9:]
     return float(np.median(np.linalg.norm(np.diff(places, axis=0), axis=-1).max(1)))
 
 
 def _size(ways: Array) -> Array:
-    """Return the root of the mean square of vectors (T, n, 3), (T,)."""
+    """Return the root mean square of vectors (T, n, 3), (T,)."""
     return np.sqrt((ways**2).sum(-1).mean(-1))

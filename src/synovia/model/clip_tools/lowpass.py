@@ -1,4 +1,4 @@
-"""Zero-phase low-pass filter of joint values over time, on rotations as on numbers."""
+"""Zero-phase low-pass filter of joint values over time, for scalars and rotations."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from synovia.model import Skeleton
 from synovia.model.clip_tools.chart import Chart
 from synovia.model.geometry import Array, quat_product, quat_to_matrix, rotation_between, times_exp, unit
 
-_ROUNDS: Final = 60  # most rounds of the smoothing of one rotation; three to six are usual
-_ENOUGH: Final = 1e-11  # radians; a round that changes less is the last one
-_LARGEST: Final = 0.5  # radians that one round may turn: beyond, the flat picture of rotations is too coarse
-_WORST: Final = 1e13  # condition of the filter's equations beyond which rounding would show
+_ROUNDS: Final = 60  # largest number of iterations for one rotation; three to six are usual
+_ENOUGH: Final = 1e-11  # radians; an iteration that changes less is the last one
+_LARGEST: Final = 0.5  # largest rotation in one iteration, radians; beyond, the flat approximation is too coarse
+_WORST: Final = 1e13  # largest condition number of the filter's equations
 _BENDING: Final = 500.0  # lowest eigenvalue of D Dᵀ times T⁴: that of a beam with free ends
 Filter = Callable[[Array], Array]
 
@@ -27,7 +27,7 @@ def smoothed(skeleton: Skeleton, q: Array, fps: float, cutoff: float) -> Array:
         skeleton: The skeleton.
         q: Joint values, (T, nq).
         fps: Frames per second.
-        cutoff: Frequency at which a vibration keeps 71 % of its size (-3 dB), Hz, below half of ``fps``.
+        cutoff: Frequency at which a vibration keeps 71 % of its amplitude (-3 dB), Hz, below half of ``fps``.
     """
     if len(q) < 3:
         return q.copy()
@@ -42,12 +42,12 @@ def smoothed(skeleton: Skeleton, q: Array, fps: float, cutoff: float) -> Array:
 def low_pass_of(count: int, fps: float, cutoff: float) -> Filter:
     """Return the filter of values (T, n): the x that minimises |x - y|² + λ |D x|², where D x are second differences.
 
-    In the middle of a long clip its gain is 1 / (1 + λ (2 sin(π f / fps))⁴): a Butterworth filter of second order that
-    is applied forwards and backwards, so no phase is shifted. λ sets the gain at the cutoff to 1/√2. Both ends are
-    free, so a motion of constant velocity does not change (Whittaker 1923; Eilers 2003).
+    In the middle of a long clip its gain is 1 / (1 + λ (2 sin(π f / fps))⁴): a second-order Butterworth filter applied
+    forwards and backwards, with zero phase. λ sets the gain at the cutoff to 1/√2. Both ends are free, so a motion of
+    constant velocity does not change (Whittaker 1923; Eilers 2003).
 
-    The filter takes Dᵀ z off the values, where (1/λ + D Dᵀ) z = D y. This form stays exact for a large λ, for which x
-    becomes the straight line through the values.
+    The filter subtracts Dᵀ z from the values, where (1/λ + D Dᵀ) z = D y. This form stays exact for a large λ, for
+    which x becomes the straight line through the values.
 
     Args:
         count: Number of frames T, at least 3.
@@ -55,7 +55,7 @@ def low_pass_of(count: int, fps: float, cutoff: float) -> Filter:
         cutoff: Frequency of the gain 1/√2, Hz.
 
     Raises:
-        InputError: If the cutoff is too low for a clip of this length, so that rounding would show.
+        InputError: If the cutoff is too low for a clip of this length, so that rounding errors would be visible.
     """
     from scipy import linalg
 
@@ -88,11 +88,11 @@ def low_pass_of(count: int, fps: float, cutoff: float) -> Filter:
 
 
 def _smoothed_turns(quats: Array, low_pass: Filter) -> Array:
-    """Return rotations over time (T, 4), smoothed by the same filter.
+    """Smooth rotations over time (T, 4) by the same filter.
 
-    The curve is rolled off into a flat space, where its points and the rotations relative to it are vectors; the filter
-    smooths these, and the curve moves by the difference, until nothing changes. The result does not depend on the axes
-    of the world or of the joint, nor on signs of quaternions.
+    The curve is unrolled into a flat space, where its points and the rotations relative to it are vectors; the filter
+    smooths these vectors, and the curve moves by the difference, until convergence. The result does not depend on the
+    axes of the world or of the joint, nor on signs of quaternions.
 
     References:
         Jupp & Kent (1987), *Fitting smooth paths to spherical data*.
@@ -113,16 +113,16 @@ def _smoothed_turns(quats: Array, low_pass: Filter) -> Array:
 
 
 def _rolling(steps: Array) -> Array:
-    """Return the rotations (T, 3, 3) that carry vectors in the frames of a curve to the first one, without twist.
+    """Return the rotations (T, 3, 3) for parallel transport of vectors from the frames of a curve to the first frame.
 
-    The frame of the curve turns by each step (T - 1, 3); parallel transport turns vectors back by half of it.
+    The frame of the curve rotates by each step (T - 1, 3); parallel transport rotates vectors back by half of it.
     """
     half = times_exp(np.broadcast_to(np.array([0.0, 0.0, 0.0, 1.0]), (len(steps), 4)), 0.5 * steps)
     turns = np.empty((len(steps) + 1, 4))
     turns[0] = (0.0, 0.0, 0.0, 1.0)
     turns[1:] = half
     size = 1
-    while size < len(turns):  # products of all before, by doubling
+    while size < len(turns):  # prefix products by doubling
         turns[size:] = quat_product(turns[:-size], turns[size:])
         size *= 2
     return quat_to_matrix(unit(turns))

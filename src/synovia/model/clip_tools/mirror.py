@@ -1,4 +1,4 @@
-"""The mirror image of joint values: left and right change places."""
+"""Mirror joint values: exchange left and right."""
 
 from __future__ import annotations
 
@@ -17,30 +17,32 @@ from synovia.model.limit_frames import FORWARD
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 
-_NEAR: Final = 0.05  # of the body's size: a joint this near to another's mirror image may be its counterpart
-_NEARLY: Final = float(np.cos(np.radians(10.0)))  # a direction this near to an axis of the world is along it
-_STEEP: Final = 0.5  # level part of a unit vector below which it is steep
-_ALIGNED: Final = 0.999  # an entry of a map D above which an axis goes over into an axis
-_RIGHT: Final = {"left": "right", "l": "r", "lleg": "rleg", "larm": "rarm"}  # words of names
-_EVEN: Final = 1e-4  # difference of a joint's scales along its axes that counts as rounding
+_NEAR: Final = 0.05  # fraction of the body's size: a joint this near to another's mirror image may be its counterpart
+# cosine of the angle within which a direction is along an axis of the world
+_NEARLY: Final = float(np.cos(np.radians(10.0)))
+_STEEP: Final = 0.5  # horizontal part of a unit vector below which it is steep
+_ALIGNED: Final = 0.999  # entry of a map D above which it maps an axis to an axis
+# words in names of the left and the right side
+_RIGHT: Final = {"left": "right", "l": "r", "lleg": "rleg", "larm": "rarm"}
+_EVEN: Final = 1e-4  # difference of a joint's scales along its axes that is rounding
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Mirror:
-    """How the joints of a skeleton are mirrored.
+    """The mirroring of a skeleton's joints.
 
     The mirror image of a joint's world rotation W is M W D: M reflects the world, W is the rotation of the joint's
     counterpart, and D, (3, 3) of determinant -1, maps the frame of the joint to that of its counterpart. At a symmetric
-    rest pose D follows from the rotations at rest. If the two sides rest differently, D maps each bone, and each axis
-    of a hinge, to that of the counterpart, by the smallest turn. If no body could rest so, the clip shows the turns
-    about bones (``maps_of_clip``). D of a joint and D of its counterpart are inverse to each other, so what is mirrored
-    twice is the original.
+    rest pose D follows from the rotations at rest. If the rest poses of the two sides differ, D maps each bone, and
+    each axis of a hinge, to that of the counterpart, by the smallest rotation. If the rest pose is impossible for a
+    body, the clip shows the rotations about bones (``maps_of_clip``). D of a joint and D of its counterpart are inverse
+    to each other, so mirroring twice gives the original.
 
     Args:
         skeleton: The skeleton.
         plane: Unit normal of the plane through the origin of the world, (3,), in which the world is reflected.
-        pairs: Row of each joint's counterpart; its own in the middle of the body; -1 for a joint of one side that has
-            none, which keeps its value.
+        pairs: Row of each joint's counterpart; its own row in the middle of the body; -1 for a joint of one side
+            without a counterpart, which keeps its value.
         maps: D of each joint, (n, 3, 3).
     """
 
@@ -55,9 +57,9 @@ class Mirror:
 
         Args:
             skeleton: The skeleton.
-            up: Unit vector that points up in a clip, (3,), in whose zero pose the body may lie, so that the plane is
-                upright; None for the plane that divides the body at rest.
-            q: Joint values of a clip, (T, nq), that shows what a rest pose does not show.
+            up: Unit vector that points up in a clip, (3,), to make the plane upright even if the body lies in the zero
+                pose; None for the plane that divides the body at rest.
+            q: Joint values of a clip, (T, nq), used if the rest pose does not determine the maps.
 
         Raises:
             UnsupportedError: If no part of the body is recognised on both sides.
@@ -67,7 +69,7 @@ class Mirror:
 
     @classmethod
     def across(cls, skeleton: Skeleton, left: Array, plane: Array | None = None, q: Array | None = None) -> Mirror:
-        """Return the mirror of a skeleton whose left at rest is known.
+        """Return the mirror of a skeleton with a known direction to the left.
 
         Args:
             skeleton: The skeleton.
@@ -122,7 +124,7 @@ class Mirror:
     def stretched(self, stretch: Array) -> Array:
         """Return the mirror image of animated scale (T, n, 3) along the joints' own axes.
 
-        It is exact if the map D of a joint permutes axes, as in nearly all files.
+        The image is exact if the map D of each joint permutes axes, as in nearly all files.
         """
         squared = self.maps**2
         rows = [row if pair < 0 else pair for row, pair in enumerate(self.pairs)]
@@ -132,14 +134,14 @@ class Mirror:
 
     def is_exact_for(self, stretch: Array) -> bool:
         """Return whether ``stretched`` is exact for animated scale (T, n, 3)."""
-        scaled = np.ptp(stretch, axis=-1).max(0, initial=0.0) > _EVEN  # along some axes more than along others
+        scaled = np.ptp(stretch, axis=-1).max(0, initial=0.0) > _EVEN  # joints with different scales along their axes
         largest = np.abs(self.maps).max(-1).min(-1)
         return bool((largest[scaled] > _ALIGNED).all())
 
     def _displacement(self, q: Array, frames: Array, row: int) -> Array:
-        """Return the mirrored way of a sliding joint from its rest place, (T, 3), in the axes of the world.
+        """Return the mirrored displacement of a sliding joint from its rest place, (T, 3), in world axes.
 
-        A root goes to the mirror image of the place of its counterpart, wherever it stands at rest.
+        A root moves to the mirror image of its counterpart's position, regardless of its rest place.
         """
         skeleton, pair = self.skeleton, self.pairs[row]
         other, above = skeleton.joints[pair], skeleton.parents[pair]
@@ -157,7 +159,7 @@ class Mirror:
         return way @ self.reflection
 
     def _signed(self, q: Array, row: int, quats: Array) -> Array:
-        """Return quaternions (T, 4) with the signs that follow from the counterpart's: twice is the original.
+        """Return quaternions (T, 4) with signs derived from the counterpart's, so that mirroring twice is the identity.
 
         The local rotation is K r D, where r is that of the counterpart and K, D are constant. As quaternions this is a
         constant one times that of DᵀrD, in which a rotation vector w becomes -Dᵀw.
@@ -179,21 +181,19 @@ class Mirror:
         parent = skeleton.parents[first]
         if any(skeleton.joints[k].kind for k in ancestors(skeleton.parents, first)[1:]):
             outer = self.maps[parent]
-        else:  # what does not move is mirrored as the world is
+        else:  # immovable parts are mirrored like the world
             resting = np.eye(3) if parent < 0 else skeleton.rest_pose().matrix(parent)
             outer = resting.T @ self.reflection @ resting
         out = matrix_to_quat(above.T @ outer.T @ other @ self.maps[first])
         if first != row:
-            out = np.concatenate(
-                [out[:3] @ self.maps[row], out[3:]]
-            )  # the inverse of that of the counterpart, mirrored
+            out = np.concatenate([out[:3] @ self.maps[row], out[3:]])  # mirrored inverse of the counterpart's constant
         return out
 
     def _hinge(self, row: int) -> tuple[float, float]:
         """Return the sign s and the angle c of a hinge, s t + c for the angle t of its counterpart.
 
         The local rotation is K r D, as in ``_signed``: c is the angle of K D about the axis. That of the counterpart is
-        -s c, also if the two axes are not each other's mirror image. So what is mirrored twice is the original.
+        -s c, also if the two axes are not each other's mirror image. So mirroring twice gives the original.
         """
         pair, joints = self.pairs[row], self.skeleton.joints
         first = min(row, pair)
@@ -237,7 +237,7 @@ def lateral(skeleton: Skeleton) -> Array:
 
 
 def _level(left: Array, up: Array) -> Array:
-    """Return the level direction (3,) nearest to the left of a body at rest, or, if that is steep, an axis."""
+    """Return the horizontal direction (3,) nearest to the left of a body at rest; if left is steep, an axis."""
     level = left - (left @ up) * up
     if np.linalg.norm(level) < _STEEP:
         axis = "xyz"[int(np.argmax(np.abs(up)))]
@@ -246,7 +246,7 @@ def _level(left: Array, up: Array) -> Array:
 
 
 def _along_axis(direction: Array) -> Array:
-    """Return a unit vector (3,), exactly along an axis of the world if it nearly is."""
+    """Return a unit vector (3,), rounded to an axis of the world if it is nearly along one."""
     axis = int(np.argmax(np.abs(direction)))
     near = abs(direction[axis]) > _NEARLY
     return np.sign(direction[axis]) * np.eye(3)[axis] if near else direction
@@ -255,9 +255,9 @@ def _along_axis(direction: Array) -> Array:
 def counterparts(skeleton: Skeleton, left: Array) -> tuple[int, ...]:
     """Return the row of each joint's counterpart on the other side of the body.
 
-    Joints are paired by role, then by names that differ in the side alone, then those above a pair, then by their rest
+    Joints are paired by role, then by names that differ only in the side, then above a pair, then by their rest
     positions among the children of their parent's counterpart. A joint in the middle of the body is its own
-    counterpart. A joint of one side that has none gets -1.
+    counterpart. A joint of one side without a counterpart gets -1.
 
     Args:
         skeleton: The skeleton.
@@ -311,12 +311,12 @@ def _named_pairs(skeleton: Skeleton) -> dict[int, int]:
         if len(here) == 1 and len(there) == 1 and _alike(skeleton, here[0], there[0]):
             out[here[0]], out[there[0]] = there[0], here[0]
     by_name = {tuple(word.lower() for word in split_name(name)): row for row, name in enumerate(skeleton.joint_names)}
-    for parts, row in by_name.items():  # hinges of one joint, such as its pitch and its roll
+    for parts, row in by_name.items():  # names of hinges of one anatomical joint, such as pitch and roll
         at = next((k for k, word in enumerate(parts) if word in _RIGHT), None)
         pair = None if at is None else by_name.get((*parts[:at], _RIGHT[parts[at]], *parts[at + 1 :]))
         if pair is not None and row not in out and pair not in out and _alike(skeleton, row, pair):
             out[row], out[pair] = pair, row
-    for row in range(len(skeleton) - 1, 0, -1):  # joints above a pair, such as those of hips that are at one place
+    for row in range(len(skeleton) - 1, 0, -1):  # joints above a pair, such as two hip joints at the same place
         above, other = skeleton.parents[row], skeleton.parents[out.get(row, row)]
         free = min(above, other) >= 0 and above not in out and other not in out
         if free and above != other and _alike(skeleton, above, other):
@@ -325,6 +325,6 @@ def _named_pairs(skeleton: Skeleton) -> dict[int, int]:
 
 
 def _alike(skeleton: Skeleton, row: int, other: int) -> bool:
-    """Return whether two joints move alike, so that they can be counterparts; files differ in which bones slide."""
+    """Return whether two joints have compatible kinds to be counterparts; files differ in which bones translate."""
     kinds = {skeleton.joints[row].kind, skeleton.joints[other].kind}
     return len(kinds) == 1 or kinds <= {Kind.FIXED, Kind.BALL, Kind.FREE}

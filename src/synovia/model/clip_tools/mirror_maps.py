@@ -1,8 +1,8 @@
-"""The maps of a mirror: how the frame of each joint goes over into that of its counterpart on the other side.
+"""The maps of a mirror: from the frame of each joint to that of its counterpart on the other side.
 
-A rest pose shows the maps. But in some files no body could rest so: each bone lies along one axis, and legs point the
-way the trunk does. Then bones show their directions, but not how joints are turned about their own bones. A clip shows
-that.
+A rest pose usually determines the maps. But some files have an impossible rest pose: each bone lies along one axis, and
+legs point in the direction of the trunk. Then bones show directions, but not rotations of joints about their own bones.
+A clip shows these rotations.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, unit
 from synovia.model.pose import world_frames
 
-_SAME: Final = 1e-3  # radians between bones that count as each other's mirror image: the rounding of files
+_SAME: Final = 1e-3  # radians between bones that are mirror images up to the rounding of files
 _BENT: Final = 0.2  # radians between bones of the trunk above which its rest pose is bent to a side
-_GUIDE: Final = 1e-6  # weight of the rest pose relative to that of bones, for turns that bones do not show
-_NO_LENGTH: Final = 1e-6  # a shorter bone has no direction; share of the skeleton's size
-_ALONG: Final = 0.5  # cosine between a thigh and the trunk at rest above which no body can rest so
-_APART: Final = 0.2  # sine of an angle between two bones of a joint, which then show how it is turned
-_BENDS: Final = 0.1  # mean sine of the angle by which a limb bends, above which it shows how its upper bone is turned
-_UPPER: Final = {"upper_arm": ("lower_arm", "hand"), "upper_leg": ("lower_leg", "foot")}  # and the bone below
+_GUIDE: Final = 1e-6  # weight of the rest pose relative to bones, for rotations that bones do not show
+_NO_LENGTH: Final = 1e-6  # fraction of the skeleton's size: shorter bones have no direction
+_ALONG: Final = 0.5  # cosine between a thigh and the trunk above which a rest pose is impossible
+_APART: Final = 0.2  # sine of the angle between two bones of a joint above which they show its rotation
+_BENDS: Final = 0.1  # mean sine of a limb's bend above which it shows the rotation of its upper bone
+# upper parts of limbs, with the parts below
+_UPPER: Final = {"upper_arm": ("lower_arm", "hand"), "upper_leg": ("lower_leg", "foot")}
 _TRUNK: Final = ("head", "neck", "chest", "spine")
 
 
@@ -37,7 +38,8 @@ def maps_at_rest(skeleton: Skeleton, left: Array, pairs: tuple[int, ...]) -> Arr
     M = reflection(left)
     rest = world_frames(skeleton, _zero(skeleton)[None])[0, :, :9].reshape(-1, 3, 3)
     out = np.empty_like(rest)
-    turned = np.broadcast_to(np.eye(3), rest.shape).copy()  # turns that make the rest pose of one side fit the other's
+    # rotations that align the rest pose of one side with the other side
+    turned = np.broadcast_to(np.eye(3), rest.shape).copy()
     for row, pair in enumerate(pairs):
         above = skeleton.parents[row]
         if pair == row:
@@ -51,7 +53,7 @@ def maps_at_rest(skeleton: Skeleton, left: Array, pairs: tuple[int, ...]) -> Arr
             here, there = own @ (turned[row] @ rest[row]).T, other @ rest[pair].T @ M
             own, other = _axes(skeleton, pairs, row)
             axes, images = own @ (turned[row] @ rest[row]).T, other @ rest[pair].T @ M
-            images *= np.where((axes * images).sum(1) < 0.0, -1.0, 1.0)[:, None]  # files choose the signs
+            images *= np.where((axes * images).sum(1) < 0.0, -1.0, 1.0)[:, None]  # signs of axes differ between files
             here, there = np.concatenate([here, axes]), np.concatenate([there, images])
             if _apart(here, there) > _SAME:
                 turned[row] = _nearest_turn(here, there) @ turned[row]
@@ -61,13 +63,13 @@ def maps_at_rest(skeleton: Skeleton, left: Array, pairs: tuple[int, ...]) -> Arr
 
 
 def maps_of_clip(skeleton: Skeleton, pairs: tuple[int, ...], maps: Array, q: Array) -> Array:
-    """Return the maps D, (n, 3, 3), turned about bones as a clip shows it, if the rest pose does not.
+    """Return the maps D, (n, 3, 3), rotated about bones as a clip shows, if the rest pose is impossible.
 
-    In the image of a clip, joints shall on average be turned as in the clip: with the means r and s of the local
-    rotations of a joint and of its counterpart, of all D by quarter turns about the bone, take the one of the largest
-    trace of rᵀEᵀsD, where E is the map of the parent. Arms and legs may do different things on both sides, so they take
-    the D that maps the sides to which elbows and knees bend. The image of the clip has the same maps: at its D, traces
-    of turns to one side are those of turns to the other side here.
+    In the mirrored clip, joints should on average have the same rotations as in the clip. So with the means r and s of
+    the local rotations of a joint and its counterpart, choose among all D by quarter turns about the bone the one with
+    the largest trace of rᵀEᵀsD, where E is the map of the parent. Arms and legs may move differently on both sides, so
+    they use the D that maps the bending sides of elbows and knees. The mirrored clip gives the same maps, because the
+    traces for opposite quarter turns are exchanged.
 
     Args:
         skeleton: The skeleton.
@@ -107,7 +109,7 @@ def maps_of_clip(skeleton: Skeleton, pairs: tuple[int, ...], maps: Array, q: Arr
 
 
 def _could_rest(skeleton: Skeleton) -> bool:
-    """Return whether a body could rest as its file has it: its thighs do not point the way its trunk does."""
+    """Return whether the rest pose is possible: the thighs do not point in the direction of the trunk."""
     roles = skeleton.role_rows
     top = next((role for role in _TRUNK if role in roles), None)
     if top is None or "hips" not in roles:
@@ -149,14 +151,14 @@ def _quarter_turns(resting: Array, own: Array, other: Array) -> list[Array]:
         other: The counterpart's.
     """
     image = resting @ own
-    if image @ other < _SAME - 1.0:  # opposite: half a turn about any axis across
+    if image @ other < _SAME - 1.0:  # opposite bones: half turn about any axis normal to them
         across = _across(other)
         resting = (2.0 * np.outer(across, across) - np.eye(3)) @ resting
         image = resting @ own
     base = _nearest_turn(image[None], other[None]) @ resting
     x, y, z = other
     cross = np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
-    turn = np.outer(other, other) + cross  # a quarter
+    turn = np.outer(other, other) + cross  # quarter turn about the bone
     return [np.linalg.matrix_power(turn, k) @ base for k in range(4)]
 
 
@@ -174,13 +176,13 @@ def _middle_turns(resting: Array, bone: Array) -> list[Array]:
 
 
 def _across(bone: Array) -> Array:
-    """Return a unit vector across a bone (3,), in the plane of the bone and the axis that it is farthest from."""
+    """Return a unit vector normal to a bone (3,), in the plane of the bone and the axis farthest from it."""
     axis = np.eye(3)[int(np.argmin(np.abs(bone)))]
     return unit(axis - (axis @ bone) * bone)
 
 
 def _zero(skeleton: Skeleton) -> Array:
-    """Return the joint values (nq,) of no motion, whatever the limits."""
+    """Return the joint values (nq,) of zero motion, regardless of limits."""
     q = np.zeros(skeleton.nq)
     for row, joint in enumerate(skeleton.joints):
         if joint.kind in (Kind.BALL, Kind.FREE):
@@ -189,7 +191,7 @@ def _zero(skeleton: Skeleton) -> Array:
 
 
 def _bones(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array, Array]:
-    """Return the directions (k, 3) of a joint's bones, and those of the counterparts' bones, each in its own frame."""
+    """Return the directions (k, 3) of a joint's bones and of the counterparts' bones, each in its own frame."""
     pair = pairs[row]
     own: list[Array] = []
     other: list[Array] = []
@@ -223,8 +225,8 @@ def _axes(skeleton: Skeleton, pairs: tuple[int, ...], row: int) -> tuple[Array, 
 def _middle_map(skeleton: Skeleton, pairs: tuple[int, ...], row: int, resting: Array) -> Array:
     """Return the map D of a joint in the middle of the body: the reflection that fits its bones best.
 
-    It maximises the trace of DᵀH, where H has the products of the bones; H is symmetric, and so is D. A joint with
-    hinges keeps that of the rest pose, which maps their axes: robots have motors off the middle of their bodies.
+    It maximises the trace of DᵀH, where H is the sum of outer products of the bones; H is symmetric, and so is D. A
+    joint with hinges keeps the map of the rest pose, which maps their axes, since robots may have motors off-centre.
 
     Args:
         skeleton: The skeleton.
@@ -244,12 +246,12 @@ def _middle_map(skeleton: Skeleton, pairs: tuple[int, ...], row: int, resting: A
 
 
 def _apart(a: Array, b: Array) -> float:
-    """Return the largest angle between directions (k, 3) and others, about; 0 without any."""
+    """Return the approximate largest angle between directions a and b, (k, 3); 0 without directions."""
     return float(np.linalg.norm(a - b, axis=1).max(initial=0.0))
 
 
 def _nearest_turn(a: Array, b: Array) -> Array:
-    """Return the rotation (3, 3) that turns directions a (k, 3) to b best, the smallest one if several do.
+    """Return the least-squares rotation (3, 3) from directions a (k, 3) to b; the smallest one if not unique.
 
     References:
         Kabsch (1976).

@@ -1,4 +1,4 @@
-"""The way of a body over the ground: its place and heading over time, and the body carried elsewhere."""
+"""Motion of a body over the ground: its place and heading over time, and moving the body elsewhere."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ from synovia.model.limit_frames import FORWARD
 from synovia.model.pose import world_frames
 from synovia.model.tree import ancestors
 
-_LEVEL: Final = 0.3  # sine to the vertical of the line between the hips, above which it shows where the body faces
+# sine between the vertical and the line of the hips, above which the hips show the facing direction
+_LEVEL: Final = 0.3
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Ground:
-    """How a body whose root is free moves over the ground; tools in the same file, or other people, go with it.
+    """The motion over the ground of a body with a free root; other roots in the file move with the body.
 
-    Its place is that of the hips, else of the root; its heading is the turn of that joint about the upward axis. A
-    step over the ground is a transform (4, 4) that turns about the upward axis and does not change heights.
+    The body's place is that of the hips, else of the root; its heading is the rotation of that joint about the upward
+    axis. A step over the ground is a transform (4, 4) that rotates about the upward axis and does not change heights.
 
     Args:
         skeleton: The skeleton.
         roots: Rows of the free joints below which everything moves: the root, and the roots of other objects.
-        hips: Row of the joint whose place and heading are taken.
+        hips: Row of the joint that defines place and heading.
         up: Unit vector that points up, (3,).
         zero: Rotation of that joint at heading 0, (3, 3).
     """
@@ -51,7 +52,7 @@ class Ground:
 
     @classmethod
     def of(cls, skeleton: Skeleton, q: Array) -> Ground | None:
-        """Return how the body of a clip with joint values (T, nq) moves; None if its root does not move freely."""
+        """Return the ground motion of a clip with joint values (T, nq); None without a free root."""
         roots = free_roots(skeleton)
         if not roots or not len(q):
             return None
@@ -77,19 +78,19 @@ class Ground:
         return quat_to_matrix(np.concatenate([np.sin(half) * self.up, np.cos(half)], axis=-1))
 
     def angle(self, step: Array) -> float:
-        """Return by which angle a step over the ground, (4, 4), turns the body."""
+        """Return the rotation angle of a step over the ground, (4, 4), radians."""
         x, y, z, w = matrix_to_quat(step[:3, :3]).tolist()
         return float(2.0 * np.arctan2(self.up @ (x, y, z), w))
 
     def steps(self, place: Array, heading: Array) -> Array:
-        """Return transforms (T, 4, 4) that turn a body at the origin to headings (T,) and move it to places (T, 3)."""
+        """Return transforms (T, 4, 4) that move a body from the origin to headings (T,) and places (T, 3)."""
         out = np.broadcast_to(rigid(), (len(place), 4, 4)).copy()
         out[:, :3, :3] = self.turn(heading)
         out[:, :3, 3] = place - (place @ self.up)[:, None] * self.up
         return out
 
     def measured(self, q: Array) -> tuple[Array, Array]:
-        """Return the places (T, 3), level with the origin, and the headings (T,), radians, at joint values (T, nq)."""
+        """Return places (T, 3), at the height of the origin, and headings (T,), radians, at joint values (T, nq)."""
         frames = world_frames(self.skeleton, q)[:, self.hips]
         quats = same_side(matrix_to_quat(frames[:, :9].reshape(-1, 3, 3) @ self.zero.T))
         heading = np.unwrap(2.0 * np.arctan2(quats[:, :3] @ self.up, quats[:, 3]))
@@ -97,11 +98,11 @@ class Ground:
         return place - (place @ self.up)[:, None] * self.up, heading
 
     def path(self, q: Array) -> Array:
-        """Return the way over the ground at joint values (T, nq), as transforms (T, 4, 4); see ``steps``."""
+        """Return the path over the ground at joint values (T, nq), as transforms (T, 4, 4); see ``steps``."""
         return self.steps(*self.measured(q))
 
     def carried(self, q: Array, transforms: Array) -> Array:
-        """Return joint values (T, nq) of the body carried by transforms of the world, (T, 4, 4) or (4, 4)."""
+        """Return joint values (T, nq) of the body moved by world transforms, (T, 4, 4) or (4, 4)."""
         out = q.copy()
         for root in self.roots:
             at = self.skeleton.q_slice(root)
@@ -114,7 +115,7 @@ class Ground:
         return out
 
     def placed(self, q: Array, path: Array) -> Array:
-        """Return joint values (T, nq) of the body carried so that its way is the given one, (T, 4, 4)."""
+        """Return joint values (T, nq) of the body moved onto a given path over the ground, (T, 4, 4)."""
         return self.carried(q, path @ inverse(self.path(q)))
 
     def facing(self, direction: Array) -> float:
@@ -123,9 +124,10 @@ class Ground:
         return float(np.arctan2(direction @ across, direction @ self.ahead))
 
     def _facing(self, frames: Array) -> float:
-        """Return the heading that a body shows at world frames (n, 12), radians.
+        """Return the heading of a body at world frames (n, 12), radians.
 
-        The line between the hips shows it if it is level, else the rotation of the hips since the rest pose.
+        It follows from the line between the hips if this line is level, else from the rotation of the hips since the
+        rest pose.
         """
         roles = self.skeleton.role_rows
         legs = [roles.get(f"{side}_upper_leg") for side in ("left", "right")]
@@ -156,10 +158,10 @@ def inverse(transforms: Array) -> Array:
 
 
 def ground_of(skeleton: Skeleton, q: Array, name: str) -> Ground:
-    """Return how the body of a clip moves over the ground; see ``Ground.of``.
+    """Return the ground motion of a clip; see ``Ground.of``.
 
     Raises:
-        InputError: If its root does not move freely, or the clip has no frames.
+        InputError: If the body has no free root, or the clip has no frames.
     """
     if not len(q):
         raise InputError("number of frames", where=name, value=0, expected="at least 1")
@@ -171,19 +173,19 @@ def ground_of(skeleton: Skeleton, q: Array, name: str) -> Ground:
 
 
 def free_roots(skeleton: Skeleton) -> tuple[int, ...]:
-    """Return the joints that move and have no moving joint above, if all are free; else none."""
+    """Return the topmost moving joints if all of them are free; else an empty tuple."""
     rows = _first_moving(skeleton)
     return tuple(rows) if all(skeleton.joints[row].kind is Kind.FREE for row in rows) else ()
 
 
 def moves_otherwise(skeleton: Skeleton) -> bool:
-    """Return whether a body without a free root still goes somewhere: by single axes, or with a part of it."""
+    """Return whether a body without free roots can still travel: by slides, or with a part of it."""
     kinds = {skeleton.joints[row].kind for row in _first_moving(skeleton)}
     return not free_roots(skeleton) and bool(kinds & {Kind.FREE, Kind.SLIDE})
 
 
 def _first_moving(skeleton: Skeleton) -> list[int]:
-    """Return the rows of the joints that move and have no moving joint above."""
+    """Return the rows of the topmost moving joints."""
     return [
         row
         for row, joint in enumerate(skeleton.joints)

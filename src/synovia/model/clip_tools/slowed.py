@@ -1,8 +1,8 @@
-"""A clip slowed down where joints would be too fast: its path stays, and the time along it changes.
+"""Slow a clip down where joints would be too fast: keep the path, and change the timing along the path.
 
-The path goes through the frames, as splines between them do, at places s in seconds of the clip. Its speed ṡ is at most
-1, and as high as the limits of all joints allow: |q'| ṡ ≤ V, and |q' s̈ + q'' ṡ²| ≤ A. A pass from the end finds the
-highest speed at each place from which the path can be followed to its end, and a pass from the beginning takes it.
+The path is a spline through the frames, with the parameter s in seconds of the clip. The speed ṡ is at most 1, and as
+high as the limits of all joints allow: |q'| ṡ ≤ V, and |q' s̈ + q'' ṡ²| ≤ A. A backward pass finds the highest speed at
+each place from which the path can be followed to its end, and a forward pass finds the fastest profile below it.
 
 References:
     H. Pham, Q.-C. Pham, "A new approach to time-optimal path parameterization based on reachability analysis", IEEE
@@ -22,22 +22,22 @@ from synovia.model import Skeleton
 from synovia.model.clip_tools.chart import Chart, Ints
 from synovia.model.geometry import Array
 
-_PLACES: Final = 8  # of the path between two frames
-_TINY: Final = 1e-12  # of a limit: smaller derivatives do not move a joint
-_SLOWEST: Final = 1e-6  # speed along the path
-_TRIES: Final = 8  # times that the limits are lowered a little, because frames show more than places do
+_PLACES: Final = 8  # number of places on the path per frame
+_TINY: Final = 1e-12  # fraction of a limit: smaller derivatives do not move a joint
+_SLOWEST: Final = 1e-6  # lowest speed along the path
+_TRIES: Final = 8  # number of times that limits are lowered a little, because frames may exceed them between places
 _LEAST: Final = 0.995  # factor of the first try
 _ROUNDING: Final = 1.0 + 1e-9
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Limits:
-    """Highest velocity and acceleration of each group of steps: a number, or the three of a rotation or a place.
+    """Highest velocity and acceleration of each group of steps: a scalar, or the three of a rotation or a position.
 
     Args:
         groups: Group of each step of a ``Chart``, (m + 3 k,).
-        velocity: Of each group, (g,).
-        acceleration: Of each group, (g,).
+        velocity: Highest velocity of each group, (g,).
+        acceleration: Highest acceleration of each group, (g,).
     """
 
     groups: Ints
@@ -58,13 +58,13 @@ class Limits:
         return cls(groups.ravel(), velocity[rows], acceleration[rows])
 
     def sizes(self, steps: Array) -> Array:
-        """Return the length of the step of each group, (n, g), from steps (n, m + 3 k)."""
+        """Return the norm of each group's step, (n, g), from steps (n, m + 3 k)."""
         out = np.zeros((len(steps), len(self.velocity)))
         np.add.at(out.T, self.groups, steps.T**2)
         return np.sqrt(out)
 
     def excess(self, steps: Array, fps: float) -> tuple[float, float]:
-        """Return the largest velocity and acceleration of frames as parts of their limits, from steps between them."""
+        """Return the largest velocity and acceleration relative to their limits, from steps between frames."""
         fast = self.sizes(steps) * fps / self.velocity
         hard = self.sizes(np.diff(steps, axis=0)) * fps**2 / self.acceleration
         return float(fast.max(initial=0.0)), float(hard.max(initial=0.0))
@@ -79,11 +79,11 @@ def slowed_times(
     *,
     check: Callable[[float], object],
 ) -> Array | None:
-    """Return the times of a clip that the frames of a slower one show, (n,), seconds; None if it keeps the limits.
+    """Return the times of a clip for the frames of a slowed clip, (n,), seconds; None if the clip keeps the limits.
 
     Args:
         at: Returns the joint values of the clip at times (n,), (n, nq).
-        count: Number of its frames, 2 or more.
+        count: Number of frames of the clip, 2 or more.
         fps: Frames per second.
         chart: The chart of the skeleton.
         limits: Highest velocities and accelerations.
@@ -108,7 +108,7 @@ def slowed_times(
         if tries < _TRIES:
             v, a = _LEAST / max(fast, 1.0) * lowered.velocity, _LEAST / max(hard, 1.0) * lowered.acceleration
             lowered = Limits(limits.groups, v, a)
-        else:  # a path with corners, at which only the speed counts
+        else:  # a path with corners, where only the speed matters
             slower *= _LEAST / max(fast, hard)
 
 
@@ -128,10 +128,10 @@ def _speeds(steps: Array, width: float, limits: Limits) -> Array:
     with np.errstate(divide="ignore"):
         fast = np.minimum(1.0, (limits.velocity / limits.sizes(first)).min(1, initial=np.inf))
     counts = np.bincount(limits.groups, minlength=len(limits.velocity))
-    most = (limits.acceleration / np.sqrt(counts))[limits.groups]  # each component of a norm by itself
+    most = (limits.acceleration / np.sqrt(counts))[limits.groups]  # bounds each component of a norm separately
     used = np.isfinite(most)
     most, first, second = most[used], first[:, used] / most[used], second[:, used] / most[used]
-    top = fast**2  # of the squared speed x = ṡ², at which ẋ/2 = s̈
+    top = fast**2  # bound of the squared speed x = ṡ² at each place, where dx/ds = 2 s̈
     if first.shape[1]:
         ends = [_interval(a, b) for a, b in zip(first, second, strict=True)]
         for i in range(n - 1, -1, -1):
@@ -147,9 +147,10 @@ _Lines = tuple[Array, Array]  # c and slope of lines c + slope x
 
 
 def _interval(a: Array, b: Array) -> tuple[_Lines, _Lines]:
-    """Return the lines between which s̈ is: the highest of the first and the lowest of the others, over x = ṡ².
+    """Return lines over x = ṡ² that bound s̈: from below the highest of the first, from above the lowest of the others.
 
-    Each component has -1 ≤ a s̈ + b x ≤ 1. One with a = 0 bounds x alone; its lines are far apart below that bound.
+    Each component has -1 ≤ a s̈ + b x ≤ 1. A component with a = 0 bounds only x; its lines are far apart below that
+    bound.
     """
     size = np.maximum(np.abs(a), _TINY)
     slope = -np.where(a < 0.0, -b, b) / size
@@ -168,7 +169,7 @@ def _highest(ends: tuple[_Lines, _Lines], after: float, width: float) -> float:
 
 
 def _clock(places: Array, speeds: Array) -> Array:
-    """Return when each place is shown, (n + 1,), seconds.
+    """Return the time of each place in the slowed clip, (n + 1,), seconds.
 
     Between two places the squared speed is linear, so the acceleration along the path is constant.
     """
@@ -176,14 +177,14 @@ def _clock(places: Array, speeds: Array) -> Array:
 
 
 def _shown(places: Array, speeds: Array, clock: Array, fps: float, *, even: bool) -> Array:
-    """Return the places that frames of constant rate show, (n,); the last one is the end.
+    """Return the places at frames of constant rate, (n,); the last one is the end.
 
     Args:
         places: The places, (n + 1,).
-        speeds: Speed along the path there, (n + 1,).
-        clock: When each place is shown, (n + 1,), see ``_clock``.
+        speeds: Speed along the path at the places, (n + 1,).
+        clock: Time of each place, (n + 1,), see ``_clock``.
         fps: Frames per second.
-        even: Whether all frames are a little slower, so that the last one comes in time; else it comes early.
+        even: Whether to slow all frames a little so that the end is at the last frame; else the last step is shorter.
     """
     spans = np.diff(clock)
     whole = float(clock[-1])

@@ -1,4 +1,4 @@
-"""Joint values between frames: cubic splines of numbers within limits, spherical cubic splines of rotations."""
+"""Interpolate joint values: cubic splines of scalars within limits, spherical cubic splines of rotations."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from synovia.model import Skeleton
 from synovia.model.clip_tools.chart import Chart
 from synovia.model.geometry import Array
 
-_FAR: Final = 32  # frames; farther ones change a cubic spline by less than rounding, 0.27^32
-_ROUNDING: Final = 1e-12  # of a number's own range; a spline may leave its limits by so much
+_FAR: Final = 32  # frames; farther frames change a cubic spline by less than rounding, 0.27^32
+_ROUNDING: Final = 1e-12  # fraction of a scalar's range by which a spline may exceed its limits
 
 
 def interpolated(skeleton: Skeleton, q: Array, knots: Array, times: Array) -> Array:
-    """Return the joint values (n, nq) at times between frames.
+    """Interpolate joint values (n, nq) at times between frames.
 
-    The accelerations of numbers and the angular accelerations of rotations are continuous. Where a number would leave
-    its limits between frames that keep them, its slopes become those of a monotone cubic, which cannot. At the time of
-    a frame the values are those of the frame.
+    The accelerations of scalars and the angular accelerations of rotations are continuous. If a scalar would exceed its
+    limits between frames that keep them, its slopes are replaced by those of a monotone cubic, which stays within them.
+    At the time of a frame the values are those of the frame.
 
     Args:
         skeleton: The skeleton.
@@ -50,10 +50,10 @@ def interpolated(skeleton: Skeleton, q: Array, knots: Array, times: Array) -> Ar
 
 
 def positive(values: Array, knots: Array, times: Array) -> Array:
-    """Return numbers (n, ...) between frames, such as scales, that stay between those of the adjacent frames.
+    """Interpolate scalars (n, ...), such as scales, monotonically between the adjacent frames.
 
     Args:
-        values: Numbers of the frames, (T, ...).
+        values: Values of the frames, (T, ...).
         knots: Times of the frames, (T,).
         times: The times, (n,).
     """
@@ -65,7 +65,7 @@ def positive(values: Array, knots: Array, times: Array) -> Array:
 
 
 def _numbers(knots: Array, values: Array, times: Array, lower: Array, upper: Array) -> Array:
-    """Return cubic splines (n, m) through numbers (T, m) that stay within limits (m,) if the numbers do."""
+    """Evaluate cubic splines (n, m) through values (T, m), which stay within limits (m,) if the values do."""
     from scipy.interpolate import CubicHermiteSpline, CubicSpline
 
     slopes = np.asarray(CubicSpline(knots, values, axis=0)(knots, 1), np.float64)
@@ -75,10 +75,10 @@ def _numbers(knots: Array, values: Array, times: Array, lower: Array, upper: Arr
 
 
 def _kept_within(knots: Array, y: Array, slopes: Array, lower: float, upper: float) -> Array:
-    """Return slopes (T,) with which the cubics between numbers y (T,) do not leave the limits.
+    """Return slopes (T,) with which the cubics between values y (T,) stay within the limits.
 
-    Frames next to a cubic that leaves them get the slopes of the monotone cubic (Fritsch and Carlson 1980). Then the
-    cubic on the other side of the frame is another one too, so this repeats until none leaves the limits.
+    Frames next to a cubic that exceeds them get the slopes of the monotone cubic (Fritsch and Carlson 1980). This
+    changes the cubic on the other side of the frame as well, so it is repeated until no cubic exceeds the limits.
     """
     low, high = np.minimum(np.minimum(y[1:], y[:-1]), lower), np.maximum(np.maximum(y[1:], y[:-1]), upper)
     slack = _ROUNDING * max(float(np.ptp(y)), 1e-300)
@@ -96,12 +96,12 @@ def _kept_within(knots: Array, y: Array, slopes: Array, lower: float, upper: flo
         adjacent[1:] |= over
         adjacent[:-1] |= over
         if np.array_equal(slopes[adjacent], flat[adjacent]):
-            return slopes  # monotone: what is left is rounding
+            return slopes  # already monotone: the remaining excess is rounding
         slopes[adjacent] = flat[adjacent]
 
 
 def _extremes(knots: Array, y: Array, slopes: Array) -> tuple[Array, Array]:
-    """Return the least and the greatest value of the cubic between each two frames, (T - 1,)."""
+    """Return the minimum and the maximum of the cubic between each two frames, (T - 1,)."""
     h, rise = np.diff(knots), np.diff(y)
     a, b = h * slopes[:-1], h * slopes[1:]
     c2, c3 = 3.0 * rise - 2.0 * a - b, a + b - 2.0 * rise  # y + a s + c2 s² + c3 s³

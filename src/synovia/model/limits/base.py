@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from synovia.arguments import ChecksArguments
 
-FARTHEST = 1e15  # radians or length units; joint values are smaller, so larger bounds have no effect
+FARTHEST = 1e15  # radians or length units; larger than all joint values, so larger bounds have no effect
 
 
 class Limit(ChecksArguments, ABC):

@@ -19,8 +19,8 @@ class Interval(Limit):
     """Allowed values of a hinge or a slide: ``lower <= value <= upper``.
 
     Args:
-        lower: Smallest value, radians or length units; ``-inf`` for none.
-        upper: Largest value; ``inf`` for none.
+        lower: Smallest value, radians or length units; ``-inf`` for no bound.
+        upper: Largest value; ``inf`` for no bound.
 
     Raises:
         InputError: If an end is NaN or the ends are reversed.
@@ -34,7 +34,7 @@ class Interval(Limit):
     upper: float = math.inf
 
     def __post_init__(self) -> None:
-        """Refuse ends without a value between them."""
+        """Refuse an empty interval."""
         lower, upper = as_numbers((self.lower, self.upper), (2,), "limits", finite=False).tolist()
         object.__setattr__(self, "lower", lower)
         object.__setattr__(self, "upper", upper)
@@ -43,15 +43,15 @@ class Interval(Limit):
 
     @property
     def locked(self) -> bool:
-        """Whether it leaves one value, so that the joint cannot move."""
+        """Whether the interval has only one value, so that the joint cannot move."""
         return self.lower == self.upper
 
     def contains(self, value: float, slack: float = 1e-9) -> bool:
-        """Return whether the value is inside, with the slack of all results."""
+        """Return whether the value is inside, up to the slack of all results."""
         return self.lower - slack <= value <= self.upper + slack
 
     def row(self) -> NDArray[np.float64]:
-        """Return (lower, upper, 0, ...); an end beyond all joint values is infinite."""
+        """Return (lower, upper, 0, ...), with infinite ends beyond all joint values."""
         row = np.zeros(LIMIT_WIDTH)
         row[LOWER] = self.lower if self.lower >= -FARTHEST else -math.inf
         row[UPPER] = self.upper if self.upper <= FARTHEST else math.inf

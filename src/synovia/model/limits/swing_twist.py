@@ -14,7 +14,8 @@ from synovia.kernels import layout
 from synovia.model.geometry import Array, as_direction, as_matrix, as_numbers, matrix_to_quat
 from synovia.model.limits.base import Limit
 
-_SMALLEST: Final = 1e-10  # half-angle instead of 0, which the ellipse does not allow; below the slack of 1e-9
+# radians; replaces a half-angle of 0, which the ellipse does not allow; below the slack of 1e-9
+_SMALLEST: Final = 1e-10
 _Frame = tuple[tuple[float, float, float], tuple[float, float, float], tuple[float, float, float]]
 
 
@@ -22,8 +23,8 @@ _Frame = tuple[tuple[float, float, float], tuple[float, float, float], tuple[flo
 class SwingTwist(Limit):
     """Allowed rotations of a ball joint, relative to its rest: q = swing · twist.
 
-    The swing is a rotation vector (sx, sy) normal to the twist axis, allowed where (sx / a)² + (sy / b)² <= 1 with a
-    half-angle of its own in each direction; the twist about the bone is allowed in an interval.
+    The swing is a rotation vector (sx, sy) normal to the twist axis, allowed if (sx / a)² + (sy / b)² <= 1, with a
+    separate half-angle for each direction; the twist about the bone is allowed in an interval.
 
     Without ``frame``, the twist axis is the rest direction of the joint's bone, which leads to the child. With several
     children, it is the sum of the bones to them; without a child, it continues the bone from the parent. The x axis
@@ -33,7 +34,7 @@ class SwingTwist(Limit):
 
     Args:
         x: Half-angles (towards -x, towards +x) of the swing about the frame's x axis, radians, each 0 to pi.
-        y: The same about the frame's y axis.
+        y: Half-angles (towards -y, towards +y) of the swing about the frame's y axis.
         twist: Lower and upper twist, radians, within [-pi, pi].
         frame: Rotation matrix whose columns are the frame's x, y and z axes in the joint's rest frame; z is the twist
             axis. ``SwingTwist.about`` builds it from a direction. None for the bone of the joint, as above.
@@ -78,7 +79,7 @@ class SwingTwist(Limit):
                 hint=_degrees(self.twist),
             )
         if self.frame is not None:
-            matrix = as_matrix(self.frame, "limit frame")  # without rounding, since kernels read a quaternion
+            matrix = as_matrix(self.frame, "limit frame")  # exactly orthonormal, since kernels read a quaternion
             object.__setattr__(self, "frame", tuple(tuple(row) for row in matrix.tolist()))
 
     @classmethod
@@ -91,7 +92,7 @@ class SwingTwist(Limit):
         twist: tuple[float, float] = (-math.pi, math.pi),
         x_axis: ArrayLike | None = None,
     ) -> SwingTwist:
-        """Return the limit whose twist axis is the direction of a bone.
+        """Create a limit whose twist axis is the direction of a bone.
 
         Args:
             bone: Direction of the bone in the joint's rest frame, any length but 0.
@@ -116,18 +117,18 @@ class SwingTwist(Limit):
 
     @property
     def axes(self) -> Array:
-        """The frame as an array (3, 3), its columns the x, y and z axes; the identity until a joint gives a bone."""
+        """The frame as an array (3, 3) with the axes x, y and z as columns; the identity until a joint sets it."""
         return np.eye(3) if self.frame is None else np.array(self.frame)
 
     def components(self, quats: Array) -> tuple[Array, Array]:
         """Return the swing vectors (n, 2) about the frame's x and y axes, and the twists (n,), of rotations q (n, 4).
 
-        Twists are in [-pi, pi]. At a swing of half a turn the twist is not defined, and 0.
+        Twists are in [-pi, pi]. At a swing of a half turn the twist is undefined, and set to 0.
         """
         x, y, z = (quats[:, :3] @ self.axes).T
         half = np.arctan2(z, quats[:, 3])
         c, s = np.cos(half), np.sin(half)
-        u, v = x * c - y * s, x * s + y * c  # of the swing, q = swing · twist
+        u, v = x * c - y * s, x * s + y * c  # components of the swing's quaternion, q = swing · twist
         sine = np.hypot(u, v)
         angle = 2.0 * np.arctan2(sine, np.hypot(quats[:, 3], z))
         factor = np.where(sine > 1e-12, angle / np.maximum(sine, 1e-12), 2.0)
@@ -135,7 +136,7 @@ class SwingTwist(Limit):
         return np.stack([factor * u, factor * v], axis=1), twist
 
     def row(self) -> Array:
-        """Return frame quaternion (xyzw), half-angles, twist interval and the flag of a limit."""
+        """Return the row of the limit table: frame quaternion (xyzw), half-angles, twist interval and flag."""
         row = np.zeros(layout.LIMIT_WIDTH)
         row[layout.LIMIT_FRAME : layout.LIMIT_FRAME + 4] = matrix_to_quat(self.axes)
         row[[layout.SWING_X_BACK, layout.SWING_X, layout.SWING_Y_BACK, layout.SWING_Y]] = np.maximum(

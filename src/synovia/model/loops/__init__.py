@@ -1,1 +1,1 @@
-"""Loops of a mechanism: frames and joint values that are tied, and poses in which they close."""
+"""Loops of a mechanism: constraints between frames or joint values, and poses that satisfy them."""

@@ -17,8 +17,8 @@ from synovia.model.loops.mechanism import CLOSED, INDEPENDENT, Mechanism
 from synovia.model.pose import as_values, drawn_values, world_frames
 from synovia.model.skeleton import Pose, Skeleton
 
-_SAME = 1e-6  # entries of world frames, places in reaches, within which two poses are the same
-_BLOCK = 256  # starts that are closed at once
+_SAME = 1e-6  # largest difference of world frames of equal poses, with positions in length scales
+_BLOCK = 256  # number of starts closed in one call
 
 
 def assemblies(
@@ -29,10 +29,10 @@ def assemblies(
     tries: int = 512,
     seed: int = 0,
 ) -> list[Pose]:
-    """Return the assemblies of a mechanism: closed poses that differ in the joints that follow from others.
+    """Return the assemblies of a mechanism: closed poses that differ only in dependent joints.
 
-    The coupler of a four-bar closes on two sides of its crank, and a platform on six legs in up to 40 places. Solvers
-    stay in the assembly of their start, so start one from another pose of this list. The joints that lead keep their
+    The coupler of a four-bar linkage closes on two sides of its crank, and a platform on six legs in up to 40 places.
+    Solvers stay in the assembly of their start, so use another pose of this list as start. Leading joints keep their
     values.
 
     The assemblies are found by closing the loops from random values of the other joints. A rare one may be missed;
@@ -41,8 +41,8 @@ def assemblies(
     Args:
         skeleton: The skeleton, with loops.
         q: Joint values, (nq,), or a pose, with closed loops; the rest pose by default.
-        leading: The joints that lead, such as those with motors; by default independent ones near the root.
-        tries: How many random values.
+        leading: The leading joints, such as those with motors; by default independent joints near the root.
+        tries: Number of random starts.
         seed: From 0 to 2^32 - 1.
 
     Returns:
@@ -101,10 +101,10 @@ def assemblies(
 
 
 def _held(skeleton: Skeleton, mechanism: Mechanism, q: Array, leading: Iterable[str | int]) -> NDArray[np.bool_]:
-    """Return which variables the leading joints hold, (k,).
+    """Return a mask of the variables of the leading joints, (k,).
 
     Raises:
-        InputError: If the loops leave others free at q.
+        InputError: If the loops leave other joints free at q.
     """
     rows = skeleton.by_row([(joint, None) for joint in leading], "leading")
     held = np.isin(skeleton.tables.owner, [skeleton.leader_rows.get(row, row) for row in rows])
@@ -122,7 +122,7 @@ def _held(skeleton: Skeleton, mechanism: Mechanism, q: Array, leading: Iterable[
 
 
 def _places(skeleton: Skeleton, q: Array, reach: float) -> Array:
-    """Return the world frames of all joints with places in reaches, (T, n, 12): the same for whole turns of a joint."""
+    """Return world frames with positions in length scales, (T, n, 12), which are equal for whole turns of a joint."""
     frames = world_frames(skeleton, q)
     frames[:, :, 9:] /= reach
     return frames

@@ -1,4 +1,4 @@
-"""Close the loops of any pose, and refuse bodies with loops where they would open."""
+"""Close the loops of poses, and refuse bodies with loops for uses that would open them."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from synovia.model.skeleton import Pose, Skeleton
 def close_loops(skeleton: Skeleton, q: Any) -> Pose:
     """Return the nearest pose within the limits in which all loops of a skeleton are closed.
 
-    Newton's method moves all joints by the smallest steps (``Skeleton.with_loops``). So the pose is the nearest one in
-    its surroundings; far from closed, it may be in another assembly branch.
+    Newton's method moves all joints by the smallest steps (``Skeleton.with_loops``), so the result is the locally
+    nearest pose. For a pose far from closed, it may be in another assembly branch.
 
     Args:
         skeleton: The skeleton.
-        q: Joint values, (nq,), whose loops may be open, or values by joint; the others are then at rest.
+        q: Joint values, (nq,), whose loops may be open, or values by joint; other joints are then at rest.
 
     Raises:
         InputError: If q cannot be used, or no pose near it closes all loops.
@@ -50,7 +50,7 @@ def close_loops(skeleton: Skeleton, q: Any) -> Pose:
 
 
 def _with_given(skeleton: Skeleton, q: Array, given: Mapping[Any, Any], what: str) -> tuple[Array, list[int]]:
-    """Return joint values (nq,) with those of some joints, which may open loops, and the rows of these joints.
+    """Set the values of some joints in q (nq,), which may open loops; return q and the rows of these joints.
 
     Raises:
         InputError: If a value cannot be used.
@@ -65,10 +65,10 @@ def _with_given(skeleton: Skeleton, q: Array, given: Mapping[Any, Any], what: st
 
 
 def closed_reading(skeleton: Skeleton, given: Any, q: Array, what: str) -> Array:
-    """Return joint values that were measured, (nq,), with closed loops as far as they can be closed.
+    """Return measured joint values, (nq,), with loops closed as far as possible.
 
-    Sensors are noisy, so what they report opens loops a little. The nearest closed pose is taken. Of joints by name,
-    those that are not given follow the others, as far as loops tie them.
+    Sensors are noisy, so measured values open loops a little. The nearest closed pose is returned. With values by name,
+    other joints follow the given ones as far as loops tie them.
 
     Args:
         skeleton: The skeleton, with loops.
@@ -105,8 +105,9 @@ def closed_near(skeleton: Skeleton, q: Array, near: Array, rows: Iterable[int] |
     Args:
         skeleton: The skeleton.
         q: The joint values, (nq,).
-        near: Closed pose from which it is reached if it does not close by small steps, (nq,).
-        rows: Joints that keep their values as far as the loops allow, and that the others follow; None for none.
+        near: Closed pose, (nq,), from which to start if the values do not close by small steps.
+        rows: Joints that keep their values as far as the loops allow, while other joints follow; None for no such
+            joints.
     """
     inside = clamped(skeleton, q[None])
     if skeleton.mechanism is not None:
@@ -119,11 +120,11 @@ def refuse_loops(skeleton: Skeleton, what: str, hint: str | None = None) -> None
 
     Args:
         skeleton: The skeleton.
-        what: The use, at the begin of the message.
-        hint: What to do instead; None for to leave the loops out.
+        what: The use, at the beginning of the message.
+        hint: Alternative; None for the hint to leave the loops out.
 
     Raises:
-        UnsupportedError: If it has loops.
+        UnsupportedError: If the skeleton has loops.
     """
     if skeleton.loops:
         raise UnsupportedError(

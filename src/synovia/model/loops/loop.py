@@ -1,4 +1,4 @@
-"""Loops and couplings: what ties two frames of a body, or the values of its joints."""
+"""Loops and couplings: constraints between two frames of a body, or between values of its joints."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from synovia.model.geometry import LONGEST, Array, as_numbers, as_transform, dim
 from synovia.model.joint import Joint, Kind
 from synovia.model.pose import Posable
 
-LARGEST_POWER: Final = 4  # of a joint value in a coupling, as in MuJoCo
+LARGEST_POWER: Final = 4  # largest power of a joint value in a coupling, as in MuJoCo
 
 
 class Ties(NamedTuple):
-    """What a kind of loop ties: axes of the first frame as bits, how the second one may turn, and how many rows."""
+    """Constraints of a kind of loop: axes of the first frame as bits, rotation of the second, number of rows."""
 
     place: int
     turn: int
@@ -39,7 +39,7 @@ KINDS: Final = {
 
 
 class Tied(Posable, Protocol):
-    """The part of a skeleton that its loops concern."""
+    """The parts of a skeleton that its loops use."""
 
     name: str
     joints: tuple[Joint, ...]
@@ -62,7 +62,7 @@ class Tied(Posable, Protocol):
         ...
 
     def locate(self, frame: str | int) -> tuple[int, Array | None]:
-        """Return the joint that carries a frame, and the frame's place on it."""
+        """Return the joint that carries a frame, and the frame on it."""
         ...
 
     def value_index(self, joint: str | int) -> int:
@@ -74,23 +74,23 @@ class Tied(Posable, Protocol):
 class Loop(ChecksArguments):
     """Two frames that are tied to each other, so that the joints between them form a closed loop.
 
-    The kinds, in the words of joints: ``"point"`` (a ball joint: both origins are one point), ``"weld"`` (both frames
-    are one), ``"hinge"`` (one origin and one z axis), ``"universal"`` (one origin, z axes at right angles), ``"slide"``
-    (the second frame moves along the first z axis and does not turn), ``"cylindrical"`` (it also turns about that
-    axis) and ``"distance"`` (the origins are a given distance apart, as the ends of a rod are).
+    The kinds, named after joints: ``"point"`` (a ball joint: equal origins), ``"weld"`` (equal frames), ``"hinge"``
+    (equal origins and z axes), ``"universal"`` (equal origins, orthogonal z axes), ``"slide"`` (the second frame moves
+    along the first z axis without rotation), ``"cylindrical"`` (it also rotates about that axis) and ``"distance"``
+    (the origins are a given distance apart, like the ends of a rod).
 
     Args:
         first: Name of a joint, link or site.
-        second: Name of another one; None for the world.
-        kind: What is tied.
+        second: Name of another joint, link or site; None for the world.
+        kind: Kind of the constraint.
         offset: Point (3,) or frame (4, 4) on the first, in its frame.
-        other_offset: Point (3,) or frame (4, 4) on the second, in its frame; of the world without it.
-        distance: Distance of both origins, length units; for ``"distance"`` alone.
-        name: Name in messages; None for the names of both.
+        other_offset: Point (3,) or frame (4, 4) on the second, in its frame, or in the world.
+        distance: Distance of both origins, length units; only for ``"distance"``.
+        name: Name in messages; None for the names of both frames.
 
     Raises:
-        InputError: If a value cannot be used; when a skeleton is made, if a frame does not exist or both are on bodies
-            that do not move relative to each other.
+        InputError: If a value cannot be used; when a skeleton is created, if a frame does not exist or both are on
+            bodies that do not move relative to each other.
 
     Example:
         >>> import synovia as sy
@@ -113,7 +113,7 @@ class Loop(ChecksArguments):
     name: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the values; make frames of the offsets."""
+        """Check the values; convert offsets to frames."""
         for what, value in (("first", self.first), ("second", self.second), ("name", self.name)):
             optional = what != "first"
             given: Any = value
@@ -133,24 +133,24 @@ class Loop(ChecksArguments):
 
     @property
     def label(self) -> str:
-        """Its name, else the names of what it ties."""
+        """Its name, else the names of both frames."""
         return self.name or f"{self.first} - {self.second or 'world'}"
 
     @property
     def rows(self) -> int:
-        """Number of conditions."""
+        """Number of constraint rows."""
         return KINDS[self.kind].rows
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it ties."""
+        """Names of the tied frames."""
         return (self.first,) if self.second is None else (self.first, self.second)
 
     def ends(self, skeleton: Tied) -> tuple[tuple[int, Array], tuple[int, Array]]:
         """Return both frames: the joint that carries each, -1 for the world, and the frame (4, 4) on it.
 
         Raises:
-            UnknownNameError: If one does not exist.
+            UnknownNameError: If a frame does not exist.
         """
         out: list[tuple[int, Array]] = []
         for name, offset in ((self.first, self.offset), (self.second, self.other_offset)):
@@ -164,16 +164,16 @@ class Loop(ChecksArguments):
         return partial(Loop, **named), (self.first, self.second, self.kind)
 
     def __repr__(self) -> str:
-        """Return what it ties."""
+        """Return the tied frames and the kind."""
         return f"Loop({self.first!r}, {self.second!r}, {self.kind!r})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Coupling(ChecksArguments):
-    """Joint values that are tied: a sum of their powers is constant.
+    """A constraint between joint values: a sum of polynomials of them is constant.
 
-    ``Mimic`` is the simple case of one joint that follows another in proportion. A coupling ties any number of hinges
-    and slides, and its terms may be polynomials: ``Coupling({"a": 1, "b": (-2, 0.5)})`` keeps a - 2 b + 0.5 b² = 0.
+    ``Mimic`` is the simple case of one joint that follows another linearly. A coupling ties any number of hinges and
+    slides, and its terms may be polynomials: ``Coupling({"a": 1, "b": (-2, 0.5)})`` keeps a - 2 b + 0.5 b² = 0.
 
     Args:
         terms: By joint: a factor of its value, or the factors of its first, second, third and fourth power; radians and
@@ -182,8 +182,8 @@ class Coupling(ChecksArguments):
         name: Name in messages; None for the names of the joints.
 
     Raises:
-        InputError: If a value cannot be used; when a skeleton is made, if a joint does not exist or is no hinge or
-            slide.
+        InputError: If a value cannot be used; when a skeleton is created, if a joint does not exist or is not a hinge
+            or slide.
 
     Example:
         >>> import synovia as sy
@@ -197,7 +197,7 @@ class Coupling(ChecksArguments):
     name: str | None = None
 
     def __post_init__(self) -> None:
-        """Check the values; make a tuple of each polynomial."""
+        """Check the values; convert each polynomial to a tuple."""
         given: Any = self.terms
         if not isinstance(given, Mapping) or not given:
             raise InputError(
@@ -220,25 +220,25 @@ class Coupling(ChecksArguments):
 
     @property
     def label(self) -> str:
-        """Its name, else those of its joints."""
+        """Its name, else the names of its joints."""
         return self.name or " - ".join(self.terms)
 
     @property
     def rows(self) -> int:
-        """Number of conditions."""
+        """Number of constraint rows."""
         return 1
 
     @property
     def names(self) -> tuple[str, ...]:
-        """What it ties."""
+        """Names of the tied joints."""
         return tuple(self.terms)
 
     def joint_rows(self, skeleton: Tied) -> tuple[int, ...]:
         """Return the rows of its joints.
 
         Raises:
-            UnknownNameError: If one does not exist.
-            InputError: If one is no hinge or slide, or a joint is named twice.
+            UnknownNameError: If a joint does not exist.
+            InputError: If a joint is not a hinge or slide, or is named twice.
         """
         rows = tuple(skeleton.value_index(joint) for joint in self.terms)
         for joint, row in zip(self.terms, rows, strict=True):
@@ -258,7 +258,7 @@ Tie = Loop | Coupling
 
 
 def _as_frame(value: Any, what: str) -> Array:
-    """Return a frame (4, 4), given as None, a point or a transform, read-only."""
+    """Return a read-only frame (4, 4) from None, a point or a transform."""
     if value is None:
         frame = rigid()
     elif dimensions(value) == 2:

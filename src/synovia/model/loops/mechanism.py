@@ -1,4 +1,4 @@
-"""A skeleton with loops as a mechanism: poses that are closed, random ones, and its degrees of freedom."""
+"""A skeleton with loops as a mechanism: closed poses, random closed poses, and degrees of freedom."""
 
 from __future__ import annotations
 
@@ -21,29 +21,31 @@ from synovia.model.loops.tables import LoopTables, loop_tables, moved_by
 from synovia.model.pose import drawn_values
 from synovia.model.tables import Ints, writable
 
-CLOSED: Final = 1e-9  # what loops of a closed pose lack at most, reaches or radians
-TIGHT: Final = 1e-10  # the same for poses that are solved
-SHUT: Final = 1e-6  # the same for poses that users give, which are rounded
-_STEPS: Final = 300  # to close any pose
-INDEPENDENT: Final = 1e-6  # singular value of the conditions (per radian or reach) below which one depends on others
-_SHARES: Final = (0.01, 0.1, 0.5)  # of the way to random poses, where the steps to a closed one begin again
-_TRIES: Final = 8  # random poses for each
-_FEW_STEPS: Final = 20  # to close a pose near a closed one
-_WALK: Final = 0.1  # radians or length units: longest step of an independent joint on a way
-_LONGEST: Final = 6.3  # a longer way has no more steps
-_DRAWS: Final = 20  # of a random pose, at most
-_LEAPS: Final = 3.0  # times its own step by which a frame of a clip may move when it is closed; else in small steps
+CLOSED: Final = 1e-9  # largest closure error of a closed pose, length scales or radians
+TIGHT: Final = 1e-10  # the same for solved poses
+SHUT: Final = 1e-6  # the same for user poses, which are rounded
+_STEPS: Final = 300  # largest number of steps to close any pose
+# singular value of the constraints (per radian or length scale) below which they are dependent
+INDEPENDENT: Final = 1e-6
+_SHARES: Final = (0.01, 0.1, 0.5)  # fractions of the path to random poses, where closing starts again
+_TRIES: Final = 8  # random poses for each fraction
+_FEW_STEPS: Final = 20  # largest number of steps to close a pose near a closed one
+_WALK: Final = 0.1  # radians or length units: longest step of an independent joint on a path
+_LONGEST: Final = 6.3  # radians or length units: longer paths get no more steps
+_DRAWS: Final = 20  # largest number of draws of a random pose
+# a frame may move by this factor of its own step when it is closed at once; else small steps are used
+_LEAPS: Final = 3.0
 _NEXT_SEED: Final = 0x9E3779B1
-_PROBES: Final = 3  # poses near the rest pose
-_ASIDE: Final = 0.05  # how far they are from it, on the way to random ones
-_WELL: Final = 0.1  # share of a column that is independent of others, from which it may follow from them
+_PROBES: Final = 3  # number of poses near the rest pose that determine mobility
+_ASIDE: Final = 0.05  # their fraction of the path to random poses
+_WELL: Final = 0.1  # smallest independent share of a column for a well-conditioned dependent joint
 
 
 class Mechanism:
     """The loops of a skeleton, packed for the kernel that closes poses.
 
     Args:
-        skeleton: The skeleton, which has loops.
+        skeleton: The skeleton with loops.
 
     Attributes:
         tables: Tables of the loops.
@@ -127,12 +129,12 @@ class Mechanism:
         return np.zeros(int(self.ints[layout.WORK_SIZE]))
 
     def run(self, q: Array, steps: int = _STEPS, held: NDArray[np.bool_] | None = None) -> tuple[Array, Array]:
-        """Return poses (T, nq) after at most so many steps to close them, and what each loop lacks then, (T, loops).
+        """Close poses (T, nq) in a limited number of steps; return them and the closure errors, (T, loops).
 
         Args:
             q: The poses, within the limits.
-            steps: The most steps.
-            held: Variables that keep their values, (k,) bool; None for none.
+            steps: Largest number of steps.
+            held: Mask of variables that keep their values, (k,); None to move all.
         """
         out = np.array(q, np.float64, order="C")
         lacks = np.empty((len(out), len(self.skeleton.loops)))
@@ -144,11 +146,11 @@ class Mechanism:
         return (self.skeleton.follow(out) if steps else out), lacks
 
     def lacks(self, q: Array) -> Array:
-        """Return what each loop lacks to be closed at poses (T, nq), reaches or radians, (T, loops)."""
+        """Return the closure error of each loop at poses (T, nq), length scales or radians, (T, loops)."""
         return self.run(q, 0)[1]
 
     def in_words(self, tie: int, lack: float) -> str:
-        """Return what a loop lacks to be closed, in words."""
+        """Return the closure error of a loop as text."""
         one = self.tables.ties[tie]
         length, angle = f"{lack * self.reach:.3g} length units", f"{lack:.3g} rad"
         if isinstance(one, Coupling):
@@ -156,10 +158,10 @@ class Mechanism:
         return length if KINDS[one.kind].turn == layout.ANY_TURN else f"{length} or {angle}"
 
     def closed(self, q: Array) -> tuple[Array, Array]:
-        """Return the nearest closed poses to some, (T, nq), within the limits, and what each loop still lacks.
+        """Return the nearest closed poses, (T, nq), within the limits, and the remaining closure errors.
 
-        Where the steps end at a gap, as a straight linkage does, they begin again a little aside. Joints that open or
-        close none of these loops stay.
+        If the steps end with open loops, as for a straight linkage, restart from displaced poses. Joints that do not
+        affect these loops stay.
         """
         inside = np.empty_like(q)
         self.skeleton.validate(np.ascontiguousarray(q).reshape(-1), inside.reshape(-1))
@@ -180,9 +182,10 @@ class Mechanism:
         return out, lacks
 
     def rows(self, q: Array) -> tuple[Array, Array]:
-        """Return what all rows of the loops lack at poses (T, nq), (T, rows), and minus its derivative.
+        """Return the closure errors of all constraint rows at poses (T, nq), (T, rows), and minus their derivative.
 
-        The derivative is by the velocities of the variables, (T, rows, columns). Lengths are in reaches.
+        The derivative is with respect to the velocities of the variables, (T, rows, columns). Lengths are in length
+        scales.
         """
         lack = np.empty((len(q), self.tables.rows))
         out = np.empty((*lack.shape, int(self.ints[layout.N_COLUMNS])))
@@ -190,10 +193,10 @@ class Mechanism:
         return lack, out
 
     def shut(self, q: Array) -> Array:
-        """Return the nearest closed poses to some within the limits, (T, nq); the same array if all are closed.
+        """Return the nearest closed poses within the limits, (T, nq); the same array if all poses are closed.
 
         Raises:
-            InputError: If one cannot be closed.
+            InputError: If a pose cannot be closed.
         """
         if self.lacks(q).max(initial=0.0) <= TIGHT:
             return q
@@ -209,16 +212,16 @@ class Mechanism:
         return out
 
     def shut_clip(self, q: Array, rows: Iterable[int] | None = None, anchors: Array | None = None) -> Array:
-        """Return closed poses near those of a clip, (T, nq), in the assembly branch of the frames before them.
+        """Return closed poses near those of a clip, (T, nq), in the assembly branch of the previous frames.
 
-        A pose that cannot be closed near its own goes towards it from the frame before, as far as the loops allow.
+        A pose that cannot be closed nearby is approached from the previous frame, as far as the loops allow.
 
         Args:
-            q: Joint values of consecutive frames, (T, nq). Frames that are closed keep every bit.
-            rows: Joints whose values are kept; the others follow them, as rods do, from where they are in the frame
-                before. Where they cannot, these joints give way too. None: all joints move by the smallest steps.
-            anchors: Closed poses from which each frame is reached if its own does not close, (T, nq); None for the
-                frame before, and for the first frame the rest pose.
+            q: Joint values of consecutive frames, (T, nq). Closed frames are returned bit-identical.
+            rows: Joints whose values are kept, while other joints follow from the previous frame. If that is
+                impossible, these joints move as well. None: all joints move by the smallest steps.
+            anchors: Closed poses, (T, nq), from which to start if a frame does not close; None for the previous frame,
+                and for the first frame the rest pose.
         """
         gaps: NDArray[np.bool_] = np.asarray(self.lacks(q) > TIGHT)
         opened: NDArray[np.bool_] = np.asarray(gaps.any(axis=1))
@@ -242,13 +245,13 @@ class Mechanism:
         return out
 
     def _towards(self, start: Array, end: Array, held: NDArray[np.bool_] | None, moves: NDArray[np.bool_]) -> Array:
-        """Return the closed pose at the end of a way from a closed pose to joint values, (nq,), or the last one on it.
+        """Return the closed pose at the end of a path from a closed pose to joint values, (nq,), or the last one on it.
 
         Args:
             start: The closed pose.
             end: The joint values.
             held: As in ``run``.
-            moves: Which joint values open or close its open loops, (nq,); all others are at the end at once.
+            moves: Mask of joint values that affect the open loops, (nq,); all others are set to the end at once.
         """
         begin = self.skeleton.follow(np.where(moves, start, end))
         if self.lacks(begin[None]).max() > TIGHT:
@@ -262,7 +265,7 @@ class Mechanism:
         return self.way(begin[None], end[None], None)[0][0]
 
     def _leader(self, row: int) -> int:
-        """Return the joint that a joint follows, or itself."""
+        """Return the leader of a mimic joint, else the joint itself."""
         return self.skeleton.leader_rows.get(row, row)
 
     def _far(self, a: Array, b: Array) -> float:
@@ -274,27 +277,27 @@ class Mechanism:
         return float(change.max(initial=0.0))
 
     def _places(self, variables: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which joint values belong to some variables, (nq,)."""
+        """Return a mask of the joint values of some variables, (nq,)."""
         places = np.zeros(self.skeleton.nq, bool)
         for block, at, _ in self.variables[variables].tolist():
             places[at : at + (1 if block == layout.SCALAR else 4)] = True
         return places
 
     def _moving(self, gaps: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return which joint values open or close the loops that are open, (T, nq), by which these are, (T, loops)."""
+        """Return a mask of joint values that affect open loops, (T, nq), from a mask of open loops, (T, loops)."""
         return np.asarray(gaps.astype(np.int64) @ self._moved_with > 0)
 
     @cached_property
     def groups(self) -> NDArray[np.bool_]:
-        """Which joint values open or close the loops that share joints with each other, (groups, nq)."""
+        """Masks of joint values that affect each group of loops with shared joints, (groups, nq)."""
         return np.unique(self._moved_with, axis=0) > 0
 
     @cached_property
     def _moved_with(self) -> NDArray[np.int64]:
-        """Which joint values open or close each loop, or loops that share joints with it, (loops, nq) of 0 and 1."""
+        """Joint values that affect each loop, or loops that share joints with it, (loops, nq) of 0 and 1."""
         owner = self.skeleton.tables.owner
         own = np.array([np.isin(owner, [*moved_by(self.skeleton, tie)]) for tie in self.tables.ties])
-        for column in range(own.shape[1]):  # each variable joins the loops that it moves, as in union-find
+        for column in range(own.shape[1]):  # each variable merges the loops that it moves, as in union-find
             shared = own[:, column].copy()
             own[shared] = own[shared].any(axis=0)
         return np.array([self._places(variables) for variables in own]).astype(np.int64)
@@ -303,7 +306,7 @@ class Mechanism:
         """Refuse poses (..., nq) whose loops are open.
 
         Raises:
-            InputError: If a loop lacks more than what rounded numbers do.
+            InputError: If a closure error is larger than rounding explains.
         """
         flat = np.ascontiguousarray(q.reshape(-1, q.shape[-1]))
         lacks = self.lacks(flat)
@@ -320,7 +323,7 @@ class Mechanism:
 
     @cached_property
     def mobility(self) -> Mobility:
-        """How it can move. The rank of the conditions is that of poses near the rest pose, in general position."""
+        """Mobility of the mechanism; the rank of the constraints is that of generic poses near the rest pose."""
         rest = self.skeleton.rest_q[None]
         probes = np.repeat(rest, _PROBES, axis=0)
         drawn = drawn_values(self.skeleton, _PROBES, 0)
@@ -334,7 +337,7 @@ class Mechanism:
         ranks = (values > INDEPENDENT).sum(axis=1)
         rank, best = int(ranks.max()), int(np.argmax(ranks))
         still = np.ones(len(self.variables), bool)
-        for k in np.flatnonzero(ranks == rank):  # a joint that stands at a dead centre of one pose moves in another
+        for k in np.flatnonzero(ranks == rank):  # a joint at a dead centre of one pose moves in another
             moves = np.linalg.norm(ways[k, rank:], axis=0) > INDEPENDENT  # columns
             np.logical_and.at(still, self.columns, ~moves)
         return Mobility(
@@ -343,16 +346,16 @@ class Mechanism:
 
     @cached_property
     def columns(self) -> Ints:
-        """Variable of each column of the rows."""
+        """Variable of each column of ``rows``."""
         sizes = np.where(self.variables[:, layout.BLOCK] == layout.SCALAR, 1, 3)
         return np.repeat(np.arange(len(sizes)), sizes).astype(np.int32)
 
     def _dependent(self, J: Array, rank: int) -> NDArray[np.bool_]:
-        """Return which variables follow from the others, (k,).
+        """Return a mask of dependent variables, (k,).
 
-        Joints near the root lead, because they are those that motors turn and files list first. Translations and
-        rotations of free joints follow if they can, because they are not drawn; then balls, which end rods that no
-        motor turns, and which hardly any drawn rotation lets close.
+        Joints near the root are independent, because they usually have the motors and come first in files. Translations
+        and rotations of free joints are dependent if possible, because they are not drawn at random; then balls, which
+        are at ends of passive rods, and whose random rotations hardly ever let the loops close.
         """
         owner = self.columns
         first = {Kind.FREE: 0, Kind.BALL: 1}
@@ -373,11 +376,12 @@ class Mechanism:
         return dependent
 
     def random(self, count: int, seed: int, rows: Iterable[int] | None = None) -> Array:
-        """Return random closed poses, (count, nq), on ways from the rest pose; see ``random_values``.
+        """Return random closed poses, (count, nq), on paths from the rest pose; see ``random_values``.
 
-        The independent joints are uniform within their limits. Each pose is reached on a way from the rest pose, along
-        which the loops stay closed; where they cannot, the joints are drawn again. A mechanism that hardly ever closes
-        so, such as a platform on six legs, goes towards a random pose of all its joints, as near as the loops allow.
+        The independent joints are uniform within their limits. Each pose is reached on a path from the rest pose, along
+        which the loops stay closed; if they cannot, the joints are drawn again. A mechanism that hardly ever closes
+        like this, such as a platform on six legs, moves towards a random pose of all its joints, as near as the loops
+        allow.
         """
         rows = None if rows is None else [*rows]
         held = ~self.mobility.dependent
@@ -396,15 +400,15 @@ class Mechanism:
         return out
 
     def way(self, begin: Array, end: Array, held: NDArray[np.bool_] | None) -> tuple[Array, NDArray[np.bool_]]:
-        """Move some variables on a straight way, and close the loops by the others, or by all, at each step.
+        """Move some variables on a straight path, and close the loops by the others, or by all, at each step.
 
         Args:
             begin: Closed poses, (T, nq).
-            end: Where the variables go, (T, nq).
-            held: The variables that go there, (k,); None for all, which then end near it.
+            end: Targets of the variables, (T, nq).
+            held: Mask of variables that follow the path exactly, (k,); None to move all, which then end near it.
 
         Returns:
-            The last closed poses on the way, and which of them are its end.
+            The last closed poses on the path, and a mask of those at its end.
         """
         places = self._places(np.ones(len(self.variables), bool) if held is None else held)
         far = float(np.abs(end - begin)[:, places].max(initial=0.0))
@@ -427,14 +431,14 @@ class Mechanism:
 
 
 class Mobility(NamedTuple):
-    """How a mechanism can move.
+    """Mobility of a mechanism.
 
     Args:
-        freedom: Degrees of freedom that are left.
-        redundant: Conditions that depend on others.
-        dependent: Which variables follow from the others, (k,).
+        freedom: Number of degrees of freedom with closed loops.
+        redundant: Number of constraints that depend on others.
+        dependent: Mask of variables that follow from the others, (k,).
         singular: Whether the rest pose has more freedom than poses around it.
-        still: Which variables cannot move, (k,).
+        still: Mask of variables that cannot move, (k,).
     """
 
     freedom: int

@@ -23,10 +23,10 @@ class LoopTables:
     Args:
         ties: The loops, in the order of the rows of the tables.
         ints: (l, 8) integers of each loop.
-        data: (l, 27) its numbers.
+        data: (l, 27) floats of each loop.
         monomials: (m, 2) monomials of couplings.
-        coefficients: (m,) their factors. Those of a coupling are divided by a scale, as its constant is, so that what
-            it lacks is what the joint with the largest part in it is off by.
+        coefficients: (m,) factors of the monomials. Factors and constant of a coupling are divided by a scale, so that
+            its closure error is the deviation of the joint with the largest term.
     """
 
     ties: tuple[Tie, ...]
@@ -56,12 +56,12 @@ class LoopTables:
         }
 
     def counts(self, rows: int, variables: Ints, nq: int) -> dict[int, int]:
-        """Return what counts the rows and columns of the tables of loops, and of their scratch memory.
+        """Return the sizes of the tables of loops, and of their scratch memory.
 
         Args:
-            rows: Rows of the tree.
+            rows: Number of rows of the tree.
             variables: (k, 3) variables of the problem.
-            nq: Numbers in q.
+            nq: Number of joint values.
         """
         from synovia.kernels.hierarchy.basis import levels_size
 
@@ -90,7 +90,7 @@ def loop_tables(
         skeleton: The skeleton.
         ties: The loops.
         row_of: Returns the row of the tables that carries a joint, -1 for the world.
-        on_row: Returns a frame (4, 4) on a joint as twelve numbers in the frame of that row.
+        on_row: Returns a frame (4, 4) on a joint as twelve values in the frame of that row.
     """
     ints = np.zeros((len(ties), layout.TIE_WIDTH), np.int32)
     data = np.zeros((len(ties), layout.TIE_DATA_WIDTH))
@@ -129,16 +129,17 @@ def loop_tables(
         tuple(ties),
         ints,
         data,
-        np.array(monomials, np.int32).reshape(-1, layout.MONOMIAL_WIDTH).copy(),  # no view of another array
+        # copied, so that it is not a view of another array
+        np.array(monomials, np.int32).reshape(-1, layout.MONOMIAL_WIDTH).copy(),
         np.array(coefficients),
     )
 
 
 def _scale(skeleton: Tied, tie: Coupling) -> tuple[float, bool]:
-    """Return by what a coupling is divided, and whether what it lacks is a length then, not an angle.
+    """Return the scale of a coupling, and whether its scaled closure error is a length, not an angle.
 
-    The term counts that is largest where angles are one radian and slides are one reach: so the scale of an equation,
-    and the unit of lengths, do not matter.
+    The scale is that of the largest term at angles of one radian and slides of one length scale, so that the scale of
+    an equation and the unit of lengths do not matter.
     """
     reach, largest, out = skeleton.size or 1.0, 0.0, (1.0, False)
     for joint, factors in zip(tie.joint_rows(skeleton), tie.terms.values(), strict=True):
@@ -158,7 +159,7 @@ def joints_of(skeleton: Tied, tie: Tie) -> tuple[int, ...]:
 
 
 def moved_by(skeleton: Tied, tie: Tie) -> frozenset[int]:
-    """Return the joints whose values open or close a loop; mimic joints stand for their leaders too."""
+    """Return the joints whose values open or close a loop, with the leaders of mimic joints."""
     if isinstance(tie, Loop):
         above: list[set[int]] = []
         for row, _ in tie.ends(skeleton):

@@ -1,1 +1,1 @@
-"""Shapes of bodies and obstacles, and how far they are apart."""
+"""Shapes of bodies and obstacles, and distances between them."""

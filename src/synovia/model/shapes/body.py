@@ -1,4 +1,4 @@
-"""The shapes of a body as kernels read them, each on the joint that carries it; and the links that have none."""
+"""Pack the shapes of a body for kernels, each in the frame of its joint; find links without shapes."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class BodyShapes(NamedTuple):
         """Return the rows of both shapes of each pair of shapes of some pairs of links, (m, 2).
 
         Args:
-            pairs: Rows of the joints that carry both links of each pair, (p, 2).
+            pairs: Joint rows of both links of each pair, (p, 2).
         """
         place = {int(row): k for k, row in enumerate(self.links[:, layout.LINK_ROW])}
         found = [np.empty((0, 2), np.int32)]
@@ -52,14 +52,14 @@ class BodyShapes(NamedTuple):
         return np.arange(at, at + count, dtype=np.int32)
 
 
-_SHORT: Final = 1e-3  # of the size of the body: shorter bones have no extent
+_SHORT: Final = 1e-3  # fraction of the size of the body: shorter bones have no extent
 
 
 def unchecked_links(skeleton: Skeleton) -> list[str]:
-    """Return the names of the links that clearance does not see, or not as a whole.
+    """Return the names of the links that clearance does not check, or not completely.
 
-    These are links whose shapes could not all be read, and links without shapes that have an extent: a mass or a bone.
-    Frames have none. A fixed link without a mass counts as a frame.
+    These are links with unreadable shapes, and links without shapes that have an extent: a mass or a bone. A fixed link
+    without a mass is only a frame, without an extent.
     """
     long = {
         parent
@@ -78,7 +78,7 @@ _known: WeakKeyDictionary[Skeleton, BodyShapes] = WeakKeyDictionary()
 
 
 def packed_shapes(skeleton: Skeleton) -> BodyShapes:
-    """Return the shapes of a body as kernels read them. They are packed once.
+    """Return the shapes of a body as kernels read them, cached for each skeleton.
 
     Raises:
         SynoviaError: If the mesh of a hull cannot be read.
@@ -110,9 +110,9 @@ def _pack(skeleton: Skeleton) -> BodyShapes:
 
 
 def link_cover(shapes: Array) -> list[float]:
-    """Return centre and radius of a sphere around packed shapes (n, 20), about the middle of the box around them.
+    """Return centre and radius of a bounding sphere of packed shapes (n, 20), about the centre of their bounding box.
 
-    The radius is infinite if a shape has no end.
+    The radius is infinite if a shape is unbounded.
     """
     centers, radii = shapes[:, layout.ORIGIN : layout.HALF_SIZES], shapes[:, layout.EXTENT]
     if len(shapes) == 1 or not np.isfinite(radii).all():

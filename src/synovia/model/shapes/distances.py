@@ -18,17 +18,16 @@ from synovia.model.shapes.solids import Solid
 
 @dataclass(frozen=True, eq=False)
 class Contact:
-    """Where two shapes are nearest to each other.
+    """The contact of two shapes: signed distance, nearest points and normal.
 
     Args:
-        distance: Signed distance, length units; negative where the shapes overlap: minus the shortest way that
-            separates them.
-        points: Nearest point of the first shape, then of the second one, (2, 3). Where shapes overlap, moving the first
-            one out along the normal brings these two together. Parallel edges and faces have many; these are two of
+        distance: Signed distance, length units; for overlapping shapes, minus the shortest displacement that separates
             them.
+        points: Nearest point of the first shape, then of the second shape, (2, 3). For overlapping shapes, separating
+            them along the normal makes these points coincide. Parallel edges and faces have many such points.
         normal: Unit vector (3,) from the second shape to the first: moving the first shape by t along it adds t to the
             distance.
-        pair: Names of the links or obstacles that the shapes belong to; None where they are not known.
+        pair: Names of the links or obstacles of the shapes; None if unknown.
 
     Example:
         >>> import synovia as sy
@@ -63,7 +62,7 @@ class PackedShapes(NamedTuple):
         """Return the shapes in the world.
 
         Args:
-            frames: Frame that each shape is given in, (n, 4, 4).
+            frames: World transform of the frame of each shape's values, (n, 4, 4).
         """
         turn, place = slice(layout.ORIENTATION, layout.ORIGIN), slice(layout.ORIGIN, layout.HALF_SIZES)
         shapes = self.shapes.copy()
@@ -75,7 +74,7 @@ class PackedShapes(NamedTuple):
         """Return how many shapes each of some owners has, and how many of these are no spheres, (count, 2).
 
         Args:
-            owners: Number of the owner of each shape, (n,).
+            owners: Index of the owner of each shape, (n,).
             count: Number of owners.
         """
         flat = owners[self.shapes[:, layout.SHAPE_KIND] != layout.SPHERE]
@@ -83,7 +82,7 @@ class PackedShapes(NamedTuple):
 
 
 def pack_shapes(shapes: Sequence[Solid]) -> PackedShapes:
-    """Return shapes as kernels read them, each in the frame that it is given in."""
+    """Pack shapes for kernels, each in the frame of its values."""
     table = np.zeros((len(shapes), layout.SHAPE_WIDTH))
     corners = [shape.corners() for shape in shapes]
     count = np.array([len(points) for points in corners], np.int64)
@@ -100,7 +99,7 @@ def pack_shapes(shapes: Sequence[Solid]) -> PackedShapes:
 
 
 def pack_cloud(points: Array, radius: float) -> PackedShapes:
-    """Return the spheres of a radius about points (n, 3) as kernels read them."""
+    """Pack spheres of equal radius about points (n, 3) for kernels."""
     count = len(points)
     table = np.zeros((count, layout.SHAPE_WIDTH))
     table[:, layout.SHAPE_KIND] = layout.SPHERE
@@ -111,7 +110,7 @@ def pack_cloud(points: Array, radius: float) -> PackedShapes:
 
 
 def join_shapes(parts: Sequence[PackedShapes]) -> PackedShapes:
-    """Return the shapes of all parts, one part after the other."""
+    """Concatenate packed shapes."""
     shapes = np.concatenate([np.empty((0, layout.SHAPE_WIDTH)), *(part.shapes for part in parts)])
     first = np.cumsum([0, *(len(part.points) for part in parts)])[:-1]
     shapes[:, layout.FIRST_POINT] += np.repeat(first, [len(part.shapes) for part in parts])
@@ -148,17 +147,18 @@ def distance(
 ) -> Contact:
     """Return the signed distance between two shapes, their nearest points and the normal.
 
-    Spheres, capsules and half-spaces have formulas; so have spheres with boxes and cylinders. The other pairs take the
-    algorithm of Gilbert, Johnson and Keerthi and, where shapes overlap, the expanding polytope algorithm.
+    Pairs of spheres, capsules and half-spaces, and spheres with boxes and cylinders, have closed forms. Other pairs use
+    the algorithm of Gilbert, Johnson and Keerthi and, for overlapping shapes, the expanding polytope algorithm.
 
     Args:
         a: The first shape.
         b: The second shape; at most one of both is a half-space.
-        transform_a: 4x4 transform from the frame of the first shape to the world; None if it is given in the world.
-        transform_b: Likewise, of the second shape.
+        transform_a: 4x4 transform from the frame of the first shape to the world; None if the shape is given in the
+            world.
+        transform_b: The same for the second shape.
 
     Raises:
-        InputError: If an argument is no shape or transform, or both are half-spaces.
+        InputError: If an argument is not a shape or transform, or both are half-spaces.
 
     Example:
         >>> import synovia as sy
@@ -178,7 +178,7 @@ def distance(
 
 
 def contact_of(row: Array, pair: tuple[str | int, str | int] | None = None) -> Contact:
-    """Return a row of ``contact_rows`` as a contact, with the names of the pair if they are known."""
+    """Convert a row of ``contact_rows`` to a contact, with the names of the pair if known."""
     first, second = layout.FIRST_WITNESS, layout.SECOND_WITNESS
     points = np.stack([row[first : first + 3], row[second : second + 3]])
     normal = row[layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3].copy()

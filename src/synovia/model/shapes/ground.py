@@ -1,6 +1,6 @@
 """The ground under points: the highest surface of obstacles on a vertical line, with its normal.
 
-A vertical line meets a convex solid in one interval of heights, in closed form for each kind of shape.
+A vertical line intersects a convex solid in one interval of heights, in closed form for each kind of shape.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ class Ground:
     """The surface under some points.
 
     Args:
-        heights: Height of the surface under each point, along the upward direction, (n,); -inf where nothing is below.
-        normals: Unit normal of the surface there, (n, 3); the upward direction where nothing is below.
-        obstacles: Name of the obstacle, for each point; None where nothing is below.
+        heights: Height of the surface under each point, along the upward direction, (n,); -inf without ground.
+        normals: Unit normal of the surface, (n, 3); the upward direction without ground.
+        obstacles: Name of the obstacle under each point; None without ground.
 
     Example:
         >>> import synovia as sy
@@ -46,9 +46,9 @@ class Ground:
 def ground_under(shapes: Sequence[Shape], points: Array, up: Array) -> tuple[Array, Array, NDArray[np.int64]]:
     """Return the height of the ground under points, (n,), its normal, (n, 3), and the row of its shape, (n,).
 
-    Solids that overlap or touch on a line count as one piece. The ground is the top of the highest piece that begins at
-    or below the point: the surface below a point in the open, and the top of the piece around a point inside. Where no
-    piece does, the height is -inf and the row -1.
+    Solids that overlap or touch on a line form one piece. The ground is the top of the highest piece that begins at or
+    below the point: the surface below a free point, and the top of the piece around a point inside. Without such a
+    piece, the height is -inf and the row -1.
 
     Args:
         shapes: The shapes, in the world.
@@ -73,24 +73,24 @@ def ground_under(shapes: Sequence[Shape], points: Array, up: Array) -> tuple[Arr
     low, high = (np.array([span[k] for span in spans]) for k in (0, 1))
     low = np.where(
         np.isfinite(high) | (high == np.inf), low, np.inf
-    )  # the line misses the solid: begins above every point
+    )  # a line that misses the solid begins above every point
     high = np.where(np.isnan(high), -np.inf, high)
     low = np.where(np.isnan(low), np.inf, low)
     order = np.argsort(low, axis=0, kind="stable")
     for line in order:  # from the lowest beginning upwards, all points at once
         at = (line, np.arange(count))
         begins, ends = low[at], high[at]
-        joins = begins <= best  # it touches the piece below
+        joins = begins <= best  # the span touches the piece below
         takes = (begins < np.inf) & (joins | (begins <= own)) & (ends > best)
         for k in np.flatnonzero(takes):
             normals[k] = spans[line[k]][2][k]
             owner[k] = rows[line[k]]
         best = np.where(takes, ends, best)
-    return best + 0.0, normals, owner  # a height of 0 has no sign
+    return best + 0.0, normals, owner  # + 0.0: no negative zero
 
 
 def _may_meet(solid: Solid, points: Array, up: Array) -> bool:
-    """Return whether one of the lines meets the sphere around a solid."""
+    """Return whether a line intersects the bounding sphere of a solid."""
     extent = solid.extent()
     if extent == np.inf:
         return True

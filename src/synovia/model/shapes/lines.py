@@ -1,6 +1,6 @@
-"""Where parallel lines are inside of convex solids: closed forms, each in the solid's own frame.
+"""Spans of parallel lines inside convex solids: closed forms, each in the solid's own frame.
 
-A line meets a convex solid in one interval. Spans that are empty begin above their end, or are nan.
+A line intersects a convex solid in one interval. Empty spans begin above their end, or are NaN.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from numpy.typing import NDArray
 
 from synovia.model.geometry import Array, align_z
 
-# Begin and end along the line, (n,), nan where it misses the solid; outward normal at the end, (n, 3)
+# Begin and end along the line, (n,), NaN if it misses the solid; outward normal at the end, (n, 3)
 Spans = tuple[Array, Array, Array]
-_FLAT: Final = 1e-12  # a direction component below this runs along a face; of a hull's size: the hull is flat
+# direction component below which a line runs along a face; fraction of its size below which a hull is flat
+_FLAT: Final = 1e-12
 
 
 def below(points: Array, direction: Array) -> Spans:
-    """Return where lines are below the plane z = 0."""
+    """Return the spans of lines below the plane z = 0."""
     normal = np.tile((0.0, 0.0, 1.0), (len(points), 1))
     if abs(direction[2]) < _FLAT:
         return _along(points[:, 2] <= 0.0, normal)
@@ -37,7 +38,7 @@ def ball(center: Array, radius: float, points: Array, direction: Array) -> Spans
 
 
 def slab(half: float, points: Array, direction: Array, axis: int) -> Spans:
-    """Return where lines are between two planes across an axis."""
+    """Return the spans of lines between two planes normal to an axis."""
     normal = np.zeros((len(points), 3))
     if abs(direction[axis]) < _FLAT:
         return _along(np.abs(points[:, axis]) <= half, normal)
@@ -47,7 +48,7 @@ def slab(half: float, points: Array, direction: Array, axis: int) -> Spans:
 
 
 def tube(radius: float, points: Array, direction: Array) -> Spans:
-    """Return where lines are inside an endless cylinder along z."""
+    """Return the spans of lines inside an infinite cylinder along z."""
     steep = float(direction[0] ** 2 + direction[1] ** 2)
     normal = np.zeros((len(points), 3))
     if steep < _FLAT**2:
@@ -61,12 +62,12 @@ def tube(radius: float, points: Array, direction: Array) -> Spans:
 
 
 def _along(inside: NDArray[np.bool_], normal: Array) -> Spans:
-    """Return the spans of lines that run along a surface: all of a line, or nothing."""
+    """Return the spans of lines along a surface: a whole line, or nothing."""
     return np.where(inside, -np.inf, np.nan), np.where(inside, np.inf, np.nan), normal
 
 
 def both(one: Spans, other: Spans) -> Spans:
-    """Return the spans of what two solids share."""
+    """Return the spans of the intersection of two solids."""
     first = ~(one[1] > other[1])
     high = np.where(first, one[1], other[1])
     high[np.isnan(other[1])] = np.nan
@@ -98,7 +99,7 @@ def hull(corners: Array, points: Array, direction: Array) -> Spans:
         return _between(faces[:, :3], faces[:, 3], points, direction)
     normal = np.tile(direction, (count, 1))
     none = np.full(count, np.nan)
-    if rank < 2 or abs(float(axes[2] @ direction)) < _FLAT:  # a line, or a plate that stands on its edge
+    if rank < 2 or abs(float(axes[2] @ direction)) < _FLAT:  # a line, or a plate on its edge
         return none, none.copy(), normal
     face = axes[2] * np.sign(axes[2] @ direction)
     at = ((middle - points) @ face) / float(face @ direction)
@@ -110,7 +111,7 @@ def hull(corners: Array, points: Array, direction: Array) -> Spans:
 
 
 def _between(normals: Array, offsets: Array, points: Array, direction: Array) -> Spans:
-    """Return where lines are behind all planes ``normals @ x + offsets = 0``."""
+    """Return the spans of lines behind all planes ``normals @ x + offsets = 0``."""
     slope = normals @ direction
     depth = -(points @ normals.T + offsets)  # (n, planes), above 0 behind the plane
     level = np.abs(slope) < _FLAT
@@ -126,7 +127,7 @@ def _between(normals: Array, offsets: Array, points: Array, direction: Array) ->
 
 
 def balls(centers: Array, radius: float, points: Array, direction: Array) -> list[Spans]:
-    """Return spans of spheres of one size, as few as the lines meet: span k of a line is its k-th sphere."""
+    """Return the spans of spheres of one size: span k of a line is in the k-th sphere that it intersects."""
     from scipy.spatial import KDTree
 
     axes = align_z(direction)[:, :2]

@@ -1,4 +1,4 @@
-"""Distances between links of a body over many poses at once, of links that are near each other."""
+"""Distances between near links of a body over many poses at once."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from synovia.model.shapes.distances import PackedShapes, contact_rows
 from synovia.model.skeleton import Skeleton
 from synovia.model.tables import writable
 
-_AT_ONCE: Final = 50_000  # frames of shapes that are in memory
+_AT_ONCE: Final = 50_000  # largest number of shape frames in memory
 
 
 class NearShapes(NamedTuple):
     """Contacts of pairs of shapes whose distance is at most a given one, in any pose.
 
     Args:
-        poses: Number of the pose of each contact, (m,).
-        pairs: Number of the pair of links of each, (m,).
+        poses: Index of the pose of each contact, (m,).
+        pairs: Index of the pair of links of each contact, (m,).
         contacts: The contacts, (m, 10); the columns are those of ``kernels.layout``.
     """
 
@@ -42,21 +42,21 @@ class NearShapes(NamedTuple):
         return self.contacts[:, layout.CONTACT_NORMAL : layout.CONTACT_NORMAL + 3]
 
     def depths(self, count: int, pairs: int) -> Array:
-        """Return how deep each pair of links overlaps in each pose, (count, pairs), length units; 0 if not."""
+        """Return the penetration depth of each pair of links in each pose, (count, pairs), length units."""
         out = np.zeros((count, pairs))
         np.maximum.at(out, (self.poses, self.pairs), -self.gaps)
         return out
 
 
 def near_shapes(skeleton: Skeleton, frames: Array, pairs: Ints, within: float = 0.0) -> NearShapes:
-    """Return the contacts of all pairs of shapes whose distance is below ``within``, of some pairs of links.
+    """Return the contacts of all pairs of shapes of some pairs of links whose distance is below ``within``.
 
-    Links, then their shapes, are compared by their bounding spheres first, so that what is far apart costs little.
+    Bounding spheres of links, then of shapes, are compared first, so that distant pairs cost little.
 
     Args:
         skeleton: The body.
         frames: World frames of its joints in each pose, (T, n, 12).
-        pairs: Rows of the joints that carry both links of each pair, (p, 2).
+        pairs: Joint rows of both links of each pair, (p, 2).
         within: The distance, length units.
     """
     found = [_none()]
@@ -66,14 +66,14 @@ def near_shapes(skeleton: Skeleton, frames: Array, pairs: Ints, within: float = 
 
 
 def are_near(skeleton: Skeleton, frames: Array, pairs: Ints, distance: float) -> NDArray[np.bool_]:
-    """Return in which poses the links of some pair are nearer than a distance, (T,).
+    """Return a mask of poses in which the links of any pair are nearer than a distance, (T,).
 
     For distance 0, this takes a fraction of the time of ``near_shapes``, because no depth is computed.
 
     Args:
         skeleton: The body.
         frames: World frames of its joints in each pose, (T, n, 12).
-        pairs: Rows of the joints that carry both links of each pair, (p, 2).
+        pairs: Joint rows of both links of each pair, (p, 2).
         distance: The distance, length units.
     """
     if distance != 0.0:
@@ -87,17 +87,17 @@ def are_near(skeleton: Skeleton, frames: Array, pairs: Ints, distance: float) ->
 
 
 def touches(body: BodyShapes, pairs: Ints, parts: Iterable[Array]) -> Iterator[NDArray[np.int64]]:
-    """Yield for each part of some poses in how many of them the links of each pair touch, (p,).
+    """Yield for each part of the poses the number of poses in which the links of each pair touch, (p,).
 
     Args:
         body: The shapes of the body.
-        pairs: Numbers of both links of each pair among those of the body, (p, 2).
+        pairs: Indices of both links of each pair among those of the body, (p, 2).
         parts: World frames of the joints in the poses of each part, (T, n, 12).
     """
     from synovia.kernels.collision.touching import touching
 
     count = len(body.owners)
-    shapes = np.zeros((count + len(body.links), layout.SHAPE_WIDTH))  # a sphere around each link comes after the shapes
+    shapes = np.zeros((count + len(body.links), layout.SHAPE_WIDTH))  # bounding spheres of links follow the shapes
     shapes[:count] = body.packed.shapes
     shapes[count:, layout.ORIGIN : layout.HALF_SIZES] = body.covers[:, : layout.BALL_RADIUS]
     shapes[count:, layout.EXTENT] = body.covers[:, layout.BALL_RADIUS]
@@ -112,18 +112,18 @@ def touches(body: BodyShapes, pairs: Ints, parts: Iterable[Array]) -> Iterator[N
 
 
 def _numbers(body: BodyShapes, pairs: Ints) -> Ints:
-    """Return the numbers of links among those of a body, (p, 2), of pairs of rows of their joints (p, 2)."""
+    """Convert pairs of joint rows, (p, 2), to indices of links of a body, (p, 2)."""
     place = {int(row): k for k, row in enumerate(body.links[:, layout.LINK_ROW])}
     return np.array([[place[int(a)], place[int(b)]] for a, b in pairs], np.int32).reshape(-1, 2)
 
 
 def _none() -> NearShapes:
-    """Return no contacts."""
+    """Return an empty set of contacts."""
     return NearShapes(np.zeros(0, np.intp), np.zeros(0, np.intp), np.zeros((0, layout.CONTACT_WIDTH)))
 
 
 def _by_chunk(skeleton: Skeleton, frames: Array, pairs: Ints, within: float) -> Iterator[NearShapes]:
-    """Yield the contacts of some poses after the other."""
+    """Yield the contacts of consecutive chunks of poses."""
     body = packed_shapes(skeleton)
     links, ends = np.unique(_numbers(body, pairs), return_inverse=True)
     ends = ends.reshape(-1, 2)

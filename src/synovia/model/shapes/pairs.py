@@ -1,4 +1,4 @@
-"""Which pairs of links of a body can collide: neighbours, and links that touch anyway, are left out."""
+"""Find the pairs of links of a body that can collide, without neighbours and links that always touch."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from synovia.model.skeleton import Skeleton
 from synovia.model.tree import ancestors
 from synovia.text import counted, first_few
 
-Key = str | int  # of a link, as in ``Skeleton.shapes``
+Key = str | int  # key of a link, as in ``Skeleton.shapes``
 LinkPair = tuple[Key, Key]
 
 RIGID: Final = "no joint between them"
@@ -35,32 +35,32 @@ AT_REST: Final = "touch in the rest pose"
 ALWAYS: Final = "touch nearly always"
 REASONS: Final = (RIGID, NEIGHBOURS, EXCLUDED, AT_REST, ALWAYS)
 
-SAMPLES: Final = 2000  # random poses; a share of 95 % is then known to 0.5 %
-NEARLY: Final = 0.95  # share of the poses
-MOST_LINKS: Final = 1000  # with shapes: half a million pairs
-RARE: Final = 0.1  # share of the poses: a pair that touches at rest is then worth a look
-FAR_APART: Final = 0.25  # of the longest chain: length of the bones between two links that are no neighbourhood
-MOST_ODD: Final = 5  # pairs of distant links that touch at rest in a pose that a body can take
-_WORK: Final = 200_000_000  # pairs times poses; above it, fewer poses are tried
+SAMPLES: Final = 2000  # number of random poses; determines a share of 95 % to within 0.5 %
+NEARLY: Final = 0.95  # share of random poses in which links touch nearly always
+MOST_LINKS: Final = 1000  # largest number of links with shapes: half a million pairs
+RARE: Final = 0.1  # share of random poses: a pair that touches at rest, but less often than this, is reported
+FAR_APART: Final = 0.25  # fraction of the longest chain: links with longer bones between them are distant
+MOST_ODD: Final = 5  # largest number of distant pairs that touch in a possible rest pose
+_WORK: Final = 200_000_000  # largest number of pairs times poses; limits the number of poses
 _FEWEST: Final = 200
-_AT_ONCE: Final = 50_000  # frames of joints that are in memory
-_KEPT: Final = 32  # bodies whose pairs are kept after the skeleton is gone
+_AT_ONCE: Final = 50_000  # largest number of joint frames in memory
+_KEPT: Final = 32  # number of bodies whose pairs stay cached after the skeleton is deleted
 
 
 @dataclass(frozen=True, slots=True)
 class SelfPairs:
-    """Which pairs of links of a body can collide. Links are named as in ``Skeleton.shapes``.
+    """The pairs of links of a body that can collide. Links are named as in ``Skeleton.shapes``.
 
     Args:
-        pairs: The pairs that count, in the order of the joints.
-        left_out: The reason for each pair that does not count: ``"no joint between them"``, ``"neighbours"``,
+        pairs: The pairs that can collide, in the order of the joints.
+        left_out: The reason for each excluded pair: ``"no joint between them"``, ``"neighbours"``,
             ``"excluded by the file"``, ``"touch in the rest pose"`` or ``"touch nearly always"``; the first that
             applies.
         touching: Share of random poses in which the links of each pair touch, from 0 to 1. Pairs without a joint
             between them have none.
-        samples: How many random poses were tried.
-        rows: Rows of the joints that carry both links of each pair that counts, (n, 2), read-only.
-        notes: What is worth a look, one sentence each: pairs that are left out although they rarely touch.
+        samples: Number of random poses.
+        rows: Joint rows of both links of each pair in ``pairs``, (n, 2), read-only.
+        notes: Sentences about pairs that are excluded although they rarely touch.
 
     Example:
         >>> import synovia as sy
@@ -87,7 +87,7 @@ class SelfPairs:
         return SelfPairs, (self.pairs, dict(self.left_out), dict(self.touching), self.samples, self.rows, self.notes)
 
     def report(self) -> str:
-        """Return how many pairs count for each link, and the pairs that are left out, by reason."""
+        """Return a table of the number of pairs of each link, and the excluded pairs by reason, as text."""
         several = counted(len(self.pairs) + len(self.left_out), "pair")
         lines = [f"{len(self.pairs)} of {several} of links count; % of {self.samples} random poses in which they touch"]
         rows = {
@@ -122,13 +122,13 @@ def _percent(share: float) -> str:
 
 
 class _Found(NamedTuple):
-    """What was found for the pairs of a body; pairs are in the order of the links.
+    """The result for the pairs of a body, in the order of the links.
 
     Args:
-        reasons: Number of the reason in ``REASONS`` for each pair, -1 for a pair that counts.
-        counts: In how many poses the links touch, -1 without a joint between them.
-        samples: How many poses were tried.
-        odd: How many pairs touch in the rest pose and count, because the body cannot take that pose.
+        reasons: Index in ``REASONS`` for each pair, -1 for a pair that can collide.
+        counts: Number of poses in which the links touch, -1 without a joint between them.
+        samples: Number of random poses.
+        odd: Number of pairs that touch at rest, but are included because the rest pose is impossible.
     """
 
     reasons: NDArray[np.int64]
@@ -138,26 +138,25 @@ class _Found(NamedTuple):
 
 
 _known: WeakKeyDictionary[Skeleton, SelfPairs] = WeakKeyDictionary()
-_found: OrderedDict[Hashable, _Found] = OrderedDict()  # by what decides; the last used ones come last
+_found: OrderedDict[Hashable, _Found] = OrderedDict()  # cache by ``_key``; the most recently used entries come last
 
 
 def self_pairs(skeleton: Skeleton) -> SelfPairs:
-    """Return which pairs of links of a body can collide. They are found once for each body.
+    """Return the pairs of links of a body that can collide, cached for each body.
 
-    A pair of links with shapes is left out, for the first of these reasons that applies:
+    A pair of links with shapes is excluded for the first of these reasons that applies:
 
-    - there is no joint between the links that can move, so nothing moves them apart;
-    - they are neighbours: a joint connects them, or several joints that are close together, as in a hip or a wrist;
-    - the file excludes the pair (``Skeleton.excluded_pairs``);
-    - they touch in the rest pose, unless they belong to two bodies of ``sy.combine``;
-    - they touch in at least 95 % of 2,000 random poses, which are uniform within the limits.
+    - no moving joint is between the links, so they cannot move apart; - they are neighbours: a joint connects them, or
+    several joints that are close together, as in a hip or a wrist; - the file excludes the pair
+    (``Skeleton.excluded_pairs``); - they touch in the rest pose, unless they belong to two bodies of ``sy.combine``; -
+    they touch in at least 95 % of 2,000 random poses, which are uniform within the limits.
 
-    Shapes that contain a body are a little larger than it, so close links such as thighs may touch at rest. So do the
-    fingers of a closed gripper, and hands that lie in the lap. These pairs are left out and may pass through each
-    other; ``notes`` names those that touch in less than 10 % of the random poses.
+    Shapes are a little larger than the body inside, so close links such as thighs may touch at rest, as do the fingers
+    of a closed gripper, or hands in the lap. These pairs are excluded and may pass through each other; ``notes`` lists
+    those that touch in less than 10 % of the random poses.
 
-    Some files have a rest pose that no body can take, such as all bones in one line. If more than five pairs of distant
-    links touch at rest, but in less than 10 % of the random poses, these pairs count.
+    Some files have an impossible rest pose, such as all bones in one line. If more than five pairs of distant links
+    touch at rest, but in less than 10 % of the random poses, these pairs are included.
 
     Args:
         skeleton: The body.
@@ -204,7 +203,7 @@ def _self_pairs(skeleton: Skeleton) -> SelfPairs:
 
 
 def _notes(named: list[LinkPair], found: _Found) -> tuple[str, ...]:
-    """Return what is worth a look."""
+    """Return the notes about doubtful pairs."""
     notes: list[str] = []
     rare = [
         f"{a} and {b}"
@@ -225,7 +224,7 @@ def _notes(named: list[LinkPair], found: _Found) -> tuple[str, ...]:
 
 
 def _find_once(skeleton: Skeleton, links: list[int], pairs: Ints) -> _Found:
-    """Find the pairs, unless they are known from a skeleton that differs in what does not matter, such as its root."""
+    """Find the pairs, or use those of a cached skeleton with irrelevant differences, such as another root."""
     base = _base(skeleton, links)
     key = _key(skeleton, links, base)
     found = _found.pop(key, None)
@@ -238,9 +237,9 @@ def _find_once(skeleton: Skeleton, links: list[int], pairs: Ints) -> _Found:
 
 
 def _base(skeleton: Skeleton, links: list[int]) -> int:
-    """Return a joint that carries all links with shapes, so that neither it nor those above it matter; -1 for none.
+    """Return the last joint above all links with shapes, whose motion does not matter; -1 without such a joint.
 
-    Mimic joints below it follow joints below it.
+    Mimic joints below it must have leaders below it.
     """
     if not links:
         return -1
@@ -271,7 +270,7 @@ def _below(skeleton: Skeleton, base: int) -> set[int]:
 
 
 def _key(skeleton: Skeleton, links: list[int], base: int) -> Hashable:
-    """Return all that decides which pairs count."""
+    """Return a cache key of everything that determines the pairs."""
     inside = sorted(_below(skeleton, base))
     place = {base: -1, **{row: k for k, row in enumerate(inside)}}
     t = skeleton.tables
@@ -292,13 +291,13 @@ def _key(skeleton: Skeleton, links: list[int], base: int) -> Hashable:
 
 
 def _excluded(skeleton: Skeleton) -> set[tuple[int, int]]:
-    """Return the rows of the pairs that the file excludes, the first one first."""
+    """Return the rows of the pairs that the file excludes, the smaller row first."""
     rows = ((skeleton.index(a), skeleton.index(b)) for a, b in skeleton.excluded_pairs)
     return {(min(pair), max(pair)) for pair in rows}
 
 
 def _find(skeleton: Skeleton, links: list[int], pairs: Ints, base: int) -> _Found:
-    """Find for each pair of links why it is left out, if it is, and how often the links touch."""
+    """Find the reason for excluding each pair of links, if any, and the number of poses in which they touch."""
     excluded = _excluded(skeleton)
     tree = _Tree(skeleton, base)
     body = packed_shapes(skeleton)
@@ -341,16 +340,16 @@ def _of_two_bodies(skeleton: Skeleton, first: int, second: int) -> bool:
 
 
 class _Tree:
-    """How the joints of a body are related.
+    """Relations between the joints of a body.
 
     Args:
         skeleton: The body.
-        base: The joint that counts as fixed, with all above it; -1 for none.
+        base: The joint that is treated as fixed, with all joints above; -1 for none.
 
     Attributes:
-        part: The first joint of the rigid part that each joint belongs to; -1 for all that cannot move.
-        above: The next joint with shapes above each joint, -1 for none.
-        spread: Length of the bones between the first and the last joint that moves, from there on.
+        part: The first joint of the rigid part of each joint; -1 for joints that cannot move.
+        above: The nearest joint with shapes above each joint, -1 for none.
+        spread: Length of the bones between the first and the last moving joint below ``above``.
         size: Length of the longest chain below the base.
     """
 
@@ -361,8 +360,8 @@ class _Tree:
         self.above: list[int] = []
         self.spread: list[float] = []
         self._depths: list[float] = []  # length of the bones down to each joint
-        firsts: list[float] = []  # depth of the first joint that moves, below the next link with shapes
-        lasts: list[float] = []  # depth of the last one
+        firsts: list[float] = []  # depth of the first moving joint below the nearest link with shapes above
+        lasts: list[float] = []  # depth of the last such joint
         for row, (joint, parent) in enumerate(zip(skeleton.joints, skeleton.parents, strict=True)):
             moves = joint.kind is not Kind.FIXED and row > base
             if moves and joint.kind in (Kind.HINGE, Kind.SLIDE):
@@ -382,7 +381,7 @@ class _Tree:
         self.size = max(self._depths) - (self._depths[base] if base >= 0 else 0.0)
 
     def distance(self, a: int, b: int) -> float:
-        """Return the length of the bones between two joints, infinite between two trees."""
+        """Return the length of the bones between two joints; infinite between two trees."""
         over = set(ancestors(self._parents, a)) & set(ancestors(self._parents, b))
         if not over:
             return np.inf
@@ -390,7 +389,7 @@ class _Tree:
 
 
 def _touches(skeleton: Skeleton, body: BodyShapes, pairs: Ints, q: Array) -> NDArray[np.int64]:
-    """Return in how many poses the links of each pair touch."""
+    """Return the number of poses in which the links of each pair touch."""
     step = max(_AT_ONCE // len(skeleton), 1)
     parts = (world_frames(skeleton, q[at : at + step]) for at in range(0, len(q), step))
     return sum(touches(body, pairs, parts), np.zeros(len(pairs), np.int64))

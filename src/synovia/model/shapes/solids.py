@@ -1,8 +1,9 @@
 """Shapes of bodies and obstacles: spheres, capsules, boxes, cylinders, ellipsoids, convex hulls, half-spaces.
 
-A class describes all of a kind but its support, which kernels compute: ``kernels.layout`` has its number, and
-``kernels.collision.support`` its farthest points. The role of a field says how it is checked, moved, scaled, read and
-written. Files of worlds and skeletons know a kind by ``word``; so do URDF, MJCF and MoveIt, if they have this word.
+A class describes everything about a kind except its support function, which kernels compute: ``kernels.layout`` has its
+number, and ``kernels.collision.support`` its farthest points. The role of a field defines how it is checked, moved,
+scaled, read and written. ``word`` names a kind in files of worlds and skeletons, and in URDF, MJCF and MoveIt if they
+have this word.
 """
 
 from __future__ import annotations
@@ -41,19 +42,19 @@ _EYE: Final = np.eye(3)
 _Z: Final = np.array((0.0, 0.0, 1.0))
 for _array in (_ORIGIN, _EYE, _Z):
     _array.setflags(write=False)
-MOST_POINTS: Final = 100_000  # of a hull as it is given
-_THIN: Final = 1e-9  # of the largest radius of an ellipsoid: a disc is as thick for lines
-MOST_CLOUD: Final = 1_000_000  # points of a cloud
+MOST_POINTS: Final = 100_000  # largest number of points from which a hull is computed
+_THIN: Final = 1e-9  # fraction of the largest radius of an ellipsoid: thickness of a disc for intersections with lines
+MOST_CLOUD: Final = 1_000_000  # largest number of points of a cloud
 
 
 @dataclass(frozen=True, slots=True)
 class Role:
-    """What a field of a shape stands for: how its values are checked, and how a motion and a scale change them.
+    """The meaning of a field of a shape: how its values are checked, moved and scaled.
 
     Args:
-        size: Shape of the array; () for a number.
-        checked: Returns a value that was given, by the name of the field.
-        moved: Returns the value after a rigid motion (4, 4); None if it stays.
+        size: Shape of the array; () for a scalar.
+        checked: Checks and converts a value, given the name of the field for messages.
+        moved: Returns the value after a rigid motion (4, 4); None if a motion does not change it.
         grows: Whether it is a length, or consists of lengths.
     """
 
@@ -64,14 +65,14 @@ class Role:
 
 
 def _length(value: Any, what: str) -> float:
-    """Return a length that was given."""
+    """Check and return a length."""
     if not (is_number(value) and 0.0 <= value <= LONGEST):
         raise InputError(what, value=value, expected=f"a number from 0 to {LONGEST:g}")
     return float(value)
 
 
 def _lengths(value: Any, what: str) -> Array:
-    """Return three lengths that were given."""
+    """Check and return three lengths."""
     array = as_numbers(value, (3,), what)
     if array.min() < 0.0:
         raise InputError(what, value=array, expected="three lengths, none below 0")
@@ -79,12 +80,12 @@ def _lengths(value: Any, what: str) -> Array:
 
 
 def _corners(value: Any, what: str) -> Array:
-    """Return the corners of the hull of points that were given."""
+    """Check points and return the corners of their hull."""
     return _outer(_points(value, what, MOST_POINTS))
 
 
 def _points(value: Any, what: str, most: int) -> Array:
-    """Return points that were given."""
+    """Check and return points."""
     points = as_numbers(value, (-1, 3), what)
     if not 0 < len(points) <= most:
         raise InputError(what, value=len(points), expected=f"1 to {most} points")
@@ -101,7 +102,7 @@ def _turned(transform: Array, columns: Array) -> Array:
     return transform[:3, :3] @ columns
 
 
-# The roles, as the metadata of fields
+# Roles, as metadata of fields
 _POINT: Final = {"role": Role((3,), lambda value, what: as_numbers(value, (3,), what), _applied)}
 _POINTS: Final = {"role": Role((-1, 3), lambda value, what: _points(value, what, MOST_CLOUD), _applied)}
 _CORNERS: Final = {"role": Role((-1, 3), _corners, _applied)}
@@ -120,13 +121,13 @@ def roles_of(kind: type[Shape]) -> dict[str, Role]:
 
 
 class Shape(ChecksArguments, ABC):
-    """Something in space: one solid, or many of one size.
+    """A solid, or many solids of one size.
 
-    Shapes are immutable. Two shapes are equal if they are of one kind and have the same numbers.
+    Shapes are immutable. Two shapes are equal if they have the same kind and values.
     """
 
     __slots__ = ()
-    word: str  # the name of the kind in files and messages
+    word: str  # name of the kind in files and messages
 
     @abstractmethod
     def solids(self) -> tuple[Solid, ...]:
@@ -135,13 +136,13 @@ class Shape(ChecksArguments, ABC):
     @property
     @abstractmethod
     def bounds(self) -> Array:
-        """Least and largest coordinates of the shape, (2, 3); infinite where it has no end."""
+        """Least and largest coordinates of the shape, (2, 3); infinite where it is unbounded."""
 
     @abstractmethod
     def triangles(self) -> Iterator[Part]:
-        """Yield vertices (v, 3), triangles (f, 3) and whether these are flat, of the parts of the boundary.
+        """Yield vertices (v, 3), triangles (f, 3) and whether to shade them flat, for each part of the boundary.
 
-        A half-space has none.
+        A half-space has no triangles.
 
         Raises:
             SynoviaError: If the mesh of a hull cannot be read.
@@ -149,10 +150,10 @@ class Shape(ChecksArguments, ABC):
 
     @abstractmethod
     def spans(self, points: Array, direction: Array) -> list[Spans]:
-        """Return where lines are inside: begin and end, (n,), and the outward normal at the end, for each solid.
+        """Return the spans of lines inside each solid: begin and end, (n,), and the outward normal at the end.
 
         Args:
-            points: A point of each line, (n, 3). Places on a line count from its point.
+            points: A point of each line, (n, 3). Positions on a line are relative to this point.
             direction: Unit vector along all lines, (3,).
         """
 
@@ -171,7 +172,7 @@ class Shape(ChecksArguments, ABC):
         """Return the shape after a rigid motion.
 
         Args:
-            transform: 4x4 transform from the frame that the shape is given in to another one.
+            transform: 4x4 transform from the frame of the shape's values to another frame.
         """
         T = as_transform(transform)
         values = dict(zip(roles_of(type(self)), _values(self), strict=True))
@@ -180,19 +181,19 @@ class Shape(ChecksArguments, ABC):
         return type(self)(**values)
 
     def scaled(self, factor: float) -> Self:
-        """Return the shape with all lengths times a factor above 0, about the origin of its frame."""
+        """Return the shape scaled by a factor above 0, about the origin of its frame."""
         k = _positive(factor)
         roles = roles_of(type(self)).items()
         return type(self)(**{name: (k if role.grows else 1.0) * getattr(self, name) for name, role in roles})
 
     def __eq__(self, other: object) -> bool:
-        """Return whether another shape is the same."""
+        """Return whether another shape has the same kind and values."""
         if type(other) is not type(self):
             return NotImplemented
         return all(np.array_equal(a, b) for a, b in zip(_values(self), _values(other), strict=True))
 
     def __hash__(self) -> int:
-        """Return a hash of the numbers."""
+        """Return a hash of kind and values."""
         return hash((self.word, *(value.tobytes() for value in map(np.asarray, _values(self)))))
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -201,9 +202,9 @@ class Shape(ChecksArguments, ABC):
 
 
 class Solid(Shape):
-    """A convex shape: of a body, in the frame of its link, or an obstacle in the world.
+    """A convex shape: of a body, in the frame of its link, or of an obstacle in the world.
 
-    Shapes are immutable. Two shapes are equal if they are of one kind and have the same numbers.
+    Shapes are immutable. Two shapes are equal if they have the same kind and values.
 
     Example:
         >>> import synovia as sy
@@ -212,17 +213,17 @@ class Solid(Shape):
     """
 
     __slots__ = ()
-    code: int  # the number of the kind in kernels
+    code: int  # number of the kind in kernels
     endless: ClassVar[bool] = False  # whether only obstacles can be of this kind
 
     @classmethod
     def lengths(cls) -> dict[str, int]:
-        """Return the names of the lengths that files have of a shape, and how many numbers each has."""
+        """Return the names of the shape's lengths in files, and the number of values of each."""
         return {name: math.prod(role.size) for name, role in roles_of(cls).items() if role.grows and not role.moved}
 
     @classmethod
     def at(cls, place: Array, numbers: Iterable[float]) -> Self:
-        """Return the shape of these lengths in a frame (4, 4): its middle is at the origin, and its axis along z."""
+        """Create a shape of these lengths in a frame (4, 4), with its centre at the origin and its axis along z."""
         given = iter(numbers)
         values: dict[str, Any] = {"center": place[:3, 3], "rotation": place[:3, :3]}
         values |= {
@@ -232,15 +233,15 @@ class Solid(Shape):
         return cls(**{name: values[name] for name in roles_of(cls)})
 
     def place(self) -> Array:
-        """Return the transform (4, 4) from the shape's own frame to the frame that it is given in."""
+        """Return the transform (4, 4) from the shape's own frame to the frame of its values."""
         one = cast("Any", self)
         return rigid(one.center, one.rotation if "rotation" in roles_of(type(self)) else None)
 
     @abstractmethod
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read after the frame: three half sizes and a radius.
+        """Return the values that kernels read after the frame: three half sizes and a radius.
 
-        The box of these sizes about the origin, widened by the radius, contains the shape.
+        The box of these half sizes about the origin, widened by the radius, contains the shape.
         """
 
     @abstractmethod
@@ -249,19 +250,19 @@ class Solid(Shape):
 
     @abstractmethod
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return ``spans`` in the shape's own frame; a line misses it where the begin is not below the end."""
+        """Return ``spans`` in the shape's own frame; a line misses the shape if begin is not below end."""
 
     def extent(self) -> float:
-        """Return the radius of a sphere about the origin of the shape's own frame that holds the shape."""
+        """Return the radius of the bounding sphere about the origin of the shape's own frame."""
         x, y, z, radius = self.sizes()
         return math.hypot(x, y, z) + radius
 
     def corners(self) -> Array:
-        """Return the points (n, 3) of a hull in its own frame; none for the other kinds."""
+        """Return the corners (n, 3) of a hull in its own frame; empty for other kinds."""
         return np.empty((0, 3))
 
     def farthest(self, directions: Array) -> Array:
-        """Return the points that are farthest along directions (d, 3), at least one for each; all corners of a hull."""
+        """Return the farthest points along directions (d, 3), at least one for each; for a hull, all corners."""
         place, points = self.place(), self.corners()
         if not len(points):
             points = self.own_farthest(directions @ place[:3, :3])
@@ -270,7 +271,7 @@ class Solid(Shape):
     def own_farthest(self, directions: Array) -> Array:
         """Return the farthest points (d, 3) along unit vectors (d, 3), both in the shape's own frame.
 
-        These are those of the box of ``sizes``, rounded by its radius, unless a kind is another shape.
+        By default these are the points of the box of ``sizes``, rounded by its radius.
         """
         *half, radius = self.sizes()
         return np.sign(directions) * half + radius * directions
@@ -280,13 +281,13 @@ class Solid(Shape):
         return (self,)
 
     def triangles(self) -> Iterator[Part]:
-        """Yield vertices, triangles and whether these are flat, of the parts of the boundary."""
+        """Yield vertices, triangles and whether to shade them flat, for each part of the boundary."""
         place = self.place()
         for vertices, faces, flat in self.own_triangles():
             yield _applied(place, vertices), faces, flat
 
     def spans(self, points: Array, direction: Array) -> list[Spans]:
-        """Return where lines are inside, and the outward normal at the end."""
+        """Return the spans of lines inside, and the outward normal at the end."""
         place = self.place()
         R = place[:3, :3]
         low, high, normal = self.own_spans((points - place[:3, 3]) @ R, direction @ R)
@@ -301,7 +302,7 @@ def _values(shape: Shape) -> tuple[Any, ...]:
 
 
 def _restored(kind: type[Shape], values: Sequence[Any]) -> Shape:
-    """Return a copied shape; its values were checked before."""
+    """Restore a copied shape, whose values are already checked."""
     shape = object.__new__(kind)
     for name, value in zip(roles_of(kind), values, strict=True):
         object.__setattr__(shape, name, value)
@@ -311,10 +312,10 @@ def _restored(kind: type[Shape], values: Sequence[Any]) -> Shape:
 
 
 def _positive(factor: float) -> float:
-    """Return a factor of lengths.
+    """Check and return a scale factor.
 
     Raises:
-        InputError: If it is not above 0.
+        InputError: If the factor is not above 0.
     """
     if not (is_number(factor) and 0.0 < factor <= LONGEST):
         raise InputError("factor", value=factor, expected="a number above 0")
@@ -344,7 +345,7 @@ class Sphere(Solid):
     radius: float = field(metadata=_LENGTH)
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read."""
+        """Return the values that kernels read."""
         return 0.0, 0.0, 0.0, self.radius
 
     @property
@@ -357,7 +358,7 @@ class Sphere(Solid):
         yield *triangles.ball(np.full(3, self.radius)), False
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return where lines are inside."""
+        """Return the spans of lines inside."""
         return lines.ball(_ORIGIN, self.radius, points, direction)
 
 
@@ -392,17 +393,17 @@ class Capsule(Solid):
 
     @classmethod
     def at(cls, place: Array, numbers: Iterable[float]) -> Self:
-        """Return the shape of these lengths in a frame."""
+        """Create a shape of these lengths in a frame."""
         radius, length = numbers
         half = 0.5 * length * place[:3, 2]
         return cls(a=place[:3, 3] - half, b=place[:3, 3] + half, radius=radius)
 
     def place(self) -> Array:
-        """Return the transform from the shape's own frame: its z axis goes from a to b."""
+        """Return the transform from the shape's own frame, whose z axis points from a to b."""
         return rigid(0.5 * self.a + 0.5 * self.b, align_z(_direction(self.b - self.a)))
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read."""
+        """Return the values that kernels read."""
         return 0.0, 0.0, 0.5 * math.hypot(*(self.b - self.a).tolist()), self.radius
 
     @property
@@ -415,7 +416,7 @@ class Capsule(Solid):
         yield *triangles.capsule(self.radius, 2.0 * self.sizes()[2]), False
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return where lines are inside."""
+        """Return the spans of lines inside."""
         return lines.capsule(self.radius, self.sizes()[2], points, direction)
 
 
@@ -425,7 +426,7 @@ class Box(Solid):
 
     Args:
         center: Its centre, length units.
-        size: Its whole lengths along its own x, y and z axes, length units; one may be 0, for a plate.
+        size: Its full lengths along its own x, y and z axes, length units; one may be 0, for a plate.
         rotation: Its orientation: a ``Rotation`` or a matrix (3, 3); None for the axes of its frame.
 
     Raises:
@@ -445,7 +446,7 @@ class Box(Solid):
     rotation: Array = field(default_factory=lambda: _EYE, metadata=_ROTATION)
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read."""
+        """Return the values that kernels read."""
         x, y, z = (0.5 * self.size).tolist()
         return x, y, z, 0.0
 
@@ -459,7 +460,7 @@ class Box(Solid):
         yield *triangles.box(self.size), True
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return where lines are inside."""
+        """Return the spans of lines inside."""
         x, y, z = (lines.slab(half, points, direction, k) for k, half in enumerate(self.sizes()[:3]))
         return lines.both(lines.both(x, y), z)
 
@@ -471,9 +472,9 @@ class Cylinder(Solid):
     Args:
         center: Its centre, length units.
         radius: Its radius, length units.
-        length: Its whole length along its axis, length units.
-        rotation: Its orientation, a ``Rotation`` or a matrix (3, 3): its axis is the z axis of that; None for the axes
-            of its frame.
+        length: Its full length along its axis, length units.
+        rotation: Its orientation, a ``Rotation`` or a matrix (3, 3), whose z axis is the cylinder's axis; None for the
+            axes of its frame.
 
     Raises:
         InputError: If a value cannot be used.
@@ -493,11 +494,11 @@ class Cylinder(Solid):
     rotation: Array = field(default_factory=lambda: _EYE, metadata=_ROTATION)
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read."""
+        """Return the values that kernels read."""
         return 0.0, 0.0, 0.5 * self.length, self.radius
 
     def extent(self) -> float:
-        """Return the distance of the rims."""
+        """Return the distance of the rims from the centre."""
         return math.hypot(0.5 * self.length, self.radius)
 
     @property
@@ -516,12 +517,12 @@ class Cylinder(Solid):
     def own_triangles(self) -> Iterator[Part]:
         """Yield the parts of the boundary: the side, then the ends."""
         vertices, faces = triangles.cylinder(self.radius, self.length)
-        ends = (faces >= len(vertices) - 2).any(axis=1)  # triangles at the middle of an end
+        ends = (faces >= len(vertices) - 2).any(axis=1)  # triangles at the centre of an end
         yield vertices, faces[~ends], False
         yield vertices, faces[ends], True
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return where lines are inside."""
+        """Return the spans of lines inside."""
         return lines.both(
             lines.tube(self.radius, points, direction), lines.slab(0.5 * self.length, points, direction, 2)
         )
@@ -553,7 +554,7 @@ class Ellipsoid(Solid):
     rotation: Array = field(default_factory=lambda: _EYE, metadata=_ROTATION)
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read."""
+        """Return the values that kernels read."""
         x, y, z = self.radii.tolist()
         return x, y, z, 0.0
 
@@ -567,7 +568,7 @@ class Ellipsoid(Solid):
         return _about(self.center, np.linalg.norm(self.rotation * self.radii, axis=1))
 
     def own_farthest(self, directions: Array) -> Array:
-        """Return the points whose normals are along directions."""
+        """Return the points with normals along directions."""
         stretched = directions * self.radii
         length = np.linalg.norm(stretched, axis=1, keepdims=True)
         return self.radii * stretched / np.maximum(length, 1e-300)
@@ -577,7 +578,7 @@ class Ellipsoid(Solid):
         yield *triangles.ball(self.radii), False
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return where lines are inside: where they are in a ball, after each axis is divided by its radius."""
+        """Return the spans of lines inside: those in the unit ball, after dividing each axis by its radius."""
         radii = np.maximum(self.radii, max(_THIN * float(self.radii.max()), 1e-300))
         step = direction / radii
         stretch = float(np.linalg.norm(step))
@@ -594,7 +595,7 @@ class ConvexHull(Solid):
         points: The points, (n, 3), length units; at least one. They may lie in a plane or on a line.
 
     Raises:
-        InputError: If they cannot be used.
+        InputError: If the points cannot be used.
 
     Example:
         >>> import synovia as sy
@@ -612,7 +613,7 @@ class ConvexHull(Solid):
         """Return the hull of any number of finite points, such as the corners of a mesh.
 
         Raises:
-            InputError: If the hull itself has too many corners.
+            InputError: If the hull has too many corners.
         """
         while len(points) > MOST_POINTS:
             blocks = np.array_split(points, len(points) // MOST_POINTS + 1)
@@ -624,11 +625,11 @@ class ConvexHull(Solid):
 
     @classmethod
     def later(cls, read: Callable[[], ArrayLike], matrix: Array | None = None) -> Self:
-        """Return the hull of points that are read when they are first used, such as those of a mesh file.
+        """Return the hull of points that are read at their first use, such as those of a mesh file.
 
         Args:
-            read: Returns the points, (n, 3). It can be pickled.
-            matrix: Affine transform (4, 4) of these points; None for none.
+            read: Function that returns the points, (n, 3); it must be picklable.
+            matrix: Affine transform (4, 4) of these points; None for the identity.
         """
         shape = object.__new__(cls)
         object.__setattr__(shape, "_source", (read, rigid() if matrix is None else matrix))
@@ -649,7 +650,7 @@ class ConvexHull(Solid):
         return self.points
 
     def __repr__(self) -> str:
-        """Return the constructor call; it does not read the points."""
+        """Return the constructor call, without reading the points."""
         return as_call(self) if self.read else f"ConvexHull(<{self.__dict__['_source'][0]}>)"
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -657,11 +658,11 @@ class ConvexHull(Solid):
         return super().__reduce__() if self.read else (type(self).later, self.__dict__["_source"])
 
     def place(self) -> Array:
-        """Return the transform from the shape's own frame: its origin is the middle of the points."""
+        """Return the transform from the shape's own frame, whose origin is the centre of the points' box."""
         return rigid(0.5 * self.points.min(0) + 0.5 * self.points.max(0))
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read: half sizes of the box around the points."""
+        """Return the values that kernels read: half sizes of the box around the points."""
         x, y, z = self.corners().max(0).tolist()
         return x, y, z, 0.0
 
@@ -686,7 +687,7 @@ class ConvexHull(Solid):
             yield points, faces, True
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return where lines are inside."""
+        """Return the spans of lines inside."""
         return lines.hull(self.corners(), points, direction)
 
     def moved(self, transform: ArrayLike) -> Self:
@@ -694,11 +695,11 @@ class ConvexHull(Solid):
         return self._with(as_transform(transform))
 
     def scaled(self, factor: float) -> Self:
-        """Return the shape with all lengths times a factor."""
+        """Return the shape scaled by a factor."""
         return self._with(np.diag((*(3 * [_positive(factor)]), 1.0)))
 
     def _with(self, matrix: Array) -> Self:
-        """Return the hull after a transform (4, 4): corners stay corners."""
+        """Return the hull after an affine transform (4, 4), under which corners stay corners."""
         if not self.read:
             read, before = self.__dict__["_source"]
             return self.later(read, matrix @ before)
@@ -710,7 +711,7 @@ class ConvexHull(Solid):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class HalfSpace(Solid):
-    """Everything behind a plane, as a floor or a wall. Only obstacles can be half-spaces.
+    """Everything behind a plane, such as a floor or a wall. Only obstacles can be half-spaces.
 
     Args:
         point: A point of the plane, length units.
@@ -733,7 +734,7 @@ class HalfSpace(Solid):
     normal: Array = field(default_factory=lambda: _Z, metadata=_NORMAL)
 
     def place(self) -> Array:
-        """Return the transform from the shape's own frame: its z axis is the normal."""
+        """Return the transform from the shape's own frame, whose z axis is the normal."""
         return rigid(self.point, align_z(self.normal))
 
     def extent(self) -> float:
@@ -741,7 +742,7 @@ class HalfSpace(Solid):
         return math.inf
 
     def sizes(self) -> tuple[float, float, float, float]:
-        """Return the numbers that kernels read."""
+        """Return the values that kernels read."""
         return 0.0, 0.0, 0.0, 0.0
 
     @property
@@ -754,11 +755,11 @@ class HalfSpace(Solid):
         return ends
 
     def own_triangles(self) -> Iterator[Part]:
-        """Yield nothing."""
+        """Yield no triangles."""
         yield from ()
 
     def own_spans(self, points: Array, direction: Array) -> Spans:
-        """Return where lines are inside."""
+        """Return the spans of lines inside."""
         return lines.below(points, direction)
 
 
@@ -766,12 +767,12 @@ class HalfSpace(Solid):
 class PointCloud(Shape):
     """Points with a radius, such as those of a depth camera: many spheres of one size.
 
-    A point cloud can be an obstacle. It is no solid, and a body cannot have one.
+    A point cloud can be an obstacle. It is not a solid, and a body cannot have one.
 
     Args:
         points: The points, (n, 3), length units; at least one.
-        radius: Radius of the sphere about each point, length units. Half the spacing of the points leaves no gaps
-            along a line of neighbours.
+        radius: Radius of the sphere about each point, length units. Half the spacing of the points closes the gaps
+            between neighbours.
 
     Raises:
         InputError: If a value cannot be used.
@@ -797,11 +798,11 @@ class PointCloud(Shape):
         return np.stack([self.points.min(0) - self.radius, self.points.max(0) + self.radius])
 
     def triangles(self) -> Iterator[Part]:
-        """Yield the triangles of the spheres; of a large cloud, those of evenly chosen ones."""
+        """Yield the triangles of the spheres; of a large cloud, only those of an even sample."""
         yield triangles.spheres(self.points, self.radius)
 
     def spans(self, points: Array, direction: Array) -> list[Spans]:
-        """Return where lines are inside the spheres that they meet: span k of a line is its k-th sphere."""
+        """Return the spans of lines inside the spheres that they intersect: span k of a line is in its k-th sphere."""
         return lines.balls(self.points, self.radius, points, direction)
 
 
@@ -810,14 +811,14 @@ OF_BODIES: Final = {word: kind for word, kind in KINDS.items() if not kind.endle
 
 
 def check_solids(shapes: object, what: str) -> tuple[Solid, ...]:
-    """Return the shapes of a body.
+    """Check and return the shapes of a body.
 
     Args:
         shapes: A sequence of shapes.
-        what: What they are, for the message.
+        what: Description of the argument, for the message.
 
     Raises:
-        InputError: If it is something else, or one of them is a half-space.
+        InputError: If the argument is something else, or a shape is a half-space.
     """
     given = (shapes,) if isinstance(shapes, Solid) else shapes
     if not isinstance(given, Sequence) or isinstance(given, str):
@@ -830,12 +831,12 @@ def check_solids(shapes: object, what: str) -> tuple[Solid, ...]:
 
 
 def _about(middle: Array, half: Array) -> Array:
-    """Return the least and largest coordinates, (2, 3), of what reaches so far from its middle."""
+    """Return the least and largest coordinates, (2, 3), of a box from its centre and half sizes."""
     return np.stack([middle - half, middle + half])
 
 
 def _direction(displacement: Array) -> Array:
-    """Return the unit vector along a displacement; z if it has no length."""
+    """Return the unit vector along a displacement; z for a zero displacement."""
     largest = float(np.abs(displacement).max())
     if largest == 0.0:
         return _Z
@@ -844,7 +845,7 @@ def _direction(displacement: Array) -> Array:
 
 
 def _outer(points: Array) -> Array:
-    """Return the corners of the convex hull of points; all different points if they are flat."""
+    """Return the corners of the convex hull of points; all distinct points if they are coplanar."""
     points = np.unique(points, axis=0)
     if len(points) > 4:
         from scipy.spatial import ConvexHull as Hull

@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from synovia.model.geometry import Array
 
 Faces = NDArray[np.int64]  # vertex indices of triangles, (f, 3)
-Part = tuple[Array, Faces, bool]  # vertices, triangles, and whether these are flat
-MOST_SPHERES: Final = 50_000  # of a point cloud; of more, evenly chosen ones are shown
-_ROUND: Final = 200  # spheres of a cloud that are round; those of larger clouds are icosahedra
-_FLAT: Final = 1e-9  # part of its size by which a flat hull may be thick
+Part = tuple[Array, Faces, bool]  # vertices, triangles, and whether to shade these flat
+MOST_SPHERES: Final = 50_000  # largest number of shown spheres of a point cloud; larger clouds are sampled evenly
+_ROUND: Final = 200  # largest number of spheres drawn round; those of larger clouds are icosahedra
+_FLAT: Final = 1e-9  # fraction of its size: largest thickness of a flat hull
 _GOLDEN: Final = (1.0 + 5.0**0.5) / 2.0
 _ICOSAHEDRON: Final = np.array(
     [np.roll((0.0, u, v * _GOLDEN), k) for k in range(3) for u in (-1.0, 1.0) for v in (-1.0, 1.0)]
@@ -50,13 +50,13 @@ def ball(radii: Array) -> tuple[Array, Faces]:
 
 @cache
 def _unit_ball() -> tuple[Array, Faces]:
-    """Return the ball of radius 1, which all balls share."""
+    """Return the unit ball, cached for all balls."""
     angle = np.linspace(-0.5 * math.pi, 0.5 * math.pi, 14)[1:-1]
     return _lathe(np.cos(angle), np.sin(angle), (-1.0, 1.0), 24)
 
 
 def _lathe(radii: Array, heights: Array, ends: tuple[float, float], sides: int) -> tuple[Array, Faces]:
-    """Return a closed surface about z: rings of these radii and heights, from below, and a point at each end."""
+    """Return a closed surface of revolution about z: rings of these radii and heights, upwards, and two end points."""
     around = np.linspace(0.0, 2.0 * math.pi, sides, endpoint=False)
     circle = np.stack([np.cos(around), np.sin(around), np.zeros(sides)], axis=1)
     rings = radii[:, None, None] * circle + heights[:, None, None] * (0.0, 0.0, 1.0)
@@ -72,7 +72,7 @@ def _lathe(radii: Array, heights: Array, ends: tuple[float, float], sides: int) 
 
 
 def hull_faces(points: Array) -> Faces:
-    """Return the triangles of the hull of points, (f, 3); those of a flat hull cover it once, a line has none."""
+    """Return the triangles of the hull of points, (f, 3); a flat hull is covered once, and a line has no triangles."""
     from scipy.spatial import ConvexHull as Hull
     from scipy.spatial import QhullError
 
@@ -85,7 +85,7 @@ def hull_faces(points: Array) -> Faces:
         try:
             return np.array(Hull(points).simplices, np.int64)
         except (QhullError, ValueError):
-            pass  # nearly flat
+            pass  # nearly flat: handled below
     around: NDArray[np.int64] = np.array(Hull(points @ axes[:2].T).vertices, np.int64)
     middle, last = around[1:-1], around[2:]
     return np.stack([np.full(len(middle), around[0]), middle, last], axis=1)

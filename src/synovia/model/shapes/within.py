@@ -1,4 +1,4 @@
-"""Which pairs of links of a body nearly always are nearer to each other than a distance."""
+"""Find the pairs of links of a body that are nearly always nearer to each other than a distance."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from synovia.model.skeleton import Skeleton
 
 Bools = NDArray[np.bool_]
 
-SAMPLES: Final = 200  # random poses; a share of 95 % is then known to 1.5 %
-_AT_ONCE: Final = 20  # poses between two looks at which pairs are still in question
+SAMPLES: Final = 200  # number of random poses; determines a share of 95 % to within 1.5 %
+_AT_ONCE: Final = 20  # number of poses between two prunings of pairs
 
 _known: WeakKeyDictionary[Skeleton, dict[float, Bools]] = WeakKeyDictionary()
 
 
 class ClosePairs(NamedTuple):
-    """Pairs of links that cannot be some distance apart, so that they only must not touch.
+    """Pairs of links that cannot reach a distance, and so only must not touch.
 
     Args:
         distance: The distance, length units.
@@ -45,13 +45,13 @@ def close_pairs(skeleton: Skeleton, distance: float) -> ClosePairs:
 
 
 def pairs_within(skeleton: Skeleton, distance: float) -> Bools:
-    """Return which pairs of ``self_pairs`` are nearer than a distance in at least 95 % of 200 random poses, (n,).
+    """Return a mask of ``self_pairs`` that are nearer than a distance in at least 95 % of 200 random poses, (n,).
 
-    They are found once for each body and distance. The poses are uniform within the limits, and always the same.
+    The result is cached for each body and distance. The poses are uniform within the limits, and always the same.
 
     Args:
         skeleton: The body.
-        distance: Distance between the shapes of both links, length units; no pair is nearer than one of 0 or less.
+        distance: Distance between the shapes of both links, length units; the result is empty for 0 or less.
     """
     if distance <= 0.0:
         return np.zeros(len(self_pairs(skeleton).rows), np.bool_)
@@ -66,7 +66,7 @@ def _find(skeleton: Skeleton, distance: float) -> Bools:
     rows = self_pairs(skeleton).rows
     body = packed_shapes(skeleton)
     q = random_values(skeleton, SAMPLES, 0)
-    farther = np.zeros(len(rows), np.int64)  # in how many poses each pair is not so near
+    farther = np.zeros(len(rows), np.int64)  # number of poses in which each pair is farther apart
     most = int((1.0 - NEARLY) * SAMPLES + 0.5)
     left = np.arange(len(rows))
     for at in range(0, SAMPLES, _AT_ONCE):

@@ -50,14 +50,14 @@ if TYPE_CHECKING:
     from synovia.model.skeleton import Pose, Skeleton
 
 _EYE: Final = np.eye(4)
-_EYE.setflags(write=False)  # all obstacles without a transform share it
+_EYE.setflags(write=False)  # shared by all obstacles without a transform
 
 
 class PackedWorld(NamedTuple):
-    """Obstacles as kernels read them: shapes that stay, and a transform of each obstacle that may change.
+    """Obstacles as kernels read them: constant shapes, and a transform of each obstacle, which may change.
 
     Args:
-        shapes: Shapes of all obstacles in turn, each in the frame of its obstacle.
+        shapes: Shapes of all obstacles in order, each in the frame of its obstacle.
         owners: Row of the obstacle of each shape, (n,), ascending.
         transforms: Frame of each obstacle in the world, (k, 4, 4).
     """
@@ -73,11 +73,11 @@ class PackedWorld(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Obstacle(ChecksArguments):
-    """Something in the world: one or several shapes that move together.
+    """An obstacle in the world: one or several shapes that move together.
 
     Args:
         shapes: A shape, a point cloud, or a list of them, in the obstacle's own frame. Half-spaces are allowed.
-        name: Its name; None for one that the world makes, such as ``"box"`` or ``"box 2"``.
+        name: Its name; None for a name that the world generates, such as ``"box"`` or ``"box 2"``.
         transform: Frame of the obstacle in the world: a 4x4 transform, a position, or a pair of a position and a
             rotation; None for the frame of the world.
 
@@ -108,17 +108,17 @@ class Obstacle(ChecksArguments):
         """Return the obstacle in another place.
 
         Args:
-            transform: The new frame of the obstacle in the world, as the argument of ``Obstacle``.
+            transform: The new frame of the obstacle in the world, as in ``Obstacle``.
         """
         what = "transform" if self.name is None else f"transform of obstacle {self.name!r}"
         return self.standing(as_place(transform, what))
 
     def standing(self, transform: Array) -> Obstacle:
-        """Return the obstacle in another place, as ``placed`` does; the transform is rigid and read-only."""
+        """Return the obstacle in another place, as ``placed`` does, given a rigid, read-only transform."""
         return self._with(transform=transform)
 
     def scaled(self, factor: float) -> Obstacle:
-        """Return the obstacle with all lengths times a factor above 0, about the origin of the world."""
+        """Return the obstacle scaled by a factor above 0, about the origin of the world."""
         transform = self.transform.copy()
         shapes = tuple(shape.scaled(factor) for shape in self.shapes)
         transform[:3, 3] *= factor
@@ -185,21 +185,22 @@ class Obstacle(ChecksArguments):
 class World(ChecksArguments):
     """Obstacles around a body, by name.
 
-    A world is immutable. ``moved``, ``with_obstacles`` and ``without`` return another one that shares what has not
-    changed, so moving an obstacle costs little.
+    A world is immutable. ``moved``, ``with_obstacles`` and ``without`` return a new world that shares all unchanged
+    parts, so moving an obstacle costs little.
 
-    A ``ClearanceGoal`` keeps a body apart from the obstacles. ``distances`` measures how far a shape is from them.
+    A ``ClearanceGoal`` keeps a body apart from the obstacles. ``distances`` measures the distance of a shape from each
+    obstacle.
 
     Args:
-        obstacles: Shapes, point clouds and obstacles; or a mapping from names to these or to lists of shapes. Those
-            without a name get that of their kind: ``"box"``, ``"box 2"``.
-        meters_per_unit: Length of the unit in metres; None for the unit of the bodies that it is used with.
-        up: Axis that points up, such as ``"z"``; None for that of the bodies that it is used with.
+        obstacles: Shapes, point clouds and obstacles; or a mapping from names to these or to lists of shapes. Obstacles
+            without a name are named after their kind: ``"box"``, ``"box 2"``.
+        meters_per_unit: Length of the unit in metres; None for the unit of the body with which it is used.
+        up: Axis that points up, such as ``"z"``; None for that of the body with which it is used.
         notes: Parts of the file that were not kept, one sentence each.
-        source: File that the world was read from.
+        source: File from which the world was read.
 
     Raises:
-        InputError: If a value cannot be used, or two obstacles have one name.
+        InputError: If a value cannot be used, or two obstacles have the same name.
 
     Example:
         >>> import synovia as sy
@@ -240,7 +241,7 @@ class World(ChecksArguments):
     def of(cls, pose: Pose) -> World:
         """Return the shapes of a body in a pose as obstacles, one for each link, such as those of a second robot.
 
-        ``notes`` names the links without known shapes, which are no obstacles.
+        ``notes`` names the links without known shapes, which are left out.
 
         Args:
             pose: The pose; its skeleton has shapes.
@@ -289,7 +290,7 @@ class World(ChecksArguments):
 
     @property
     def packed(self) -> PackedWorld:
-        """The obstacles as kernels read them; worlds that differ in transforms only share the shapes."""
+        """The obstacles as kernels read them; worlds that differ only in transforms share the shapes."""
         return PackedWorld(*self._shapes, self.transforms)
 
     def index(self, name: str) -> int:
@@ -304,7 +305,7 @@ class World(ChecksArguments):
         return row
 
     def __getitem__(self, name: str) -> Obstacle:
-        """Return the obstacle of a name."""
+        """Return the obstacle with this name."""
         return self.obstacles[self.index(name)]
 
     def __contains__(self, name: object) -> bool:
@@ -324,7 +325,7 @@ class World(ChecksArguments):
 
         Args:
             transforms: The new frame of each obstacle that moves, in the world, by name: a 4x4 transform, a position,
-                or a pair of a position and a rotation. It replaces the one that the obstacle had.
+                or a pair of a position and a rotation. It replaces the obstacle's frame.
 
         Raises:
             InputError: If a transform cannot be used.
@@ -361,13 +362,13 @@ class World(ChecksArguments):
         return new
 
     def with_obstacles(self, obstacles: Mapping[str, Any] | Iterable[Any]) -> World:
-        """Return the world with further obstacles; one of a name that exists takes the place of that one.
+        """Return the world with further obstacles; an obstacle with an existing name replaces the old one.
 
         Args:
             obstacles: As in ``World``.
 
         Raises:
-            InputError: If one of them cannot be used, or two have one name.
+            InputError: If an obstacle cannot be used, or two have the same name.
 
         Example:
             >>> import synovia as sy
@@ -394,9 +395,9 @@ class World(ChecksArguments):
         return self._with(tuple(obstacle for row, obstacle in enumerate(self.obstacles) if row not in gone))
 
     def scaled(self, factor: float) -> World:
-        """Return the world with all lengths times a factor above 0, about the origin.
+        """Return the world with all values of lengths times a factor above 0, about the origin.
 
-        The unit shrinks as the numbers grow, so that the world stays as large as it is.
+        The unit is divided by the factor, so that the physical size does not change.
         """
         if not (is_number(factor) and 0.0 < factor <= LONGEST):
             raise InputError("factor", value=factor, expected="a number above 0")
@@ -406,11 +407,11 @@ class World(ChecksArguments):
     def matched(self, skeleton: Skeleton, *, up: str | None = None) -> World:
         """Return the world in the unit of a skeleton, with its axis that points up.
 
-        Where the unit or the axis of one of both is unknown, they count as equal.
+        An unknown unit or axis is assumed to be that of the other.
 
         Args:
             skeleton: The skeleton.
-            up: Axis that points up, such as ``"y"``, for a skeleton that does not know it.
+            up: Axis that points up, such as ``"y"``, for a skeleton whose axis is unknown.
 
         Raises:
             InputError: If there is no such axis.
@@ -435,11 +436,11 @@ class World(ChecksArguments):
     def distances(self, shape: Solid, *, transform: ArrayLike | None = None) -> dict[str, Contact]:
         """Return the contact of a shape with each obstacle by name, the nearest one first.
 
-        Of an obstacle of several shapes, the nearest one counts.
+        For an obstacle of several shapes, this is the contact of the nearest shape.
 
         Args:
-            shape: The shape; no half-space.
-            transform: 4x4 transform from the frame of the shape to the world; None if it is given in the world.
+            shape: The shape; half-spaces are refused.
+            transform: 4x4 transform from the frame of the shape to the world; None if the shape is given in the world.
 
         Raises:
             InputError: If an argument cannot be used.
@@ -469,11 +470,13 @@ class World(ChecksArguments):
     def ground(self, points: ArrayLike, up: Any = None) -> Ground:
         """Return the surface under points: its height, its normal, and the obstacle that it belongs to.
 
-        Each point is on a vertical line. Obstacles that overlap or touch on this line count as one piece, such as the
-        steps of stairs. The ground is the top of the highest piece that begins at or below the point. So a point in the
-        open has the surface below it, whatever is above it; a point inside an obstacle has the top of this obstacle.
+        Consider the vertical line through each point. Obstacles that overlap or touch on this line form one piece, such
+        as the steps of stairs. The ground is the top of the highest piece that begins at or below the point. So a free
+        point gets the surface below it, regardless of obstacles above; a point inside an obstacle gets the top of this
+        obstacle.
 
-        Heights are exact for every kind of shape, up to rounding. A plate on its edge, a line and a point hold nothing.
+        Heights are exact for every kind of shape, up to rounding. A plate on its edge, a line and a point are no
+        ground.
 
         Args:
             points: The points, (n, 3).
@@ -499,16 +502,16 @@ class World(ChecksArguments):
         return Ground(heights, normals, tuple(None if row < 0 else names[row] for row in map(int, rows)))
 
     def planes(self, points: ArrayLike, obstacle: str | None = None) -> Array:
-        """Return the plane that keeps each point out of the obstacle nearest to it, as frames (n, 4, 4).
+        """Return the plane that separates each point from its nearest obstacle, as frames (n, 4, 4).
 
-        The origin of a frame is the place of the obstacle's surface that is nearest to the point, and its z axis points
-        out: to a point outside, or the shortest way out from inside. On a flat face, it is the plane of this face. The
-        shapes of obstacles are convex, so all that is in front of the plane is outside of the shape. Such frames are
-        targets of a ``PlaneGoal``, one for each frame of a track.
+        The origin of a frame is the point of the obstacle's surface nearest to the point. The z axis points outwards:
+        to a point outside, or along the shortest way out from inside. On a flat face, the plane is that of the face.
+        Shapes are convex, so everything in front of the plane is outside the shape. Such frames are targets of a
+        ``PlaneGoal``, one for each frame of a track.
 
         Args:
             points: The points, (n, 3).
-            obstacle: Name of the obstacle; None for the nearest one, for each point.
+            obstacle: Name of the obstacle; None for the obstacle nearest to each point.
 
         Raises:
             InputError: If the points cannot be used, or the world has no obstacles.
@@ -544,7 +547,7 @@ class World(ChecksArguments):
         return tuple(shape for shape, _ in found), tuple(name for _, name in found)
 
     def _with(self, obstacles: tuple[Obstacle, ...]) -> World:
-        """Return a world with other obstacles, whose names were checked."""
+        """Return a world with other obstacles, whose names are already checked."""
         new = object.__new__(World)
         new.__dict__.update({name: self.__dict__[name] for name in _FIELDS}, obstacles=obstacles)
         return new
@@ -560,7 +563,7 @@ class World(ChecksArguments):
         return hash(self._values())
 
     def _values(self) -> tuple[Any, ...]:
-        """Return what makes two worlds equal; notes and source do not."""
+        """Return the values that define equality, without notes and source."""
         return self.obstacles, self.meters_per_unit, self.up
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -578,7 +581,7 @@ _FIELDS: Final = tuple(each.name for each in fields(World))
 
 
 def unlike(names: Iterable[str | None]) -> list[str | None]:
-    """Return names of obstacles of a file with a number at each one that was there before; None stays."""
+    """Return names of obstacles of a file, with numbers appended to repeated names; None stays None."""
     used: set[str] = set()
     found: list[str | None] = []
     count: dict[str, int] = {}
@@ -596,7 +599,7 @@ def as_place(value: Any, what: str) -> Array:
     """Return a transform, read-only, from a 4x4 transform, a position, or a pair of a position and a rotation.
 
     Raises:
-        InputError: If it is none of these.
+        InputError: If the value is none of these.
     """
     given: Any = value
     if isinstance(value, tuple | list) and len(given) == 2:
@@ -609,7 +612,7 @@ def as_place(value: Any, what: str) -> Array:
 
 
 def _kept(transform: Array, what: str) -> Array:
-    """Return a transform, read-only; its place must be in range."""
+    """Return a transform as read-only, and check the range of its position."""
     if largest_number(transform[:3, 3]) > LONGEST:
         raise InputError(what, value=transform[:3, 3], expected=f"numbers of at most {LONGEST:g}")
     transform.setflags(write=False)
@@ -617,10 +620,10 @@ def _kept(transform: Array, what: str) -> Array:
 
 
 def _checked_name(name: Any) -> str:
-    """Return the name of an obstacle.
+    """Check and return the name of an obstacle.
 
     Raises:
-        InputError: If it is no text, or empty.
+        InputError: If the name is not a text, or empty.
     """
     if not isinstance(name, str) or not name:
         raise InputError("name of an obstacle", value=name, expected="text")
@@ -628,10 +631,10 @@ def _checked_name(name: Any) -> str:
 
 
 def _checked_shapes(given: object, what: str) -> tuple[Shape, ...]:
-    """Return the shapes of an obstacle.
+    """Check and return the shapes of an obstacle.
 
     Raises:
-        InputError: If they are something else, or none.
+        InputError: If the value is something else, or there is no shape.
     """
     if isinstance(given, Shape):
         return (given,)
@@ -649,10 +652,10 @@ def _checked_shapes(given: object, what: str) -> tuple[Shape, ...]:
 
 
 def _checked_obstacles(given: object) -> list[Obstacle]:
-    """Return obstacles that may have no names yet.
+    """Check and return obstacles, which may have no names yet.
 
     Raises:
-        InputError: If one is something else.
+        InputError: If a value is something else.
     """
     if isinstance(given, Mapping):
         named: list[Obstacle] = []
@@ -679,14 +682,14 @@ def _checked_obstacles(given: object) -> list[Obstacle]:
 
 
 def _named(obstacles: Sequence[Obstacle], taken: Sequence[str]) -> tuple[Obstacle, ...]:
-    """Return obstacles, all with names.
+    """Return obstacles with generated names for those without.
 
     Args:
         obstacles: The obstacles.
-        taken: Names that others in the world have; those without a name get none of these.
+        taken: Names of other obstacles in the world, which are not generated.
 
     Raises:
-        InputError: If two of them have one name.
+        InputError: If two obstacles have the same name.
     """
     given = [obstacle.name for obstacle in obstacles if obstacle.name is not None]
     if len({*given}) < len(given):
@@ -713,7 +716,7 @@ def _packed(obstacles: Sequence[Obstacle]) -> tuple[PackedShapes, NDArray[np.int
     """Return the shapes of obstacles as kernels read them, each in the frame of its obstacle, and their owners."""
     parts: list[PackedShapes] = []
     owners: list[NDArray[np.int32]] = []
-    solids: list[Solid] = []  # that wait, so that many are packed at once
+    solids: list[Solid] = []  # pending solids, packed together
     rows: list[int] = []
 
     def pack_waiting() -> None:
@@ -740,7 +743,7 @@ def _packed(obstacles: Sequence[Obstacle]) -> tuple[PackedShapes, NDArray[np.int
 
 
 def _obstacle(shapes: tuple[Shape, ...], name: str | None, transform: Array) -> Obstacle:
-    """Return a copied obstacle; its values were checked before."""
+    """Restore a copied obstacle, whose values are already checked."""
     new = object.__new__(Obstacle)
     transform.setflags(write=False)
     new.__dict__.update(shapes=shapes, name=name, transform=transform)
@@ -748,7 +751,7 @@ def _obstacle(shapes: tuple[Shape, ...], name: str | None, transform: Array) -> 
 
 
 def _world(*values: Any) -> World:
-    """Return a copied world; its values were checked before."""
+    """Restore a copied world, whose values are already checked."""
     new = object.__new__(World)
     new.__dict__.update(zip([each.name for each in fields(World)], values, strict=True))
     return new

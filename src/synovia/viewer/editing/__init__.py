@@ -1,1 +1,1 @@
-"""What a person edits: a body with goals, a clip and undo, and the engine that solves it. No browser."""
+"""The edited data (a body with goals, a clip and undo) and the engine that solves it, independent of any browser."""

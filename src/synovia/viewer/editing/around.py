@@ -1,4 +1,4 @@
-"""The obstacles of a page, which can be moved."""
+"""The obstacles of a page, which the user can move."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from synovia.model.geometry import Array, as_numbers, rigid
 from synovia.viewer.editing.history import History
 from synovia.viewer.editing.state import State
 
-_FAR: Final = 1e4  # largest distance of an obstacle, body sizes
+_FAR: Final = 1e4  # body sizes; largest distance of an obstacle from the origin along each axis
 
 
 class MovedObstacles:
@@ -18,7 +18,7 @@ class MovedObstacles:
 
     Args:
         state: The state of the page.
-        history: Its history.
+        history: The history of the page.
     """
 
     def __init__(self, state: State, history: History) -> None:
@@ -26,15 +26,15 @@ class MovedObstacles:
         self._state, self._history = state, history
 
     def place(self, name: str) -> Array:
-        """Return the position of an obstacle, (3,), length units; the origin if there is none of this name."""
+        """Return the position of an obstacle, (3,), length units; the origin if no obstacle has this name."""
         world = self._state.world
         return np.zeros(3) if world is None or name not in world else world[name].transform[:3, 3].copy()
 
     def move(self, name: str, place: Array) -> None:
-        """Move an obstacle; clearance goals keep clear of it there.
+        """Move an obstacle; clearance goals then keep clear of its new position.
 
         Args:
-            name: Its name.
+            name: Name of the obstacle.
             place: New position, (3,), length units.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The body of a page: its pose, joint by joint, and its root."""
+"""The body of a page: the pose of its joints, and its root."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from synovia.viewer.editing.state import State
 
 
 class Body:
-    """The pose of a body, joint by joint, and the way in which its root moves.
+    """The pose of a body by joint, and its root mode.
 
     Args:
         state: The state of the page.
@@ -30,7 +30,7 @@ class Body:
     def __init__(self, state: State, history: History) -> None:
         """Store state and history."""
         self._state, self._history = state, history
-        self.lock = state.lock  # held to read, and then set, what belongs together
+        self.lock = state.lock  # held to read and set several values consistently
         self.given = state.given
         self.size = state.size  # length units
 
@@ -41,7 +41,7 @@ class Body:
 
     @property
     def skeleton(self) -> Skeleton:
-        """The solved skeleton: the given one, after the joints of a root that moves."""
+        """The solved skeleton: the joints of a moving root, then the given skeleton."""
         return self._state.skeleton
 
     @property
@@ -51,7 +51,7 @@ class Body:
 
     @property
     def pose(self) -> Pose:
-        """The present pose."""
+        """The current pose."""
         return self._state.pose
 
     def put(self, q: Array) -> None:
@@ -64,14 +64,14 @@ class Body:
         return {self.given.address(row): self.pose[row + self.rooted.added] for row in rows}
 
     def set_joint(self, row: int, values: Any, *, step: bool = True) -> None:
-        """Set a joint's value, clamped to its limits. The joint keeps it, and the targets that it moves go with it.
+        """Set a joint's value, clamped to its limits; the targets of goals below the joint move with it.
 
-        On a clip, the change stays on top of the clip until it is keyed. Rest goals take the value as their reference.
+        On a clip, the change stays on top of the clip until it is keyed. Rest goals use the value as their reference.
 
         Args:
             row: Row of the solved skeleton.
             values: As in ``Pose.with_values``.
-            step: Whether the change is a step of undo; quick changes of one joint are one step.
+            step: Whether the change is an undo step; quick changes of one joint are one step.
         """
         state = self._state
         with state.lock:
@@ -93,7 +93,7 @@ class Body:
         self.set_joint(row + self.rooted.added, self.given.rest_q[self.given.q_slice(row)])
 
     def _let_goals_keep(self, row: int) -> None:
-        """Let goals keep the present value of a joint: targets that it moves go with it, rest goals hold the value.
+        """Adapt goals to the current value of a joint: targets below it move with it, rest goals use it as reference.
 
         Args:
             row: Row of the solved skeleton.
@@ -111,7 +111,7 @@ class Body:
         state.touch(structure=structure)
 
     def set_root(self, mode: str) -> None:
-        """Change how the root moves; the body stays where it is."""
+        """Change the root mode; the body keeps its pose."""
         state = self._state
         with state.lock:
             if state.play.keys:
@@ -125,7 +125,7 @@ class Body:
             state.set_root(to, q)
 
     def rest(self) -> None:
-        """Set the rest pose, with the root where the file has it, and move every target to the body."""
+        """Set the rest pose, with the root as in the file, and move every target to the body."""
         state = self._state
         with state.lock:
             self._history.remember()
@@ -136,7 +136,7 @@ class Body:
 
 
 def _with_value(skeleton: Skeleton, q: Array, row: int, value: Array) -> Array:
-    """Return joint values, (nq,), with the values of one joint, as far as its limits and the loops allow."""
+    """Return joint values, (nq,), with new values of one joint, clamped to its limits and with closed loops."""
     out, place = np.array(q), skeleton.q_slice(row)
     out[place] = value
     out[place] = clamped(skeleton, out[None])[0][place]

@@ -26,11 +26,11 @@ class Kind:
     Args:
         name: Name on the page, for example ``position``.
         goal: The goal's class.
-        position: Name of the argument with the target position, empty for none.
-        rotation: Name of the argument with the target rotation, empty for none.
+        position: Name of the argument with the target position; empty for none.
+        rotation: Name of the argument with the target rotation; empty for none.
         controls: Fields that have their own control on the page.
         joints: Names of the arguments that are other joints.
-        further: Names of the arguments that ``GoalEditor.values`` holds.
+        further: Names of the arguments in ``GoalEditor.values``.
         frames: Whether the offset may have a rotation.
     """
 
@@ -80,7 +80,7 @@ def kind_of(name: str) -> Kind:
 
 @dataclass(slots=True, eq=False)
 class GoalEditor:
-    """A goal as the page edits it. The solver gets the eased target, which moves smoothly to the target.
+    """A goal that is edited on the page. The solver gets the eased target, which moves smoothly to the target.
 
     Args:
         key: Number that identifies the editor.
@@ -93,11 +93,11 @@ class GoalEditor:
         weight: Weight among goals of the same priority.
         priority: 0 is the highest; None for a constraint above all.
         offset: Frame on the joint that moves to the target, (4, 4).
-        eased_position: Position that the solver gets now.
-        eased_rotation: Rotation that the solver gets now.
+        eased_position: Current position for the solver.
+        eased_rotation: Current rotation for the solver.
         values: Other arguments of the goal, by name. Other joints (``other``) are rows of the given skeleton.
-        given: Parts of the target that somebody set (POSITION, ROTATION). A saved goal leaves out the others.
-        name: Name of the goal itself, None if it has none.
+        given: Parts of the target that were set explicitly (POSITION, ROTATION). A saved goal omits the others.
+        name: Name of the goal; None if it has none.
         idle: Whether the target follows the joint while the goal is off. Moving it then enables the goal.
         follows: Whether the target follows the joint of the clip while the goal is on. Moving it ends that.
     """
@@ -122,12 +122,12 @@ class GoalEditor:
 
     @property
     def has_position(self) -> bool:
-        """Whether the target has a world position to drag. A goal relative to a joint or a polygon has none."""
+        """Whether the target has a world position to drag; not for a goal relative to a joint, or with a polygon."""
         return bool(kind_of(self.kind).position) and self.values.get("other") is None and "polygon" not in self.values
 
     @property
     def has_rotation(self) -> bool:
-        """Whether the target has a rotation. If the goal keeps a normal, this is the z axis."""
+        """Whether the target has a rotation; for a goal with a normal, its z axis is the normal."""
         return bool(kind_of(self.kind).rotation) and self.values.get("keep") != "point"
 
     @property
@@ -136,7 +136,7 @@ class GoalEditor:
         return self.has_position or self.has_rotation
 
     def copy(self) -> GoalEditor:
-        """Return an independent copy. It shares the arrays, which are replaced and never written to."""
+        """Return an independent copy; it shares the arrays, which are replaced but never modified."""
         return replace(self, values=dict(self.values))
 
     def become(self, other: GoalEditor) -> None:
@@ -146,7 +146,7 @@ class GoalEditor:
 
     @property
     def free(self) -> bool:
-        """Whether the target follows its joint now."""
+        """Whether the target currently follows its joint."""
         return self.idle and not self.enabled
 
     def snap(self) -> None:
@@ -157,8 +157,8 @@ class GoalEditor:
         """Move the eased target towards the target and return whether it still has to move.
 
         Args:
-            part: Share of the distance, 0 to 1.
-            near: Distance that counts as arrived, length units.
+            part: Fraction of the distance, 0 to 1.
+            near: Distance below which the target counts as reached, length units.
         """
         away = self.position - self.eased_position
         moving = float(np.abs(away).max()) > near
@@ -167,7 +167,7 @@ class GoalEditor:
         return moving or turning
 
     def target(self) -> Array | tuple[Array, Array] | None:
-        """Return the eased target in the form of ``IK.solve``, None if the goal takes no target."""
+        """Return the eased target in the form of ``IK.solve``; None if the goal has no target."""
         if self.has_position and self.has_rotation:
             return self.eased_position, self.eased_rotation
         return self.eased_position if self.has_position else self.eased_rotation if self.has_rotation else None
@@ -176,10 +176,10 @@ class GoalEditor:
         """Return the goal.
 
         Args:
-            address: Function from a row of the given skeleton to the key of the joint.
+            address: Returns the key of a joint from a row of the given skeleton.
             eased: Whether to use the eased target.
-            kept: Whether the goal is for saving. It then has the target itself, its own name, and only the parts of the
-                target that somebody set.
+            kept: Whether the goal is for saving. It then has the final target, its own name, and only the parts of the
+                target that were set explicitly.
 
         Raises:
             InputError: If a value cannot be used.
@@ -192,7 +192,7 @@ class GoalEditor:
         if kind.goal.has_priority:
             values["priority"] = self.priority
         if kept:
-            values.pop("world", None)  # which files leave out
+            values.pop("world", None)  # not stored in files
         given = self.given if kept else POSITION | ROTATION
         if kind.name == "pose" and given:  # both or neither
             given = POSITION | ROTATION
@@ -218,14 +218,14 @@ class GoalEditor:
 
 
 def bounds_of(editor: GoalEditor) -> tuple[float, float] | None:
-    """Return the bounds of a range goal's editor, None for other kinds."""
+    """Return the bounds of a range goal's editor; None for other kinds."""
     if not kind_of(editor.kind).goal.bounds_value or editor.row is None:
         return None
     return float(editor.values.get("lower", -math.inf)), float(editor.values.get("upper", math.inf))
 
 
 def _turned(at: Array, to: Array, part: float) -> tuple[Array, bool]:
-    """Return a rotation moved by a share of the way to another, and whether it still has to move."""
+    """Interpolate from a rotation towards another; return the result, and whether it still has to move."""
     if at is to:
         return to, False
     quat = matrix_to_quat(at)

@@ -1,4 +1,4 @@
-"""Set the values of a goal editor: the defaults of its kind, the present pose, an edit, or a given goal."""
+"""Set the values of a goal editor from the defaults of its kind, the current pose, an edit, or a given goal."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from synovia.model.geometry import Array, align_z, as_direction, frames_to_trans
 from synovia.model.shapes.world import World
 from synovia.viewer.editing.editor import GoalEditor, kind_of
 
-_FRAMES: Final = ("keep", "parts", "other")  # a change of one of these changes the frame of the target
+_FRAMES: Final = ("keep", "parts", "other")  # arguments that change the frame of the target
 
 
 def set_defaults(editor: GoalEditor, skeleton: Skeleton, world: World | None = None) -> None:
@@ -32,7 +32,7 @@ def set_defaults(editor: GoalEditor, skeleton: Skeleton, world: World | None = N
 
 
 def fit_frame(editor: GoalEditor, skeleton: Skeleton) -> None:
-    """Set the rotation of an editor's offset: the z axis along the normal where a normal is kept, else the identity.
+    """Set the rotation of an editor's offset: with a normal, the z axis along the normal, else the identity.
 
     Raises:
         InputError: If the upward direction is unknown.
@@ -64,7 +64,7 @@ def edited(
         editor: The editor.
         values: The new values, by field name.
         skeleton: The given skeleton.
-        to_current: Function that moves an editor's target to its joint.
+        to_current: Moves an editor's target to its joint.
         world: The obstacles; None without any.
 
     Raises:
@@ -113,7 +113,7 @@ def body_center(pose: Pose) -> Array:
 
 
 def place_at_current(editor: GoalEditor, pose: Pose, added: int, size: float) -> None:
-    """Set an editor's target so that the present pose meets the goal.
+    """Set an editor's target so that the current pose satisfies the goal.
 
     Args:
         editor: The editor.
@@ -173,8 +173,7 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
         editor: An editor of the goal's kind, on its joint.
         goal: The goal.
         skeleton: The given skeleton.
-        to_current: Function that moves an editor's target to its joint. It sets the parts of the target that the goal
-            leaves open.
+        to_current: Moves an editor's target to its joint; used for parts of the target that the goal leaves open.
 
     Raises:
         UnknownNameError: If a joint does not exist.
@@ -195,7 +194,7 @@ def editor_from(editor: GoalEditor, goal: Goal, skeleton: Skeleton, to_current: 
             if place is not None and "other_offset" in kind.further:
                 editor.values["other_offset"] = place @ cast("Any", goal).other_offset
             elif place is not None:
-                row = skeleton.index(editor.values[name])  # a site has no place in this goal
+                row = skeleton.index(editor.values[name])  # this goal does not support sites
             editor.values[name] = row
     directions = [field.name for field in kind.controls if field.form == "direction"]
     if left_out := [name for name in directions if name not in editor.values]:

@@ -1,4 +1,4 @@
-"""The engine: ease the targets of a session, solve, and return a frame to show; ``worker`` runs it."""
+"""The engine: ease the targets of a session, solve, and return a frame to show; ``worker`` runs the engine."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ from synovia.viewer.editing.limits import Following, SpeedLimits, following
 from synovia.viewer.editing.standin import follow
 from synovia.viewer.editing.state import State
 
-_EASE: Final = 0.035  # time constant of eased targets, seconds: 63 % of the way
-_SOLVE: Final = 0.012  # seconds of one solve; the next frame goes on with a miss that takes longer
-_UNFINISHED: Final = 120  # frames that a miss may take
-_MOVES: Final = 1e-3  # change of a joint value in a frame after which the next frame goes on
-_TIMED: Final = 60  # solves in the median time
+_EASE: Final = 0.035  # time constant of eased targets, seconds
+_SOLVE: Final = 0.012  # seconds; time limit of one solve, which the next frame continues after a miss
+_UNFINISHED: Final = 120  # largest number of frames for a miss
+_MOVES: Final = 1e-3  # radians or length units; after a larger change of a joint value, the next frame continues
+_TIMED: Final = 60  # number of solves for the median time
 _FIRST_PACK: Final = threading.Lock()  # held while a session packs its first problem
 _POLL: Final = 0.1  # seconds between two checks, while waiting for the lock, whether the session is stopped
 
@@ -48,16 +48,16 @@ class Frame:
         editors: Copies of all editors.
         errors: Errors of the enabled editors, by key.
         missed: Keys of the editors whose goals are missed.
-        solution: The last solution, None if no editor is enabled.
+        solution: The last solution; None if no editor is enabled.
         milliseconds: Median time of the last solves.
-        trouble: Why the problem cannot be solved, empty if it can.
-        busy: Whether the solver is not ready yet: limbs then follow by a stand-in.
-        compiling: What is being compiled, the seconds since that began, and the seconds that it usually takes (0 if
+        trouble: Reason why the problem cannot be solved; empty if it can.
+        busy: Whether the solver is not ready yet; a simple stand-in then moves the limbs.
+        compiling: Description of the current compilation, seconds since it began, and its estimated seconds (0 if
             unknown).
         time: Time of the clip, seconds.
         moved: Joints that the goals move, rows of the given skeleton.
         still: Whether the page has been at rest for a moment, so that slow work may start.
-        following: How the body follows within speed limits; None without them.
+        following: State of the motion within speed limits; None without limits.
         gaps: The nearest pairs of clearance goals.
     """
 
@@ -79,13 +79,13 @@ class Frame:
 
     @property
     def late(self) -> bool:
-        """Whether the body is on its way, within speed limits."""
+        """Whether the body is still moving to its targets within speed limits."""
         return self.following is not None and self.following.status is Status.LATE
 
     def state(self, editor: GoalEditor) -> str:
-        """Return the state of a goal: ``reached``, ``missed`` or ``quiet`` (not solved, or on its way).
+        """Return the state of a goal: ``reached``, ``missed`` or ``quiet`` (not solved, or still moving).
 
-        Themes have these colours.
+        These are names of theme colours.
         """
         if editor.key in self.missed:
             return "quiet" if self.late else "missed"
@@ -97,7 +97,7 @@ class Engine:
 
     Args:
         state: The state of the page.
-        stopped: Event that is set when the session is no longer needed.
+        stopped: Event that is set when the session ends.
     """
 
     def __init__(self, state: State, stopped: threading.Event | None = None) -> None:
@@ -113,11 +113,11 @@ class Engine:
         self._warm = False
         self._times: deque[float] = deque(maxlen=_TIMED)
         self._nudges: Nudges | None = None  # None without a problem
-        self._unfinished = 0  # frames in a row whose solve was cut
+        self._unfinished = 0  # number of consecutive frames with unfinished solves
         self._left: Pose | None = None  # pose after the last step
         self._limits = SpeedLimits()
         self._gaps: Gaps | None = None
-        self._servo: Servo | None = None  # that follows within speed limits
+        self._servo: Servo | None = None  # moves the body within speed limits
 
     @property
     def stale(self) -> bool:
@@ -125,10 +125,11 @@ class Engine:
         return self._version != self.state.version
 
     def prepare(self) -> None:
-        """Pack the problem if its structure has changed. The first use of a solver compiles it, for seconds.
+        """Pack the problem if its structure has changed; the first use of a solver compiles it for seconds.
 
         The compiler serves one thread at a time, and a thread that waits for it cannot be interrupted. The browser may
-        leave before a session's first problem is packed. So the thread waits here, and gives up if the session stops.
+        disconnect before the session's first problem is packed. So the thread waits here, and returns if the session
+        stops.
         """
         if self._version >= 0:
             self._pack()
@@ -165,7 +166,7 @@ class Engine:
                 self._gaps = Gaps.of_goals(self.ik.problem)
                 self._moved = frozenset(row - rooted.added for row in self.ik.moving)
                 self._skeleton = rooted.skeleton  # the same joints as those of ``ik.skeleton``
-                self.ik.precompile()  # now, while the page shows that it is busy, and not during a drag
+                self.ik.precompile()  # now, while the page shows that it is busy, not during a drag
                 if limits.on and not clip:
                     self._servo = limits.servo(self.ik, _SOLVE)
                 self._nudges = Nudges(self.ik.problem)
@@ -175,14 +176,14 @@ class Engine:
         self._version = version
 
     def targets(self, editors: Iterable[GoalEditor]) -> dict[str, Any]:
-        """Return the eased targets of the enabled editors, as ``IK.solve`` takes them."""
+        """Return the eased targets of the enabled editors for ``IK.solve``."""
         targets = {editor.label: editor.target() for editor in editors if editor.key in self.active}
         return {label: target for label, target in targets.items() if target is not None}
 
     def step(self, seconds: float) -> tuple[Frame, bool]:
         """Advance by some seconds and solve; return the frame and whether anything still moves.
 
-        The solve runs outside the session's lock, so that edits never wait for it.
+        The solve runs outside the session's lock, so that edits never wait for a solve.
         """
         state = self.state
         self.prepare()
@@ -207,7 +208,7 @@ class Engine:
                     command = self._followed(self._servo, targets, start, seconds)
                     self._nudges.end()
                     solution = command.solution
-                if self._warm:  # the first one fills caches
+                if self._warm:  # the first solve fills caches
                     self._times.append(time.perf_counter() - begun)
                 self._warm = True
                 pose, self._trouble = self.own(solution), ""
@@ -221,7 +222,7 @@ class Engine:
         )
 
     def stand_in(self, seconds: float) -> Frame:
-        """Advance by some seconds while the solver is not ready: limbs follow, all else is held."""
+        """Advance by some seconds while the solver is not ready: only limbs follow their targets."""
         state = self.state
         with state.lock:
             start, editors, _ = self._advance(seconds)
@@ -245,7 +246,7 @@ class Engine:
         return start, tuple(editor.copy() for editor in state.editors), any(eased)
 
     def _keep(self, pose: Pose, before: Pose, version: int) -> None:
-        """Make a pose that of the session, unless the session was edited since it had the pose ``before``."""
+        """Store a pose in the session, unless the session was edited since it had the pose ``before``."""
         with self.state.lock:
             if self.state.version == version and self.state.pose is before:
                 self.state.pose = pose
@@ -268,11 +269,11 @@ class Engine:
         return self._nudges is not None and self._nudges.left > 0
 
     def _solved(self, ik: IK, nudges: Nudges, targets: dict[str, Any], start: Pose) -> Solution:
-        """Return the solution from a start, or a better one from a nudged start."""
+        """Return the solution from a start, or a better solution from a nudged start."""
         found = ik.solve(targets, start, _SOLVE, follow=self._left is not None)
         moves = self._moved_on(
             found, start
-        )  # as far as ``largest_move`` lets it in one frame, also once it has reached
+        )  # the move per frame is limited by ``largest_move``, also after the goals are reached
         if ((found.missed and found.interrupted) or moves) and self._unfinished < _UNFINISHED:
             self._unfinished += 1
             return found
@@ -280,18 +281,18 @@ class Engine:
         return nudges.improved(found, lambda q: ik.solve(targets, q, _SOLVE, follow=True))
 
     def _followed(self, servo: Servo, targets: dict[str, Any], start: Pose, seconds: float) -> Command:
-        """Return the command of a tick, from where the last one led or, after an edit of the pose, from rest there."""
+        """Return the command of a tick after the last command; after an edit of the pose, restart at rest there."""
         if start is not self._left:
             servo.reset(start)
         command = servo.step(targets, seconds)
         if np.abs(command.velocity).max(initial=0.0) > 0.0:
             self._unfinished = 1
-        else:  # at rest; a miss may still find a way
+        else:  # at rest; further ticks may still reach a missed goal
             self._unfinished = 0 if command.reached or self._unfinished >= _UNFINISHED else self._unfinished + 1
         return command
 
     def _moved_on(self, solution: Solution, start: Pose) -> bool:
-        """Return whether a solution differs from the pose that the last step left, at first from the start."""
+        """Return whether a solution differs from the pose of the last step, or from the start in the first step."""
         left = start if self._left is None else self._left
         return left.skeleton is self._skeleton and float(np.abs(solution.pose.q - left.q).max()) > _MOVES
 
@@ -320,7 +321,7 @@ class Engine:
         return replace(frame, following=following(command, self._limits, self.ik))
 
 
-_NEGLIGIBLE: Final = (1e-6, 1e-4)  # metres or units, and radians: a smaller error is left out next to the other
+_NEGLIGIBLE: Final = (1e-6, 1e-4)  # metres or units, and radians; smaller errors are not shown
 
 
 def miss_text(error: GoalError, meters_per_unit: float | None) -> str:

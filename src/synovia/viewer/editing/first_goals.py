@@ -1,4 +1,4 @@
-"""The first goals of a page: the given ones, or default goals on hands and feet or on the tips of limbs."""
+"""The first goals of a page: the given goals, or default goals on hands and feet or on the tips of limbs."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ _BALANCE, _DRAGGED = 1, 2  # priorities; the feet have 0
 
 
 def add_goals(goals: Goals, given: Iterable[Goal]) -> None:
-    """Add goals. A goal without a target gets its target from the present pose.
+    """Add goals. A goal without a target gets its target from the current pose.
 
     Raises:
         UnknownNameError: If a joint does not exist, or the page does not support a kind of goal.
-        InputError: If one is not a goal.
+        InputError: If one of them is not a goal.
     """
     for number, goal in enumerate(given):
         if not isinstance(goal, Goal):
@@ -42,9 +42,9 @@ def stands(skeleton: Skeleton) -> bool:
 def first_goals(goals: Goals) -> None:
     """Add default goals.
 
-    A body with two feet stands on them. Its hands and its head follow once they are dragged. If the solver supports
-    priorities, the feet come first, then balance, then what is dragged, then the rest pose. Other bodies get position
-    goals on the tips of two limbs.
+    A body with two feet gets goals that keep it standing on them. Its hands and its head follow once the user drags
+    them. If the solver supports priorities, the feet come first, then balance, then dragged parts, then the rest pose.
+    Other bodies get position goals on the tips of two limbs.
     """
     skeleton = goals.given
     feet, hands = pair_of(skeleton, "foot"), pair_of(skeleton, "hand")
@@ -67,7 +67,7 @@ def first_goals(goals: Goals) -> None:
 
 
 def _limbs(skeleton: Skeleton, feet: Sequence[int]) -> list[int]:
-    """Return the tips of up to two long limbs that share at most half of their joints and contain no foot."""
+    """Return the tips of up to two long limbs that contain no foot and have at most half of their joints in common."""
     chains: list[list[int]] = []
     for row in range(len(skeleton)):
         if skeleton.children[row]:

@@ -1,4 +1,4 @@
-"""The goals of a page: they are added, changed, moved and removed."""
+"""The goals of a page: add, change, move and remove goals."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class Goals:
         return self._state.solver.supports_priorities
 
     def find(self, key: int | None) -> GoalEditor | None:
-        """Return an editor by its key, None if there is none."""
+        """Return an editor by its key; None if there is none."""
         return next((editor for editor in self.editors if editor.key == key), None)
 
     def editor(self, key: int | None) -> GoalEditor:
@@ -66,7 +66,7 @@ class Goals:
         return editor
 
     def add(self, kind: str, joint: str | int | None, *, label: str | None = None) -> GoalEditor:
-        """Add an editor whose target is the present pose of the joint.
+        """Add an editor whose target is the current pose of the joint.
 
         Raises:
             UnknownNameError: If the joint or the kind is unknown.
@@ -92,12 +92,12 @@ class Goals:
             return editor
 
     def _fit_solver(self, goal: type[Goal]) -> None:
-        """Change to the solver for drags if a kind of goal avoids things: it bounds motion, so a drag passes none."""
+        """Use the solver for drags with goals that avoid obstacles: its motion is limited, so no drag jumps through."""
         if goal.takes_world and not self._state.solver.supports_priorities:
             self._state.solver = DRAGGED
 
     def adopt(self, goal: Goal) -> GoalEditor:
-        """Add an editor of a goal. If the goal has no target, that is the present pose of the joint.
+        """Add an editor for a goal; a goal without a target gets the current pose of its joint.
 
         Raises:
             UnknownNameError: If the joint does not exist, or the page does not support the kind of goal.
@@ -157,16 +157,16 @@ class Goals:
             editor.enabled, editor.idle, editor.follows = editor.enabled or editor.idle, False, False
 
     def to_current(self, key: int | None) -> None:
-        """Set an editor's target to the present pose of its joint."""
+        """Set an editor's target to the current pose of its joint."""
         with self._state.lock:
             editor = self.editor(key)
             self._history.remember()
             self._state.to_current(editor)
 
     def pin(self, key: int | None) -> bool:
-        """Hold the joint of a goal where it is, or let it go if it is held; return whether it is held now.
+        """Pin the joint of a goal at its current pose, or release a pinned joint; return whether it is pinned now.
 
-        A goal without a target of its own (a range) gets a position goal in addition.
+        For a goal without a target (such as a range), an additional position goal is added.
         """
         with self._state.lock:
             editor = self.editor(key)
@@ -183,7 +183,7 @@ class Goals:
             return held
 
     def part_of(self, key: int | None) -> frozenset[int]:
-        """Return the part of the body that belongs to a goal: its limb, and all below its joint.
+        """Return the part of the body that belongs to a goal: its limb, and all joints below its joint.
 
         The part is a set of rows of the solved skeleton.
 

@@ -1,4 +1,4 @@
-"""Edits by hand: where they begin and end."""
+"""The start and end of edits by hand."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from synovia.viewer.editing.history import History
 
 
 class Hand:
-    """Edits by hand, such as drags: each begins as a step of undo and ends, with auto-key, in a key.
+    """Edits by hand, such as drags. Each one starts a step of undo and, with auto-key, ends with a key.
 
     Args:
         history: The history of the page.
-        animation: Its clip.
+        animation: The clip of the page.
     """
 
     def __init__(self, history: History, animation: Animation) -> None:
@@ -22,7 +22,7 @@ class Hand:
         self._history, self._animation = history, animation
 
     def begin(self, what: Hashable = None) -> None:
-        """Begin an edit; quick edits of the same thing (``what``) are one step of undo."""
+        """Begin an edit; edits of the same thing (``what``) in quick succession are one step of undo."""
         self._history.remember(what)
 
     def one_step(self) -> AbstractContextManager[None]:

@@ -14,17 +14,17 @@ class History:
     """The states of a page before its last changes.
 
     Args:
-        state: The state that it keeps and restores.
+        state: The state that the history keeps and restores.
     """
 
     def __init__(self, state: State) -> None:
-        """Start with no change."""
+        """Start without changes."""
         self._state = state
         self._undo = Undo[Snapshot]()
-        self._within = False  # within ``one_step``
+        self._within = False  # whether the code runs inside ``one_step``
 
     def remember(self, what: Hashable = None) -> None:
-        """Keep the present state for undo; quick edits of the same thing (``what``) are one step."""
+        """Keep the current state for undo; edits of the same thing (``what``) in quick succession are one step."""
         with self._state.lock:
             if not self._within:
                 self._undo.keep(self._state.snapshot(), what)
@@ -41,7 +41,7 @@ class History:
                 self._within = False
 
     def mark_first(self) -> None:
-        """Keep the present state for ``reset``."""
+        """Keep the current state for ``reset``."""
         with self._state.lock:
             self._undo.begin(self._state.snapshot())
 
@@ -61,7 +61,7 @@ class History:
             return self._restore(self._undo.redo(self._state.snapshot()))
 
     def reset(self) -> None:
-        """Restore the first state, but for the library of poses."""
+        """Restore the first state, except for the library of poses."""
         state = self._state
         with state.lock:
             if (first := self._undo.first) is not None:

@@ -1,4 +1,4 @@
-"""Speed limits of a page: how fast its body follows the targets, and how near it is to these limits."""
+"""Speed limits of a page: limits for following the targets, and the current speeds relative to these limits."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 from synovia.servo import Command, Servo
 
-_RATE: Final = 60.0  # ticks per second; each tick gets its time
-_COMPONENTS: Final = math.sqrt(3.0)  # a limit of a norm of three holds for each of them by itself, divided by this
+_RATE: Final = 60.0  # nominal ticks per second; each tick gets its own duration
+_COMPONENTS: Final = math.sqrt(3.0)  # the limit of each of three components is the limit of the norm divided by this
 
 
 @dataclass(frozen=True, slots=True)
 class SpeedLimits:
-    """Whether the body of a page follows its targets within speed limits, and which.
+    """Speed limits for the body of a page.
 
     Args:
-        on: Whether it does.
-        share: Part of the velocities that the file of the model has, percent.
-        velocity: Highest velocity of joints without one in the file: rad/s; slides and a root that moves go as many
-            body sizes per second.
+        on: Whether the limits apply.
+        share: Percentage of the velocity limits in the model's file.
+        velocity: Highest velocity of joints without a limit in the file, rad/s; for slides and the position of a moving
+            root, body sizes per second.
         acceleration: Highest acceleration of all joints, rad/s², or body sizes/s².
         jerk: Highest jerk of all joints, rad/s³, or body sizes/s³; 0 for no limit.
     """
@@ -39,10 +39,10 @@ class SpeedLimits:
     jerk: float = 0.0
 
     def __post_init__(self) -> None:
-        """Check the numbers.
+        """Check the values.
 
         Raises:
-            InputError: If one cannot be used.
+            InputError: If a value cannot be used.
         """
         for name, low, high in (("share", 0.0, 100.0), ("velocity", 0.0, 1e6), ("acceleration", 0.0, 1e9)):
             if not low < getattr(self, name) <= high:
@@ -55,10 +55,10 @@ class SpeedLimits:
 
         Args:
             ik: The problem.
-            deadline: Seconds of one solve.
+            deadline: Time limit of one solve, seconds.
 
         Raises:
-            InputError: If the problem has a solver that does not support it.
+            InputError: If a servo does not support the problem's solver.
         """
         skeleton, size = ik.skeleton, ik.skeleton.size or 1.0
         jerk = self.jerk or None
@@ -72,7 +72,7 @@ class SpeedLimits:
         )
 
     def velocities(self, skeleton: Skeleton, reach: float) -> dict[int, Any]:
-        """Return the highest velocity of each joint as a ``Servo`` takes it, by row."""
+        """Return the highest velocity of each joint for a ``Servo``, by row."""
         out = _of_all(skeleton, self.velocity, skeleton.size or 1.0, reach)
         for row, joint in enumerate(skeleton.joints):
             if joint.velocity is not None and joint.kind not in (Kind.FIXED, Kind.FREE):
@@ -82,13 +82,13 @@ class SpeedLimits:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Following:
-    """How the body of a page follows its targets within speed limits, at one moment.
+    """Current state of a body that follows its targets within speed limits.
 
     Args:
         status: The status of the command.
-        lag: How far the body is behind its targets.
-        limited: Which limit holds a joint back, by the joint's key.
-        speeds: Velocity of each joint that moves, as a part of its limit, by the joint's key.
+        lag: Error between the body and its targets.
+        limited: The limit that restricts a joint, by the joint's key.
+        speeds: Velocity of each movable joint as a fraction of its limit, by the joint's key.
     """
 
     status: Status
@@ -98,7 +98,7 @@ class Following:
 
 
 def following(command: Command, limits: SpeedLimits, ik: IK) -> Following:
-    """Return how the body follows.
+    """Return the state of following of a body.
 
     Args:
         command: The last command.
@@ -118,7 +118,7 @@ def following(command: Command, limits: SpeedLimits, ik: IK) -> Following:
 
 
 def _share(velocity: Array, kind: Kind, top: Any, reach: float) -> float:
-    """Return a velocity as a part of its limit."""
+    """Return a velocity as a fraction of its limit."""
     fast = np.abs(velocity)
     if kind is Kind.FREE:
         return _COMPONENTS * max(float(fast[:3].max()) / (top[1] * reach), float(fast[3:].max()) / top[0])
@@ -126,7 +126,7 @@ def _share(velocity: Array, kind: Kind, top: Any, reach: float) -> float:
 
 
 def _of_all(skeleton: Skeleton, value: float, size: float, reach: float) -> dict[int, Any]:
-    """Return a limit for all joints as a ``Servo`` takes it, by row, from one in radians and body sizes."""
+    """Return a limit for all joints for a ``Servo``, by row, from a value in radians and body sizes."""
     out: dict[int, Any] = {}
     for row, joint in enumerate(skeleton.joints):
         if joint.kind is Kind.FREE:

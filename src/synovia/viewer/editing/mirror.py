@@ -1,4 +1,4 @@
-"""The mirror image of a pose: left and right change places, and the body keeps its place and heading."""
+"""The mirror image of a pose: left and right are exchanged, and the body keeps its position and heading."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from synovia.model.clip_tools.mirror import Mirror
 from synovia.model.geometry import Array
 from synovia.viewer.scene.bodies import ahead_of
 
-_STEEP: Final = 1e-6  # level part of the unit vector to the left below which a body lies on its side
+_STEEP: Final = 1e-6  # if the horizontal part of the unit vector to the left is shorter, the body lies on its side
 
 
 def counterparts(skeleton: Skeleton) -> list[int]:
-    """Return the row of each joint's counterpart on the other side of the body, its own row for one that has none."""
+    """Return the row of each joint's counterpart on the other side of the body; its own row if it has none."""
     pairs = Mirror.across(skeleton, _across(skeleton)).pairs
     return [row if pair < 0 else pair for row, pair in enumerate(pairs)]
 
@@ -24,8 +24,9 @@ def counterparts(skeleton: Skeleton) -> list[int]:
 def mirrored(pose: Pose) -> Array:
     """Return the joint values of a pose's mirror image, (nq,), not clamped to limits.
 
-    The mirror is the upright plane that divides the body into left and right, so a body that walks goes on in its
-    direction. It goes through the middle between the feet if the root may go there, else through the root.
+    The mirror is the upright plane that divides the body into left and right, so a walking body keeps its direction. If
+    the root is a free joint and the body has two feet, the plane goes through the midpoint between the feet; otherwise
+    it goes through the root.
     """
     skeleton, side = pose.skeleton, _across(pose.skeleton)
     up = find_up(skeleton).vector

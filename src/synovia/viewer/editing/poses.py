@@ -1,4 +1,4 @@
-"""The poses of a page: what is copied, mirrored and kept, and set again."""
+"""The poses of a page: copy, paste and mirror poses, and the pose library."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from synovia.viewer.editing.mirror import counterparts, mirrored
 from synovia.viewer.editing.root import without_root_values
 from synovia.viewer.editing.state import State
 
-_MOST: Final = 1000  # of the library
+_MOST: Final = 1000  # largest number of poses in the library
 _LONGEST_NAME: Final = 60  # characters
 
 
 class Poses:
-    """Whole poses: the copied one, mirror images, and the library. On a clip, a pose that is set becomes a key.
+    """Whole poses: the copied pose, mirror images, and the library. On a clip, a pose that is set becomes a key.
 
     Args:
         state: The state of the page.
@@ -33,7 +33,7 @@ class Poses:
         """Start with no copied pose."""
         self._state, self._history, self._animation = state, history, animation
         self.given = state.given
-        self._copied: tuple[str, Array] | None = None  # root mode and joint values, (nq,), of the pose that was copied
+        self._copied: tuple[str, Array] | None = None  # root mode and joint values, (nq,), of the copied pose
 
     @property
     def library(self) -> Mapping[str, Pose]:
@@ -41,7 +41,7 @@ class Poses:
         return self._state.library
 
     def mirror(self) -> None:
-        """Exchange the left and the right of the pose; the goals of the two sides change places, and hold there.
+        """Mirror the pose; goals of both sides exchange their states, and their targets move to the body.
 
         On a clip, the mirrored pose becomes a key.
         """
@@ -62,14 +62,14 @@ class Poses:
             self._state.touch(structure=True)
 
     def copy(self) -> None:
-        """Copy the present pose, so that ``paste`` can set it again."""
+        """Copy the current pose for ``paste``."""
         with self._state.lock:
             self._copied = self._state.mode, self._state.pose.q.copy()
 
     def paste(self, *, mirror: bool = False) -> None:
-        """Set the pose that was copied last, and move every target to the body; on a clip, the pose becomes a key.
+        """Set the copied pose, and move every target to the body; on a clip, the pose becomes a key.
 
-        The root goes where it was, unless it moves in another way now.
+        The root is restored, too, unless the root mode has changed.
 
         Args:
             mirror: Whether to paste the mirror image.
@@ -85,7 +85,7 @@ class Poses:
             self._apply(copied if mode == self._state.mode else self._with_present_root(own), mirror=mirror)
 
     def _with_present_root(self, own: Array) -> Array:
-        """Return joint values of the given skeleton, (nq,), after those of the root that the page has added."""
+        """Return joint values of the given skeleton, (nq,), with the current values of the added root in front."""
         return np.concatenate([self._state.pose.q[: -self.given.nq or None], own])
 
     def _apply(self, q: Array, *, mirror: bool) -> None:
@@ -102,7 +102,7 @@ class Poses:
         self._state.touch(structure=True)
 
     def keep(self, name: str) -> None:
-        """Keep the present pose in the library, in place of one that has the name.
+        """Store the current pose in the library, and replace a pose with the same name.
 
         Raises:
             InputError: If the name is empty or too long, or the library is full.
@@ -131,7 +131,7 @@ class Poses:
     def apply(self, name: str, *, mirror: bool = False) -> None:
         """Set a pose of the library, and move every target to the body; on a clip, the pose becomes a key.
 
-        A root that the page has added stays where it is.
+        A root that the page has added keeps its values.
 
         Args:
             name: Name of the pose.

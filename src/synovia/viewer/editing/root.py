@@ -1,4 +1,4 @@
-"""Root modes of the page: fixed, free, or along and about chosen axes; and changes between them."""
+"""Root modes of the page (fixed, free, or motion along and about chosen axes) and changes between them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix, rigid
 from synovia.model.root import as_root, with_root_at_rest
 
 ROOTS: Final = ("fixed", "free", "x", "y", "z", "x,y", "x,z", "y,z", "x,y,z", "x,y,yaw", "x,z,pitch")
-_SAME: Final = 1e-12  # largest difference of two equal frames
+_SAME: Final = 1e-12  # largest difference between frames that count as equal
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -22,9 +22,10 @@ class Rooted:
     Args:
         mode: Root mode as in ``IK``: ``fixed``, ``free``, or axes, for example ``x,z``.
         held: The given skeleton, moved by ``base``.
-        skeleton: ``held`` after the joints of the root mode.
-        added: Number of these joints.
-        base: Transform from the root's place in the file to the place where it is held, (4, 4); None for the identity.
+        skeleton: ``held`` with the joints of the root mode in front of its own joints.
+        added: Number of joints that the root mode adds.
+        base: Transform, (4, 4), from the pose of the root in the file to the pose at which it is held; None for the
+            identity.
     """
 
     mode: str
@@ -57,13 +58,13 @@ def rooted(skeleton: Skeleton, mode: str, base: Array | None = None) -> Rooted:
 
 
 def changed_root(q: Array, at: Rooted, given: Skeleton, mode: str) -> tuple[Rooted, Array]:
-    """Return another root mode and the joint values that leave the body where it is.
+    """Return the skeleton with another root mode, and joint values that leave the body where it is.
 
-    The joints of the new root take as much of the body's motion as they can; ``base`` takes the rest.
+    The joints of the new root represent as much of the body's displacement as they can; ``base`` holds the rest.
 
     Args:
-        q: Joint values with the present root, (nq,).
-        at: The present root.
+        q: Joint values with the current root, (nq,).
+        at: The current root.
         given: The given skeleton.
         mode: The new mode.
 
@@ -75,7 +76,7 @@ def changed_root(q: Array, at: Rooted, given: Skeleton, mode: str) -> tuple[Root
     if np.abs(left - np.eye(4)).max() <= _SAME:
         return to, with_root_values(own, to)
     first = given.joints[0]
-    if first.kind is Kind.FREE:  # it can take all of the motion in any mode
+    if first.kind is Kind.FREE:  # in any mode, a free joint can represent the whole displacement
         own[:7] = _free_values(np.linalg.inv(first.rest) @ left @ first.rest @ rigid(own[:3], quat_to_matrix(own[3:7])))
         return to, with_root_values(own, to)
     out = with_root_values(own, to)
@@ -92,7 +93,7 @@ def changed_root(q: Array, at: Rooted, given: Skeleton, mode: str) -> tuple[Root
 
 
 def _free_values(frame: Array) -> tuple[float, ...]:
-    """Return the values of a free joint with a frame (4, 4)."""
+    """Return the values of a free joint that has the given frame (4, 4)."""
     return (*frame[:3, 3].tolist(), *matrix_to_quat(frame[:3, :3]).tolist())
 
 
@@ -105,11 +106,11 @@ def _carried(q: Array, at: Rooted, given: Skeleton) -> Array:
 
 
 def with_root_values(q: Array, to: Rooted) -> Array:
-    """Return joint values (..., nq) of the given skeleton as values of the rooted one, with the root at rest."""
+    """Return joint values (..., nq) of the given skeleton as values of the rooted skeleton, with the root at rest."""
     more = to.skeleton.nq - q.shape[-1]
     return with_root_at_rest(q, more) if more else q.copy()
 
 
 def without_root_values(q: Array, given: Skeleton) -> Array:
-    """Return the joint values of the given skeleton from those of a rooted one."""
+    """Return the joint values of the given skeleton, taken from those of a rooted skeleton."""
     return q[..., q.shape[-1] - given.nq :].copy()

@@ -1,4 +1,7 @@
-"""A session: what one user edits on a page, divided by subject. Changes take its lock; it needs no browser."""
+"""A session: everything that one user edits on a page, divided by subject.
+
+All changes hold the lock of the session. A session needs no browser.
+"""
 
 from __future__ import annotations
 
@@ -21,27 +24,27 @@ from synovia.viewer.editing.state import State
 
 
 class Session:
-    """What one person edits on one page: one state, and an object for each subject of it.
+    """Everything that one user edits on one page: a shared state, and an object for each subject.
 
     Args:
-        given: The given skeleton; the root of a clip that moves stands before its joints.
+        given: The given skeleton. If the root of a clip moves, its root joints come before those of the skeleton.
         clips: Clips to choose from.
-        solver: Settings of the solver; None: the default ones with one attempt, so that the body moves without jumps.
+        solver: Settings of the solver; None for the default settings with one attempt, so that the body does not jump.
         mode: How the root moves, see ``rooted``.
         tolerance: As in ``IK``.
-        world: The obstacles around the body; None without any.
+        world: The obstacles around the body; None if there are none.
 
     Attributes:
-        state: What all of them read and change: for those that only look, such as the solving loop and the files.
-        history: Undo, redo, reset.
+        state: The shared state. Code that only reads, such as the solving loop and the files, uses it directly.
+        history: Undo, redo and reset.
         body: The pose, joint by joint, and the root.
         goals: The goals.
         animation: The clip, and the keys on top of it.
-        layers: The layers between them.
-        poses: Whole poses: copied, mirrored, kept.
+        layers: The layers between the clip and the keys.
+        poses: Operations on whole poses: copy, mirror, keep.
         solving: The solver and its problem.
-        obstacles: The obstacles, which can be moved.
-        hand: Edits by hand.
+        obstacles: The obstacles, which the user can move.
+        hand: Start and end of edits by hand.
     """
 
     def __init__(

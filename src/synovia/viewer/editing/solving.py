@@ -1,4 +1,4 @@
-"""What the solver of a page gets: its settings, and the goals that are on."""
+"""The input of the solver of a page: its settings and the enabled goals."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ class Solving:
 
     @property
     def solver(self) -> Solver:
-        """The settings."""
+        """The settings of the solver."""
         return self._state.solver
 
     @property
     def version(self) -> int:
-        """Number that changes with the problem, but not with the targets."""
+        """Number that changes whenever the problem changes, but not when only targets change."""
         return self._state.version
 
     def set_solver(self, solver: Solver | str) -> None:
-        """Change the settings, or change to another solver with its default settings and one attempt."""
+        """Change the settings; the name of a solver selects it with its default settings and one attempt."""
         with self._state.lock:
             named, settings = isinstance(solver, str), as_solver(solver)
             self._history.remember(None if named else "solver")
@@ -45,7 +45,7 @@ class Solving:
 
     @property
     def limits(self) -> SpeedLimits:
-        """Speed limits within which the body follows."""
+        """Speed limits within which the body follows the solution."""
         return self._state.limits
 
     def set_limits(self, limits: SpeedLimits) -> None:
@@ -68,7 +68,7 @@ class Solving:
 
     @property
     def has_priorities(self) -> bool:
-        """Whether an enabled goal has another priority than the highest."""
+        """Whether any enabled goal has a priority other than the highest."""
         return any(editor.priority for editor in self._state.editors if editor.enabled)
 
     def rest(self) -> Pose:
@@ -76,10 +76,10 @@ class Solving:
         return self._state.skeleton.rest_pose()
 
     def problem(self, goals: Sequence[Goal], solver: Solver) -> IK:
-        """Return the problem of some goals, with the root and the tolerance of the page.
+        """Return the problem of the given goals, with the root mode and the tolerance of the page.
 
         Raises:
-            SynoviaError: If the solver does not support it.
+            SynoviaError: If the solver does not support the problem.
         """
         rooted = self._state.rooted
         return IK(rooted.held, goals, solver, tolerance=self._state.tolerance, root=rooted.mode)

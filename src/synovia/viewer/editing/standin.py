@@ -1,8 +1,9 @@
-"""The stand-in for a solver that is being compiled: limbs follow by cyclic coordinate descent, all else is held.
+"""Substitute for a solver that is still being compiled: limbs follow their targets by cyclic coordinate descent.
 
-The limb of a target is the chain from its joint up to the next joint that branches. Each joint of the chain in turn,
-from the tip upwards, takes the rotation that brings the tip nearest to the target, within its limits. The root and all
-other joints stay where they are, so the feet stand. It is written in NumPy, because a kernel would be compiled first.
+The limb of a target is the chain from its joint up to the next joint that branches. From the tip upwards, each joint of
+the chain takes the rotation, within its limits, that brings the tip nearest to the target. The root and all other
+joints keep their values, so the feet stay on the ground. The code uses NumPy only, because a kernel would itself have
+to be compiled first.
 
 References:
     L. Wang, C. Chen, "A combined optimization method for solving the inverse kinematics problem of mechanical
@@ -22,17 +23,17 @@ from synovia.model.loops.closing import closed_near
 from synovia.viewer.editing.editor import GoalEditor
 from synovia.viewer.editing.editor_values import tip_of
 
-_SWEEPS: Final = 4  # in a frame; the next one goes on
-_NEAR: Final = 1e-4  # body sizes: nearer tips need no sweep
+_SWEEPS: Final = 4  # sweeps per frame; the next frame continues
+_NEAR: Final = 1e-4  # body sizes; a tip nearer than this to its target needs no sweep
 
 
 def follow(pose: Pose, editors: Iterable[GoalEditor], added: int) -> Pose:
-    """Return a pose whose limbs reach for the targets of the enabled goals, as far as their limits let them.
+    """Return a pose whose limbs reach for the targets of the enabled goals, as far as the joint limits allow.
 
     Args:
-        pose: The present pose.
-        editors: The goals; those without a position in the scene are ignored.
-        added: Number of root rows in front of the rows of the given skeleton.
+        pose: The current pose.
+        editors: The goals; goals without a position in the scene are ignored.
+        added: Number of root joints in front of the joints of the given skeleton.
     """
     skeleton = pose.skeleton
     for editor in editors:
@@ -53,8 +54,8 @@ def follow(pose: Pose, editors: Iterable[GoalEditor], added: int) -> Pose:
 
 
 def limb_of(skeleton: Skeleton, row: int) -> list[int]:
-    """Return the hinges and balls of the limb above a joint, from the tip upwards."""
-    moves = [joint.kind is not Kind.FIXED for joint in skeleton.joints]  # whether anything at or below a joint moves
+    """Return the hinge and ball joints of the limb that ends at a joint, from the tip upwards."""
+    moves = [joint.kind is not Kind.FIXED for joint in skeleton.joints]  # whether a joint or any below it moves
     for child, above in reversed(list(enumerate(skeleton.parents))):
         if moves[child] and above >= 0:
             moves[above] = True
@@ -68,7 +69,7 @@ def limb_of(skeleton: Skeleton, row: int) -> list[int]:
 
 
 def _turned(pose: Pose, row: int, tip: Array, target: Array) -> Pose:
-    """Return a pose in which a joint has turned so that the tip is as near to the target as it can bring it."""
+    """Return a pose in which one joint is rotated so that the tip is as near to the target as this joint allows."""
     frame = pose.frames[row]
     turn, center = frame[:9].reshape(3, 3), frame[9:]
     now, wanted = tip - center, target - center
@@ -87,7 +88,7 @@ def _turned(pose: Pose, row: int, tip: Array, target: Array) -> Pose:
 
 
 def _valued(pose: Pose, row: int, values: Array) -> Pose:
-    """Return a pose with other values of a joint, within its limits."""
+    """Return a pose with new values of one joint, clamped to its limits."""
     q = np.array(pose.q)
     q[pose.skeleton.q_slice(row)] = values
     return Pose.trusted(pose.skeleton, closed_near(pose.skeleton, pose.skeleton.follow(q), pose.q, [row]))

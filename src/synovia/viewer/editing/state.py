@@ -1,4 +1,4 @@
-"""The state of a page: what a person edits, and the lock and the signal of its changes."""
+"""The state of a page: all data that the user edits, with a lock and a signal for changes."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from synovia.viewer.editing.editor_values import place_at_current
 from synovia.viewer.editing.limits import SpeedLimits
 from synovia.viewer.editing.root import Rooted, rooted, with_root_values
 
-# A body that is dragged; radians in a frame, 7 a second: limbs that no goal holds swing no faster
+# Solver for dragging; the largest move is in radians per frame, 7 rad/s, so that limbs without goals swing slowly
 DRAGGED: Final = FullBody(attempts=1, largest_move=0.12)
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """What undo restores of a state."""
+    """The part of a state that undo restores."""
 
     editors: tuple[GoalEditor, ...]
     root: Rooted
@@ -45,31 +45,31 @@ class Snapshot:
 
 @dataclass(slots=True, eq=False)
 class State:
-    """A body, its goals, its solver, its clip and the poses that were kept; whoever changes something holds the lock.
+    """A body with its goals, solver, clip and pose library; hold the lock to change any of them.
 
     Args:
-        given: The given skeleton; the root of a clip that moves stands before its joints.
+        given: The given skeleton; a moving root of the clips is added before its joints.
         clips: Clips to choose from.
-        wanted: Settings of the solver; None: the default ones with one attempt, so that the body moves without jumps.
-        mode: How the root moves at first, see ``rooted``.
+        wanted: Settings of the solver; None for the default with one attempt, so that the body moves without jumps.
+        mode: Initial root mode, see ``rooted``.
         tolerance: As in ``IK``.
         world: The obstacles around the body, in its unit and with its axis; None without any.
 
     Attributes:
         solver: Settings of the solver.
-        limits: Speed limits within which the body follows.
+        limits: Speed limits of the body.
         size: Size of the body, length units.
-        rooted: The skeleton with the present root mode.
-        pose: The present pose.
+        rooted: The skeleton with the current root mode.
+        pose: The current pose.
         base: Joint values underneath the clip, (nq,).
         editors: The goals, in order.
         play: The clip that plays.
         key_due: Whether the pose becomes a key once the body rests.
         library: Poses of the given skeleton by name.
-        lock: Lock of all of this.
-        changed: Event that wakes what solves and shows.
+        lock: Lock for all attributes.
+        changed: Event that wakes the thread that solves and shows.
         version: Number that changes whenever the problem must be packed again.
-        first_world: The obstacles where they were at first.
+        first_world: The obstacles at their initial positions.
     """
 
     given: Skeleton
@@ -108,7 +108,7 @@ class State:
 
     @property
     def skeleton(self) -> Skeleton:
-        """The solved skeleton: the given one, after the joints of a root that moves."""
+        """The solved skeleton: the joints of a moving root, then the given skeleton."""
         return self.rooted.skeleton
 
     def touch(self, *, structure: bool = False) -> None:
@@ -126,22 +126,22 @@ class State:
             self.touch()
 
     def set_root(self, to: Rooted, q: Array) -> None:
-        """Change to another root, with joint values for it, (nq,)."""
+        """Change the root mode, with joint values of the new skeleton, (nq,)."""
         self.rooted, self.mode = to, to.mode
         self.put(q)
         self.touch(structure=True)
 
     def to_current(self, editor: GoalEditor) -> None:
-        """Set an editor's target to the present pose of its joint."""
+        """Set an editor's target to the current pose of its joint."""
         place_at_current(editor, self.pose, self.rooted.added, self.size)
         editor.given = POSITION | ROTATION
         self.touch()
 
     def start(self, seconds: float | None = None) -> Pose:
-        """Return the pose to solve from: that of the clip, blended by its weight, or the present pose without a clip.
+        """Return the pose to solve from: the pose of the clip, blended by its weight; without a clip, the current pose.
 
         Args:
-            seconds: Time of the clip; None for the present one.
+            seconds: Time of the clip; None for the current time.
         """
         if self.play.motion is None:
             return self.pose
@@ -150,7 +150,7 @@ class State:
         q: Array = self.play.keyed(self.skeleton, frame, self.clip_values(time)[None])[0]
         if self.play.loose is not None:
             q = changed(self.skeleton, q, self.play.loose)
-        if self.skeleton.mechanism is not None:  # frames are blended, and changes are added
+        if self.skeleton.mechanism is not None:  # blending and added changes may open loops
             q = closed_near(self.skeleton, q, self.pose.q)
         return Pose.trusted(self.skeleton, q)
 
@@ -163,14 +163,14 @@ class State:
         return blend(self.skeleton, self.base, clip, self.play.weight)
 
     def place(self, editors: Iterable[GoalEditor], start: Pose) -> None:
-        """Move the targets that follow: those of free goals to the body, others to the clip's pose ``start``."""
+        """Move the targets that follow: targets of free goals to the body, others to the clip's pose ``start``."""
         for editor in editors:
             if editor.free or (editor.follows and self.play.motion is not None):
                 pose = self.pose if editor.free else start
                 place_at_current(editor, pose, self.rooted.added, self.size)
 
     def snapshot(self) -> Snapshot:
-        """Return what undo restores."""
+        """Return a copy of the data that undo restores."""
         editors = tuple(editor.copy() for editor in self.editors)
         play = replace(self.play)
         return Snapshot(
@@ -186,7 +186,7 @@ class State:
         )
 
     def restore(self, snapshot: Snapshot) -> None:
-        """Restore what ``snapshot`` has returned."""
+        """Restore the data of a snapshot."""
         self.key_due, self.library, self.world = False, snapshot.library, snapshot.world
         self.editors = [editor.copy() for editor in snapshot.editors]
         for editor in self.editors:

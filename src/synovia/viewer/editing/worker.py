@@ -19,14 +19,14 @@ SESSION: Final = "synovia-session"  # name of the threads that solve
 RATE: Final = 60.0  # steps per second
 _PAUSE: Final = 0.2  # seconds without a change after which a frame is still
 _PROMPT: Final = 0.25  # seconds; a solver that is ready sooner needs no stand-in
-_LONGEST: Final = 0.1  # longest time step, seconds, also after a pause
+_LONGEST: Final = 0.1  # longest time step, seconds, even after a pause
 
 
 class Background:
     """The threads of one view that may need a compiled solver.
 
-    Other processes compile it, so that the page answers meanwhile. If one of them fails, this one compiles. A process
-    that ends while the compiler runs may crash, so ``stop`` waits until it has ended between two functions; it is
+    Other processes compile, so that the page stays responsive. If such a process fails, this process compiles itself. A
+    process that ends while the compiler runs may crash, so ``stop`` waits until all threads have ended. ``stop`` is
     called when the page stops and before the process ends.
 
     Attributes:
@@ -51,7 +51,7 @@ class Background:
                 with self._lock:
                     self._threads.discard(thread)
 
-        # a daemon: a script that ends without ``stop`` is not held up by a page that waits for messages
+        # a daemon thread, so that a script that ends without ``stop`` does not wait for the page
         thread = threading.Thread(target=run, name=name, daemon=True)
         with self._lock:
             if self.stopped.is_set():
@@ -60,7 +60,7 @@ class Background:
             thread.start()
 
     def _compile(self, name: str) -> None:
-        """Have another process compile an entry point."""
+        """Compile an entry point in another process."""
         try:
             self._compilers.compile(name)
         except SynoviaError as error:
@@ -68,10 +68,10 @@ class Background:
             logging.getLogger("synovia.kernels").warning("%s. This process compiles it instead", error)
 
     def _check(self) -> None:
-        """Raise an error once the page has stopped, so that a thread stops compiling.
+        """Raise an error if the page has stopped, so that a thread stops compiling.
 
         Raises:
-            SynoviaError: If it has.
+            SynoviaError: If the page has stopped.
         """
         if self.stopped.is_set():
             raise SynoviaError("the page has stopped")
@@ -97,14 +97,14 @@ class Background:
 class Worker:
     """Solves a session in a thread and calls a listener with each frame.
 
-    It solves for the latest targets 60 times a second while anything moves, and sleeps otherwise. After a moment of
-    rest it passes the last frame again, marked as still, so that the listener can start slow work.
+    The thread solves for the latest targets 60 times a second while anything moves, and sleeps otherwise. After a
+    moment of rest, it passes the last frame again, marked as still, so that the listener can start slow work.
 
     Args:
         state: The state of the page.
-        listener: Function that gets each frame, in the thread.
+        listener: Called with each frame in the thread.
         background: Runner of the thread.
-        next_update: Function that returns the seconds until the last frame is due again at rest, None for never.
+        next_update: Returns the seconds until the last frame is due again at rest; None for never.
     """
 
     def __init__(
@@ -124,7 +124,7 @@ class Worker:
         background.start(SESSION, self._run)
 
     def stop(self) -> None:
-        """End the thread after its present step."""
+        """End the thread after its current step."""
         self._stopped.set()
         self.state.changed.set()
 
@@ -152,7 +152,7 @@ class Worker:
             if self.engine.stale:
                 if shown is None:
                     self._listener(dataclasses.replace(self.engine.unsolved(), busy=True))
-                self._prepare()  # says that the page is busy if that takes long: turning a joint packs in each frame
+                self._prepare()  # shows the page as busy only if slow: rotating a joint packs in each frame
                 if self._stopped.is_set():  # the other thread may still use the engine
                     return
                 last = max(last, time.perf_counter() - 1.0 / RATE)
@@ -168,7 +168,7 @@ class Worker:
                 self._stopped.wait(rest)
 
     def _prepare(self) -> None:
-        """Make the solver ready. If that takes long, it goes on in another thread, and limbs follow by a stand-in."""
+        """Prepare the solver in another thread; while this takes long, a simple stand-in moves the limbs."""
         ready = threading.Event()
 
         def prepare() -> None:

@@ -1,4 +1,4 @@
-"""What a live body sends to its page: the newest pose, figures of the last moments, and a recording."""
+"""Data of a live body for its page: the newest pose, recent figures, and a recording."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.retargeting import LivePose, LiveReport, LiveRetarget
 
-EACH: Final = 0.2  # seconds between two looks at the figures
-_SPAN: Final = 2.0  # seconds over which rates are counted
-_LONGEST: Final = 600.0  # seconds of a recording
-_QUIET: Final = 1.0  # seconds without a tick after which the source is silent
+EACH: Final = 0.2  # seconds between two updates of the figures
+_SPAN: Final = 2.0  # seconds over which rates are averaged
+_LONGEST: Final = 600.0  # seconds; longest recording
+_QUIET: Final = 1.0  # seconds without a tick after which the source counts as silent
 
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """Figures of the last moments.
+    """Recent figures of a live body.
 
     Args:
-        source: Samples of the source per second; None if nobody counts them.
+        source: Samples of the source per second; None if unknown.
         ticks: Ticks per second.
-        delay: Seconds from the newest sample to the one that is played; None if the samples have no time stamps.
-        status: Status of the last tick; None before the first one, or if no tick has come for a second.
-        learning: Whether the source is being learned.
-        ended: Whether no more poses come.
-        limited: Which limit holds a joint back, by joint.
-        speeds: Velocity of these joints as a part of their limit, by joint.
-        report: What has passed; None if nobody counts it.
-        recorded: Seconds that are recorded.
+        delay: Seconds from the played sample to the newest sample; None if the samples have no time stamps.
+        status: Status of the last tick; None before the first tick, or after a second without ticks.
+        learning: Whether the calibration of the source is being learned.
+        ended: Whether no more poses will arrive.
+        limited: The limit that restricts a joint, by joint.
+        speeds: Velocity of these joints as a fraction of their limit, by joint.
+        report: Report on the whole motion; None if unknown.
+        recorded: Length of the recording, seconds.
     """
 
     source: float | None = None
@@ -54,10 +54,10 @@ class Figures:
 
 
 class Feed:
-    """Takes the poses of a live body in one thread, and gives them to pages in others.
+    """Receives the poses of a live body in one thread, and provides them to pages in other threads.
 
     Args:
-        skeleton: The body, as it was given.
+        skeleton: The given body.
         clock: Returns the time in seconds.
     """
 
@@ -73,14 +73,14 @@ class Feed:
         self._ended = False
         self._recording = False
         self._rows: list[Array] = []
-        self._recorded: Pose | None = None  # the last pose of the recording
+        self._recorded: Pose | None = None  # last pose of the recording
 
     def follow(self, live: LiveRetarget) -> None:
-        """Take figures from a live body too: rate and delay of its source, limits, and what has passed."""
+        """Also read figures from a live body: rate and delay of its source, limits, and its report."""
         self._live = live
 
     def send(self, pose: Pose) -> None:
-        """Take a pose; called by the thread that moves the body."""
+        """Receive a pose; called by the thread that moves the body."""
         now = self._clock()
         with self._lock:
             self._pose, self._last, self._ended = pose, now, False
@@ -92,12 +92,12 @@ class Feed:
                 self._figures = self._look(pose, now)
 
     def end(self) -> None:
-        """Note that no more poses come."""
+        """Record that no more poses will arrive."""
         with self._lock:
             self._ended = True
 
     def _look(self, pose: Pose, now: float) -> Figures:
-        """Return the figures of this moment."""
+        """Compute the current figures."""
         live = self._live
         report = None if live is None else live.report()
         marks = self._marks
@@ -121,11 +121,11 @@ class Feed:
 
     @property
     def pose(self) -> Pose:
-        """The newest pose; the rest pose before the first."""
+        """The newest pose; the rest pose before the first pose."""
         return self._pose
 
     def figures(self) -> Figures:
-        """Return the figures of the last moments."""
+        """Return the recent figures."""
         with self._lock:
             found, quiet = self._figures, self._clock() - self._last > _QUIET
             recorded = max(len(self._rows) - 1, 0) / self.rate
@@ -139,18 +139,18 @@ class Feed:
 
     @property
     def rate(self) -> float:
-        """Frames per second of a recording: those of the ticks."""
+        """Frames per second of a recording: the rate of the ticks."""
         return 60.0 if self._live is None else self._live.rate
 
     def record(self, *, on: bool) -> None:
-        """Begin a new recording, or end it; it ends by itself after ten minutes."""
+        """Begin or end a recording; after ten minutes, no more poses are added."""
         with self._lock:
             if on and not self._recording:
                 self._rows, self._recorded = [], None
             self._recording = on
 
     def _record(self, pose: Pose) -> None:
-        """Add a pose to the recording, which starts again if the body is another one."""
+        """Add a pose to the recording; restart the recording if the skeleton has changed."""
         if self._recorded is not None and pose.skeleton is not self._recorded.skeleton:
             self._rows = []
         self._recorded = pose
@@ -166,7 +166,7 @@ class Feed:
         """Return the recording.
 
         Raises:
-            UnsupportedError: If there is none.
+            UnsupportedError: If there is no recording.
         """
         with self._lock:
             if self._recorded is None or not self._rows:
@@ -175,7 +175,7 @@ class Feed:
 
 
 def _speeds(pose: LivePose) -> dict[str, float]:
-    """Return the velocity of each joint that a limit holds back, as a part of its limit."""
+    """Return the velocity of each joint that a limit restricts, as a fraction of its limit."""
     shares, names = pose.axes.shares.tolist(), pose.axes.skeleton.joint_keys
     out: dict[str, float] = {}
     for axis in np.flatnonzero(pose.reasons).tolist():

@@ -1,4 +1,4 @@
-"""``PageSink``: the live page as a sink of live motion."""
+"""``PageSink``, which shows live motion on the live page."""
 
 from __future__ import annotations
 
@@ -14,14 +14,15 @@ from synovia.viewer.serving.view import Host, Opening, PageOptions, PageSettings
 
 
 class PageSink:
-    """Shows a live body in a page, with a meter and a recording.
+    """Shows a live body on a page that has a meter and can record.
 
-    The page is there at once, and stays after ``close`` until ``view.stop()``, so that a recording can still be saved.
+    The page is available at once. After ``close``, it remains until ``view.stop()``, so that the user can still save a
+    recording.
 
     Args:
-        skeleton: The body; of poses, a free joint that was added above its root is fine.
+        skeleton: The body. Poses may have an additional free joint above its root.
         title: Title of the page; None for the name of the body.
-        options: Options of the page, as of ``view``.
+        options: Options of the page, as in ``view``.
 
     Attributes:
         view: The running page: ``view.url``, ``view.wait()``, ``view.stop()``.
@@ -53,19 +54,19 @@ class PageSink:
         self.view: View = serve(Opening(lambda: feed, give, first_aim, surface.notes), PageSettings(**options))
 
     def follow(self, live: LiveRetarget) -> None:
-        """Show rate and delay of the source of a live body, and what has passed, in the meter.
+        """Show the rate and the delay of the source of a live body, its limits and its report in the meter.
 
         Args:
-            live: The body; it is only read, in the thread that calls ``send``.
+            live: The live body; it is only read, and only in the thread that calls ``send``.
         """
         check_kind("live", live, LiveRetarget, "sy.LiveRetarget(source, target, rate=...) makes one")
         self._feed.follow(live)
 
     def send(self, pose: Pose, time: float) -> None:
-        """Show a pose; its time is that of the page."""
+        """Show a pose; ``time`` is ignored, because the page uses its own clock."""
         del time
         self._feed.send(pose)
 
     def close(self) -> None:
-        """Say on the page that no more poses come."""
+        """Show on the page that no more poses will come."""
         self._feed.end()

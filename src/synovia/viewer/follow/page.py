@@ -35,7 +35,7 @@ class Controls(Protocol):
     """The controls of a page."""
 
     def show(self) -> None:
-        """Show the figures of this moment."""
+        """Show the current figures."""
 
 
 class FollowPage:
@@ -43,10 +43,10 @@ class FollowPage:
 
     Args:
         client: The browser.
-        feed: What the live body sends; all browsers share it.
-        host: What serves the page.
+        feed: Data of the live body, shared by all browsers.
+        host: Interface of the view that serves the page.
         surface: Surface of the body.
-        controls: Function that adds the controls.
+        controls: Adds the controls.
     """
 
     def __init__(
@@ -82,11 +82,11 @@ class FollowPage:
         host.background.start(SESSION, self._run)
 
     def close(self) -> None:
-        """Stop after the browser has gone."""
+        """Stop all work after the browser has disconnected."""
         self._stopped.set()
 
     def finish(self, seconds: float) -> None:
-        """Wait until the page changes no control any more, at most some seconds."""
+        """Wait, at most some seconds, until the page no longer changes any control."""
         self._ended.wait(seconds)
 
     def _wake(self, seconds: float) -> None:
@@ -99,7 +99,7 @@ class FollowPage:
         try:
             while not self._stopped.is_set():
                 now = time.perf_counter()
-                with suppress(RuntimeError):  # a control was removed meanwhile
+                with suppress(RuntimeError):  # a control was removed in the meantime
                     self.show()
                     if now >= self._due:
                         self._due = now + EACH
@@ -110,7 +110,7 @@ class FollowPage:
             self._ended.set()
 
     def show(self) -> None:
-        """Show the newest pose, if it is a new one."""
+        """Show the newest pose if it has changed."""
         pose = self.feed.pose
         now = pose, self.in_place
         if self._shown is not None and self._shown[0] is pose and self._shown[1] == self.in_place:
@@ -135,7 +135,7 @@ def first_aim(feed: Feed) -> Aim:
 
 
 def _first_row(skeleton: Skeleton) -> int:
-    """Return the row of the hips; the root of a body without."""
+    """Return the row of the hips; the root for a body without hips."""
     return skeleton.role_rows.get("hips", 0)
 
 

@@ -1,4 +1,4 @@
-"""The controls of the page of a live body: a meter, what is shown, and a recording."""
+"""The controls of the page of a live body: a meter, display options, and a recording."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 _FILES: Final = (("GLB", ".glb"), ("BVH", ".bvh"), ("npz", ".npz"))
 _FULL: Final = 0.1  # seconds of delay that fill the bar
-_MOST: Final = 8  # most joints with a bar
-_SLOW: Final = 0.9  # part of the rate below which ticks are late
-_LINE: Final = '<div style="height:3.1em">{}</div>'  # as high as a line with a message
+_MOST: Final = 8  # largest number of joints with a bar
+_SLOW: Final = 0.9  # fraction of the rate below which ticks are late
+_LINE: Final = '<div style="height:3.1em">{}</div>'  # same height as a line with a message
 
 
 class Panel:
@@ -69,7 +69,7 @@ class Panel:
         )
 
     def show(self) -> None:
-        """Show the figures of this moment; only what has changed is sent."""
+        """Show the current figures; send only changes."""
         found, text = self._feed.figures(), self._page.message.text
         for handle, content in (
             (self._status, status_line(note(safe(text), WARN)) if text else _LINE.format(_status(found))),
@@ -85,7 +85,7 @@ class Panel:
 
 
 def _status(found: Figures) -> str:
-    """Return what the body does now, as HTML."""
+    """Return the current state of the body as HTML."""
     if found.ended:
         return note("The source has ended.", DIM)
     if found.status is None:
@@ -112,7 +112,7 @@ def _meter(found: Figures, rate: float) -> str:
 
 
 def _limits(found: Figures) -> str:
-    """Return the joints that a limit holds back, the fastest first, as HTML."""
+    """Return the joints that a limit restricts, the fastest first, as HTML."""
     if not found.limited:
         return ""
     joints = sorted(found.limited, key=lambda name: -found.speeds.get(name, 0.0))
@@ -122,7 +122,7 @@ def _limits(found: Figures) -> str:
 
 
 def _bars(rows: list[tuple[str, str, float, str]]) -> str:
-    """Return bars as HTML: name, text, share of the whole, and a limit or "" for an ordinary one."""
+    """Return bars as HTML, from name, text, filled fraction, and a limit ("" for an ordinary bar)."""
     out = [
         f'<div data-limit="{safe(limit)}"><b title="{safe(name)}">{safe(name)}</b>'
         f'<span role="img" aria-label="{safe(name)}: {safe(text)}"><i style="width:{_percent(share)}%"></i></span>'
@@ -138,7 +138,7 @@ def _percent(share: float) -> str:
 
 
 def _passed(found: Figures) -> str:
-    """Return what has passed since the beginning, as HTML."""
+    """Return the report since the start as HTML."""
     if found.report is None:
         return ""
     report = found.report

@@ -1,1 +1,1 @@
-"""The page of one browser: scene, panel, keys and messages, and what it saves."""
+"""The page of one browser: scene, panel, keys, messages and saved files."""

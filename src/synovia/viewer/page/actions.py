@@ -1,4 +1,4 @@
-"""Actions that have both a key and a button."""
+"""Actions that the user can start with a key or with a button."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from synovia.viewer.page.tab import Desk
 
 
 class Actions:
-    """What a person does by a key or a button, with a message about it.
+    """The actions that have both a key and a button; each shows a message about what it did.
 
     Args:
         page: The page.
@@ -22,28 +22,28 @@ class Actions:
     """
 
     def __init__(self, page: Desk, history: History, body: Body, animation: Animation, poses: Poses) -> None:
-        """Store what is edited."""
+        """Store the arguments."""
         self._page, self._history, self._body, self._animation, self._poses = page, history, body, animation, poses
 
     def undo(self) -> None:
-        """Take the last change back."""
+        """Undo the last change."""
         if not self._history.undo():
             self._page.notify("No change to undo.")
         self._page.refresh()
 
     def redo(self) -> None:
-        """Make the change again that was taken back last."""
+        """Redo the change that was undone last."""
         if not self._history.redo():
             self._page.notify("No change to redo.")
         self._page.refresh()
 
     def reset(self) -> None:
-        """Go back to the first state."""
+        """Restore the first state."""
         self._history.reset()
         self._page.refresh()
 
     def play_or_pause(self) -> None:
-        """Let the clip run or stand still.
+        """Start the clip, or pause it if it plays.
 
         Raises:
             InputError: If no clip is chosen.
@@ -53,12 +53,12 @@ class Actions:
         self._animation.set_play(playing=not self._animation.play.playing)
 
     def key(self) -> None:
-        """Keep the present pose at the present frame of the clip."""
+        """Key the current pose at the current frame of the clip."""
         made = self._animation.key()
         self._page.notify(f"Keyed frame {made.frame}. The targets follow the clip again.")
 
     def switch_auto_key(self) -> None:
-        """Key the pose at the end of each edit, or only on request again."""
+        """Switch auto-key: while it is on, each edit ends with a key; otherwise keys are made only on request."""
         self._animation.auto_key = not self._animation.auto_key
         each = "Each edit of a clip becomes a key."
         self._page.notify(each if self._animation.auto_key else "K keys an edit of a clip.")
@@ -75,17 +75,17 @@ class Actions:
         self._animation.finish_edit()
 
     def mirror(self) -> None:
-        """Exchange the left and the right of the pose."""
+        """Replace the pose by its mirror image."""
         self._poses.mirror()
         self._page.refresh()
 
     def copy_pose(self) -> None:
-        """Copy the present pose, for ``paste_pose``."""
+        """Copy the current pose, for ``paste_pose``."""
         self._poses.copy()
         self._page.notify("Copied the pose.")
 
     def paste_pose(self, *, mirror: bool = False) -> None:
-        """Set the pose that was copied last, or its mirror image; on a clip, key it."""
+        """Set the pose that was copied last, or its mirror image; with a clip, also key it."""
         self._poses.paste(mirror=mirror)
         self._page.refresh()
         if self._animation.play.motion is not None:

@@ -1,4 +1,4 @@
-"""Controls of a page: what a person does calls an action, and its errors are shown on the page."""
+"""Controls of a page: each event of a control calls an action, and the page shows the errors of the action."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ Event = Literal["update", "click", "upload", "trigger"]
 
 
 class Message:
-    """The message of a page, which goes after a few seconds, or once an action after it succeeds.
+    """The message of a page, which disappears after a few seconds or when a later action succeeds.
 
     Args:
-        wake: Function that updates the text of the page now, and once more after some seconds.
-        folder: Folder of files that a browser has sent, which messages call by their names.
+        wake: Updates the text of the page now, and again after the given number of seconds.
+        folder: Folder of the files that a browser has sent; messages show only the names of these files.
     """
 
     def __init__(self, wake: Callable[[float], None], folder: Path) -> None:
         """Start without a message."""
         self._kept = re.compile(re.escape(f"{folder}{os.sep}") + r"(?:[^/\\\s]+[/\\])?")
-        self._now = ("", 0.0)  # the text and the time when it was shown
+        self._now = ("", 0.0)  # the text, and the time at which it was shown
         self._wake = wake
 
     @property
     def text(self) -> str:
-        """The text, empty if it was shown long enough."""
+        """The text; empty once it has been shown long enough."""
         text, when = self._now
         return text if time.monotonic() - when < reading_time(text) else ""
 
     @property
     def mark(self) -> tuple[str, float]:
-        """The present message, for ``withdraw``."""
+        """The current message, for ``withdraw``."""
         return self._now
 
     def show(self, text: str) -> None:
@@ -66,16 +66,16 @@ def connect(
 
     Args:
         handle: The control.
-        action: The action.
+        action: The function to call.
         message: Message that shows the errors of the action.
         on: The event: ``"update"`` of a value, ``"click"`` of a button or a group of buttons, ``"upload"`` of a file by
             a button, or ``"trigger"`` of a command with a key, which has no value.
-        slow: Whether the action is slow. It then runs in parallel with other messages, once at a time.
+        slow: Whether the action is slow. A slow action runs in parallel with other messages, but only once at a time.
     """
     running = threading.Lock()
 
     def act(event: Any) -> None:
-        if event.client is None:  # the page itself has set the value
+        if event.client is None:  # the page itself, not the user, has set the value
             return
         if slow and not running.acquire(blocking=False):
             message.show("The last request is still being processed.")

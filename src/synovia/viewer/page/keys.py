@@ -1,4 +1,4 @@
-"""The keys of a page. viser also lists them, with what they do, in its palette of commands (Ctrl-K)."""
+"""The keys of a page. viser also lists them with their commands in its palette (Ctrl-K)."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from synovia.viewer.scene.ghosts import ONION
 from synovia.viewer.scene.rings import turned_values
 from synovia.viewer.scene.targets import Gizmo
 
-_STEP: Final = 0.007  # of the body's size, to the nearest power of ten: what an arrow key moves; 1 cm for a person
-_ANGLE: Final = math.radians(5.0)  # how far an arrow key turns a target
-# axis of the view and sign
+_STEP: Final = 0.007  # step of an arrow key, fraction of the body's size, rounded to a power of ten; 1 cm for a person
+_ANGLE: Final = math.radians(5.0)  # rotation of an arrow key
+# key, modifier, index of the view axis, and sign, by direction
 _ARROWS: Final = {
     "right": ("arrowright", "", 0, 1.0),
     "left": ("arrowleft", "", 0, -1.0),
@@ -76,9 +76,10 @@ class Keys:
         self.show()
 
     def show(self) -> None:
-        """Enable the keys that have a target to go to.
+        """Enable the keys for the next and the previous target, if there is one.
 
-        Tab leads from the last target to the controls, and Shift-Tab from the first one back: no key is a trap.
+        After the last target, Tab leads to the controls, and before the first target, Shift-Tab does, so that keyboard
+        focus is never trapped.
         """
         keys = [editor.key for editor in self._targets()]
         at = keys.index(self._page.selected) if self._page.selected in keys else -1
@@ -99,7 +100,7 @@ class Keys:
         """Return the selected goal, which has a target in the scene.
 
         Raises:
-            InputError: If there is none.
+            InputError: If there is no such goal.
         """
         editor = self._goals.find(self._page.selected)
         if editor is None:
@@ -117,7 +118,7 @@ class Keys:
             self._page.select(self._goals.add("position", self._page.joint).key)
         editor, targets = self._chosen(), self._page.scene.targets
         if gizmo == "turn" and editor.kind == "position":
-            self._goals.change(editor.key, kind="pose")  # a rotation to turn; it begins as the joint is turned now
+            self._goals.change(editor.key, kind="pose")  # add a rotation target, initially the joint's current rotation
             self._page.refresh()
         if not (editor.has_position if gizmo == "move" else editor.has_rotation):
             raise InputError(f"the target of this goal does not {gizmo}", value=editor.label)
@@ -125,7 +126,7 @@ class Keys:
         self._page.redraw()
 
     def _nudge(self, axis: int, sign: float) -> None:
-        """Move the selected target a step along an axis of the view, or turn it about that axis."""
+        """Move the selected target a step along an axis of the view, or rotate it about this axis."""
         axes = self._page.scene.view_axes()
         if self._page.selected is None and self._page.joint is not None:
             self._nudge_joint(self._page.joint, axis, sign, axes)
@@ -139,7 +140,7 @@ class Keys:
         self._hand.end()
 
     def _nudge_joint(self, row: int, axis: int, sign: float, axes: tuple[Array, Array, Array]) -> None:
-        """Turn a joint of the given skeleton a step about an axis of the view; a hinge about its own axis."""
+        """Rotate a joint of the given skeleton a step about a view axis; a hinge or slide moves along its own axis."""
         with self._body.lock:
             at, kind = row + self._body.rooted.added, self._body.given.joints[row].kind
             values = self._body.pose.q[self._body.skeleton.q_slice(at)]
@@ -164,30 +165,30 @@ class Keys:
 
     @property
     def _step(self) -> float:
-        """How far an arrow key moves, length units: with snapping a whole step."""
+        """Displacement per arrow key, length units; with snapping, a snap step."""
         handles = self._page.scene.handles
         return handles.length if handles.snap else self._smallest
 
     @property
     def _angle(self) -> float:
-        """How far an arrow key turns, radians: with snapping a whole step."""
+        """Rotation per arrow key, radians; with snapping, a snap step."""
         handles = self._page.scene.handles
         return handles.angle if handles.snap else _ANGLE
 
     def _switch_axes(self) -> None:
-        """Change between the axes of what is moved and those of the world."""
+        """Switch between the axes of the joint and of the world."""
         handles = self._page.scene.handles
         handles.local = not handles.local
         self._page.notify(f"Arrows and rings have the axes of the {'joint' if handles.local else 'world'}.")
 
     def _switch_snap(self) -> None:
-        """Move and turn in steps, or freely again."""
+        """Switch snapping on or off."""
         handles = self._page.scene.handles
         handles.snap = not handles.snap
         self._page.notify("Moves and turns go in steps." if handles.snap else "Moves and turns are free.")
 
     def _switch_onion(self) -> None:
-        """Show the next kind of poses around the present one."""
+        """Switch to the next mode of the onion skin."""
         onion = self._page.scene.onion
         onion.mode = ONION[(ONION.index(onion.mode) + 1) % len(ONION)]
         self._page.notify(f"Onion skin: {onion.mode}.")
@@ -201,9 +202,9 @@ class Keys:
 
 
 def _turn(axis: int, angle: float, axes: tuple[Array, Array, Array]) -> Array:
-    """Return the rotation, (3, 3), that an arrow key means.
+    """Return the rotation, (3, 3), of an arrow key.
 
-    Right and left turn about the upright axis, up and down about the axis across, away and nearer about the line of
+    Right and left rotate about the up axis, up and down about the view's right axis, away and nearer about the line of
     sight.
     """
     from scipy.spatial.transform import Rotation

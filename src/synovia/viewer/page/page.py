@@ -38,9 +38,9 @@ class Model:
     Args:
         command: Its file or name, for the Python code and the command that the page shows.
         surface: Surface of the body.
-        navigation: How its page leads to other pages.
+        navigation: Navigation to other pages.
         world: Obstacles around the body; None without any.
-        loops: The model's file of loops, if it is not the one next to it.
+        loops: The model's file of loops; None for the file next to the model.
     """
 
     command: str
@@ -51,10 +51,10 @@ class Model:
 
 
 class Commands(Protocol):
-    """Commands with keys: ``Keys``, which needs to know the page."""
+    """Protocol of commands with keys; ``Keys`` implements it."""
 
     def show(self) -> None:
-        """Enable the commands that can be used now."""
+        """Enable the commands that are available now."""
 
 
 class Page:
@@ -62,11 +62,11 @@ class Page:
 
     Args:
         client: The browser.
-        session: The session of this page alone.
+        session: The session of this page.
         model: The model.
-        host: What serves the page.
-        tabs: Function that returns the titles and the tabs next to the scene.
-        keys: Function that adds the commands with keys.
+        host: Interface of the view that serves the page.
+        tabs: Returns the titles and the tabs next to the scene.
+        keys: Adds the commands with keys.
     """
 
     def __init__(
@@ -88,10 +88,10 @@ class Page:
         self.joint_labels = _labels(session)
         self.unit = unit_of(session.body.given.meters_per_unit)
         self.message = Message(self.wake, host.folder)
-        self._updates: list[float] = []  # times at which the text is updated without a change
+        self._updates: list[float] = []  # times at which to update the text without a change
         self._last = 0.0  # time of the last update of the text
         self._status_text = ""
-        self._searches = 0  # for a joint, in the tree
+        self._searches = 0  # number of searches for a joint in the tree
         self.closed = False
         self._theme()
         self.scene = Scene(
@@ -133,7 +133,7 @@ class Page:
         self._select(key, None if editor is None else editor.row)
 
     def select_joint(self, row: int) -> None:
-        """Select a joint, a row of the given skeleton, and the goal that it has, if any."""
+        """Select a joint, a row of the given skeleton, and its goal if it has one."""
         goals = (editor.key for editor in self.session.goals.editors if editor.row == row and editor.has_target)
         self._select(next(goals, None), row)
 
@@ -157,12 +157,12 @@ class Page:
         self.redraw()
 
     def find_joint(self) -> None:
-        """Open the tree of joints at its search; ``browser.js`` does so when the number of searches changes."""
+        """Open the search in the tree of joints; ``browser.js`` opens it when the number of searches changes."""
         self._searches += 1
         self.redraw()
 
     def redraw(self) -> None:
-        """Show scene and text again, after a change that is no edit."""
+        """Update scene and text after a change that is no edit."""
         self.session.state.touch()
 
     def notify(self, text: str) -> None:
@@ -175,14 +175,14 @@ class Page:
         self.redraw()
 
     def _next_update(self) -> float | None:
-        """Return the seconds until the next update of the text, None to wait for a change."""
+        """Return the seconds until the next update of the text; None to wait for a change."""
         now = time.monotonic()
         for due in [due for due in self._updates if due <= now]:
-            self._updates.remove(due)  # in place, because another thread may be adding one
+            self._updates.remove(due)  # in place, because another thread may add one
         return min(self._updates) - now + 0.02 if self._updates else None
 
     def set_dark(self, dark: bool) -> None:
-        """Change to the dark or the light page."""
+        """Switch to the dark or the light theme."""
         self.dark = dark
         self._theme()
         self.scene.set_theme(dark)
@@ -196,7 +196,7 @@ class Page:
         if frame.still and not frame.busy and (made := self.session.animation.key_if_due()) is not None:
             self.notify(f"Keyed frame {made.frame}.")
         now = time.monotonic()
-        with suppress(RuntimeError):  # a control was removed meanwhile
+        with suppress(RuntimeError):  # a control was removed in the meantime
             if not frame.still:
                 self.scene.show(frame)
                 for tab in self._tabs:
@@ -213,7 +213,7 @@ class Page:
         text = status_line(self._status_note(frame), state)
         if text != self._status_text:
             self._status.content = self._status_text = text
-        if self.session.history.edited and self._hint.visible:  # a user who has changed something needs no hint
+        if self.session.history.edited and self._hint.visible:  # after an edit, the user needs no hint
             self._hint.visible = False
         self.keys.show()
         for tab in self._tabs:
@@ -244,22 +244,22 @@ class Page:
         )
 
     def close(self) -> None:
-        """Stop solving after the browser has gone."""
+        """Stop solving after the browser has disconnected."""
         self.closed = True
         self.worker.stop()
 
     def finish(self, seconds: float) -> None:
-        """Wait until the page changes no control any more, at most some seconds."""
+        """Wait, at most some seconds, until the page no longer changes any control."""
         self.worker.ended.wait(seconds)
 
 
 def _compiling_note(words: str, spent: float, usual: float) -> str:
-    """Return the status line while the solver is not ready: what is being compiled, for how long, and what works now.
+    """Return the status line while the solver is not ready: the current compilation and its progress.
 
     Args:
-        words: What is being compiled, empty if unknown.
-        spent: Seconds since that began.
-        usual: Seconds that it usually takes, 0 if unknown.
+        words: Description of the compilation; empty if unknown.
+        spent: Seconds since the compilation began.
+        usual: Estimated seconds of the compilation; 0 if unknown.
     """
     if not words:
         return note("Making the solver ready.", WARN)
@@ -278,5 +278,5 @@ def _labels(session: Session) -> dict[str, int]:
 
 
 def unit_of(meters: float | None) -> str:
-    """Return the name of a length unit, empty if it is unknown."""
+    """Return the name of a length unit; empty if it is unknown."""
     return "" if meters is None else next((name for name, size in UNITS.items() if math.isclose(size, meters)), "")

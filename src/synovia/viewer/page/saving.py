@@ -33,22 +33,22 @@ from synovia.viewer.editing.root import changed_root
 from synovia.viewer.editing.state import State
 
 RATE: Final = 30.0  # frames per second of a recording
-_MOST: Final = 30 * 60 * 10  # frames of a recording: ten minutes
+_MOST: Final = 30 * 60 * 10  # largest number of frames of a recording: ten minutes
 _RIGID: Final = "Animated scale was not kept: the saved motion has rigid bones."
-_LONGEST: Final = 40  # largest factor by which a slow clip may grow when it is saved
+_LONGEST: Final = 40  # largest factor on the number of frames when a slowed clip is saved
 
 
 class Files:
-    """What a page saves: goals, pose and clip as files, and the problem as code. It changes nothing.
+    """Exports of a page: goals, pose and clip as files, and the problem as code. Exports do not change the state.
 
     Args:
         state: The state of the page.
         model: File or name of the model, for code and command.
-        loops: The model's file of loops, if it is not the one next to it.
+        loops: The model's file of loops; None for the file next to the model.
     """
 
     def __init__(self, state: State, model: str = "", loops: str | Path | None = None) -> None:
-        """Store what is saved."""
+        """Store the arguments."""
         self._state, self._model, self._loops = state, model, None if loops is None else str(loops)
 
     def goals(self) -> list[Goal]:
@@ -59,11 +59,11 @@ class Files:
             ]
 
     def _clear_of_world(self) -> bool:
-        """Return whether an enabled goal keeps clear of obstacles."""
+        """Return whether an enabled goal avoids obstacles."""
         return any(editor.enabled and editor.values.get("world") is not None for editor in self._state.editors)
 
     def _world_file(self) -> str:
-        """Return the file of the obstacles; "" without one, and if somebody moved some of them."""
+        """Return the file of the obstacles; "" if there is no file, or obstacles were moved."""
         world, first = self._state.world, self._state.first_world
         return "" if world is None or world.source is None or world != first else str(world.source)
 
@@ -71,7 +71,7 @@ class Files:
         """Return the enabled goals as a goal file.
 
         Raises:
-            UnsupportedError: If no goal is enabled, or a goal file cannot hold one of them.
+            UnsupportedError: If no goal is enabled, or a goal cannot be stored in a file.
         """
         goals = self.goals()
         if not goals:
@@ -79,10 +79,11 @@ class Files:
         return goals_text(goals).encode(errors="replace")
 
     def layer_file(self) -> bytes:
-        """Return the layers on the clip, the keys last, as a layer file for ``sy.formats.read_layers``.
+        """Return the layers on the clip, with the keys last, as a layer file for ``sy.formats.read_layers``.
 
         Raises:
-            UnsupportedError: If the clip has neither, keys move a root that the clip lacks, or a joint has no name.
+            UnsupportedError: If there are no layers or keys, keys move a root that the clip lacks, or a joint has no
+                name.
         """
         with self._state.lock:
             layers, layer, skeleton = self._state.play.layers, self._state.play.layer, self._state.skeleton
@@ -95,13 +96,13 @@ class Files:
         return layers_text(layers).encode(errors="replace")
 
     def pose_file(self) -> bytes:
-        """Return the pose as a pose file, with the values of the root mode of ``command_line``."""
+        """Return the pose as a pose file, with root values for the root mode of ``command_line``."""
         with self._state.lock:
             pose = self._own_pose()
         return _written("pose.json", lambda path: save_pose(pose, path))
 
     def python_text(self) -> str:
-        """Return Python code that solves the goals from the present pose, with the same result."""
+        """Return Python code that solves the goals from the current pose, with the same result."""
         with self._state.lock:
             goals, pose = self.goals(), self._own_pose()
         if not goals:
@@ -137,7 +138,7 @@ class Files:
         return "\n".join(lines) + "\n"
 
     def command_line(self) -> str:
-        """Return the command that solves the saved goals from the saved pose; comments list settings without option."""
+        """Return the command that solves the saved goals from the saved pose; comments list unsupported settings."""
         settings, root = self._state.solver, self._root_of()
         words = ["synovia", "solve", self._model, "--goals", "goals.toml", "--start", "pose.json"]
         words += ["--solver", settings.name]
@@ -166,7 +167,7 @@ class Files:
         return "\n".join(lines)
 
     def solved_clip(self, recorded: Sequence[Array]) -> Motion:
-        """Return the motion of a page: the recording, else the clip solved with the goals, else two frames of the pose.
+        """Return the motion of a page: the recording, else the clip with the goals solved, else two frames of the pose.
 
         Args:
             recorded: Recorded joint values, each (nq,), 30 frames per second.
@@ -174,7 +175,7 @@ class Files:
         from synovia.viewer.editing.engine import Engine
 
         with self._state.lock:
-            state = copy(self._state)  # what somebody changes from now on does not change the motion
+            state = copy(self._state)  # later changes on the page do not affect the motion
             state.editors = [editor.copy() for editor in state.editors]
             play = state.play = replace(state.play)
         skeleton, clip, pace = state.skeleton, play.motion, abs(play.speed)
@@ -207,12 +208,12 @@ class Files:
             return np.array([editor.position for editor in editors]).reshape(-1, 3)
 
     def _root_of(self) -> str:
-        """Return the root mode of the saved problem: free if the page, or the clip, has moved the root of the file."""
+        """Return the root mode of the saved problem: free if page or clip moved the root, else as on the page."""
         by_clip = self._state.mode == "fixed" and root_of(self._state.given.joint_names[:1]) == "free"
         return "free" if by_clip or self._state.rooted.base is not None else self._state.mode
 
     def _moved_root(self) -> str | None:
-        """Return a remark if the page has moved the root from its place in the file, else None."""
+        """Return a comment if the page moved the root from its position in the file, else None."""
         if self._state.rooted.base is None:
             return None
         mode = self._state.mode
@@ -221,7 +222,7 @@ class Files:
         return f"{there}; here it starts at the same place, free"
 
     def _own_pose(self) -> Pose:
-        """Return the pose with the root that ``_root_of`` names."""
+        """Return the pose with the root mode of ``_root_of``."""
         if self._state.rooted.base is None:
             return self._state.pose
         to, q = changed_root(self._state.pose.q, self._state.rooted, self._state.given, "free")
@@ -264,7 +265,7 @@ def _arguments(goal: Goal) -> list[str]:
 
 
 def _python(value: Any) -> str:
-    """Return a value as Python code; lists of floats as tuples with nine digits."""
+    """Return a value as Python code; lists of floats become tuples with nine significant digits."""
     if isinstance(value, list):
         parts = cast("list[Any]", value)
         if all(isinstance(part, float) for part in parts):
@@ -287,7 +288,7 @@ def film_file(motion: Motion, look: str, *, dark: bool) -> bytes:
 
     Args:
         motion: The motion.
-        look: What is drawn, as in ``render``.
+        look: As in ``render``.
         dark: Whether the background is dark.
     """
     return _written("motion.mp4", lambda path: render(motion, path, theme="dark" if dark else "light", look=look))
@@ -302,9 +303,9 @@ def _written(name: str, write: Callable[[Path], None]) -> bytes:
 
 
 class Recording:
-    """Poses at a constant rate. Each pose is held until the next one.
+    """A recording of poses at a constant rate; each pose is repeated until the next pose.
 
-    The recording starts again when the root mode, and so the skeleton, changes.
+    The recording restarts when the root mode, and therefore the skeleton, changes.
     """
 
     def __init__(self) -> None:
@@ -317,7 +318,7 @@ class Recording:
 
     @property
     def seconds(self) -> float:
-        """Duration."""
+        """Duration, seconds."""
         return max(len(self._rows) - 1, 0) / RATE
 
     def start(self, pose: Pose, now: float) -> None:
@@ -332,7 +333,7 @@ class Recording:
             self._begin(pose, now)
 
     def stop(self, now: float) -> None:
-        """End the recording; the last pose is held until now."""
+        """End the recording; the last pose is repeated until now."""
         with self._lock:
             self._fill(now)
             self.on = False

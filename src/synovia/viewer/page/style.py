@@ -18,22 +18,22 @@ INKS: Final[dict[bool, dict[str, str]]] = {
     True: {"good": "#2dd4b4", "bad": "#ff8a8a", "warn": "#ffa94d", "dim": "#a6b0bf", "blue": "#8fb4ff"},
 }
 
-PRIMARY: Final = "teal"  # colour of the one button of a tab that is filled; the rules below name it
+PRIMARY: Final = "teal"  # colour of the filled button of a tab; the rules below use this name
 
-_SHORTEST: Final = 8.0  # seconds that a message is shown
-_READING: Final = 14.0  # letters that a person reads in a second
+_SHORTEST: Final = 8.0  # seconds; shortest display of a message
+_READING: Final = 14.0  # characters per second that a person reads
 
-LARGEST_FILE: Final = 2**28  # bytes of a file that a browser sends
-# Bytes per second, and in the first burst, of an upload: below the limits at which the server closes a connection.
+LARGEST_FILE: Final = 2**28  # bytes; largest file that a browser may send
+# Rate (bytes per second) and first burst (bytes) of an upload, below the limits at which the server closes.
 UPLOAD: Final = {"rate": 3 * 2**20, "burst": 8 * 2**20}
 
 GOOD, BAD, WARN, DIM, BLUE = (f"var(--synovia-{name})" for name in INKS[False])
 
-# Slider labels go below the track. The status line has a constant height, so that a message moves no control. A long
-# message unfolds over what is below until it can have been read, and then under the mouse; a click folds it. One button
-# of a tab is filled; the others are outlined, unless they have a colour of their own. On a phone the panel is as wide
-# as the screen and leaves the upper half to the body. While a file is dragged over the page, a frame shows that it may
-# be dropped.
+# Slider labels are below the track. The status line has a constant height, so that a message moves no control. A long
+# message unfolds over the controls below while it is read, and later under the mouse; a click folds it. One button of a
+# tab is filled; the others are outlined, unless they have their own colour. On a phone, the panel is as wide as the
+# screen and leaves the upper half to the body. While a file is dragged over the page, an overlay shows that it may be
+# dropped.
 _RULES: Final = (
     ".mantine-Slider-markLabel{margin-top:7px}.mantine-Slider-mark{display:none}"
     ".mantine-Slider-root{padding-bottom:.9em}"
@@ -123,7 +123,7 @@ _RULES: Final = (
 def style(title: str) -> str:
     """Return HTML that sets the style of the page and the title of the browser's tab, and runs ``browser.js``.
 
-    viser has no function for these.
+    viser has no functions for this.
 
     Args:
         title: The title, any text.
@@ -156,7 +156,7 @@ def status_line(content: str, attributes: str = "") -> str:
 
     Args:
         content: Safe HTML.
-        attributes: Attributes for the scripts of the page.
+        attributes: HTML attributes for the scripts of the page.
     """
     seconds = reading_time(re.sub("<[^>]*>", "", content))
     return (
@@ -165,5 +165,5 @@ def status_line(content: str, attributes: str = "") -> str:
 
 
 def reading_time(text: str) -> float:
-    """Return how long a message is shown, seconds, so that slow readers can read it."""
+    """Return the display time of a message in seconds, long enough for slow readers."""
     return max(_SHORTEST, len(text) / _READING)

@@ -1,4 +1,4 @@
-"""A tab of the panel, and what it sees of its page."""
+"""A tab of the panel, and the interface of its page."""
 
 from __future__ import annotations
 
@@ -18,36 +18,36 @@ if TYPE_CHECKING:
 
 
 class Navigation(Protocol):
-    """How the page of one body leads to other pages."""
+    """Navigation from the page of a body to other pages."""
 
     def open(self, model: str | Path) -> None:
         """Show another model."""
 
     def play(self, clip: str | Path) -> None:
-        """Carry a clip over to the body and play it there."""
+        """Retarget a clip to the body and play it."""
 
     def map(self, clip: str | Path) -> None:
-        """Show a clip next to its transfer to the body, to edit the map."""
+        """Show a clip next to its retargeted result on the body, to edit the map."""
 
 
 class Desk(Protocol):
-    """What tabs and keys see of their page: what is shown and selected, but nothing of what is edited.
+    """Interface of a page for tabs and keys: display and selection, but not the edited data.
 
     Attributes:
         client: The browser.
-        host: What serves the page.
-        navigation: How the page leads to other pages.
+        host: Interface of the view that serves the page.
+        navigation: Navigation to other pages.
         command: File or name of the model.
         surface: Surface of the body.
         scene: The scene.
-        frame: The last frame, None before the first one.
+        frame: The last frame; None before the first frame.
         message: The message that the page shows.
         joint_labels: Row of each joint of the given skeleton, by its label.
-        unit: Name of the length unit, empty if it is unknown.
+        unit: Name of the length unit; empty if it is unknown.
         selected: Key of the selected goal.
         joint: The selected joint, a row of the given skeleton.
         dark: Whether the page is dark.
-        closed: Whether the browser has gone.
+        closed: Whether the browser has disconnected.
     """
 
     client: ClientHandle
@@ -69,19 +69,19 @@ class Desk(Protocol):
         """Select a goal, or none, and its joint."""
 
     def select_joint(self, row: int) -> None:
-        """Select a joint, a row of the given skeleton, and the goal that it has, if any."""
+        """Select a joint, a row of the given skeleton, and its goal if it has one."""
 
     def find_joint(self) -> None:
-        """Open the tree of joints at its search."""
+        """Open the search in the tree of joints."""
 
     def refresh(self) -> None:
         """Update the tabs after a change that may have replaced the goals."""
 
     def redraw(self) -> None:
-        """Show scene and text again, after a change that is no edit."""
+        """Update scene and text after a change that is no edit."""
 
     def set_dark(self, dark: bool) -> None:
-        """Change to the dark or the light page."""
+        """Switch to the dark or the light theme."""
 
     def notify(self, text: str) -> None:
         """Show a message for a few seconds."""
@@ -91,7 +91,7 @@ class Desk(Protocol):
 
 
 class Tab(ABC):
-    """One tab of the panel. Each class of tabs also takes what it edits.
+    """One tab of the panel; subclasses also get the data that they edit.
 
     Args:
         page: The page of the tab.

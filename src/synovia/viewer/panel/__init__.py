@@ -15,7 +15,7 @@ from synovia.viewer.panel.why import Why
 
 
 def tabs(page: Page) -> list[tuple[str, Tab]]:
-    """Return the titles and the tabs of a page, each with what it needs of the session."""
+    """Return the titles and the tabs of a page."""
     actions, session = page.actions, page.session
     body, goals, animation, poses, hand = session.body, session.goals, session.animation, session.poses, session.hand
     return [

@@ -28,22 +28,22 @@ from synovia.viewer.scene.skin import SHOWN
 
 _HELD: Final = "Targets below a joint go with it. Other goals, such as balance, may move it a little."
 _NO_POSE: Final = "(none)"
-_FEW: Final = 16  # most hinges and slides to show at once; a body with more joints shows one at a time
+_FEW: Final = 16  # largest number of hinges and slides to show at once; for more joints, one is shown at a time
 
 
 class BodyTab(Tab):
-    """Lets a person move joints one by one.
+    """Controls to move single joints.
 
     Args:
         page: The page.
         actions: Actions that also have a key.
         body: The body.
-        poses: Whole poses.
-        hand: Edits by hand.
+        poses: Operations on whole poses.
+        hand: Manual edits.
     """
 
     def __init__(self, page: Desk, actions: Actions, body: Body, poses: Poses, hand: Hand) -> None:
-        """Store what is edited."""
+        """Store the arguments."""
         super().__init__(page)
         self._actions, self._body, self._poses, self._hand = actions, body, poses, hand
 
@@ -195,7 +195,7 @@ class BodyTab(Tab):
     def _values(self, row: int) -> Array:
         """Return the slider values of a joint: degrees, length units."""
         joint = self._body.given.joints[row]
-        with self._body.lock:  # a change of the root mode changes pose and rows together
+        with self._body.lock:  # a change of the root mode changes the pose and its rows together
             value = self._body.pose[row + self._body.rooted.added]
         return to_sliders(joint.kind, joint.limit, np.atleast_1d(value))
 
@@ -250,7 +250,7 @@ def ranges(kind: Kind, limit: Any, reach: float) -> list[tuple[str, float, float
     turns = [(name, *in_degrees(*ends), 0.1) for name, ends in (("swing x °", x), ("swing y °", y), ("twist °", twist))]
     if kind is not Kind.FREE:
         return turns
-    far = float(f"{3.0 * reach:.1g}")  # rounded, because the page prints the ends
+    far = float(f"{3.0 * reach:.1g}")  # rounded, because the page shows the ends
     return [(axis, -far, far, 1e-3 * reach) for axis in "xyz"] + turns
 
 

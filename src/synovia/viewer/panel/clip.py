@@ -23,7 +23,7 @@ _NONE = "(none)"
 _BODY = "whole body"
 _KEY = ("Go to", "Move", "Copy", "Delete")
 _KEY_HINT = "Move and Copy bring the key to the present frame. Marks above can be dragged, with Ctrl to copy."
-_PATIENCE: Final = 1.0  # seconds of solving before the page says how far it is
+_PATIENCE: Final = 1.0  # seconds of solving before the page shows the progress
 _SECONDS = 2.0  # length of a new clip
 _EMPTY = "This model has no clip. Drop one on the page, or begin one here: pose the body, key it, go to another frame."
 
@@ -40,7 +40,7 @@ class ClipTab(Tab):
     """
 
     def __init__(self, page: Desk, actions: Actions, animation: Animation, layers: ClipLayers, goals: Goals) -> None:
-        """Store what is edited."""
+        """Store the arguments."""
         super().__init__(page)
         self._actions, self._animation, self._layers, self._goals = actions, animation, layers, goals
         layers.progress = self._show_progress
@@ -49,8 +49,8 @@ class ClipTab(Tab):
         """Add the controls."""
         gui = self.gui
         self._rows: list[Any] = []
-        self._keyed: tuple[Any, ...] = ()  # what the sheet shows
-        self._frames: tuple[int, ...] = ()  # those of the list
+        self._keyed: tuple[Any, ...] = ()  # state that the sheet shows
+        self._frames: tuple[int, ...] = ()  # frames of the listed keys
         self._length = _SECONDS
         self._shown_notes: tuple[str, ...] = ()  # the notes that are shown
         self._solving_since = time.monotonic()
@@ -91,7 +91,7 @@ class ClipTab(Tab):
             ),
             lambda _: self.page.redraw(),
         )
-        self._drawn: tuple[Any, ...] | None = None  # what the curves show
+        self._drawn: tuple[Any, ...] | None = None  # state that the curves show
         self._view = CurvesView(self, lambda frame: self._go((float(frame),)))
         self._speed = self.connect(
             gui.add_slider("Speed", -2.0, 3.0, 0.05, 1.0),
@@ -155,7 +155,7 @@ class ClipTab(Tab):
         self.page.redraw()
 
     def _show_progress(self, done: int, of: int) -> None:
-        """Say how far layers are solved, once that takes over a second."""
+        """Show the progress of solving layers if it takes more than a second."""
         now = time.monotonic()
         if done == 0 or done >= of:
             self._solving_since = now
@@ -235,7 +235,7 @@ class ClipTab(Tab):
             self._go((float(frame),))
 
     def _show_curves(self) -> None:
-        """Show the curves of the selected joint, if they are wanted and have changed."""
+        """Show the curves of the selected joint, if they are enabled and have changed."""
         play, joint = self._animation.play, self.page.joint
         if not self._curves.value or play.motion is None:
             self._view.hide()
@@ -249,7 +249,7 @@ class ClipTab(Tab):
             self._view.show(name, curves, max(len(play.motion) - 1, 1))
 
     def _show_notes(self, notes: tuple[str, ...]) -> None:
-        """Show what of the clip was not kept."""
+        """Show notes on ignored parts of the clip."""
         if notes != self._shown_notes:
             self._shown_notes = notes
             self._notes.content = note("<br>".join(safe(one) for one in notes), WARN)

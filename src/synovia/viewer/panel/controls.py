@@ -1,7 +1,7 @@
 """Controls for numbers: text fields, the bounds of a range, and rotations as angles.
 
-Numbers are typed as text, because a browser's number field loses the sign of ``-0.25`` while it is typed (``-0``
-becomes ``0``) and sends no event when it is emptied. A text field keeps the text until it is complete.
+Numbers are entered in text fields, because a browser's number field loses the sign of ``-0.25`` while it is typed
+(``-0`` becomes ``0``) and sends no event when it is emptied. A text field keeps the text until it is complete.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from synovia.viewer.page.tab import Tab
 
 PAUSE: Final = 5.0  # seconds after the last key stroke before a field shows the value of the model again
 _PARTS: Final = 1000  # steps of the slider of a slide joint
-_DIGITS: Final = 16  # of the numbers that a browser sends
-_UUID: Final = attrgetter("_impl.uuid")  # of a control; viser has no public name for it
+_DIGITS: Final = 16  # numbers from the browser must have fewer digits
+_UUID: Final = attrgetter("_impl.uuid")  # identifier of a control; viser has no public name for it
 
 
 def hidden_field(tab: Tab, label: str, action: Callable[[list[int]], Any], *, slow: bool = False) -> str:
@@ -34,7 +34,7 @@ def hidden_field(tab: Tab, label: str, action: Callable[[list[int]], Any], *, sl
     Args:
         tab: The tab of the field.
         label: Label.
-        action: Function that gets the whole numbers. Other text is ignored.
+        action: Called with the whole numbers. Other text is ignored.
         slow: Whether the action is slow.
     """
 
@@ -51,7 +51,7 @@ def hidden_field(tab: Tab, label: str, action: Callable[[list[int]], Any], *, sl
 
 
 def written(values: Sequence[float], digits: int | None) -> str:
-    """Return numbers as text with ``digits`` decimals, None: six significant digits; never a negative zero."""
+    """Format numbers with ``digits`` decimals, or six significant digits for None; never a negative zero."""
     if digits is None:
         return ", ".join(f"{float(value) + 0.0:.6g}" for value in values)
     return ", ".join(f"{round(float(value), digits) + 0.0:.10g}" for value in values)
@@ -96,7 +96,7 @@ class Field:
         tab: The tab of the field.
         label: Label.
         values: First values.
-        action: Function that gets the typed numbers.
+        action: Called with the typed numbers.
         digits: Decimals; None for six significant digits.
         hint: Tooltip.
     """
@@ -119,7 +119,7 @@ class Field:
         tab.connect(self.handle, self._typed)
 
     def _typed(self, text: str) -> None:
-        """Pass on the typed numbers once their count is right."""
+        """Call the action with the typed numbers if their count is right."""
         self._last = time.monotonic()
         self._page.wake(PAUSE)
         values = numbers(text, self._count)
@@ -127,7 +127,7 @@ class Field:
             self._action(values)
 
     def show(self, values: Sequence[float]) -> None:
-        """Show numbers, unless the text already has them or somebody is typing."""
+        """Show numbers, unless the text already shows them or the user is typing."""
         text, typed = written(values, self._digits), numbers(self.handle.value, self._count)
         if typed is not None and written(typed, self._digits) == text:
             return
@@ -159,7 +159,7 @@ class Span:
         tab: The tab of the controls.
         skeleton: The given skeleton.
         editor: Editor of the range goal.
-        action: Function that gets the lower and the upper bound, radians or length units.
+        action: Called with the lower and the upper bound, radians or length units.
     """
 
     def __init__(
@@ -192,7 +192,7 @@ class Span:
         return lower, upper
 
     def _slid(self, values: Sequence[float]) -> None:
-        """Pass on the bounds of the slider, clamped to those of the joint: the slider's ends are rounded outwards."""
+        """Set the bounds from the slider, clamped to the joint's bounds; the slider's ends are rounded outwards."""
         self._set(tuple(min(max(float(x), self._per * self._ends[0]), self._per * self._ends[1]) for x in values))
 
     def _set(self, values: Sequence[float]) -> None:
@@ -218,7 +218,7 @@ class Span:
 
 
 def in_degrees(low: float, high: float) -> tuple[float, float]:
-    """Return the ends of a slider in degrees, from radians, rounded outwards to tenths because the page prints them."""
+    """Convert the ends of a slider from radians to degrees, rounded outwards to tenths because the page shows them."""
     low, high = math.degrees(low), math.degrees(high)
     return widened(math.floor(10.0 * low + 1e-6) / 10.0, math.ceil(10.0 * high - 1e-6) / 10.0, 0.1)
 

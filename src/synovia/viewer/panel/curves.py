@@ -1,4 +1,4 @@
-"""Curves of the selected joint over the frames of the clip, with its limits and the present frame."""
+"""Curves of the selected joint over the frames of the clip, with its limits and the current frame."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import hidden_field, written
 
 _INKS: Final = (GOOD, WARN, BLUE)
-_WIDTH, _HEIGHT = 1000.0, 100.0  # of the picture, which the page stretches
-_MARGIN: Final = 6.0  # above and below the curves
-_LEAST: Final = {"°": 10.0, "": 1e-3}  # smallest range of the axis
+_WIDTH, _HEIGHT = 1000.0, 100.0  # size of the drawing, which the page stretches
+_MARGIN: Final = 6.0  # empty space above and below the curves
+_LEAST: Final = {"°": 10.0, "": 1e-3}  # smallest range of the axis, by unit
 _NO_JOINT: Final = "Select a joint that moves: click it in the scene, or find it with J."
 
 
@@ -25,7 +25,7 @@ class CurvesView:
 
     Args:
         tab: The tab.
-        go: Function that gets the frame that a person clicks.
+        go: Called with the frame that the user clicks.
     """
 
     def __init__(self, tab: Tab, go: Callable[[int], Any]) -> None:
@@ -38,11 +38,11 @@ class CurvesView:
         self._html.visible = False
 
     def show(self, joint: str, curves: Curves | None, last: int) -> None:
-        """Show curves.
+        """Show the curves of a joint.
 
         Args:
             joint: Name of the joint.
-            curves: Its curves; None for a joint that does not move, or no joint.
+            curves: Its curves; None if the joint does not move or no joint is selected.
             last: Last frame of the clip.
         """
         self._html.content = note(_NO_JOINT, DIM) if curves is None else curves_html(joint, curves, last, self._uuid)
@@ -50,13 +50,15 @@ class CurvesView:
 
 
 def curves_html(joint: str, curves: Curves, last: int, uuid: str) -> str:
-    """Return curves as HTML: lines with layers and keys, thin lines of the clip itself, and dashed limits.
+    """Return the curves of a joint as HTML.
+
+    Thick lines show the edited values, thin lines the values of the clip itself, and dashed lines the limits.
 
     Args:
         joint: Name of the joint.
         curves: Its curves.
         last: Last frame of the clip.
-        uuid: Identifier of the text field that gets the frame that a person clicks.
+        uuid: Identifier of the text field that receives the frame that the user clicks.
     """
     low, high = _range(curves)
     lines: list[str] = []
@@ -93,7 +95,7 @@ def _words(curve: Curve, unit: str) -> str:
 
 
 def _range(curves: Curves) -> tuple[float, float]:
-    """Return the ends of the axis: the values, and limits that are near them."""
+    """Return the ends of the axis, which covers all values and the limits that are near them."""
     values = np.concatenate([part for curve in curves.curves for part in (curve.values, curve.clip)])
     low, high = float(values.min()), float(values.max())
     wide = max(high - low, _LEAST[curves.unit])
@@ -109,13 +111,13 @@ def _range(curves: Curves) -> tuple[float, float]:
 
 
 def _y(values: Array, low: float, high: float) -> Array:
-    """Return the heights of values in the picture, from its top."""
+    """Return the y coordinates of values in the drawing, measured from its top."""
     part: Array = (values - low) / (high - low)
     return _HEIGHT - _MARGIN - part * (_HEIGHT - 2.0 * _MARGIN)
 
 
 def _line(frames: Array, values: Array, ends: tuple[float, float], last: int, look: str) -> str:
-    """Return a curve as SVG."""
+    """Return a curve as an SVG polyline."""
     places = zip((_WIDTH * frames / max(last, 1)).tolist(), _y(values, *ends).tolist(), strict=True)
     points = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
     return f'<polyline fill="none" points="{points}" {look} vector-effect="non-scaling-stroke"/>'

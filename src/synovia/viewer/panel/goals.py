@@ -26,7 +26,7 @@ _NOBODY = "(none)"
 _EVERY, _SOME = "(all)", "(several)"
 _NEAR = ("the rest pose", "where it is now")
 _AXES = ("joint", "world")
-_WIDE = 0.1  # body sizes: the largest distance of a slider
+_WIDE = 0.1  # fraction of the body's size: largest length of a slider
 _CUT = "overflow:hidden;text-overflow:ellipsis;white-space:nowrap"
 
 
@@ -37,11 +37,11 @@ class GoalsTab(Tab):
         page: The page.
         goals: The goals.
         body: The body.
-        hand: Edits by hand.
+        hand: Manual edits.
     """
 
     def __init__(self, page: Desk, goals: Goals, body: Body, hand: Hand) -> None:
-        """Store what is edited."""
+        """Store the arguments."""
         super().__init__(page)
         self._goals, self._body, self._hand = goals, body, hand
 
@@ -80,8 +80,8 @@ class GoalsTab(Tab):
             )
             self._typed: tuple[Array, tuple[float, ...]] | None = None  # a rotation and its typed angles
             self._extras: list[Any] = []
-            self._more: dict[str, Field] = {}  # the text fields among them, by name
-            self._sliders: dict[str, Any] = {}  # likewise
+            self._more: dict[str, Field] = {}  # text fields of the kind, by name
+            self._sliders: dict[str, Any] = {}  # sliders of the kind, by name
             self._span: Span | None = None
             self._extras_of: tuple[Any, ...] | None = None
             self._now = gui.add_html("")
@@ -260,7 +260,7 @@ class GoalsTab(Tab):
         self._more[name] = field
 
     def _add_slider(self, name: str, value: float) -> None:
-        """Add a slider for a length of the selected kind, from 0 to a part of the body."""
+        """Add a slider for a length of the selected kind, from 0 to a fraction of the body's size."""
         size = self._body.size
         most = max(float(f"{_WIDE * size:.1g}"), value)
         slider = self.gui.add_slider(
@@ -276,7 +276,7 @@ class GoalsTab(Tab):
         self._target.visible, self._angles.visible = editor.has_position, editor.has_rotation
 
     def _fill(self, editor: GoalEditor) -> None:
-        """Show the numbers of a goal."""
+        """Show the values of a goal."""
         self._weight.show((editor.weight,))
         self._priority.show((editor.priority or 0,))
         for name, slider in self._sliders.items():
@@ -295,7 +295,7 @@ class GoalsTab(Tab):
             self._angles.show(angles_of(editor.rotation) if self._typed is None else self._typed[1])
 
     def show(self, frame: Frame) -> None:
-        """Show the errors of all goals and the present state of the selected one."""
+        """Show the errors of all goals and the current state of the selected goal."""
         handles = self.page.scene.handles
         self._axes.value, self._snap.value = _AXES[not handles.local], handles.snap
         self._length.show((handles.length,))

@@ -25,16 +25,16 @@ from synovia.viewer.page.tab import Desk, Tab
 
 
 class Keep(Tab):
-    """Offers downloads. The server itself writes no file.
+    """Controls for downloads. The server itself writes no file.
 
     Args:
         page: The page.
-        files: What is saved.
+        files: Exports of the page.
         body: The body.
     """
 
     def __init__(self, page: Desk, files: Files, body: Body) -> None:
-        """Store what is saved."""
+        """Store the arguments."""
         super().__init__(page)
         self._files, self._body = files, body
 
@@ -99,7 +99,7 @@ class Keep(Tab):
         self._send(f"{_file_name(self._body.given.name)}.html", text.encode())
 
     def _kept(self) -> list[Array]:
-        """Return the recorded joint values, an empty list if the root mode has changed since."""
+        """Return the recorded joint values; an empty list if the root mode has changed since."""
         rows = self._recording.rows(time.monotonic())
         return [row for row in rows if len(row) == self._body.skeleton.nq]
 
@@ -111,7 +111,7 @@ class Keep(Tab):
             picture = self.page.client.get_render(
                 camera.image_height, camera.image_width, transport_format="png", timeout=60.0
             )
-        except RuntimeError:  # the browser has gone
+        except RuntimeError:  # the browser has disconnected
             raise UnsupportedError("the browser sent no picture") from None
         self._send(f"{_file_name(self._body.given.name)}.png", png(Image.fromarray(picture)))
 
@@ -147,5 +147,5 @@ class Keep(Tab):
 
 
 def _file_name(name: str) -> str:
-    """Return a name with the characters that file names cannot have replaced."""
+    """Replace characters of a name that file names cannot contain."""
     return re.sub(r"[^\w.-]+", "_", name).strip("._")[:60] or "synovia"

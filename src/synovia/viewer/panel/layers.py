@@ -1,4 +1,4 @@
-"""The layers of the tab *Animation*: a time line, and fields for the layer that is selected."""
+"""The layers of the tab *Animation*: a time line, and fields for the selected layer."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _HELP: Final = (
     "A layer changes some frames of the clip and keeps the others. <b>Layer of this key</b> holds the pose at this"
     " frame; <b>Layer of this target</b> solves the selected goal. Then drag the bar, its ends, or its fades."
 )
-_SHOWN: Final = 3  # findings that are shown
+_SHOWN: Final = 3  # largest number of shown findings
 
 
 class Layers:
@@ -35,7 +35,7 @@ class Layers:
         """Add the controls."""
         self._tab, self._layers, self._animation, self._goals = tab, layers, animation, goals
         self._chosen = 0
-        self._state: tuple[Any, ...] | None = None  # what is shown
+        self._state: tuple[Any, ...] | None = None  # state that is shown
         gui = tab.gui
         self._folder: Any = gui.add_folder("Layers", expand_by_default=True)
         with self._folder:
@@ -89,12 +89,12 @@ class Layers:
         self._tab.page.redraw()
 
     def _change(self, number: int, first: int, last: int, blend: int) -> None:
-        """Change the frames of a layer; show those that it keeps if it refuses them."""
+        """Change the frames of a layer; if the change is refused, the old frames are shown again."""
         self._state = None
         self._layers.change(number, frames=(first, last), blend=blend)
 
     def _mute(self, number: int) -> None:
-        """Mute a layer, or let it act again."""
+        """Mute or unmute a layer."""
         self._layers.change(number, muted=not self._layers.all[number].muted)
 
     def _set_frames(self, values: tuple[float, ...]) -> None:
@@ -107,15 +107,15 @@ class Layers:
         self._layers.change(self._chosen, blend=whole("fade", values[0]))
 
     def _add_key(self) -> None:
-        """Make a layer of the key, or the pose, at the present frame."""
+        """Make a layer from the key or the pose at the current frame."""
         self._layers.add_key()
         self._added()
 
     def _add_target(self) -> None:
-        """Make a layer of the selected goal.
+        """Make a layer from the selected goal.
 
         Raises:
-            InputError: If none is selected.
+            InputError: If no goal is selected.
         """
         if self._goals.find(self._tab.page.selected) is None:
             raise InputError("no goal is selected", hint="a click on a target selects it")
@@ -123,7 +123,7 @@ class Layers:
         self._added()
 
     def _added(self) -> None:
-        """Select the last layer, and say what it does."""
+        """Select the last layer, and show a message about it."""
         self._chosen = len(self._layers.all) - 1
         layer = self._layers.all[-1]
         along = "; Goes along moves its target with the clip" if is_movable(layer) else ""
@@ -153,7 +153,7 @@ class Layers:
         self._shown_findings.content = self._text()
 
     def _text(self) -> str:
-        """Return what a person should know of the selected layer, as HTML."""
+        """Return the effects and findings of the selected layer as HTML."""
         if not self._layers.all:
             return note(_HELP)
         label = self._layers.all[self._chosen].label

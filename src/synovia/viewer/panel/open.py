@@ -1,4 +1,4 @@
-"""The tab *Open*: open another model, or carry a clip over to the body; files also come by drag and drop."""
+"""The tab *Open*: open another model, or retarget a clip to the body; files can also be dropped on the page."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ class Open(Tab):
 
     Args:
         page: The page.
-        poses: Whole poses of the body.
+        poses: Operations on whole poses of the body.
         layers: The layers on the clip.
         animation: The clip.
     """
 
     def __init__(self, page: Desk, poses: Poses, layers: ClipLayers, animation: Animation) -> None:
-        """Store what is edited."""
+        """Store the arguments."""
         super().__init__(page)
         self._poses, self._layers, self._animation = poses, layers, animation
 
@@ -65,7 +65,7 @@ class Open(Tab):
         self.page.navigation.open(self._models[self._choice.value])
 
     def _received(self, file: Any) -> None:
-        """Keep a file that the browser has sent, and open it; ask what to do with a clip.
+        """Store a file that the browser has sent, and open it; for a clip, ask how to open it.
 
         Raises:
             SynoviaError: If the file cannot be read.
@@ -73,7 +73,7 @@ class Open(Tab):
         if len(file.content) > LARGEST_FILE:
             raise UnsupportedError("the file is too large", value=f"{len(file.content) >> 20} MiB", expected="256 MiB")
         name = re.sub(r"[^\w.-]+", "_", Path(file.name).name).strip("._")[-80:] or "file"
-        folder = tempfile.mkdtemp(dir=self.page.host.folder)  # another page may have sent a file of the same name
+        folder = tempfile.mkdtemp(dir=self.page.host.folder)  # another page may have sent a file with the same name
         path = Path(folder) / name
         path.write_bytes(file.content)
         if path.suffix.lower() in (".toml", ".json") and is_layer_file(path):
@@ -97,7 +97,7 @@ class Open(Tab):
             self._show(lambda: self.page.navigation.open(path))
 
     def _ask(self, path: Path) -> None:
-        """Ask what to do with a clip."""
+        """Ask how to open a clip."""
         name = self._poses.given.name
         self._close()
         choices: tuple[tuple[str, Callable[[], None]], ...] = (
@@ -113,7 +113,7 @@ class Open(Tab):
             self.connect(self.gui.add_button("Cancel"), self._close, click=True)
 
     def _show(self, action: Callable[[], None]) -> None:
-        """Go to another page, with a message meanwhile."""
+        """Show a message, and go to another page."""
         self._close()
         self.page.notify("Reading the file.")
         self.page.client.flush()
@@ -126,5 +126,5 @@ class Open(Tab):
             self._modal = None
 
     def show(self, frame: Frame) -> None:
-        """Nothing changes with the pose."""
+        """Do nothing: the tab does not depend on the pose."""
         del frame

@@ -1,7 +1,7 @@
-"""The sheet of keys: a row for each part of the body, with a mark for each of its keys, which the mouse can drag.
+"""The sheet of keys: a row for each part of the body, with a mark for each key that can be dragged with the mouse.
 
-The sheet is HTML. ``page/browser.js`` moves the mark that is dragged, and then writes what was done into a hidden text
-field of viser's. Buttons below the sheet do the same from the keyboard.
+The sheet is HTML. ``page/browser.js`` moves the mark that is dragged, and then writes the result of the drag into a
+hidden text field of viser. Buttons below the sheet do the same without a mouse.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from synovia.viewer.page.style import safe
 from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import hidden_field
 
-Part = frozenset[int] | None  # rows of the joints of a part of the body; None for the whole body
+Part = frozenset[int] | None  # rows of the joints of one part of the body; None for the whole body
 
 
 class Sheet:
@@ -51,8 +51,9 @@ class Sheet:
         """Move or copy a key, or go to a frame.
 
         Args:
-            numbers: Row of the sheet, frame of the key, frame where it was let go, 1 for a copy, and a number that
-                makes each use a change. After a click, both frames are the same.
+            numbers: Row of the sheet, frame of the key, frame at which the key was dropped, 1 for a copy, and a number
+                that makes the text of each drag or click differ from the last one. After a click, both frames are
+                equal.
         """
         motion = self._animation.play.motion
         if len(numbers) != 5 or numbers[0] >= len(self._parts) or motion is None:
@@ -70,7 +71,7 @@ def sheet_html(keyed: Mapping[str, Sequence[int]], last: int, uuid: str) -> str:
     Args:
         keyed: Frames of the keys of each part of the body, by its label.
         last: Last frame of the clip.
-        uuid: Identifier of the text field that gets what was done.
+        uuid: Identifier of the text field that receives the result of a drag or click.
     """
     rows: list[str] = []
     for label, frames in keyed.items():

@@ -1,4 +1,4 @@
-"""The tab *Solver*: the solver and its settings, and the speed limits within which the body follows it."""
+"""The tab *Solver*: the solver, its settings, and the speed limits within which the body follows the solution."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MOST: Final = {"max_steps": 10_000, "attempts": 1000, "rounds": 100}  # a solve
 
 
 class SolverTab(Tab):
-    """Chooses the solver and changes its settings.
+    """Tab in which the user chooses the solver and changes its settings.
 
     Args:
         page: The page.
@@ -28,7 +28,7 @@ class SolverTab(Tab):
     """
 
     def __init__(self, page: Desk, solving: Solving, skeleton: Skeleton) -> None:
-        """Store what is edited."""
+        """Store the arguments."""
         super().__init__(page)
         self._solving, self._skeleton = solving, skeleton
 
@@ -47,7 +47,7 @@ class SolverTab(Tab):
         self._fill()
 
     def _fill(self) -> None:
-        """Add a control for each setting of the present solver."""
+        """Add a control for each setting of the current solver."""
         settings = self._solving.solver
         self._shown = settings
         for handle, _ in self._fields:
@@ -62,7 +62,7 @@ class SolverTab(Tab):
                     self._fields.append((handle, field.name))
 
     def _control(self, name: str, value: Any) -> Any:
-        """Add the control of a setting; None if the setting is neither a number nor a switch."""
+        """Add the control of a setting and return it; None if the setting is neither a number nor a switch."""
         title = name.replace("_", " ")
         if isinstance(value, bool):
             return self.connect(self.gui.add_checkbox(title, value), lambda on: self._set(name, on))

@@ -1,4 +1,4 @@
-"""Speed limits on the page: a switch, the limits, and a bar for each joint that shows how near it is to its own."""
+"""Speed limits on the page: a switch, the limits, and a bar for each joint that shows how near it is to its limit."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synovia.viewer.panel.controls import Field
 
 _HINT: Final = "The body follows its targets as a robot would: no faster than its joints may move."
 _WAITS: Final = "Without a clip, the body follows its targets within these limits."
-_FIELDS: Final = {  # settings: label, unit for tooltips
+_FIELDS: Final = {  # label and unit (for tooltips) of each setting
     "share": ("Of the file's velocities %", "Part of the velocities that the file of the model gives its joints."),
     "velocity": ("Velocity rad/s", "Of joints without one in the file. Slides and the root: body sizes per second."),
     "acceleration": ("Acceleration rad/s²", "Of all joints. Slides and the root: body sizes/s²."),
@@ -59,7 +59,7 @@ class Speed:
             self._solving.set_limits(replace(self._solving.limits, **{name: value}))
 
     def _show_fields(self) -> None:
-        """Show the limits if they are on."""
+        """Show the fields of the limits if the limits are on, otherwise hide the fields."""
         limits = self._solving.limits
         self._on.value = limits.on
         for name, field in self._fields.items():
@@ -75,7 +75,7 @@ class Speed:
 
 
 def bars_html(following: Following) -> str:
-    """Return a bar for each joint as HTML: its velocity as a part of its limit, and which limit holds it back."""
+    """Return a bar for each joint as HTML: its velocity as a fraction of its limit, and which limit slows it down."""
     rows: list[str] = []
     for joint, share in following.speeds.items():
         limit = following.limited.get(joint, "")

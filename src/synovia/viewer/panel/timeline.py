@@ -1,7 +1,7 @@
-"""The time line of a clip's layers: a bar for each, with its fades, which the mouse moves and stretches.
+"""The time line of a clip's layers: a bar with fades for each layer, which the mouse can move and stretch.
 
-The time line is HTML. ``page/browser.js`` moves what is dragged, and then writes what was done into a hidden text field
-of viser's. Fields below the time line do the same from the keyboard.
+The time line is HTML. ``page/browser.js`` moves the dragged element, then writes the action into a hidden text field of
+viser. Fields below the time line offer the same actions for the keyboard.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ from synovia.viewer.page.style import safe
 from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import hidden_field
 
-_GO, _CHANGE, _MUTE = range(3)  # what was done
-_PARTS: Final = (  # those on top last
+_GO, _CHANGE, _MUTE = range(3)  # codes of actions
+_PARTS: Final = (  # from bottom to top
     ("fade", "in"), ("fade", "out"), ("edge", "first"), ("edge", "last"), ("bar", "move"),
 )  # fmt: skip
 
@@ -27,8 +27,8 @@ class Row(NamedTuple):
         label: Name of the layer.
         first: Its first frame.
         last: Its last frame.
-        blend: Frames of its fades.
-        muted: Whether it does nothing.
+        blend: Number of frames of each fade.
+        muted: Whether it has no effect.
         missed: Whether it misses a goal.
     """
 
@@ -41,13 +41,13 @@ class Row(NamedTuple):
 
 
 class Done(NamedTuple):
-    """What is called for what a person does on the time line.
+    """Callbacks for user actions on the time line.
 
     Args:
-        go: Gets a frame.
-        select: Gets the row of a layer.
-        change: Gets the row of a layer, its new first and last frame and the frames of its fades.
-        mute: Gets the row of a layer.
+        go: Called with a frame.
+        select: Called with the row of a layer.
+        change: Called with the row of a layer, its new first and last frame and the frames of its fades.
+        mute: Called with the row of a layer.
     """
 
     go: Callable[[int], Any]
@@ -61,7 +61,7 @@ class TimeLine:
 
     Args:
         tab: The tab.
-        done: What is called.
+        done: Callbacks for user actions.
     """
 
     def __init__(self, tab: Tab, done: Done) -> None:
@@ -84,18 +84,18 @@ class TimeLine:
 
         Args:
             rows: The layers.
-            chosen: The one that is selected.
+            chosen: Index of the selected layer.
             last: Last frame of the clip.
         """
         self._rows, self._last = tuple(rows), last
         self._html.content = timeline_html(rows, chosen, last, self._uuid)
 
     def _used(self, numbers: list[int]) -> None:
-        """Do what a person has done with the mouse.
+        """Handle a user action with the mouse.
 
         Args:
-            numbers: What was done, the row, the first and the last frame, the frames of the fades, and a number that
-                makes each use a change. To go to a frame, that is the first frame.
+            numbers: Code of the action, the row, the first and the last frame, the frames of the fades, and a number
+                that makes each message unique. To go to a frame, the frame is the first frame.
         """
         if len(numbers) != 6:
             return
@@ -122,9 +122,9 @@ def timeline_html(rows: Sequence[Row], chosen: int, last: int, uuid: str) -> str
 
     Args:
         rows: The layers.
-        chosen: The one that is selected.
+        chosen: Index of the selected layer.
         last: Last frame of the clip.
-        uuid: Identifier of the text field that gets what was done.
+        uuid: Identifier of the text field for user actions.
     """
     out: list[str] = []
     for number, row in enumerate(rows):
@@ -144,6 +144,6 @@ def timeline_html(rows: Sequence[Row], chosen: int, last: int, uuid: str) -> str
 
 
 def places(row: Row, last: int) -> str:
-    """Return where the parts of a bar are, as variables of CSS; ``page/browser.js`` sets them in the same way."""
+    """Return the positions of the parts of a bar as CSS variables; ``page/browser.js`` computes the same values."""
     ends = {"a": row.first, "b": row.last, "l": max(row.first - row.blend, 0), "r": min(row.last + row.blend, last)}
     return ";".join(f"--{name}:{100.0 * frame / last:.3f}%" for name, frame in ends.items())

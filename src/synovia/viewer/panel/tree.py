@@ -1,7 +1,7 @@
-"""The tree of joints: foldable, with a search, to select a joint from. viser has no widget for trees.
+"""The tree of joints, from which the user selects a joint; it can be folded and searched. viser has no tree widget.
 
-The tree is HTML that never changes. ``page/browser.js`` searches it, marks the selected joint, which the status line
-names, and writes the joint that somebody chooses into a hidden text field of viser's.
+The tree is HTML that never changes. ``page/browser.js`` searches it, marks the selected joint (whose name it reads
+from the status line), and writes the joint that the user chooses into a hidden text field of viser.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from synovia.viewer.page.style import safe
 from synovia.viewer.page.tab import Tab
 from synovia.viewer.panel.controls import hidden_field
 
-_FINE: Final = 0.15  # of the body's size: parts that extend less far, such as hands, are folded at first
+_FINE: Final = 0.15  # fraction of the body's size; parts of smaller extent, such as hands, start folded
 
 
 def add_tree(tab: Tab, skeleton: Skeleton) -> None:
     """Add the tree of a skeleton's joints to a tab."""
 
     def choose(numbers: list[int]) -> None:
-        """Select a joint: its row, and a number that makes each choice a change."""
+        """Select a joint, given its row and a number that makes the text of each choice differ from the last one."""
         if numbers and numbers[0] < len(skeleton):
             tab.page.select_joint(numbers[0])
 
@@ -37,7 +37,7 @@ def tree_html(skeleton: Skeleton, names: dict[int, str], uuid: str) -> str:
     Args:
         skeleton: The skeleton.
         names: Label of each row.
-        uuid: Identifier of the text field that gets the chosen joint.
+        uuid: Identifier of the text field that receives the chosen joint.
     """
     roots = [row for row, above in enumerate(skeleton.parents) if above < 0]
     content = "".join(_branch(skeleton, names, roots))
@@ -49,8 +49,11 @@ def tree_html(skeleton: Skeleton, names: dict[int, str], uuid: str) -> str:
 
 
 def _branch(skeleton: Skeleton, names: dict[int, str], rows: list[int]) -> list[str]:
-    """Return the items of joints and of all below them, without recursion: chains may have thousands of joints."""
-    far = np.zeros(len(skeleton))  # extent of the joints below a joint
+    """Return the items of joints and of all joints below them.
+
+    The function uses no recursion, because chains may have thousands of joints.
+    """
+    far = np.zeros(len(skeleton))  # how far the joints below each joint extend
     for row in reversed(range(len(skeleton))):
         above = skeleton.parents[row]
         if above >= 0:

@@ -1,7 +1,7 @@
 """The tab *Why*: explain a miss, plot the error by iteration, and compare the solvers on the same targets.
 
-A solver reports only its result. But it is deterministic, so another solve that stops after k steps gives the error at
-step k.
+A solver only reports its result. But solvers are deterministic, so another solve that stops after k steps gives the
+error at step k.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from synovia.viewer.page.tab import Desk, Tab
 _COLOURS: Final = ("#009e88", "#d9730d", "#4263eb", "#c2255c", "#5c940d", "#7048e8", "#0b7285", "#a61e4d",
             "#868e96", "#f06595", "#e0a800", "#2f9e44", "#495057")  # fmt: skip
 _RANGE: Final = (-13.0, 1.0)  # log10 of the plotted errors: from rounding to ten times the body's size
-_LEAST: Final = 1.0  # least length of the error axis, decades
+_LEAST: Final = 1.0  # smallest range of the error axis, decades
 _SPECIAL: Final = ("two-bone", "aim", "hinges", "segments")  # closed forms, which support few problems
 _RACE: Final = "Each solver starts from the rest pose; its answer is shown as a ghost."
 _POINTS: Final = 48  # points of a curve
@@ -42,11 +42,11 @@ class Run:
     Args:
         name: Name of the solver.
         steps: Iterations, (k,).
-        errors: Errors after these iterations, (k,): norm of all errors, lengths divided by the reach and radians.
+        errors: Errors after these iterations, (k,): norm of all errors, lengths relative to the length scale, radians.
         pose: Last pose.
         status: Status as text.
-        trouble: Why the solver does not support the problem, empty if it does.
-        without: What the solver does not support and went without, such as priorities or a goal.
+        trouble: Reason why the solver does not support the problem; empty if it does.
+        without: Unsupported features that were left out, such as priorities or a goal.
     """
 
     name: str
@@ -59,7 +59,7 @@ class Run:
 
 
 def trace(solving: Solving, settings: Solver, goals: Sequence[Goal], start: Pose) -> Run:
-    """Return the result of one solver, in one attempt from a start, without the limits on the motion in a frame."""
+    """Run one solver in one attempt from a start, without limits on the motion per frame, and return the result."""
     whole = settings.for_diagnosis()
     try:
         ik = solving.problem(goals, whole)
@@ -80,9 +80,9 @@ def trace(solving: Solving, settings: Solver, goals: Sequence[Goal], start: Pose
 
 
 def race(solving: Solving, names: Sequence[str]) -> Iterator[Run]:
-    """Yield the results of several solvers on the same targets, from the rest pose; a first use compiles a solver.
+    """Run several solvers on the same targets from the rest pose, and yield their results.
 
-    A solver goes without the priorities and the goals that it does not support, if any goal is left.
+    The first use compiles a solver. Unsupported priorities and goals are left out if any goal remains.
 
     Args:
         solving: The solver of the page, and its problem.
@@ -109,7 +109,7 @@ def _supports(settings: Solver, goal: Goal) -> bool:
 
 
 def _total(errors: Array, reach: float) -> float:
-    """Return the norm of the errors of all goals, (goals, 2): lengths, divided by the reach, and radians."""
+    """Return the norm of the errors of all goals, (goals, 2): lengths relative to the length scale, and radians."""
     return max(float(np.linalg.norm(errors / (reach, 1.0))), _FLOOR)
 
 
@@ -122,7 +122,7 @@ class Why(Tab):
     """
 
     def __init__(self, page: Desk, solving: Solving) -> None:
-        """Store what is explained."""
+        """Store the arguments."""
         super().__init__(page)
         self._solving = solving
 
@@ -131,12 +131,12 @@ class Why(Tab):
         gui = self.gui
         self._text = gui.add_html("")
         self._busy, self._racing = threading.Lock(), threading.Lock()
-        self._explained: Any = None  # problem and pose of the last explanation, shown or under way
+        self._explained: Any = None  # problem and pose of the last explanation, shown or in progress
         self._due: Frame | None = None  # the next frame to explain
-        self._raced: Any = None  # problem of the race that is shown
+        self._raced: Any = None  # problem of the shown race
         gui.add_html(note("<b>Error by iteration</b>, from the rest pose, in one attempt"))
         self._plot: Any = None
-        self._place = gui.add_folder(None)  # keeps the place of the plot, which other threads replace
+        self._place = gui.add_folder(None)  # placeholder for the plot, which other threads replace
         self._draw([])
         with gui.add_folder("Who races", expand_by_default=False):
             self._racers = {name: gui.add_checkbox(name, name not in _SPECIAL) for name in solvers}
@@ -170,20 +170,20 @@ class Why(Tab):
         self._legend.content = note(_RACE)
 
     def _explain(self) -> None:
-        """Explain the due frame and plot the page's own solver, in a background thread, until no frame is due."""
+        """Explain due frames and plot the error of the page's solver in a background thread, until no frame is due."""
         while self._due is not None and not self.page.closed and self._busy.acquire(blocking=False):
             frame, self._due = self._due, None
             try:
                 if frame.solution is not None and not frame.late:
                     lines = frame.solution.explain()
-                    if frame is self.page.frame:  # still the present one
+                    if frame is self.page.frame:  # the frame is still current
                         self._show_lines(lines)
                 goals = self._solving.goals()
                 if goals and self._raced is None:
                     start = self._solving.rest()
                     self._draw([trace(self._solving, self._solving.solver, goals, start)])
                 self.page.client.flush()
-            except (SynoviaError, RuntimeError):  # the session has changed, or the page is gone
+            except (SynoviaError, RuntimeError):  # the session has changed, or the page is closed
                 return
             finally:
                 self._busy.release()
@@ -193,7 +193,7 @@ class Why(Tab):
         self._text.content = note("<br>".join(safe(line) for line in lines))
 
     def _start(self) -> None:
-        """Start a race, unless one is under way."""
+        """Start a race, unless a race is running."""
         if self._racing.acquire(blocking=False):
             self.page.host.background.start("synovia-race", self._run_race)
 
@@ -222,7 +222,7 @@ class Why(Tab):
             self._show_progress(str(error))
         finally:
             self._racing.release()
-            self._explain()  # what came to rest during the race
+            self._explain()  # frames that became due during the race
 
     def _show_progress(self, text: str) -> None:
         self._legend.content = note(safe(text))

@@ -1,1 +1,1 @@
-"""The retarget page: a clip and its transfer to another body side by side, with a map and a rest pose to edit."""
+"""The retarget page: a clip beside its retargeted copy on another body; the user edits the map and the rest pose."""

@@ -1,4 +1,4 @@
-"""A body on the retarget page: placed next to another one, in its own axes, with coloured bones."""
+"""A body on the retarget page, placed next to another body and aligned by its own axes, with coloured bones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from synovia.viewer.scene.skin import Look, Skin
 if TYPE_CHECKING:
     from viser import ClientHandle
 
-_CHOSEN: Final = (255, 196, 0)  # joint of the chosen part
+_CHOSEN: Final = (255, 196, 0)  # colour of the joints of the chosen part
 
 
 class Figure:
@@ -24,11 +24,11 @@ class Figure:
 
     Args:
         client: The browser.
-        name: Its name in the scene.
-        skeleton: Its skeleton.
-        look: How it looks.
+        name: Name of the body in the scene.
+        skeleton: Skeleton of the body.
+        look: Appearance of the body.
         scale: Scene units per length unit.
-        pick: Function that gets the row of a joint that somebody clicks.
+        pick: Called with the row of the joint that the user clicks.
     """
 
     def __init__(
@@ -53,7 +53,7 @@ class Figure:
         self._chosen: set[int] = set()
 
     async def _clicked(self, event: Any) -> None:
-        """Pass on the row of a joint."""
+        """Pass the row of the clicked joint to ``pick``."""
         index = event.instance_index
         if isinstance(index, int) and 0 <= index < len(self._build.joints):
             self._pick(int(self._build.joints[index]))
@@ -69,8 +69,8 @@ class Figure:
         Args:
             frames: World frames of the joints, (n, 12).
             basis: Rotation from the axes of the body to the world, (3, 3).
-            foot: Point of the world, (3,), that comes to the floor below ``aside``.
-            aside: Place to the left of the middle, scene units.
+            foot: World point, (3,), that is placed on the floor at ``aside``.
+            aside: Distance to the left of the middle, scene units.
         """
         out = np.empty_like(frames)
         out[:, :9] = (basis.T @ frames[:, :9].reshape(-1, 3, 3)).reshape(-1, 9)
@@ -79,7 +79,12 @@ class Figure:
         self._skin.show(out)
 
     def colour(self, shares: Mapping[int, float], chosen: set[int]) -> None:
-        """Colour bones from their own colour (0) to red (1), by the row at their end, and mark the chosen joints."""
+        """Colour the bones and mark the chosen joints.
+
+        Args:
+            shares: Amount of red by the row at the end of a bone, from 0 (the bone's own colour) to 1 (red).
+            chosen: Rows of the chosen joints.
+        """
         colours: NDArray[np.float64] = self._build.bone_colours.astype(float)
         for row, share in shares.items():
             if (k := self._rows.get(row)) is not None:

@@ -1,4 +1,4 @@
-"""The angles between the limbs of a clip and of its transfer to another body: what the page colours red."""
+"""The angles between the limbs of a clip and those of the retargeted clip; the page colours large angles red."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from synovia.model.tree import ancestors
 from synovia.retargeting import Retargeted
 from synovia.retargeting.body import Body
 
-FAIR: Final = 15.0  # degrees, mean over the clip: more is worth a look
-BAD: Final = 30.0  # degrees: more is wrong
+FAIR: Final = 15.0  # degrees, mean over the clip; larger angles should be checked
+BAD: Final = 30.0  # degrees, mean over the clip; larger angles are wrong
 TRUNK: Final = "trunk"
 _BONES: Final = (
     ("upper_leg", "lower_leg"),
@@ -33,9 +33,9 @@ class Limb:
     """A limb that both bodies have.
 
     Args:
-        role: The part that it begins with; the trunk runs from between the legs to between the arms.
-        rows: Rows of its bones in the target, each the end of a bone.
-        angles: Angle between its directions in the two bodies in each frame, (T,), degrees.
+        role: The part at which the limb begins; the trunk runs from between the legs to between the arms.
+        rows: Rows of the joints at the ends of its bones, in the target.
+        angles: Angle between the directions of the limb in the two bodies in each frame, (T,), degrees.
     """
 
     role: str
@@ -44,7 +44,7 @@ class Limb:
 
     @property
     def mean(self) -> float:
-        """Mean angle, degrees."""
+        """Mean angle over the clip, degrees."""
         return float(self.angles.mean())
 
     @property
@@ -54,11 +54,11 @@ class Limb:
 
 
 def compare_limbs(answer: Retargeted, motion: Motion) -> list[Limb]:
-    """Return the limbs of a transfer with the angles between their directions, each in the axes of its body.
+    """Return the limbs that both bodies have, with the angles between their directions in the axes of each body.
 
     Args:
-        answer: The transfer.
-        motion: The clip that was transferred.
+        answer: The retargeted motion.
+        motion: The original clip.
     """
     source, target = answer.source, answer.target
     both = [role for role in source.roles if role in target.roles]
@@ -84,6 +84,6 @@ def _middle(positions: Array, body: Body, parts: Sequence[str]) -> Array:
 
 
 def _between(skeleton: Skeleton, start: int, end: int) -> list[int]:
-    """Return the rows of the bones from one joint to another: down to ``end`` from where their branches part."""
+    """Return the rows of the bones from the joint where the branches of ``start`` and ``end`` part, down to ``end``."""
     path, other = ancestors(skeleton.parents, end), set(ancestors(skeleton.parents, start))
     return [row for row in path if row not in other]

@@ -1,4 +1,4 @@
-"""How the retarget page is opened."""
+"""How a retarget page is opened."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from synovia.viewer.serving.view import Host, Opening
 def retarget_opening(
     clip: Any, onto: Any, joint_map: Any, rest: Pose | None, animate: Callable[[Host, Skeleton, Motion], None]
 ) -> Opening:
-    """Return how retarget pages of a clip and a body are made.
+    """Return the functions and notes with which retarget pages of a clip and a body are opened.
 
     Args:
-        clip: As in ``view_retarget``, also ``onto``, ``joint_map`` and ``rest``.
-        onto: The body that follows.
-        joint_map: The map.
-        rest: The rest pose of the source.
-        animate: Function that shows the live page of a body that plays a clip.
+        clip: The clip, as in ``view_retarget``.
+        onto: The body that follows the clip, as in ``view_retarget``.
+        joint_map: The map of joints, as in ``view_retarget``.
+        rest: The rest pose of the source, as in ``view_retarget``.
+        animate: Shows the live page of a body that plays a clip.
     """
     from synovia.viewer.retarget.page import RetargetPage, first_aim
     from synovia.viewer.retarget.panel import Panel
@@ -43,7 +43,7 @@ def retarget_opening(
     surfaces = surface_with(motion.skeleton), surface_with(body)
     ends = [f"{motion.name}: {note}" for note in (*find_ends(motion).notes, *motion.notes)]
     first = Transfer(motion, body, given, rest).compute()
-    trouble = [first.trouble] if first.trouble else []  # the page opens all the same, to complete the map
+    trouble = [first.trouble] if first.trouble else []  # the page still opens, so that the user can complete the map
 
     def make() -> Transfer:
         return Transfer(motion, body, given, rest, outcome=replace(first, version=1))

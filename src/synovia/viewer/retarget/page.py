@@ -1,4 +1,4 @@
-"""The retarget page of one browser: the clip and its transfer side by side, and the thread that moves them."""
+"""The retarget page of one browser: the clip and its retargeted result side by side, and the thread that moves them."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ class RetargetPage:
 
     Args:
         client: The browser.
-        transfer: The transfer of this page alone.
-        host: What serves the page.
+        transfer: The transfer of this page.
+        host: Interface of the view that serves the page.
         surfaces: Surfaces of source and target.
-        controls: Class of the controls.
-        animate: Function that shows the live page of the target that plays a clip.
+        controls: Creates the controls.
+        animate: Shows the live page of the target with a clip.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class RetargetPage:
         )
         theme = THEMES["dark" if dark else "light"]
         scale, first = _TALL / extent(transfer.target), transfer.outcome.answer
-        other = _TALL / extent(transfer.motion.skeleton) if first is None else scale * first.scale  # legs alike
+        other = _TALL / extent(transfer.motion.skeleton) if first is None else scale * first.scale  # equal leg lengths
         scales = other, scale
         bodies = transfer.motion.skeleton, transfer.target
         self.figures = [
@@ -109,12 +109,12 @@ class RetargetPage:
         host.background.start(SESSION, self._run)
 
     def close(self) -> None:
-        """Stop after the browser has gone."""
+        """Stop all work after the browser has disconnected."""
         self._stopped.set()
         self.transfer.changed.set()
 
     def finish(self, seconds: float) -> None:
-        """Wait until the page changes no control any more, at most some seconds."""
+        """Wait, at most some seconds, until the page no longer changes any control."""
         self._ended.wait(seconds)
 
     def _wake(self, seconds: float) -> None:
@@ -123,7 +123,7 @@ class RetargetPage:
         self._due = 0.0
 
     def _pick(self, way: int, row: int) -> None:
-        """Take a clicked joint for the chosen part, if joints are picked in the scene."""
+        """Assign a clicked joint to the chosen part, if picking is enabled."""
         if not self.picking or self.part is None:
             return
         name = self.figures[way].skeleton.frame_names[row]
@@ -138,7 +138,7 @@ class RetargetPage:
             self._ended.set()
 
     def _work(self) -> None:
-        """Carry the clip over after each change, and show the present frame."""
+        """Retarget the clip after each change, and show the current frame."""
         last = time.perf_counter()
         quiet_after = 0.0
         while not self._stopped.is_set():
@@ -151,7 +151,7 @@ class RetargetPage:
                 last = now = time.perf_counter()
             self.play.advance(min(now - last, 0.1))
             last = now
-            with suppress(RuntimeError):  # a control was removed meanwhile
+            with suppress(RuntimeError):  # a control was removed in the meantime
                 self.show()
                 if now >= self._due:
                     self._due = now + _TEXT
@@ -160,7 +160,7 @@ class RetargetPage:
             self._stopped.wait(max(now + 1.0 / _RATE - time.perf_counter(), 0.001))
 
     def _compute(self) -> None:
-        """Carry the clip over, and adapt the list of parts."""
+        """Retarget the clip, and update the list of parts."""
         self.computing = True
         with suppress(RuntimeError):
             self.panel.show()
@@ -180,7 +180,7 @@ class RetargetPage:
         return min(round(self.play.time * motion.fps), len(motion) - 1)
 
     def show(self) -> None:
-        """Show both bodies at the present time, or in their rest poses."""
+        """Show both bodies at the current time, or in their rest poses."""
         transfer, outcome = self.transfer, self.transfer.outcome
         answer, axes = outcome.answer, transfer.axes()
         if answer is None or self.at_rest:
@@ -194,7 +194,7 @@ class RetargetPage:
                     (source, target), (answer.source, answer.target), axes, (outcome.floor, 0.0), strict=True
                 )
             ]
-            target = target[len(target) - len(transfer.target) :]  # without the root that the transfer has added
+            target = target[len(target) - len(transfer.target) :]  # without the root that retargeting has added
         aside = 0.0 if self.overlaid else 0.5 * _APART
         with self.client.atomic():
             self.figures[0].show(source, axes[0], feet[0], -aside)
@@ -206,7 +206,7 @@ class RetargetPage:
                 label.position = ((2 * way - 1) * aside, -0.06 if not self.overlaid else -0.06 - 0.12 * way, 0.35)
 
     def _shares(self, outcome: Outcome) -> dict[int, float]:
-        """Return how red each bone of the target is now, by the row at its end."""
+        """Return the current error share (0 for fair, 1 for bad) of each bone of the target, by the row at its end."""
         added = 0 if outcome.answer is None else len(outcome.answer.motion.skeleton) - len(self.transfer.target)
         out: dict[int, float] = {}
         for limb in outcome.limbs:
@@ -245,7 +245,7 @@ class RetargetPage:
 
 
 def colour_of(limb: Limb | None) -> str:
-    """Return the colour of the text about a limb."""
+    """Return the text colour for the error of a limb."""
     if limb is None:
         return "inherit"
     return GOOD if limb.mean <= FAIR else WARN if limb.mean <= BAD else RED
@@ -269,7 +269,7 @@ def _frames(motion: Motion, seconds: float) -> Array:
 
 
 def _below(frames: Array, basis: Array) -> Array:
-    """Return the point, (3,), below the middle of joints with frames (n, 12), at the height of the lowest one."""
+    """Return the point, (3,), below the middle of joints with frames (n, 12), at the height of the lowest joint."""
     return _at_height(frames[:, 9:].mean(axis=0), basis, float((frames[:, 9:] @ basis[:, 1]).min()))
 
 

@@ -1,4 +1,4 @@
-"""The controls of the retarget page: playing, the list of parts with their joints, the rest pose, and downloads."""
+"""The controls of the retarget page: playback, the list of parts with their joints, the rest pose, and downloads."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MIRRORS: Final = {"left": "right", "right": "left"}
 _COLOURS: Final = {"bad": (201, 42, 53), "fair": (178, 95, 0), "gap": (110, 119, 132), "good": (74, 88, 104)}
 _BALL: Final = ("Forward °", "Outward °", "Twist °")
 _IN_LIST: Final = ".mantine-Paper-root .mantine-Paper-root:has(.synovia-parts) .mantine-Button"
-_LIST: Final = (  # the buttons of the list: text to the left, on two lines if it is long
+_LIST: Final = (  # style of the list's buttons: text aligned to the left, wrapped if it is long
     f"<style>{_IN_LIST}-root{{height:auto!important;padding:.25em .6em}}"
     f"{_IN_LIST}-label{{white-space:normal;line-height:1.25;overflow-wrap:anywhere;text-align:left;font-size:.92em}}"
     f"{_IN_LIST}-inner{{justify-content:flex-start}}</style>"
@@ -76,7 +76,7 @@ class Panel:
     # --- playing ---------------------------------------------------------------------------------------------------
 
     def _add_playing(self) -> None:
-        """Add play, time, speed and what is shown."""
+        """Add the controls for play, time, speed and display."""
         gui, page = self._gui, self.page
         length = max(round(self.transfer.motion.duration, 3), 0.001)
         self._playing = self._on(gui.add_checkbox("Play", page.play.playing), self._set_playing)
@@ -108,7 +108,7 @@ class Panel:
     # --- the map ---------------------------------------------------------------------------------------------------
 
     def _add_map(self) -> None:
-        """Add the editor of the chosen part, and the list of parts."""
+        """Add the editor for the chosen part, and the list of parts."""
         gui = self._gui
         self._on(gui.add_button_group("", ("Undo", "Automatic map")), self._map_button, click=True)
         self._title = gui.add_html("")
@@ -158,7 +158,7 @@ class Panel:
         self.refresh()
 
     def _fill(self) -> None:
-        """Make a button for each part of the map."""
+        """Create a button for each part of the map."""
         for handle in self._buttons.values():
             handle.remove()
         self._buttons, self._labels = {}, {}
@@ -170,12 +170,12 @@ class Panel:
                 self._buttons[part], self._labels[part] = button, (label, kind)
 
     def _limb(self, part: str) -> Limb | None:
-        """Return the limb that begins with a part; that of the hips is the trunk."""
+        """Return the limb that begins with a part; for the hips, the trunk."""
         role = TRUNK if part == "hips" else part
         return next((limb for limb in self.transfer.outcome.limbs if limb.role == role), None)
 
     def _label(self, part: str) -> tuple[str, str]:
-        """Return the text of a part in the list, and which colour it has."""
+        """Return the text and the kind (key of ``_COLOURS``) of a part in the list."""
         source, target = self.transfer.joints[part]
         text = f"{part.replace('_', ' ')}: {source or '?'} → {target or '?'}"
         if not (source and target):
@@ -187,7 +187,7 @@ class Panel:
         return f"{limb.mean:.0f}° {text}", kind
 
     def choose(self, part: str | None) -> None:
-        """Choose a part to edit."""
+        """Select a part to edit."""
         self.page.part = part
         pair = self.transfer.joints.get(part or "", ("", ""))
         for handle, name in zip(self._pair, pair, strict=True):
@@ -198,7 +198,7 @@ class Panel:
         self._add_sliders()
 
     def _retitle(self) -> None:
-        """Show the name of the chosen part and how far its limb is off."""
+        """Show the name of the chosen part and the error of its limb."""
         part = self.page.part
         if part is None:
             self._title.content = note("Choose a part of the list.")
@@ -228,7 +228,7 @@ class Panel:
     # --- the rest pose ---------------------------------------------------------------------------------------------
 
     def _add_rest(self) -> None:
-        """Add the sliders of the chosen part in the rest pose of the source."""
+        """Add the controls for the rest pose of the source."""
         gui = self._gui
         gui.add_html(
             note(
@@ -251,7 +251,7 @@ class Panel:
         self._add_sliders()
 
     def _add_sliders(self) -> None:
-        """Replace the sliders by those of the chosen part."""
+        """Replace the sliders by sliders for the chosen part."""
         for _, _, slider in self._sliders:
             slider.remove()
         self._sliders = []
@@ -269,7 +269,7 @@ class Panel:
                     self._sliders.append((row, k, slider))
 
     def _turn(self, row: int) -> None:
-        """Turn a joint of the rest pose, and that of the other side."""
+        """Rotate a joint of the rest pose, and optionally the joint on the other side."""
         values = tuple(float(slider.value) for at, _, slider in self._sliders if at == row)
         angles = {row: values}
         side, _, name = (self.page.part or "").partition("_")
@@ -297,7 +297,7 @@ class Panel:
         gui.add_html(note("<code>synovia retarget SRC DST --map map.toml</code> takes the map."))
 
     def _send(self, name: str, write: Callable[[Path], None], _: Any) -> None:
-        """Send a file that a function writes; the server keeps none."""
+        """Send a file that a function writes; no copy stays on the server."""
         with tempfile.TemporaryDirectory() as folder:
             path = Path(folder) / name
             write(path)
@@ -316,7 +316,7 @@ class Panel:
         """Return the new clip.
 
         Raises:
-            UnsupportedError: If there is none for the present settings.
+            UnsupportedError: If there is no clip for the current settings.
         """
         outcome = self.transfer.outcome
         if outcome.version != self.transfer.version:

@@ -1,4 +1,4 @@
-"""A rest pose that a person adjusts: angles of joints in the axes of the body."""
+"""A rest pose that the user adjusts, by angles of joints in the axes of the body."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import numpy as np
 from synovia.model import Kind, Pose, Skeleton
 from synovia.model.geometry import Array, frames_to_transforms
 
-Angles = tuple[float, ...]  # degrees: forward, outward and twist of a ball; the one angle of a hinge
+Angles = tuple[float, ...]  # degrees; forward, outward and twist of a ball, or the angle of a hinge
 
 
 def adjusted(base: Pose, basis: Array, angles: Mapping[int, Angles], right: set[int]) -> Pose:
-    """Return a pose with some joints turned, parents before children, each with everything below it.
+    """Return a pose in which some joints are rotated, parents first; each rotation moves everything below its joint.
 
     Args:
         base: The pose.
         basis: Rotation from the axes of the body (x left, y up, z forward) to the world, (3, 3).
         angles: Angles of joints, by row: a ball swings forward, then outward, and twists about its own bone; a hinge
             turns about its axis, within its limits.
-        right: Rows of the right side, for which outward and twist are mirrored.
+        right: Rows of the joints of the right side, for which outward and twist are mirrored.
     """
     from scipy.spatial.transform import Rotation
 
@@ -43,7 +43,7 @@ def adjusted(base: Pose, basis: Array, angles: Mapping[int, Angles], right: set[
 
 
 def _bone(pose: Pose, row: int) -> Array:
-    """Return the direction from a joint to the middle of its children, (3,), or the joint's y axis without any."""
+    """Return the direction, (3,), from a joint to the mean of its children; without children, the joint's y axis."""
     children = pose.skeleton.children[row]
     along = pose.positions[list(children)].mean(axis=0) - pose.positions[row] if children else np.zeros(3)
     length = float(np.linalg.norm(along))
@@ -51,7 +51,9 @@ def _bone(pose: Pose, row: int) -> Array:
 
 
 def pose_of(skeleton: Skeleton, frames: Array) -> Pose:
-    """Return the pose whose joints have some orientations relative to their parents, within what they can turn.
+    """Return the pose whose joints have the orientations, relative to their parents, of the given frames.
+
+    A hinge takes only the rotation about its axis, within its limits.
 
     Args:
         skeleton: The skeleton.

@@ -1,4 +1,4 @@
-"""A transfer of a clip to another body as one person edits it: joint map, rest pose, result. No browser, no thread."""
+"""An editable retargeting of a clip to another body: joint map, rest pose and result, without browser and threads."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ from synovia.viewer.retarget.rest import Angles, adjusted, pose_of
 from synovia.viewer.scene.bodies import axes_of
 
 Map = dict[str, tuple[str, str]]  # (source joint, target joint) by part, "" for none
-_LOW: Final = 20.0  # percent of the frames whose lowest joint may be below the floor
+_LOW: Final = 20.0  # percentage of the frames whose lowest joint may be below the floor
 _Settings = tuple[Map, dict[int, Angles], bool]  # joints, angles of the rest pose, whether standing feet are kept
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Outcome:
-    """What a transfer led to.
+    """Result of a transfer.
 
     Args:
-        version: Version of the settings that it belongs to.
-        answer: The transfer; None if it failed.
+        version: Version of the settings that gave this result.
+        answer: The result of retargeting; None if it failed.
         limbs: The limbs that both bodies have, with their angles.
         floor: Height of the floor below the clip, length units of the clip.
-        trouble: Why it failed, empty otherwise.
+        trouble: Reason for a failure; empty otherwise.
     """
 
     version: int
@@ -46,13 +46,13 @@ class Outcome:
 
 @dataclass(slots=True, eq=False)
 class Transfer:
-    """A clip, a body, and how the clip is carried over.
+    """A clip, a target body, and the settings and result of retargeting.
 
     Args:
         motion: The clip.
         target: The body.
         joint_map: Joints by part; None for the automatic map.
-        rest: Pose of the source that counts as rest; None for the one that the first transfer takes.
+        rest: Rest pose of the source; None for the pose that the first retargeting finds.
     """
 
     motion: Motion
@@ -68,7 +68,7 @@ class Transfer:
     outcome: Outcome = field(default_factory=lambda: Outcome(0))
     _undo: Undo[_Settings] = field(default_factory=Undo[_Settings])
     _base: Pose | None = None  # the rest pose before it is adjusted
-    _edited: bool = False  # whether the map differs from the given or automatic one
+    _edited: bool = False  # whether the map differs from the initial map
 
     def __post_init__(self) -> None:
         """Find the automatic map."""
@@ -84,7 +84,7 @@ class Transfer:
         return tuple(sorted(self.joints, key=lambda part: not all(self.joints[part])))
 
     def assign(self, part: str, *, source: str | None = None, target: str | None = None) -> None:
-        """Set the joint of a part in one or both bodies, "" for none.
+        """Set the joint of a part in one or both bodies; "" for no joint.
 
         Raises:
             UnknownNameError: If a body has no such joint.
@@ -102,18 +102,18 @@ class Transfer:
                 self._touch()
 
     def remove(self, part: str) -> None:
-        """Leave a part out of the transfer; its joints stay known."""
+        """Remove the joints of a part from the map; the part stays in the list without joints."""
         self.assign(part, source="", target="")
 
     def automatic(self) -> None:
-        """Restore the map of the beginning."""
+        """Restore the initial map."""
         with self.lock:
             self._remember()
             self.joints, self._edited = self._first_map(), False
             self._touch()
 
     def turn(self, angles: Mapping[int, Angles]) -> None:
-        """Set the angles of joints in the rest pose, by row of the source; zeros leave a joint as it is."""
+        """Set the angles of joints in the rest pose, by row of the source; zeros mean no rotation."""
         with self.lock:
             self.rest_pose()  # the pose that the angles are relative to
             new = {row: values for row, values in (self.angles | dict(angles)).items() if any(values)}
@@ -123,7 +123,7 @@ class Transfer:
                 self._touch()
 
     def straighten(self) -> None:
-        """Restore the rest pose of the beginning."""
+        """Restore the initial rest pose."""
         with self.lock:
             self._remember()
             self.angles = {}
@@ -151,7 +151,7 @@ class Transfer:
         return dict(self.joints), dict(self.angles), self.feet
 
     def _remember(self, what: Hashable = None) -> None:
-        """Keep the settings for ``undo``; quick changes of the same thing (``what``) are one step."""
+        """Store the settings for ``undo``; quick changes with the same ``what`` are one step."""
         self._undo.keep(self._settings(), what)
 
     def _touch(self) -> None:
@@ -160,7 +160,7 @@ class Transfer:
         self.changed.set()
 
     def turning_rows(self, part: str) -> list[int]:
-        """Return the joints of a part of the source that the rest pose can turn: its ball, or its hinges."""
+        """Return the joints that rotate a part of the source in the rest pose: its ball, or its hinges."""
         name = self.joints.get(part, ("", ""))[0]
         skeleton = self.motion.skeleton
         if not name:
@@ -198,7 +198,7 @@ class Transfer:
         return axes_of(self.motion.skeleton), axes_of(self.target)
 
     def compute(self) -> Outcome:
-        """Carry the clip over with the present settings; takes seconds for a long clip."""
+        """Retarget the clip with the current settings; takes seconds for a long clip."""
         with self.lock:
             version, feet = self.version, self.feet
             known = {part: pair for part, pair in self.joints.items() if all(pair)}

@@ -1,1 +1,1 @@
-"""What a browser draws: the body, its surface, targets and limits."""
+"""The scene that a browser draws: the body, its surface, targets and limits."""

@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from viser import SceneApi
 
 _SIDES: Final = 12
-_TAPER: Final = 0.62  # radius of a rod at its end, as a fraction of that at its beginning
-_HEAD: Final = (0.34, 0.21)  # radii of a head at its joint and at its tip, as parts of its length
+_TAPER: Final = 0.62  # radius of a rod at its end, as a fraction of the radius at its start
+_HEAD: Final = (0.34, 0.21)  # radii of a head at its joint and at its tip, as fractions of its length
 _SAME: Final = 1e-5  # largest change of a bone's length that is invisible, as a fraction of the longest bone
 _Mesh = tuple[NDArray[np.float32], NDArray[np.uint32]]
 
 
 def rod(taper: float = _TAPER) -> _Mesh:
-    """Return vertices and faces of a closed rod along z: length 1, radius 1 at its beginning, and less at its end."""
+    """Return vertices and faces of a closed rod of length 1 along z, with end radii 1 (start) and ``taper`` (end)."""
     around = np.linspace(0.0, 2.0 * math.pi, _SIDES, endpoint=False)
     ring = np.stack([np.cos(around), np.sin(around), np.zeros(_SIDES)], axis=1)
     far = ring * (taper, taper, 0.0) + (0.0, 0.0, 1.0)
@@ -73,7 +73,7 @@ class Build:
 
 
 def from_z(along: Array) -> Array:
-    """Return the shortest rotations (n, 4; wxyz) from z to directions (n, 3); identity for those of length 0."""
+    """Return the shortest rotations (n, 4; wxyz) from z to directions (n, 3); identity for directions of length 0."""
     length = np.linalg.norm(along, axis=1, keepdims=True)
     unit = np.where(length > 0.0, along / np.where(length > 0.0, length, 1.0), (0.0, 0.0, 1.0))
     out = np.stack([1.0 + unit[:, 2], -unit[:, 1], unit[:, 0], np.zeros(len(unit))], axis=1)
@@ -105,7 +105,7 @@ def build(skeleton: Skeleton, theme: Theme, scale: float) -> Build:
     thick = [0.8 * min(radius[parent], 2.0 * radius[row]) for row, parent in zip(bones, parents, strict=True)]
     rounds = {row: 0.92 * radius[row] for row in joints}
     for k, row in enumerate(bones):
-        if is_crown(skeleton, row):  # a rod between two balls makes a head
+        if is_crown(skeleton, row):  # draw a head as a rod between two balls
             length = float(skeleton.lengths[row]) * scale
             thick[k] = _HEAD[0] * length
             rounds |= {parents[k]: _HEAD[0] * length, row: _HEAD[1] * length}
@@ -126,9 +126,9 @@ class BodyMeshes:
     Args:
         scene: The scene.
         name: Name of the body in the scene.
-        drawn: What is drawn.
+        drawn: The drawn bones and joints.
         positions: World positions of the joints, (n, 3), scene units.
-        shadows: Whether they cast a shadow.
+        shadows: Whether the meshes cast a shadow.
     """
 
     def __init__(self, scene: SceneApi, name: str, drawn: Build, positions: Array, *, shadows: bool = True) -> None:
@@ -158,12 +158,12 @@ class BodyMeshes:
 
 
 def ahead_of(skeleton: Skeleton) -> Array:
-    """Return the unit vector, (3,), towards the viewer of a body: its forward axis if the file names one."""
+    """Return the unit vector, (3,), that a body faces: the forward axis of its file, else a default axis."""
     return direction(skeleton.forward, "x" if find_up(skeleton).name[-1] == "z" else "z")
 
 
 def axes_of(skeleton: Skeleton) -> Array:
-    """Return the rotation (3, 3) from the axes of a body (x left, y up, z ahead) to the world, by those of its file."""
+    """Return the rotation (3, 3) from body axes (x left, y up, z ahead) to the world, from the axes of its file."""
     up, ahead = find_up(skeleton).vector, ahead_of(skeleton)
     left = np.cross(up, ahead)
     return np.stack([left, up, np.cross(left, up)], axis=1)

@@ -1,4 +1,4 @@
-"""What every part of one browser's scene draws with."""
+"""The data that all parts of one browser's scene need for drawing."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Canvas:
-    """One browser, and how the model's lengths, directions and colours look in its scene.
+    """One browser, and how lengths, directions and colours of the model are shown in its scene.
 
     Args:
         client: The browser.
-        theme: Colours at first.
+        theme: Initial colours.
         scale: Scene units per length unit.
         size: Size of the body, scene units.
         up: Upward direction, (3,).
-        redraw: Function that has the scene shown again, after a change that is no edit.
+        redraw: Shows the scene again after a change that is not an edit.
     """
 
     client: ClientHandle

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _Floats = NDArray[np.float32]
-_THIN: Final = 0.6  # thickness of a ghost's bones, share of the body's
-ONION: Final = ("off", "frames", "keys")  # which poses are shown around the present one
-_SIDES: Final = {"before": (214, 110, 46), "after": (46, 120, 214)}  # and their colours
+_THIN: Final = 0.6  # thickness of a ghost's bones, as a fraction of the body's bones
+ONION: Final = ("off", "frames", "keys")  # modes of the onion skin: poses around the current pose
+_SIDES: Final = {"before": (214, 110, 46), "after": (46, 120, 214)}  # colours
 _ORIGINAL: Final = (96, 96, 120), 0.5  # colour and opacity of the ghost of the clip itself
-_APART: Final = 1e-3  # scene units by which joints must differ for that ghost to be seen
-_OPACITIES: Final = (0.4, 0.2)  # of the nearest ghost on each side, and of the next one
+_APART: Final = 1e-3  # scene units; the ghost of the clip is only shown if joints differ by more
+_OPACITIES: Final = (0.4, 0.2)  # opacities of the nearest ghost on each side, and of the next ghost
 
 
 class Ghost:
@@ -84,7 +84,7 @@ class Ghost:
 
 
 class Original:
-    """The ghost of the clip itself, without layers and keys, where the body differs from it.
+    """The ghost of the clip without layers and keys, shown if the body differs from it.
 
     Args:
         canvas: What it is drawn with.
@@ -92,7 +92,7 @@ class Original:
         build: The drawn bones.
 
     Attributes:
-        shown: Whether a person wants to see it.
+        shown: Whether the ghost is enabled.
     """
 
     def __init__(self, canvas: Canvas, animation: Animation, build: Build) -> None:
@@ -103,7 +103,7 @@ class Original:
         self._seen = False
 
     def show(self, joints: Array) -> None:
-        """Show the ghost next to the joints of the body, (n, 3), scene units."""
+        """Show the ghost if it differs from the joints of the body, (n, 3), scene units."""
         pose = self._animation.original() if self.shown else None
         places = None if pose is None else pose.positions * self._scale
         if places is None or float(np.abs(places - joints).max(initial=0.0)) < _APART:
@@ -119,7 +119,7 @@ class Original:
 
 
 class Onion:
-    """The onion skin: two poses of the clip before the present one and two after it, while the clip stands still.
+    """The onion skin: two poses of the clip before the current pose and two after it, while the clip is paused.
 
     Args:
         canvas: What it is drawn with.
@@ -127,8 +127,8 @@ class Onion:
         build: The drawn bones.
 
     Attributes:
-        mode: One of ``ONION``: no poses, those some frames away, or those of the nearest keys.
-        every: Frames from one pose to the next.
+        mode: One of ``ONION``: no poses, poses at regular frames, or poses of the nearest keys.
+        every: Number of frames between poses.
     """
 
     def __init__(self, canvas: Canvas, animation: Animation, build: Build) -> None:
@@ -139,7 +139,7 @@ class Onion:
         self._drawn: tuple[Any, ...] | None = None
 
     def show(self) -> None:
-        """Show the poses around the present one; send them only if they have changed."""
+        """Show the poses around the current pose; send them only if they have changed."""
         animation = self._animation
         with animation.lock:
             play = animation.play
@@ -174,7 +174,7 @@ class Onion:
                 )
 
     def frames(self) -> dict[tuple[str, int], int]:
-        """Return the frame of each ghost, by its side and its number from the present pose."""
+        """Return the frame of each ghost, by its side and its number from the current pose."""
         play = self._animation.play
         if play.motion is None or play.playing or self.mode == ONION[0]:
             return {}

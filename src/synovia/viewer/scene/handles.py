@@ -1,4 +1,4 @@
-"""How gizmos move and turn things: along which axes, in which steps, and where the browser has put them."""
+"""Settings of gizmos (axes and steps of moves and rotations), and the poses that the browser reports for them."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import numpy as np
 
 from synovia.model.geometry import Array, quat_to_matrix
 
-ANGLE: Final = math.radians(15.0)  # the first step of turns
-_METERS: Final = 0.05  # the first step of moves
-_SHARE: Final = 0.03  # of the size of a body without a unit, for the same; to the nearest power of ten
-_STILL: Final = 1e-6  # scene units, and quaternion components: smaller moves are not sent
+ANGLE: Final = math.radians(15.0)  # radians; default step of rotations
+_METERS: Final = 0.05  # metres; default step of moves
+_SHARE: Final = 0.03  # default step without a known unit, fraction of the body's size; rounded to a power of ten
+_STILL: Final = 1e-6  # scene units and quaternion components; smaller changes are not sent
 
 
 @dataclass(slots=True)
@@ -22,9 +22,9 @@ class Handles:
 
     Args:
         length: Step of moves, length units.
-        angle: Step of turns, radians.
-        local: Whether the axes are those of what is moved; else those of the world.
-        snap: Whether moves and turns go in steps.
+        angle: Step of rotations, radians.
+        local: Whether the axes are those of the moved object; otherwise they are the world axes.
+        snap: Whether moves and rotations snap to steps.
     """
 
     length: float
@@ -33,20 +33,20 @@ class Handles:
     snap: bool = False
 
     def moved(self, start: Array, to: Array, axes: Array, *, held: bool = False) -> Array:
-        """Return where a drag ends: ``to``, or with snapping the nearest whole steps from its start.
+        """Return the end of a drag: ``to``, or, with snapping, the nearest point that is whole steps from the start.
 
         Args:
             start: Position where the drag started, (3,), length units.
             to: Position under the pointer, (3,), length units.
-            axes: Directions of the steps, the columns of a rotation, (3, 3).
-            held: Whether the key that snaps is held.
+            axes: Directions of the steps, the columns of a rotation matrix, (3, 3).
+            held: Whether the user holds the key that snaps.
         """
         if not (self.snap or held):
             return to
         return start + axes @ (np.round(axes.T @ (to - start) / self.length) * self.length)
 
     def turned(self, vector: Array) -> Array:
-        """Return a turn since the start of a drag as a rotation vector, (3,); with snapping in whole steps."""
+        """Return the rotation since the start of a drag as a rotation vector, (3,); with snapping, in whole steps."""
         angle = float(np.linalg.norm(vector))
         if not self.snap or angle < 1e-9:
             return vector
@@ -54,11 +54,11 @@ class Handles:
 
 
 def first_length(size: float, meters_per_unit: float | None) -> float:
-    """Return the first step of moves, length units: 5 cm for a person, less for a small body.
+    """Return the default step of moves, length units: 5 cm for a person, less for a small body.
 
     Args:
         size: Size of the body, length units.
-        meters_per_unit: Metres of a length unit, None if unknown.
+        meters_per_unit: Metres per length unit; None if unknown.
     """
     known = _METERS / meters_per_unit if meters_per_unit else math.inf
     return min(known, 10.0 ** round(math.log10(_SHARE * size)))
@@ -67,7 +67,7 @@ def first_length(size: float, meters_per_unit: float | None) -> float:
 def move_node(handle: Any, position: Array, rotation: Array | None = None) -> None:
     """Move a node of the scene to a position (3,) and a rotation (4,; wxyz).
 
-    Most nodes stand still, and this comparison is faster than that of viser.
+    Nothing is sent if the node is already there. Most nodes do not move, and this comparison is faster than viser's.
     """
     if not _is_near(handle.position, position):
         handle.position = tuple(position.tolist())

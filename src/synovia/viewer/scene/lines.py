@@ -14,11 +14,11 @@ from synovia.model.geometry import Array
 if TYPE_CHECKING:
     from viser import ClientHandle
 
-STATES: Final = ("reached", "missed", "quiet")  # of goals; colours of a theme
+STATES: Final = ("reached", "missed", "quiet")  # states of goals, which are also names of colours of a theme
 
 
 def add_lines(client: ClientHandle, name: str, colour: tuple[int, int, int], width: float) -> Any:
-    """Add hidden line segments, ``width`` pixels wide, whose points are set later."""
+    """Add hidden line segments that are ``width`` pixels wide; the caller sets their points later."""
     nothing = np.zeros((1, 2, 3), np.float32)
     return client.scene.add_line_segments(
         name, nothing, colour, thickness=width, thickness_units="screen", visible=False
@@ -30,7 +30,7 @@ class StateLines:
 
     Args:
         client: The browser.
-        name: Their name in the scene.
+        name: Name of the lines in the scene.
         theme: Colours.
         width: Width of the lines, pixels.
     """
@@ -48,7 +48,7 @@ class StateLines:
             handle.colors = np.array(getattr(theme, state), np.uint8)
 
     def show(self, paths: Mapping[str, Sequence[Array]]) -> None:
-        """Show lines, each as points (n, 3) in scene units, by state; send only those that changed."""
+        """Show the lines of each state, given as points (n, 3) in scene units; send only lines that have changed."""
         for state, handle in self._lines.items():
             drawn = [np.stack([path[:-1], path[1:]], axis=1) for path in paths[state] if len(path) > 1]
             if drawn:

@@ -1,4 +1,4 @@
-"""Loops of a body on the page: bars, rods of distances, and the places that are tied."""
+"""Loops of a body on the page: bars, rods that keep a distance, and the points that are tied together."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
 
 class LoopMeshes:
-    """The loops in the scene of a browser, as two meshes with many instances.
+    """The loops in the scene of a browser, as two instanced meshes.
 
     Args:
         scene: The scene.
-        skeleton: The skeleton, which has loops with places.
+        skeleton: The skeleton; it must have loops with positions.
         theme: Colours.
         scale: Scene units per length unit.
         frames: World frames of the joints, (n, 12), length units.
@@ -47,7 +47,7 @@ class LoopMeshes:
         )  # fmt: skip
 
     def move(self, frames: Array) -> None:
-        """Move them to world frames of the joints, (n, 12), length units."""
+        """Move the loops to the given world frames of the joints, (n, 12), length units."""
         place, turn, size, knots = self._placed(frames)
         self._bars.batched_positions, self._bars.batched_wxyzs = place, turn
         self._bars.batched_scales = size
@@ -58,11 +58,11 @@ class LoopMeshes:
         self._bars.batched_colors, self._knots.batched_colors = colours_of(self._skeleton, theme)
 
     def show(self, on: bool) -> None:
-        """Show or hide them."""
+        """Show or hide the loops."""
         self._bars.visible = self._knots.visible = on
 
     def _placed(self, frames: Array) -> tuple[Any, Any, Any, Any]:
-        """Return places, rotations and scales of the bars, and places of the knots, scene units."""
+        """Return positions, rotations and scales of the bars, and positions of the knots, in scene units."""
         ends, knots = points_of(self._skeleton, frames)
         along = (ends[:, 1] - ends[:, 0]) * self._scale
         length = np.maximum(np.linalg.norm(along, axis=1), 1e-6)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _WALL: Final = 0.3  # opacity of pieces of half-spaces
-_MANY: Final = 200  # obstacles beyond which those of one colour are one mesh: a browser draws few meshes faster
+_MANY: Final = 200  # above this number of obstacles, those of one colour are one mesh; few meshes are drawn faster
 
 
 class Obstacles:
@@ -34,11 +34,11 @@ class Obstacles:
     """
 
     def __init__(self, client: ClientHandle, world: World, theme: Theme, scale: float, up: Array) -> None:
-        """Make the meshes of all but the half-spaces."""
+        """Make the meshes of all obstacles except half-spaces."""
         self._client, self._scale, self._world = client, scale, world
         self._surroundings = Surroundings(world, theme, up)
-        self._meshes: list[tuple[int, Any]] = []  # number of the colour, and the mesh
-        self._single: list[tuple[str, Any]] = []  # name of an obstacle, and the mesh that shows it alone
+        self._meshes: list[tuple[int, Any]] = []  # index of the colour, and the mesh
+        self._single: list[tuple[str, Any]] = []  # name of an obstacle, and the mesh that shows only this obstacle
         self._wall: Any = None
         groups: dict[tuple[int, bool, int], list[Part]] = {}
         for part in world_surface(world, tones_of(theme)).parts:
@@ -77,7 +77,7 @@ class Obstacles:
             listen(name, mesh)
 
     def show(self, world: World | None) -> None:
-        """Show the obstacles where they are now."""
+        """Show the obstacles at their current positions."""
         if world is None or world is self._world:
             return
         self._world = world
@@ -85,11 +85,11 @@ class Obstacles:
             move_node(mesh, world[name].transform[:3, 3] * self._scale)
 
     def around(self, middle: Array, size: float) -> float | None:
-        """Show pieces of walls around a body; return the height of the floor, None without one.
+        """Show pieces of the half-spaces around a body; return the height of the floor, or None without a floor.
 
         Args:
-            middle: Middle of the body, (3,), length units.
-            size: Its size, length units.
+            middle: Centre of the body, (3,), length units.
+            size: Size of the body, length units.
         """
         around: Around = self._surroundings.around(middle, size)
         if around.walls is not None:

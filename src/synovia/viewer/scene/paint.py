@@ -1,7 +1,7 @@
-"""Textures and colours of vertices on the live page, which viser's meshes do not take.
+"""Textures and vertex colours on the live page, which viser's meshes do not support.
 
-A hidden element of the panel holds the colours of one mesh; ``page/browser.js`` finds it and puts them on the mesh of
-that name. Without it a mesh keeps one colour, the mean.
+A hidden element of the panel holds the colours of one mesh; ``page/browser.js`` finds the element and applies the
+colours to the mesh with that name. Without such an element, the whole mesh has its mean colour.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from synovia.surface import Part
 
-CORNER: Final = 16384.0  # steps of a texture's width or height in which corners are written
-_MOST: Final = 300_000  # painted triangles of a mesh; a corner takes 11 bytes in the element
+CORNER: Final = 16384.0  # steps per width or height of a texture, for the coordinates of corners
+_MOST: Final = 300_000  # largest number of painted triangles of a mesh; a corner takes 11 bytes
 
 
 def jpeg(image: NDArray[np.uint8]) -> bytes:
@@ -33,7 +33,7 @@ def jpeg(image: NDArray[np.uint8]) -> bytes:
 def corner_steps(part: Part) -> NDArray[np.uint32]:
     """Return the texture coordinates of a part's corners as whole numbers of 1 / ``CORNER``, (3 f, 2).
 
-    Textures repeat, so those of each triangle begin in the first copy of the image.
+    Textures repeat, so the coordinates of each triangle are shifted to begin in the first copy of the image.
     """
     if part.corners is None:
         return np.zeros((0, 2), np.uint32)
@@ -49,11 +49,11 @@ class Paint:
         self._images: dict[int, str] = {}
 
     def element(self, node: str, part: Part) -> str:
-        """Return the HTML that paints a mesh; empty if the mesh has one colour.
+        """Return the HTML element that paints a mesh; empty if the mesh has only one colour.
 
         Args:
             node: Name of the mesh in the scene.
-            part: The mesh. Its vertices and triangles are those of the mesh in the scene, in the same order.
+            part: The mesh, with the same vertices and triangles, in the same order, as the mesh in the scene.
         """
         counts = {"node": node, "vertices": len(part.vertices), "faces": len(part.faces)}
         if len(part.faces) > _MOST:
@@ -71,12 +71,12 @@ class Paint:
 
 
 def _text(data: bytes) -> str:
-    """Return bytes as text in base 64."""
+    """Return bytes as base64 text."""
     return b64encode(data).decode("ascii")
 
 
 def _hidden(mesh: dict[str, Any], values: str, image: str = "") -> str:
-    """Return a hidden element with a description of the mesh, its corners or colours, and its image, if any."""
+    """Return a hidden element that holds a description of the mesh, its corners or colours, and its image if any."""
     described = escape(json.dumps(mesh), quote=True)
     return (
         f'<div hidden class="synovia-paint" data-mesh="{described}" data-values="{values}" data-image="{image}"></div>'

@@ -1,4 +1,4 @@
-"""The path of a joint through the clip, with the keys on top of it, in one browser's scene."""
+"""The path of a joint through the clip, with a dot for each key, in one browser's scene."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from synovia.viewer.editing.clip.animation import Animation
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.lines import add_lines
 
-_MOST: Final = 240  # most places of a path
+_MOST: Final = 240  # largest number of points of a path
 _COLOUR: Final = (214, 110, 46)
-_DOT: Final = 0.012  # size of a key, share of the body's size
+_DOT: Final = 0.012  # size of the dot of a key, fraction of the body's size
 
 
 class ClipPath:
-    """Shows where the selected joint goes while the clip plays.
+    """Shows the path of the selected joint while the clip plays.
 
     Args:
-        canvas: What it is drawn with.
+        canvas: The browser, and the scale and colours of its scene.
         animation: The clip.
     """
 
@@ -28,7 +28,7 @@ class ClipPath:
         """Make the nodes, which are hidden at first."""
         self.shown = False
         self._animation, self._scale = animation, canvas.scale
-        self._drawn: tuple[Any, ...] | None = None  # what the nodes show
+        self._drawn: tuple[Any, ...] | None = None  # what the nodes currently show
         nothing: Array = np.zeros((1, 3))
         self._line = add_lines(canvas.client, "/path", _COLOUR, 2.0)
         self._dots = canvas.client.scene.add_point_cloud(
@@ -36,7 +36,7 @@ class ClipPath:
         )
 
     def show(self, joint: int | None) -> None:
-        """Show the path of a joint, a row of the given skeleton; send it only if it is another one."""
+        """Show the path of a joint, a row of the given skeleton; send it only if it has changed."""
         with self._animation.lock:
             play, row = self._animation.play, joint if self.shown else None
             state = (
@@ -66,7 +66,7 @@ class ClipPath:
         self._line.visible = True
 
     def _places(self, row: int, times: list[float]) -> Array:
-        """Return where a joint is at some times of the clip, (n, 3), scene units."""
+        """Return the positions of a joint at some times of the clip, (n, 3), scene units."""
         animation = self._animation
         places = [animation.start(time).positions[row + animation.rooted.added] for time in times]
         return np.reshape(places, (-1, 3)) * self._scale

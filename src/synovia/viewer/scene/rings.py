@@ -1,4 +1,4 @@
-"""Rings that turn the selected joint when it has no goal, in one browser's scene; an arrow moves a slide."""
+"""Rings that rotate the selected joint if it has no goal, in one browser's scene; an arrow moves a slide."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from synovia.viewer.scene.bodies import wxyz
 from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.handles import Handles, dragged_to, move_node
 
-_SIZE: Final = 0.2  # of the gizmo, share of the body's size
-_ABOVE: Final = 0.05  # of the name over the joint, share of the body's size
+_SIZE: Final = 0.2  # size of the gizmo, as a fraction of the body's size
+_ABOVE: Final = 0.05  # height of the name above the joint, as a fraction of the body's size
 _OCTANTS: Final = ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))  # signs of axes that stay right-handed
 
 
 @dataclass(slots=True, eq=False)
 class _Grab:
-    """State at the start of a drag: frame of the gizmo, frame and values of the joint, and the turn so far, radians."""
+    """State of a drag: initial frames of gizmo and joint, initial values of the joint, and the angle so far (rad)."""
 
     turn: Array
     place: Array
@@ -53,7 +53,7 @@ class Rings:
         self._redraw = canvas.redraw
         self._gizmo: Any = None
         self._gizmo_of: tuple[int, bool] | None = None
-        self._turn, self._place = np.eye(3), np.zeros(3)  # of the gizmo, scene units
+        self._turn, self._place = np.eye(3), np.zeros(3)  # rotation and position of the gizmo, scene units
         self._grab: _Grab | None = None
         self._label = self._client.scene.add_label(
             "/joint", "", visible=False, anchor="bottom-center", font_screen_scale=0.9
@@ -97,9 +97,9 @@ class Rings:
         self._label.text = self._body.given.joint_names[row]
 
     def _axes(self, row: int, turn: Array) -> Array:
-        """Return the axes of the gizmo as columns, (3, 3), for a joint whose frame is turned by ``turn``.
+        """Return the axes of the gizmo as columns, (3, 3), for a joint with rotation ``turn``.
 
-        A ring is a quarter of a circle between the positive halves of two axes: the one that is nearest to the camera.
+        A ring is the quarter circle between two positive axes; the axes are chosen so that it is nearest to the camera.
         """
         joint = self._body.given.joints[row]
         near = np.asarray(self._client.camera.position) - self._place
@@ -109,7 +109,7 @@ class Rings:
         return axes * max(_OCTANTS, key=lambda signs: float((axes * signs).sum(axis=1) @ near))
 
     def _add(self, row: int) -> Any:
-        """Make the gizmo: a ring for a hinge, an arrow for a slide, three rings for a ball, all for a free joint."""
+        """Make the gizmo: a ring for a hinge, an arrow for a slide, three rings for a ball, with arrows if free."""
         kind = self._body.given.joints[row].kind
         gizmo = self._client.scene.add_transform_controls(
             "/rings",
@@ -166,13 +166,13 @@ class Rings:
 
 
 def turned_values(values: Array, frame: Array, turn: Array, moved: Array | None = None) -> Array:
-    """Return the values of a ball or free joint after it has turned, and a free one has moved, in world axes.
+    """Return the values of a ball or free joint after a rotation and, for a free joint, a displacement in world axes.
 
     Args:
         values: The values before, (4,) or (7,).
         frame: World rotation of the joint before, (3, 3).
         turn: The rotation, (3, 3).
-        moved: How far a free joint moves, (3,), length units.
+        moved: Displacement of a free joint, (3,), length units.
     """
     own = quat_to_matrix(values[-4:])
     out = np.array(values)
@@ -183,7 +183,7 @@ def turned_values(values: Array, frame: Array, turn: Array, moved: Array | None 
 
 
 def _facing(axes: Array, near: Array) -> Array:
-    """Return axes, (3, 3), turned about their z axis until the quarter between x and y faces a direction, (3,)."""
+    """Rotate axes, (3, 3), about their z axis so that the quarter between x and y faces a direction, (3,)."""
     x, y, _ = near @ axes
     angle = math.atan2(y, x) - 0.25 * math.pi
     cosine, sine = math.cos(angle), math.sin(angle)

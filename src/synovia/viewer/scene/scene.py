@@ -39,20 +39,20 @@ from synovia.viewer.serving.view import Aim
 if TYPE_CHECKING:
     from viser import ClientHandle
 
-_UNDER: Final = 0.55  # size of joints below an opaque surface
+_UNDER: Final = 0.55  # relative size of joints hidden below an opaque surface
 _LIMIT: Final = (214, 158, 46)
 _FLOORS: Final = ("yz", "xz", "xy")  # planes perpendicular to x, y, z
-_SEGMENTS: Final = 4000  # most line segments of limits: each frame sends them all
+_SEGMENTS: Final = 4000  # largest number of line segments for limits, because each frame sends all of them
 
 _RUNNER: Final = 0.45  # opacity of the result of another solver
-_SIZE: Final = 1.7  # size of a body whose file names no unit, scene units
-_HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body of such a size is shown in metres
+_SIZE: Final = 1.7  # size of a body with an unknown or unusual unit, scene units
+_HUMAN_SCALE: Final = (0.2, 20.0)  # metres; a body with a size in this range is shown in metres
 _VIEW: Final = 0.8  # vertical field of view, radians; a wider one distorts near parts
-_GLANCES: Final = 12  # poses of a clip that the first view takes into account
-_NEAR: Final = 5.0  # body sizes: the first view leaves out what a clip does farther away
-_TILT: Final = 1e-3  # of the line of sight from above, so that the front of the body is below
-_FILLED: Final = 0.9  # of the width and the height, on a phone of the upper half: the most that joints may fill
-_PHONE: Final = 0.7  # width over height; a page below this is that of a phone
+_GLANCES: Final = 12  # number of poses of a clip that the first view must show
+_NEAR: Final = 5.0  # body sizes; the first view ignores poses that are farther away
+_TILT: Final = 1e-3  # tilt of the view from above, so that the front of the body is at the bottom
+_FILLED: Final = 0.9  # largest fraction of the width and the height (on a phone, of the upper half) for joints
+_PHONE: Final = 0.7  # ratio of width to height; a page below this ratio is treated as a phone
 
 
 class Scene:
@@ -61,9 +61,9 @@ class Scene:
     Args:
         client: The browser.
         session: The session.
-        look: How its body looks.
-        on_select: Function that gets the key of a target that is clicked or grabbed.
-        on_joint: Function that gets the joint that is clicked, a row of the given skeleton.
+        look: Appearance of the body.
+        on_select: Called with the key of a target that is clicked or grabbed.
+        on_joint: Called with the joint that is clicked, a row of the given skeleton.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class Scene:
         self.scale = scene_scale(session.state)
         self.theme: Theme = look.theme
         self.arcs = "selected"
-        self.joint: int | None = None  # the selected one, a row of the given skeleton
+        self.joint: int | None = None  # selected joint, a row of the given skeleton
         self._select_joint = on_joint
         self._up = find_up(session.body.given).vector
         pose = session.body.given.rest_pose()
@@ -99,7 +99,7 @@ class Scene:
             self._obstacles = Obstacles(client, look.world, self.theme, self.scale, self._up)
             self._obstacles.on_drag(self._on_obstacle)
         self._moved = session.obstacles
-        self._grabbed: Array | None = None  # way from the pointer to the place of the obstacle that is dragged
+        self._grabbed: Array | None = None  # displacement from the pointer to the dragged obstacle
         self._make_floor(positions)
         self._meshes = BodyMeshes(client.scene, "/body", self._build, positions)
         self._bones, self._joints = self._meshes.bones, self._meshes.joints
@@ -119,11 +119,11 @@ class Scene:
         world = session.animation.start().frames[session.body.rooted.added :]
         self.look = first_look(session.body.given, look.surface)
         self._skin = Skin(client, look, self.scale, world, shown=self.look)
-        self._cover: Skin | None = None  # the shapes of the body, once they are asked for
+        self._cover: Skin | None = None  # shapes of the body; created when they are first shown
         self.choose_look(self.look)
 
     def _make_floor(self, positions: Array) -> None:
-        """Add a grid at the floor of the world, else just below the lowest joint."""
+        """Add a grid at the floor of the world; without a floor, just below the lowest joint."""
         floor = float((positions @ self._up).min()) - 0.01 * self.size
         if self._obstacles is not None:
             middle = (positions.max(axis=0) + positions.min(axis=0)) / (2.0 * self.scale)
@@ -149,7 +149,7 @@ class Scene:
         )
 
     def set_theme(self, dark: bool) -> None:
-        """Change to the colours of the dark or the light page."""
+        """Switch to the colours of the dark or the light theme."""
         self.theme = THEMES["dark" if dark else "light"]
         self._build = build(self._body.given, self.theme, self.scale)
         self._bones.batched_colors = self._build.bone_colours
@@ -170,12 +170,12 @@ class Scene:
         self._bones.visible = shown != "surface"
         if self._loops is not None:
             self._loops.show(shown != "surface")
-        # Joints stay below an opaque surface, small enough not to be seen, so that the mouse can still take them.
+        # below an opaque surface, joints are small and invisible, but the mouse can still grab them
         self._joints.batched_scales = (self._build.round * (_UNDER if shown == "surface" else 1.0)).astype(np.float32)
         self._state.touch()  # update a surface that was hidden
 
     def show_shapes(self, on: bool) -> None:
-        """Show the shapes of the body over it, or hide them."""
+        """Show or hide the shapes of the body."""
         if self._cover is None and on:
             surface = body_surface(self._body.given, self.theme.cover)
             surface = replace(surface, parts=joined(surface.parts))
@@ -248,11 +248,11 @@ class Scene:
         self._limits.visible = bool(parts)
 
     def frame_body(self, side: str | None = None) -> None:
-        """Move the camera until it sees the whole body, as it stands now.
+        """Move the camera so that it shows the whole body in its current pose.
 
         Args:
-            side: Where the camera goes: ``"front"``, ``"left"`` (of the body) or ``"top"``; None: along its line of
-                sight.
+            side: Side of the body for the camera: ``"front"``, ``"left"`` or ``"top"``; None to keep the viewing
+                direction.
         """
         camera = self.client.camera
         positions = self._body.pose.positions[self._body.rooted.added :] * self.scale
@@ -266,18 +266,18 @@ class Scene:
         camera.position, camera.look_at = _seen_from(positions, self._up, aspect, way / far if far > 0.0 else self._up)
 
     def view_axes(self) -> tuple[Array, Array, Array]:
-        """Return the world axes, (3,) each, that point most to the right, up, and away from the person."""
+        """Return the world axes, (3,) each, nearest to right, up, and away from the viewer."""
         camera = self.client.camera
         away = np.asarray(camera.look_at) - np.asarray(camera.position)
         away = away - (away @ self._up) * self._up
-        if np.linalg.norm(away) < 1e-9:  # from above
+        if np.linalg.norm(away) < 1e-9:  # the camera looks straight down
             away = -ahead_of(self._body.given)
         place = int(np.argmax(np.abs(away) - 2.0 * np.linalg.norm(away) * np.abs(self._up)))
         ahead: Array = math.copysign(1.0, float(away[place])) * np.eye(3)[place]
         return np.cross(ahead, self._up), self._up, ahead
 
     async def _look(self, camera: Any) -> None:
-        """Keep the whole body in view when the page changes its shape, unless somebody has moved the camera."""
+        """Show the whole body again when the aspect ratio changes, unless the user has moved the camera."""
         aspect = camera.image_width / max(camera.image_height, 1)
         there = np.abs(np.asarray(camera.position) - self._viewpoint[0]).max() < 1e-3 * self.size
         if there and abs(aspect - self._aspect) > 0.02:
@@ -285,13 +285,13 @@ class Scene:
             camera.position, camera.look_at = self._viewpoint
 
     def _row(self, index: Any) -> int | None:
-        """Return the joint of a drawn ball, None if there is no such ball."""
+        """Return the joint of a drawn ball; None if there is no such ball."""
         if not isinstance(index, int) or not 0 <= index < len(self._build.joints):
             return None
         return int(self._build.joints[index])
 
     async def _on_click(self, event: Any) -> None:
-        """Select a joint; a click on the selected one shows or hides its rings."""
+        """Select a joint; if it is already selected, show or hide its rings."""
         row = self._row(event.instance_index)
         if row is None:
             return
@@ -329,14 +329,14 @@ class Scene:
 
 
 def first_look(skeleton: Skeleton, surface: Surface) -> str:
-    """Return how a body is shown first: its surface, with the bones if that is partial, or the bones alone."""
+    """Return the initial look of a body: surface, both if the surface is partial, or bones without a surface."""
     if not surface.parts:
         return "bones"
     return "surface" if surface.covers(bone_lengths(skeleton)) else "both"
 
 
 def scene_scale(state: State) -> float:
-    """Return scene units per length unit: metres if the file names its unit, else those of a body of human size."""
+    """Return scene units per length unit: metres for a known unit and usual size, else a scale to human size."""
     extent = float(np.linalg.norm(np.ptp(state.given.rest_pose().positions, axis=0))) or state.size
     unit = state.given.meters_per_unit
     if unit is not None and _HUMAN_SCALE[0] <= extent * unit <= _HUMAN_SCALE[1]:
@@ -355,7 +355,7 @@ def first_aim(session: Session) -> Aim:
 def viewpoint(state: State, aspect: float) -> tuple[Array, Array]:
     """Return the position (3,) and the target (3,) of a camera that sees the whole body, scene units.
 
-    It also sees where the clip leads the body, except far away, where the body would be too small.
+    It also shows the body along its clip, except for poses far away, for which the body would be too small.
 
     Args:
         state: The state.
@@ -379,9 +379,9 @@ def _seen_from(
     Args:
         positions: Positions of the joints, (n, 3), scene units.
         up: Upward direction, (3,).
-        aspect: Width of the scene over its height. On a phone the panel covers the lower part.
+        aspect: Width of the scene over its height. On a phone, the panel covers the lower part.
         way: Direction from the body to the camera, (3,).
-        body: Those of one pose, (m, 3), from which the camera keeps a comfortable distance; None: all of them.
+        body: Joint positions of one pose, (m, 3), that determine a comfortable distance; None to use ``positions``.
     """
     middle = (positions.max(axis=0) + positions.min(axis=0)) / 2.0
     one = positions if body is None else body
@@ -389,10 +389,10 @@ def _seen_from(
     high = float(np.ptp(one @ up))
     wide = float(np.linalg.norm(np.ptp(one - np.outer(one @ up, up), axis=0)))
     phone = aspect < _PHONE
-    share = 0.35 if phone else 0.7  # of the height, for the body
+    share = 0.35 if phone else 0.7  # fraction of the height for the body
     half = math.tan(0.5 * _VIEW)
     away = max(0.5 * high / share, 0.57 * wide / min(aspect, 1.15), 0.3 * size) / half + 0.25 * wide
-    ends = positions - middle  # joints that are nearer to the camera than the middle need more
+    ends = positions - middle  # joints nearer to the camera than the middle need more distance
     right = np.cross(up, way)
     if np.linalg.norm(right) > _TILT:
         right /= np.linalg.norm(right)

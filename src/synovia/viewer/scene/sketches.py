@@ -1,6 +1,7 @@
-"""Lines that show what goals ask for, in one browser's scene: lines of sight, areas of support, planes, near pairs.
+"""Lines in one browser's scene that explain goals: lines of sight, areas of support, planes, pairs that are near.
 
-A kind of goal sketches itself, for pictures and for the page. Points and arcs of ranges are drawn elsewhere.
+Each kind of goal provides its own lines, for pictures and for the page. Points, and arcs of ranges, are drawn by other
+modules.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ class Sketches:
     """The lines of all goals, coloured by their state.
 
     Args:
-        canvas: What they are drawn with.
+        canvas: The browser, and the scale and colours of its scene.
         goals: The goals.
     """
 
     def __init__(self, canvas: Canvas, goals: Goals) -> None:
-        """Make the nodes that are never removed."""
+        """Make the nodes, which are never removed."""
         self.shown = True
         self._goals, self._scale, self._size = goals, canvas.scale, canvas.size / canvas.scale
-        self._free: dict[int, Goal] = {}  # goals that are not solved, by the key of their editor
-        self._version = -1  # of the goals, at which these were made
+        self._free: dict[int, Goal] = {}  # goals that are off until their target is moved, by the key of their editor
+        self._version = -1  # version of the goals for which ``_free`` was made
         self._lines = StateLines(canvas.client, "/sketches", canvas.theme, _WIDTH)
 
     def set_theme(self, theme: Theme) -> None:
@@ -45,7 +46,7 @@ class Sketches:
         self._lines.set_theme(theme)
 
     def show(self, frame: Frame) -> None:
-        """Show the lines of a frame."""
+        """Show the lines of the goals in a frame."""
         if self._version != self._goals.version:
             self._version = self._goals.version
             self._free.clear()
@@ -61,7 +62,7 @@ class Sketches:
         self._lines.show({state: [path * self._scale for path in found] for state, found in paths.items()})
 
     def _paths_of(self, frame: Frame, editor: GoalEditor) -> list[Array]:
-        """Return the lines of a goal that is off until its target is moved, in length units."""
+        """Return the lines of a goal that is off until its target is moved, as points in length units."""
         if editor.key not in self._free:
             with suppress(SynoviaError):
                 self._free[editor.key] = editor.goal(self._goals.given.address)

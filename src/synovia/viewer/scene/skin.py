@@ -23,23 +23,23 @@ if TYPE_CHECKING:
     from viser import ClientHandle
 
 _Set = Callable[[int, Array], None]
-_NUMBERS: Final = count(1)  # of the surfaces that this process has shown
+_NUMBERS: Final = count(1)  # numbers of the surfaces shown by this process
 SHOWN: Final = ("surface", "both", "bones")
-_QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # of a mesh; viser has no public name for it
-_TRANSLUCENT: Final = 0.45  # opacity that lets the bones show through
-_RIGID: Final = 0.999  # weight of the only joint that moves a vertex
-_STILL: Final = 1e-5  # scene units, and quaternion components: smaller moves of a bone are not sent
+_QUEUE: Final = attrgetter("_impl.api._queue_scene_message")  # message queue of a mesh; no public name in viser
+_TRANSLUCENT: Final = 0.45  # opacity for which the bones are visible inside
+_RIGID: Final = 0.999  # weight above which a vertex follows a single joint
+_STILL: Final = 1e-5  # scene units, and quaternion components: smaller motions of a bone are not sent
 
 
 def surface_with(skeleton: Skeleton) -> Surface:
-    """Return the surface of a skeleton's file, empty without a file, and the notes of skeleton and surface."""
+    """Return the surface of a skeleton's file (empty without a file), with the notes of skeleton and surface."""
     found = surface_of_skeleton(skeleton)
     return Surface(found.parts, (*skeleton.notes, *found.notes), found.partial)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Look:
-    """How a body looks.
+    """Appearance of a body.
 
     Args:
         surface: Its surface.
@@ -64,7 +64,7 @@ class Skin:
 
     Args:
         client: The browser.
-        look: How the body looks.
+        look: Appearance of the body.
         scale: Scene units per length unit.
         world: World frames of the joints, (n, 12), length units.
         name: Name of the body in the scene.
@@ -143,13 +143,13 @@ class Skin:
             self._parts.append((one, handle, _node_setters(handle), *never))
 
     def _paint_mesh(self, client: ClientHandle, name: str, part: Part) -> None:
-        """Leave the texture or the colours of a mesh in the panel."""
+        """Add the texture or the colours of a mesh as an HTML element in the panel."""
         element = self._paint.element(name, part)
         if element:
             client.gui.add_html(element)
 
     def choose(self, shown: str) -> None:
-        """Show the surface with the bones, alone, or not at all; ``shown`` is one of ``SHOWN``."""
+        """Show the surface translucent, opaque, or not at all; ``shown`` is one of ``SHOWN``."""
         self._hidden = shown == "bones"
         for _, handle, *_ in self._parts:
             handle.visible = not self._hidden
@@ -172,15 +172,15 @@ class Skin:
 
 
 def _node_setters(handle: Any) -> tuple[_Set, _Set]:
-    """Return functions that set the position and the rotation of a mesh; like those of bones, they take a number."""
+    """Return functions that set the position and the rotation of a mesh, with the arguments of ``bone_setters``."""
     return lambda _, to: setattr(handle, "position", to), lambda _, to: setattr(handle, "wxyz", to)
 
 
 def bone_setters(handle: Any) -> tuple[_Set, _Set]:
     """Return two functions that set the position and the rotation of a bone of a skinned mesh, by its number.
 
-    viser's own setters compare before they send, which takes six times as long as the rest: too long for sixty bones at
-    60 frames a second. They are the fallback for a viser whose message queue has another name.
+    viser's own setters compare before they send, which takes six times as long: too long for sixty bones at 60 frames
+    per second. They are the fallback if viser's message queue has another name.
     """
     try:
         from viser._messages import SetBoneOrientationMessage, SetBonePositionMessage

@@ -24,12 +24,12 @@ from synovia.viewer.scene.canvas import Canvas
 from synovia.viewer.scene.handles import Handles, dragged_to, move_node
 from synovia.viewer.scene.lines import STATES, StateLines, add_lines
 
-_BALL: Final = 0.024  # radius of a target, share of the body's size
-_RADIUS: Final = 0.1  # radius of a range's arc, share of the body's size: outside the arcs of limits
+_BALL: Final = 0.024  # radius of a target, as a fraction of the body's size
+_RADIUS: Final = 0.1  # radius of a range's arc, as a fraction of the body's size; outside the arcs of limits
 _ARC_OFFSET: Final = (
-    1.1  # distance of the arc from the bone's axis, in radii of the joint: inside the bone it is hidden
+    1.1  # distance of the arc from the bone's axis, in radii of the joint, so that the bone does not hide it
 )
-SNAPS: Final = "cmd/ctrl"  # the key that snaps a free drag while it is held
+SNAPS: Final = "cmd/ctrl"  # key that snaps a free drag while it is held
 Gizmo = Literal["", "both", "move", "turn"]  # mode of the gizmo of the selected target; "" hides it
 
 
@@ -41,7 +41,7 @@ class Targets:
         goals: The goals.
         hand: Edits by hand.
         handles: Axes and steps of the gizmo.
-        on_select: Function that gets the key of a target that is clicked or grabbed.
+        on_select: Called with the key of a target that is clicked or grabbed.
     """
 
     def __init__(
@@ -57,17 +57,17 @@ class Targets:
         self.scale, self._size, self._up, self._redraw = canvas.scale, canvas.size, canvas.up, canvas.redraw
         self._nodes = canvas.client.scene
         self.selected: int | None = None
-        self.gizmo: Gizmo = ""  # hidden until a click, because its arrows are in the way of a free drag
+        self.gizmo: Gizmo = ""  # hidden until a click, because its arrows would block a free drag
         self._select = on_select
         self._balls: dict[int, Any] = {}
         self._ghosts: dict[int, Any] = {}
-        self._grab: dict[str, tuple[int, Array, Array]] = {}  # key, way to the pointer, place at the start
+        self._grab: dict[str, tuple[int, Array, Array]] = {}  # key, displacement from the pointer, start position
         self._gizmo: Any = None
         self._gizmo_of: tuple[int, str, str] | None = None
-        self._held: tuple[Array, Array, Array] | None = None  # axes, place, rotation of the goal, as a drag starts
-        self._axes = np.eye(3)  # of the gizmo, as columns
+        self._held: tuple[Array, Array, Array] | None = None  # axes, position and rotation at the start of a drag
+        self._axes = np.eye(3)  # axes of the gizmo, as columns
         self._misses = add_lines(canvas.client, "/misses", self.theme.missed, 3.0)
-        self._late = False  # whether they are of a body on its way
+        self._late = False  # whether the body is still moving to its targets
         self._label = self._nodes.add_label("/label", "", visible=False, anchor="bottom-center", font_screen_scale=0.9)
 
     def show(self, frame: Frame) -> None:
@@ -214,7 +214,7 @@ class Targets:
         Args:
             what: Name of the dragged node.
             event: viser's event.
-            key_of: Function that returns the key of the goal's editor when the drag starts.
+            key_of: Returns the key of the goal's editor when the drag starts.
         """
         pointer = np.array(event.end_position, float) / self.scale
         if not np.isfinite(pointer).all():
@@ -232,7 +232,7 @@ class Targets:
             self._hand.end()
 
     def _begin_drag(self, what: str, event: Any, key_of: Callable[[], int]) -> None:
-        """Grab a target, if its goal has a position; the arguments are those of ``drag``."""
+        """Grab a target, if its goal has a position; arguments as in ``drag``."""
         self._grab.pop(what, None)
         with self._hand.one_step():  # ``key_of`` may add a goal: undo removes it with the drag
             key = key_of()

@@ -1,1 +1,1 @@
-"""How a page is served: the guarded server, and who may connect."""
+"""How a page is served: the protected server, and the rules for who may connect."""

@@ -1,7 +1,8 @@
-"""The lights of the pages: an even light at once, and shadows once a page has been drawn.
+"""The lights of the pages: an even light at once, and shadows after a page has been drawn.
 
-Without a graphics card, the browser compiles shaders before it draws for the first time. Shadows take half a second of
-that. The map of the surroundings, which lights viser's scenes, takes three, so another light takes its place.
+Without a graphics card, the browser compiles shaders before it draws for the first time. The shaders of shadows take
+half a second. Those of the environment map, which usually lights scenes of viser, take three seconds, so a hemisphere
+light replaces it.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 _SKY: Final = (245, 248, 255)
 _GROUND: Final = (140, 132, 132)
 _BRIGHTNESS: Final = 2.6
-_PAUSE: Final = 2.0  # seconds after a browser has sent its camera; it draws for the first time in about one
+_PAUSE: Final = 2.0  # seconds after a browser has sent its camera; the first drawing takes about one second
 
 
 def add_lights(scene: SceneApi, up: Array) -> None:
@@ -25,7 +26,7 @@ def add_lights(scene: SceneApi, up: Array) -> None:
 
     Args:
         scene: The scene of all browsers.
-        up: The direction from the ground to the sky, (3,).
+        up: Direction from the ground to the sky, (3,).
     """
     scene.configure_environment_map(None)
     scene.configure_default_lights(cast_shadow=False)
@@ -33,17 +34,17 @@ def add_lights(scene: SceneApi, up: Array) -> None:
 
 
 def add_sky(scene: SceneApi, up: Array) -> None:
-    """Add the hemisphere light: the colour of the sky from above, that of the ground from below.
+    """Add the hemisphere light, with the colour of the sky from above and the colour of the ground from below.
 
     Args:
-        scene: The scene of all browsers, or of one whose page has another upward direction.
-        up: The direction from the ground to the sky, (3,).
+        scene: The scene of all browsers, or of one browser whose page has another upward direction.
+        up: Direction from the ground to the sky, (3,).
     """
     scene.add_light_hemisphere("/sky", sky_color=_SKY, ground_color=_GROUND, intensity=_BRIGHTNESS, position=tuple(up))
 
 
 def add_shadows(client: ClientHandle) -> None:
-    """Have the lights of a browser that has just come cast shadows, a moment after its first message."""
+    """Switch on shadows for a newly connected browser, a moment after it has first sent its camera."""
     waiting = True
 
     async def begin(camera: object) -> None:

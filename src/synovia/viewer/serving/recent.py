@@ -15,7 +15,7 @@ _NAME: Final = "recent-models.txt"
 
 
 def recent() -> list[Path]:
-    """Return the files that were opened last and still exist, the newest first."""
+    """Return the files that were opened last and still exist, newest first."""
     with suppress(OSError, RuntimeError):  # RuntimeError: no home folder
         lines = os.fsdecode((cache_root() / _NAME).read_bytes()).split("\n")
         return [Path(line) for line in lines if os.path.isfile(line)][:_MOST]  # noqa: PTH113 - no error if unreadable
@@ -23,7 +23,7 @@ def recent() -> list[Path]:
 
 
 def note_recent(model: str | Path) -> None:
-    """Put a file at the top of the list. Nothing happens for a bundled model, or where the list cannot be written."""
+    """Put a file at the top of the list; do nothing for a bundled model, or if the list cannot be written."""
     if is_bundled(str(model)):
         return
     with suppress(OSError, RuntimeError):

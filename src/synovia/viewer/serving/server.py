@@ -1,11 +1,11 @@
-"""The guarded server: viser's server with checks of who may connect and how much a connection may send.
+"""The guarded server: viser's server with access checks and limits on the data that a connection may send.
 
-Any web site that is open in the user's browser can reach a server on this machine. It can open a WebSocket to
-127.0.0.1, so the server checks ``Origin``. It can resolve its own name to 127.0.0.1, so the server checks ``Host``. An
-address that other machines can reach needs a token, which only the user sees.
+Any web site that is open in the user's browser can reach a server on this machine. The site can open a WebSocket to
+127.0.0.1, so the server checks ``Origin``. The site can resolve its own name to 127.0.0.1, so the server checks
+``Host``. An address that other machines can reach needs a token, which only the user sees.
 
 viser starts its server through ``websockets.asyncio.server.serve`` and offers no hook. So this module replaces that
-function with a checked one while a page starts, and stops a page whose server does not use it.
+function with a checked function while a page starts, and stops a page whose server does not use it.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ if TYPE_CHECKING:
 
 _COOKIE: Final = "synovia_token"
 # Pairs are the rate per second and the burst of a token bucket.
-_LARGEST: Final = 2**24  # bytes of a message: a picture of the page; a drag takes 300
+_LARGEST: Final = 2**24  # bytes; largest message, enough for a picture of the page; a drag needs 300 bytes
 _MESSAGES: Final = (400.0, 800.0)  # a page sends at most 50 per second for the camera and 20 for each hand
 BYTES: Final = (2.0**22, 2.0**24)  # the burst is one picture of the page
-_PAGES: Final = 12  # browsers at once; each has its own solver
+_PAGES: Final = 12  # largest number of connected browsers; each has its own solver
 _ERRORS: Final = (0.2, 5.0)  # printed errors
 _CONNECTIONS: Final = (1.0, 30.0)  # new connections
-_PENALTY: Final = 15.0  # new connections that a closed one costs, so that a flood cannot return at once
-_PRINTED: Final = 160  # printed characters of an error message
+_PENALTY: Final = 15.0  # tokens of new connections that a misbehaving connection costs, to slow down floods
+_PRINTED: Final = 160  # largest number of printed characters of an error message
 _CONTROL: Final = 8  # WebSocket operation codes from here on are control frames: close, ping, pong
 
 _PORTS: Final = 2**16
@@ -86,8 +86,8 @@ class Rules:
     Args:
         host: Address of the server.
         token: Secret that browsers must send; None if the server needs none.
-        pages: Most browsers at once.
-        sessions: Function that returns the number of running sessions. A session may outlive its browser by one solve.
+        pages: Largest number of connected browsers.
+        sessions: Returns the number of running sessions. A session may outlive its browser by one solve.
         port: Port of the server.
         open_pages: Number of connected browsers.
         errors: Bucket of printed errors.
@@ -106,7 +106,7 @@ class Rules:
     def refusal(
         self, path: str, headers: Mapping[str, str], *, socket: bool, many: bool = False
     ) -> tuple[int, str] | None:
-        """Return HTTP status and reason of a refused request, None for an accepted one.
+        """Return HTTP status and reason for a refused request; None for an accepted request.
 
         Args:
             path: Path of the request with its query.
@@ -138,7 +138,7 @@ class Rules:
         return max(self.open_pages, self.sessions()) >= self.pages
 
     def cut_off(self) -> None:
-        """Make new connections wait after one that sent too much or invalid messages."""
+        """Delay new connections after a connection that sent too much or invalid messages."""
         self.connections.left = max(self.connections.left - _PENALTY, -_PENALTY)
 
     def _is_own(self, host: str) -> bool:
@@ -181,7 +181,7 @@ def _is_address(host: str) -> bool:
 
 
 def _is_same(origin: str, host: str) -> bool:
-    """Return whether an Origin header is the page's own."""
+    """Return whether an Origin header is the origin of the page itself."""
     try:
         parts = urlsplit(origin)
     except ValueError:
@@ -194,7 +194,7 @@ def guarded_server(rules: Rules, port: int) -> ViserServer:
 
     Args:
         rules: Rules of access; this function sets ``rules.port``.
-        port: Port to try first, 0 for any.
+        port: Port to try first; 0 for any free port.
 
     Raises:
         SynoviaError: If viser did not use the checked ``serve``.
@@ -207,7 +207,7 @@ def guarded_server(rules: Rules, port: int) -> ViserServer:
         def request_share_url(self, verbose: bool = True) -> str | None:
             """Return None: this server never asks for a public URL."""
 
-    # viser warns about a message to a browser that has just gone
+    # viser warns about messages to a browser that has just disconnected
     warnings.filterwarnings("ignore", message="Queued a .* on a closed connection", category=UserWarning)
     with _STARTING, _guarded_serve(rules) as used, redirect_stdout(StringIO()):  # viser prints a banner
         server = Server(host=rules.host, port=port, verbose=False)
@@ -223,7 +223,7 @@ def guarded_server(rules: Rules, port: int) -> ViserServer:
 
 
 def check_address(host: str, port: int) -> None:
-    """Check that a server can listen at an address: viser's would wait for ever where it cannot.
+    """Check that a server can listen at an address, because viser's server would wait for ever otherwise.
 
     Raises:
         InputError: If the host is not an address of this machine, or there is no such port.
@@ -245,7 +245,7 @@ def check_address(host: str, port: int) -> None:
 
 @contextmanager
 def _guarded_serve(rules: Rules) -> Generator[list[bool]]:
-    """Replace ``serve`` by a checked function and yield a list that is no longer empty once that was called."""
+    """Replace ``serve`` by a checked function; yield a list that becomes non-empty when the function is called."""
     import websockets.asyncio.server as module
 
     plain, connection = module.serve, _connection_class(rules)
@@ -255,14 +255,14 @@ def _guarded_serve(rules: Rules) -> Generator[list[bool]]:
     quiet.propagate = False
 
     def serve(handler: Any, host: str, port: int, **options: Any) -> Any:
-        """Serve with checks before the given handler, at any port once viser has tried the last one."""
+        """Serve with checks before the given handler; use any free port after viser has tried the last port."""
         used.append(True)
         options |= {
             "process_request": _checked(rules, options["process_request"]),
             "create_connection": connection,
             "max_size": _LARGEST,
             "open_timeout": 5,
-            "close_timeout": 1,  # seconds; the reply of a client that is cut off may lie behind much unread data
+            "close_timeout": 1,  # seconds; the reply of a client may follow much unread data
             "server_header": None,
             "logger": quiet,
         }
@@ -280,7 +280,7 @@ def _counted(rules: Rules, handler: Callable[[Any], Any]) -> Callable[[Any], Any
 
     async def handle(connection: Any) -> None:
         asyncio.get_running_loop().set_exception_handler(_brief_report(rules))
-        if rules.full:  # several requests passed ``refusal`` before one was counted
+        if rules.full:  # several requests may pass ``refusal`` before the first is counted
             await connection.close(1013, "too many pages")
             return
         rules.open_pages += 1
@@ -296,7 +296,7 @@ def _counted(rules: Rules, handler: Callable[[Any], Any]) -> Callable[[Any], Any
 
 
 def _brief_report(rules: Rules) -> Callable[[Any, dict[str, Any]], None]:
-    """Return an error handler for viser's tasks that prints few errors, so that no client fills the terminal."""
+    """Return an error handler for viser's tasks that limits the rate of printed errors."""
 
     def report(loop: Any, context: dict[str, Any]) -> None:
         if not rules.errors.spend():
@@ -350,7 +350,7 @@ def _checked(rules: Rules, then: Callable[[Any, Any], Any]) -> Callable[[Any, An
 
 
 def _connection_class(rules: Rules) -> type:
-    """Return a class of connections that closes a connection that sends too much."""
+    """Return a connection class that closes connections that send too much."""
     from websockets.asyncio.server import ServerConnection
     from websockets.exceptions import ConnectionClosedError
 

@@ -1,4 +1,4 @@
-"""``View``: a running page; and what a page needs from it."""
+"""``View``: a running page; and the interfaces between pages and the view that serves them."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class PageOptions(TypedDict, total=False):
 
     Args:
         host: Address to serve on (``"127.0.0.1"``). Addresses that other machines can reach need a token.
-        port: Port to try first (8080), 0 for any.
-        token: Secret that browsers must send; None: a random one if the address needs it.
+        port: Port to try first (8080); 0 for any free port.
+        token: Secret that browsers must send; None for a random token if the address needs one.
         dark: Whether the page starts dark (False).
         shadows: Whether bodies cast a shadow (True). Without it, the page is faster on machines without a GPU.
         browser: Whether to open a browser (False).
@@ -63,15 +63,15 @@ class AnyPage(Protocol):
     """The page of one browser."""
 
     def close(self) -> None:
-        """Stop working after the browser has gone."""
+        """Stop all work after the browser has disconnected."""
 
     def finish(self, seconds: float) -> None:
-        """Wait until the page changes no control any more, at most some seconds."""
+        """Wait, at most some seconds, until the page no longer changes any control."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aim:
-    """Where a camera stands.
+    """Position and view of a camera.
 
     Args:
         up: Upward direction, (3,).
@@ -92,12 +92,12 @@ class Aim:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Opening:
-    """How pages of one model are made.
+    """Functions that create the pages of a model.
 
     Args:
-        make: Function that makes the session of a browser.
-        give: Function that makes the page of a browser from its client, session and host.
-        aim: Function that says where the camera of a session stands first.
+        make: Creates the session of a browser.
+        give: Creates the page of a browser from its client, session and host.
+        aim: Returns the initial camera of a session.
         notes: Sentences about ignored parts of the model's file, missing parts of the surface, and the clip's ends.
     """
 
@@ -109,14 +109,14 @@ class Opening:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Host:
-    """What the page of one browser needs from the view that serves it.
+    """Interface of the view that serves a page, for the page of one browser.
 
     Args:
         background: Runner of the page's threads.
         dark: Whether the page starts dark.
         shadows: Whether bodies cast a shadow.
-        folder: Folder for files that the browser sends, removed when the view stops.
-        show: Function that replaces this browser's page.
+        folder: Folder for files that the browser sends; removed when the view stops.
+        show: Replaces this browser's page.
     """
 
     background: Background
@@ -130,9 +130,9 @@ class View:
     """A running page. A notebook shows it; ``wait()`` keeps a script alive.
 
     Args:
-        opening: What a browser sees first.
+        opening: Creates the first page of each browser.
         rules: Rules of access.
-        port: Port to try first, 0 for any.
+        port: Port to try first; 0 for any free port.
         dark: Whether pages start dark.
         shadows: Whether bodies cast a shadow.
 
@@ -189,7 +189,7 @@ class View:
         self._waiting.put((client, self._opening))
 
     async def _gone(self, client: Any) -> None:
-        """Close the page of a browser that has gone; ``_give_page`` closes a page that is not finished."""
+        """Close the page of a disconnected browser; ``_give_page`` closes a page that is not finished."""
         with self._lock:
             self._here.discard(client.client_id)
             page = self.pages.pop(client.client_id, None)
@@ -197,33 +197,33 @@ class View:
             page.close()
 
     def _make_pages(self) -> None:
-        """Make the pages of the queued browsers that are still connected, one after the other."""
+        """Create the pages of queued browsers that are still connected, one after the other."""
         while (waiting := self._waiting.get()) is not None:
             client, opening = waiting
             if client.client_id in self._here:
                 try:
                     self._give_page(client, opening)
-                except Exception:  # go on with the next browser
+                except Exception:  # continue with the next browser
                     logging.getLogger("synovia.view").exception("cannot make a page")
 
     def _give_page(self, client: Any, opening: Opening) -> None:
-        """Make the page of a browser, in place of the one that it may have."""
+        """Create the page of a browser, and replace an existing page."""
         with self._lock:
             old = self.pages.pop(client.client_id, None)
         if old is not None:
             old.close()
-            old.finish(_FINISH)  # an update of a control that is gone is an error in the browser
+            old.finish(_FINISH)  # updating a removed control is an error in the browser
             client.gui.reset()
             client.scene.reset()
         session = opening.make()
         if old is not None:
             aim, camera = opening.aim(session), client.camera
-            add_sky(client.scene, aim.up)  # also because the reset has removed that of the page before
+            add_sky(client.scene, aim.up)  # the reset has removed the previous sky
             with client.atomic():
                 camera.fov, camera.near, camera.far = aim.fov, aim.near, aim.far
                 first = _first_camera(client)
                 first.up, first.position, first.look_at = aim.up, aim.position, aim.look_at
-                client.scene.set_up_direction(aim.up)  # the browser then goes to its first camera
+                client.scene.set_up_direction(aim.up)  # the browser then moves to its first camera
         host = Host(
             self._background,
             self._dark,
@@ -278,7 +278,7 @@ class View:
 
 
 def _first_camera(client: Any) -> Any:
-    """Return the first camera of one browser, to which its *Reset view* goes; viser itself sets that of all alone."""
+    """Return the initial camera of one browser, used by *Reset view*; viser only offers one for all browsers."""
     from viser._viser import InitialCameraConfig
 
     return InitialCameraConfig(client._websock_connection.queue_message)  # noqa: SLF001
@@ -288,15 +288,15 @@ def serve(opening: Opening, settings: PageSettings) -> View:
     """Start a view, with a random token if its address needs one.
 
     Args:
-        opening: What a browser sees first.
-        settings: How it is served.
+        opening: Creates the first page of each browser.
+        settings: Options of the page.
 
     Raises:
         InputError: If the host is not an address of this machine, or there is no such port.
     """
     host, token = settings.host, settings.token
     check_address(host, settings.port)
-    if not token:  # an empty one protects nothing
+    if not token:  # an empty token protects nothing
         token = None if is_local(host) else secrets.token_urlsafe(24)
     rules = Rules(host=host, token=token)
     out = View(opening, rules, int(settings.port), dark=settings.dark, shadows=settings.shadows)

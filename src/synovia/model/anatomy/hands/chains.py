@@ -1,4 +1,4 @@
-"""Chains of moving joints that begin at one link: what fingers look like in a tree of joints."""
+"""Chains of moving joints that begin at one link, such as fingers."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from synovia.model.loops.loop import Loop
 from synovia.model.skeleton import Skeleton
 from synovia.model.tree import ancestors
 
-MOST: Final = 8  # chains of a palm, at most
-_PER_BRANCH: Final = 2  # chains that share their first joints, as two fingers on one bone of the palm
+MOST: Final = 8  # largest number of chains of a palm
+_PER_BRANCH: Final = 2  # largest number of chains that share their first joints, such as two fingers on one palm bone
 _TIP_WORDS: Final = frozenset({"tip", "end", "nub", "site", "head"})
-_NEAR: Final = 0.65  # distance of two bases, relative to that of others, below which they carry one finger
-_LAST: Final = 0.8  # length of the last segment of a finger, relative to the one before, if no frame marks its tip
-_PARALLEL: Final = 0.95  # cosine between axes of a linkage
+_NEAR: Final = 0.65  # distance of two bases, relative to other distances, below which they belong to one finger
+_LAST: Final = 0.8  # assumed length of a finger's last segment without a tip frame, relative to the segment before
+_PARALLEL: Final = 0.95  # smallest cosine between parallel axes of a linkage
 
 
 class Chain(NamedTuple):
@@ -28,10 +28,10 @@ class Chain(NamedTuple):
     Attributes:
         rows: Its moving joints, base to tip.
         tip: The row whose frame carries the tip.
-        offset: The tip there, (3,).
-        estimated: Whether no frame of the file marks the tip.
-        base: Place of its first joint at rest, (3,).
-        end: Place of its tip at rest, (3,).
+        offset: The tip in this frame, (3,).
+        estimated: Whether the tip is estimated, because no frame of the file marks it.
+        base: Position of its first joint at rest, (3,).
+        end: Position of its tip at rest, (3,).
     """
 
     rows: tuple[int, ...]
@@ -61,19 +61,19 @@ class Chains:
     """
 
     def __init__(self, skeleton: Skeleton) -> None:
-        """Find which joints move, and how many chains end below each."""
+        """Find the moving joints, and the number of chains that end at or below each joint."""
         self.skeleton = skeleton
         frames = np.array(skeleton.rest_pose().frames)
         self.frames = np.concatenate([frames[:, :9].reshape(-1, 3, 3), frames[:, 9:, None]], axis=2)  # (n, 3, 4)
         self.moves = [self._is_moving(row) for row in range(len(skeleton))]
         self._axes = [self._axis(row) for row in range(len(skeleton))]
-        self.ends = [0] * len(skeleton)  # chains that end at or below a row
+        self.ends = [0] * len(skeleton)  # number of chains that end at or below a row
         for row in reversed(range(len(skeleton))):
             below = sum(self.ends[child] for child in skeleton.children[row])
             self.ends[row] = below or int(self.moves[row])
 
     def _is_moving(self, row: int) -> bool:
-        """Return whether a joint moves a part of the body; ends that files add as joints do not."""
+        """Return whether a joint moves a part of the body, unlike end points that files add as joints."""
         joint = self.skeleton.joints[row]
         if joint.kind in (Kind.FIXED, Kind.FREE):
             return False
@@ -81,14 +81,14 @@ class Chains:
         return not (is_end and _TIP_WORDS & words_of(joint.name))
 
     def branches(self, row: int) -> list[int]:
-        """Return the children of a row below which joints move."""
+        """Return the children of a row with moving joints at or below."""
         return [child for child in self.skeleton.children[row] if self.ends[child]]
 
     def palms(self, within: int | None = None) -> list[int]:
-        """Return the rows that carry two chains or more, each alone or in pairs: the topmost of them.
+        """Return the topmost rows with two or more branches, each of one or two chains.
 
         Args:
-            within: Only at or below this row; None for the whole skeleton.
+            within: Search only at or below this row; None for the whole skeleton.
         """
         found: list[int] = []
         for row in range(len(self.skeleton)):
@@ -96,7 +96,8 @@ class Chains:
             if (within is not None and within not in line) or set(line) & set(found):
                 continue
             branches = self.branches(row)
-            fits = len(branches) > 1 and self.ends[row] <= MOST + len(self.skeleton.loops)  # a loop may tie a bar
+            # each loop may add a bar of a linkage
+            fits = len(branches) > 1 and self.ends[row] <= MOST + len(self.skeleton.loops)
             if fits and all(self.ends[child] <= _PER_BRANCH for child in branches):
                 found.append(row)
         return found
@@ -110,16 +111,16 @@ class Chains:
         return self.without_linkages(self.below(palm))[0]
 
     def are_hinges(self, palm: int) -> bool:
-        """Return whether all joints of the chains below a palm have an axis, as those of robots do."""
+        """Return whether all joints of the chains below a palm have an axis, as in robots."""
         return all(self.axis(row) is not None for chain in self.below(palm) for row in chain.rows)
 
     def whole(self, rows: Sequence[int], palm: int, all_rows: Iterable[Sequence[int]]) -> list[int]:
-        """Return all joints of a finger of which names mean some: hinges between these and the palm, and beyond.
+        """Return all joints of a finger with some named joints: also hinges between these and the palm, and beyond.
 
         Args:
-            rows: The joints that names mean, base to tip.
+            rows: The named joints, base to tip.
             palm: The palm.
-            all_rows: Those of all fingers; what is above each of them is no part of a finger.
+            all_rows: Named joints of all fingers; their common ancestors are not part of a finger.
         """
         if any(self.axis(row) is None for row in rows if self.moves[row]):
             return list(rows)
@@ -174,7 +175,7 @@ class Chains:
         return last, self._beyond(rows), True
 
     def _beyond(self, rows: Sequence[int]) -> Array:
-        """Return an estimated tip in the frame of the last joint: on, as the segment before it goes."""
+        """Return an estimated tip in the frame of the last joint, extrapolated from the segment before."""
         places = self.frames[:, :3, 3]
         before = [row for row in rows[:-1] if magnitude(places[rows[-1]] - places[row]) > 0.0]
         parent = before[-1] if before else self.skeleton.parents[rows[-1]]
@@ -193,10 +194,10 @@ class Chains:
         return self.frames[row, :3, :3] @ joint.axis if joint.kind in (Kind.HINGE, Kind.SLIDE) else None
 
     def without_linkages(self, chains: list[Chain]) -> tuple[list[Chain], list[Chain]]:
-        """Return the chains without bars of linkages and drives of fingers, and those.
+        """Separate the chains from bars of linkages and drives of fingers; return both.
 
-        A gripper has a bar next to each finger: a chain that begins near a longer one, with parallel axes, or that a
-        loop ties to a longer one. Some hands have a joint that stands for a motor and moves no finger by itself.
+        A gripper may have a bar next to each finger: a chain that begins near a longer one, with parallel axes, or that
+        a loop ties to a longer one. Some hands have a joint that represents a motor and moves no finger directly.
         """
         others = [k for k, chain in enumerate(chains) if not self._is_drive(chain, chains)]
         kept = [
@@ -211,10 +212,10 @@ class Chains:
         return [chains[k] for k in kept], [chain for k, chain in enumerate(chains) if k not in kept]
 
     def _is_drive(self, chain: Chain, chains: Sequence[Chain]) -> bool:
-        """Return whether the one joint of a chain carries no finger: it leads joints of others, or follows as a bar.
+        """Return whether a chain of one joint is a drive: it leads joints of other chains, or follows as a bar.
 
-        No frame marks its tip, and two other chains or more have more joints. A joint at the origin of the palm that
-        carries nothing is one too.
+        A drive has no tip frame, and at least two other chains have more joints. A joint without extent is a drive as
+        well.
         """
         longer = [other for other in chains if len(other.rows) > len(chain.rows)]
         if len(chain.rows) > 1 or not chain.estimated or len(longer) < 2:
@@ -228,7 +229,7 @@ class Chains:
         return row in leaders and _are_parallel(axes)
 
     def _is_tied(self, chain: Chain, other: Chain) -> bool:
-        """Return whether a loop ties a chain to another one that reaches farther."""
+        """Return whether a loop ties a chain to a farther-reaching one."""
         places = self.frames[:, :3, 3]
         far = [magnitude(one.end - places[self.skeleton.parents[one.rows[0]]]) for one in (chain, other)]
         if far[0] >= far[1]:
@@ -241,12 +242,12 @@ class Chains:
         return False
 
     def _carrier(self, frame: str) -> int:
-        """Return the moving joint that carries a frame; the first row of the skeleton if none does."""
+        """Return the moving joint that carries a frame; the root if no joint moves the frame."""
         line = ancestors(self.skeleton.parents, self.skeleton.locate(frame)[0])
         return next((row for row in line if self.moves[row]), line[-1])
 
     def _is_bar(self, chain: Chain, other: Chain, chains: Sequence[Chain]) -> bool:
-        """Return whether a chain is a bar next to another one."""
+        """Return whether a chain is a bar next to another chain."""
         if len(chain.rows) >= len(other.rows):
             return False
         spread = max(magnitude(a.base - other.base) for a in chains)
@@ -255,12 +256,12 @@ class Chains:
 
 
 def _are_parallel(axes: list[Array | None]) -> bool:
-    """Return whether all joints have an axis, and these are parallel."""
+    """Return whether all axes exist and are parallel."""
     known = [axis for axis in axes if axis is not None]
     return len(known) == len(axes) and all(abs(float(known[0] @ axis)) > _PARALLEL for axis in known)
 
 
 def _is_tip(name: str) -> bool:
-    """Return whether a name is that of the tip of a finger."""
+    """Return whether a name means the tip of a finger."""
     words = words_of(name)
     return bool(words & {"tip", "end", "nub", "site"}) or any(word.endswith("tip") for word in words)

@@ -30,34 +30,35 @@ _SHORT_NAME: Final = re.compile(  # THJ4, ffproximal, rh_LFtip: not thigh
 )
 _OTHER_WORDS: Final = {"pinky": "little", "pinkie": "little", "medium": "middle"}
 _LEGS: Final = frozenset({"thigh", "femur", "shin", "shank", "calf", "tibia", "foot"})
-_CURLED: Final = 1.0  # radians by which fingers are bent at rest above which their directions show no palm
-_ALONG: Final = 0.7  # cosine from which an axis is along another one
-_LOPSIDED: Final = 0.2  # share of its range by which a joint must turn farther to one side to show how a finger bends
+_CURLED: Final = 1.0  # radians: with more bend at rest, finger directions do not show the palm
+_ALONG: Final = 0.7  # smallest cosine between axes along each other
+# share of a joint's range by which it must rotate farther to one side to show how a finger bends
+_LOPSIDED: Final = 0.2
 _CLEAR: Final = (
-    0.75  # a thumb is clear if the other fingers are so much more alike without it than without the next one
+    0.75  # a thumb is clear if the cost of the other fingers without it is below this factor of the next cost
 )
-_LONGER: Final = 1.5  # length of one finger of a gripper relative to the other, at most
-_PALM: Final = 0.4  # a wrist that is nearer to the knuckles, in lengths of fingers, does not show where the palm points
-_NEAR: Final = 0.8  # cosine between axes of a palm that agree
-_FLAT: Final = 0.1  # part of a direction below which it shows no side
+_LONGER: Final = 1.5  # largest ratio of the lengths of a gripper's two fingers
+_PALM: Final = 0.4  # finger lengths: a wrist nearer to the knuckles does not show the direction of the palm
+_NEAR: Final = 0.8  # smallest cosine between agreeing axes of a palm
+_FLAT: Final = 0.1  # component of a direction below which it shows no side
 
 
 def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
     """Return the hand of a skeleton: its palm, its side, and its fingers.
 
-    A palm is a link that two or more chains of joints begin at. The thumb is the finger without which the others are
-    most alike in place and direction; the others are numbered from its side. Names of fingers, where a file has them,
-    decide, and a note says where the shape says something else. Fingers bend to the side to which their joints turn
-    farther. The side of the hand follows from the palm, the thumb and the fingers; of a character, from its roles.
-    Where something is wrong, ``Skeleton.with_roles`` sets the joints of a finger, as ``{"right_thumb_1": "joint_12"}``.
+    A palm is a link at which two or more chains of joints begin. The thumb is the finger without which the others are
+    most alike in place and direction; the others are numbered from its side. Names of fingers have precedence, and a
+    note reports a contradiction with the shape. Fingers bend to the side to which their joints rotate farther. The side
+    of the hand follows from the palm, the thumb and the fingers; for a character, from its roles.
+    ``Skeleton.with_roles`` corrects the joints of a finger, as in ``{"right_thumb_1": "joint_12"}``.
 
     Args:
         skeleton: A hand, an arm with one, or a body with two.
-        side: ``"left"`` or ``"right"``, which a body with two hands needs. It is also the side of a hand of three
-            fingers or more if neither names nor shape show one.
+        side: ``"left"`` or ``"right"``; required for a body with two hands. It is also the side of a hand of three
+            fingers or more if neither names nor shape show its side.
 
     Raises:
-        UnsupportedError: If no hand is found, or several and ``side`` does not choose; the message lists them.
+        UnsupportedError: If no hand is found, or several hands match; the message lists them.
         InputError: If an argument cannot be used.
 
     Example:
@@ -94,11 +95,11 @@ def hand_of(skeleton: Skeleton, side: str | None = None) -> Hand:
 
 
 def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
-    """Return all hands of a skeleton, those of a body by its roles.
+    """Return all hands of a skeleton; for a body, those of its roles.
 
     Args:
         skeleton: The skeleton.
-        otherwise: The side of hands whose side is unknown otherwise.
+        otherwise: The side of hands whose side is unknown.
     """
     chains = Chains(skeleton)
     roles = skeleton.role_rows
@@ -108,7 +109,7 @@ def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
         fingers = _of_roles(chains, side)
         inner = chains.palms(row)[:1] if row is not None else []
         if inner and chains.are_hinges(inner[0]) and len(chains.fingers(inner[0])) > len(fingers):
-            hands.append(_found(chains, inner[0], side))  # names show only some of the fingers
+            hands.append(_found(chains, inner[0], side))  # roles show only some of the fingers
         elif len(fingers) > 1:
             palm = row if row is not None else _meeting(skeleton, [rows[0] for rows in fingers.values()])
             whole = {name: chains.whole(rows, palm, fingers.values()) for name, rows in fingers.items()}
@@ -122,7 +123,7 @@ def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
     named = [palm for palm in palms if _has_named_fingers(chains, palm)]
     if named or _is_body(skeleton):
         return [_of_palm(chains, palm, otherwise) for palm in named]
-    # the shape of a hand of four fingers is nearly that of a body on four legs, unless one of them is a clear thumb
+    # four fingers without a clear thumb look like a body on four legs
     found = [palm for palm in palms if _are_alike(chains, palm)]
     if roles:
         found = [palm for palm in found if _thumb(chains.without_linkages(chains.below(palm))[0])[1]]
@@ -130,14 +131,14 @@ def hands_of(skeleton: Skeleton, otherwise: str | None = None) -> list[Hand]:
 
 
 def _of_palm(chains: Chains, palm: int, side: str | None) -> Hand:
-    """Return the hand of a palm; its side is a given one, or None, if neither names nor shape show it."""
+    """Return the hand of a palm, with the given side (or None) if neither names nor shape show its side."""
     found = _found(chains, palm, None)
     known = found.side is not None or side is None or len(found.fingers) < 3
     return found if known else _found(chains, palm, None, side)
 
 
 def _is_body(skeleton: Skeleton) -> bool:
-    """Return whether a skeleton moves through the world, or names of joints mean parts of a body."""
+    """Return whether a skeleton has a free joint, or joint names of body parts."""
     if any(joint.kind is Kind.FREE for joint in skeleton.joints):
         return True
     if any(_LEGS & words_of(name) for joint in skeleton.joints for name in (joint.name, joint.body or "")):
@@ -148,20 +149,20 @@ def _is_body(skeleton: Skeleton) -> bool:
 
 
 def _has_named_fingers(chains: Chains, palm: int) -> bool:
-    """Return whether names mean a thumb and two other fingers of a palm."""
+    """Return whether a palm has a thumb and two other fingers by name."""
     names = {_name_of(chains, chain) for chain in chains.below(palm)} - {None}
     return "thumb" in names and len(names) > 2
 
 
 def _are_alike(chains: Chains, palm: int) -> bool:
-    """Return whether two chains of a palm may be fingers: about as long as each other; more chains always may."""
+    """Return whether the chains of a palm may be fingers: two of similar length, or more than two."""
     fingers, _ = chains.without_linkages(chains.below(palm))
     lengths = [magnitude(chain.end - chain.base) for chain in fingers]
     return len(fingers) > 2 or max(lengths) <= _LONGER * min(lengths)
 
 
 def _of_roles(chains: Chains, side: str) -> dict[str, list[int]]:
-    """Return the rows of each finger that roles name, thumb first."""
+    """Return the rows of each finger with roles, thumb first."""
     roles, found = chains.skeleton.role_rows, dict[str, list[int]]()
     for finger in FINGERS:
         numbers = itertools.takewhile(lambda k, finger=finger: f"{side}_{finger}_{k}" in roles, itertools.count(1))
@@ -184,7 +185,7 @@ def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = 
         chains: The chains.
         palm: The palm.
         side: Its side in a body.
-        otherwise: Its side if it is not that of a body.
+        otherwise: Its side if it is not part of a body.
     """
     fingers, bars = chains.without_linkages(chains.below(palm))
     inside = {row for chain in fingers for row in chain.rows}
@@ -224,7 +225,7 @@ def _found(chains: Chains, palm: int, side: str | None, otherwise: str | None = 
 
 
 def _name_of(chains: Chains, chain: Chain) -> str | None:
-    """Return the finger that the names of a chain's joints and links mean, by most of them; None if they mean none."""
+    """Return the finger named by most joints and links of a chain; None if no name is that of a finger."""
     joints = [chains.skeleton.joints[row] for row in dict.fromkeys([chain.tip, *chain.rows])]
     meant = (_finger_in(name) for joint in joints for name in (joint.name, joint.body or ""))
     votes = [finger for finger in meant if finger is not None]
@@ -233,7 +234,7 @@ def _name_of(chains: Chains, chain: Chain) -> str | None:
 
 @lru_cache(1024)
 def _finger_in(name: str) -> str | None:
-    """Return the finger that the name of a joint or link means; None if it means none."""
+    """Return the finger named by a joint or link; None for other names."""
     read = read_name(name)
     finger = finger_of(read.word) if read is not None else None
     for word in map(str.lower, split_name(name)):
@@ -244,7 +245,7 @@ def _finger_in(name: str) -> str | None:
 
 
 def _thumb(chains: Sequence[Chain]) -> tuple[int, bool]:
-    """Return which chain is the thumb by its shape, and whether that is clear."""
+    """Return the index of the thumb by shape, and whether the choice is clear."""
     if len(chains) < 3:
         return 0, False
     along, middles = np.array([chain.along for chain in chains]), np.array([chain.middle for chain in chains])
@@ -256,7 +257,7 @@ def _thumb(chains: Sequence[Chain]) -> tuple[int, bool]:
 
 
 def _unlike(along: Array, middles: Array, lengths: Array) -> float:
-    """Return how unlike chains are in direction and in how they stand in a row, without a unit.
+    """Return a dimensionless measure of how much chains differ in direction and deviate from a row.
 
     Args:
         along: Their directions, (n, 3).
@@ -271,7 +272,7 @@ def _unlike(along: Array, middles: Array, lengths: Array) -> float:
 
 
 def _in_order(chains: Sequence[Chain], thumb: int) -> list[Chain]:
-    """Return the other chains, from the side of the thumb."""
+    """Return the chains without the thumb, ordered from the thumb's side."""
     others = [chain for k, chain in enumerate(chains) if k != thumb]
     middles = np.array([chain.middle for chain in others])
     along = unit(np.mean([chain.along for chain in others], axis=0))
@@ -290,19 +291,19 @@ def _hand(
     named: Sequence[tuple[str, Chain]],
     notes: list[str],
 ) -> Hand:
-    """Return a hand of fingers whose names are known, thumb first.
+    """Return a hand of fingers with known names, thumb first.
 
     Args:
         chains: The chains.
         palm: The palm.
         sides: Its side in a body, and its side otherwise.
-        named: Its fingers.
-        notes: What is doubtful so far.
+        named: Its fingers with names.
+        notes: Doubts so far.
     """
     side, otherwise = sides
     skeleton = chains.skeleton
     fingers = [chain for _, chain in named]
-    gripper = len(fingers) == 2 and _name_of(chains, fingers[0]) != "thumb"  # else a mitten
+    gripper = len(fingers) == 2 and _name_of(chains, fingers[0]) != "thumb"  # otherwise two fingers are a mitten
     if len(fingers) == 2 and not gripper:
         notes.append(f"a mitten: next to the thumb is one finger, at {_key(chains, fingers[1].rows[0])!r}")
     knuckles = fingers if gripper else fingers[1:]
@@ -353,17 +354,17 @@ def _hand(
 def _of_wrist(
     chains: Chains, palm: int, side: str, knuckles: Sequence[Chain], found: tuple[Array, Array]
 ) -> tuple[Array, Array]:
-    """Return the axes along and out of the palm of a body's hand, whose joint is the wrist, from wrist and knuckles.
+    """Return the axes along and out of the palm of a body's hand, from its wrist and knuckles.
 
     Fingers of characters may be bent in the pose of the file, and their thumbs show the plane of the palm poorly.
-    Hinges show how fingers bend, so axes that contradict them are not taken.
+    Hinges show how fingers bend, so axes that contradict them are rejected.
 
     Args:
         chains: The chains.
         palm: Row of the hand.
         side: Its side.
         knuckles: The fingers without the thumb, from the index finger on.
-        found: The axes by the fingers.
+        found: The axes found from the fingers.
     """
     wrist, bases = chains.frames[palm, :3, 3], np.array([chain.base for chain in knuckles])
     length = float(np.mean([magnitude(chain.end - chain.base) for chain in knuckles]))
@@ -379,7 +380,7 @@ def _of_wrist(
 
 
 def _bends_to(chains: Chains, chain: Chain) -> Array:
-    """Return where the tip of a finger goes as its joints turn to the side to which they turn farther, (3,)."""
+    """Return the direction in which a fingertip moves as its joints rotate to their longer side, (3,)."""
     total, places = np.zeros(3), chains.frames[:, :3, 3]
     flexion = set(_flexion(chains, chain))
     for row in chain.rows:
@@ -397,7 +398,7 @@ def _bends_to(chains: Chains, chain: Chain) -> Array:
 
 
 def _curl(chains: Chains, chain: Chain) -> float:
-    """Return by how much a finger is bent at rest about the axis of its last joint, radians."""
+    """Return the bend of a finger at rest about the axis of its last joint, radians."""
     axis = next((axis for row in reversed(chain.rows) if (axis := chains.axis(row)) is not None), None)
     if axis is None:
         return 0.0
@@ -408,7 +409,7 @@ def _curl(chains: Chains, chain: Chain) -> float:
 
 
 def _flexion(chains: Chains, chain: Chain) -> list[int]:
-    """Return the joints that bend a finger: axes along that of its last hinge, and balls."""
+    """Return the joints that bend a finger: hinges with axes along that of the last hinge, and balls."""
     last = next((axis for row in reversed(chain.rows) if (axis := chains.axis(row)) is not None), None)
     out: list[int] = []
     for row in chain.rows:
@@ -431,14 +432,14 @@ def _finger(chains: Chains, name: str, chain: Chain) -> Finger:
 
 
 def _coupled(chains: Chains, fingers: Sequence[Chain]) -> dict[Key, Key]:
-    """Return the joint that each follower follows."""
+    """Return the leader of each mimic joint."""
     leaders = chains.skeleton.leader_rows
     rows = dict.fromkeys(row for chain in fingers for row in chain.rows)
     return {_key(chains, row): _key(chains, leaders[row]) for row in rows if row in leaders}
 
 
 def _named_side(skeleton: Skeleton, palm: int) -> str | None:
-    """Return the side that the names of the palm, what carries it, and the model mean; None if they mean none."""
+    """Return the side named by the palm, the joints above it, or the model; None without such a name."""
     for row in ancestors(skeleton.parents, palm):
         joint = skeleton.joints[row]
         for name in (joint.name, joint.body or ""):
@@ -457,7 +458,7 @@ def _normal(fingers: Sequence[Chain], along: Array, thumb_side: Array) -> Array:
 
 
 def _any_across(along: Array) -> Array:
-    """Return a unit vector at right angles to another one."""
+    """Return a unit vector normal to a given one."""
     x, y, z = np.abs(along)
     other = np.eye(3)[0 if x <= min(y, z) else 1 if y <= z else 2]
     return unit(cross(along, other))

@@ -10,7 +10,7 @@ from typing import Any, Final
 from synovia.model.geometry import Array
 
 FINGERS: Final = ("thumb", "index", "middle", "ring", "little")
-Key = str | int  # name of a joint, or its row where the name is not unique
+Key = str | int  # name of a joint, or its row if the name is not unique
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -20,11 +20,12 @@ class Finger:
     Attributes:
         name: ``"thumb"``, ``"index"``, ``"middle"``, ``"ring"`` or ``"little"``; ``"finger_6"`` beyond five.
         joints: Its moving joints from base to tip, as ``Skeleton.joint_keys``.
-        flexion: Those that bend it: their axes are along that of its last joint. Balls count.
-        abduction: The others, which move it sideways, oppose a thumb, or turn a finger about itself. Balls count.
+        flexion: Joints that bend it: hinges with axes along that of its last joint, and balls.
+        abduction: Joints that move it sideways, oppose a thumb, or rotate the finger about itself: other hinges, and
+            balls.
         tip: The joint whose frame carries the tip; it may be fixed.
         offset: The tip in that frame, (3,), length units.
-        estimated: Whether no frame of the file marks the tip, so that it was placed beyond the last joint.
+        estimated: Whether the tip is extrapolated beyond the last joint, because no frame of the file marks it.
 
     Example:
         >>> import synovia as sy
@@ -47,14 +48,14 @@ class Hand:
     """A hand of a skeleton; see ``hand_of``.
 
     Attributes:
-        side: ``"left"``, ``"right"``, or None where neither names nor shape show it.
+        side: ``"left"``, ``"right"``, or None if neither names nor shape show it.
         palm: The joint or link that carries the fingers, as ``Skeleton.joint_keys``.
         frame: The palm in its frame, (4, 4). The origin is between the knuckles, y points along the fingers, z out of
-            the palm to where the fingers bend, and x = y × z, which is on the thumb's side of a right hand. In the hand
-            of a body, whose fingers may be bent at rest, y points from the wrist to the knuckles.
+            the palm, the side to which the fingers bend, and x = y × z, which is on the thumb's side of a right hand.
+            In the hand of a body, whose fingers may be bent at rest, y points from the wrist to the knuckles.
         fingers: The fingers, thumb first.
-        coupled: The joint that each joint of a finger follows, for those that follow another.
-        notes: What is doubtful, with what else it may be.
+        coupled: The leader of each mimic joint of the fingers.
+        notes: Doubts, with alternatives.
 
     Example:
         >>> import synovia as sy
@@ -79,5 +80,5 @@ class Hand:
         return Hand, (self.side, self.palm, self.frame, self.fingers, dict(self.coupled), self.notes)
 
     def finger(self, name: str) -> Finger | None:
-        """Return a finger by its name; None if the hand has none of that name."""
+        """Return a finger by its name; None if the hand does not have it."""
         return next((finger for finger in self.fingers if finger.name == name), None)

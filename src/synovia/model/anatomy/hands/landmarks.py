@@ -14,7 +14,7 @@ from synovia.model.geometry import Array, Bools, as_numbers, cross, magnitudes
 
 COUNT: Final = 21
 WRIST: Final = 0
-# Points of each finger from base to tip: the knuckle first; of a thumb the joint at the wrist
+# Points of each finger from base to tip, beginning with the knuckle, or for a thumb with the joint at the wrist
 FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
     {
         "thumb": (1, 2, 3, 4),
@@ -26,23 +26,24 @@ FINGER_POINTS: Final[Mapping[str, tuple[int, ...]]] = MappingProxyType(
 )
 _FINGERS: Final = tuple(points for finger, points in FINGER_POINTS.items() if finger != "thumb")
 KNUCKLES: Final = tuple(points[0] for points in _FINGERS)
-_CLEARLY: Final = 1.0  # sum of the sines beyond the knuckles, which alone can bend far back, that shows a side for sure
-_STRAIGHT: Final = 0.1  # fingers bend less than this, summed over four of them, radians: they show no side
+# sum of sines of bends beyond the knuckles that shows a side clearly; only knuckles can bend far back
+_CLEARLY: Final = 1.0
+_STRAIGHT: Final = 0.1  # sum over the four fingers, radians: with less bend, they do not show the side
 
 
 def palm_of(points: Any, side: str | None = None) -> Array:
     """Return the frame of the palm of 21 landmarks in each frame, with the axes of ``Hand.frame``.
 
-    The origin is the mean of the four knuckles, y points there from the wrist, and z out of the palm: at right angles
-    to y and to the line of the knuckles. x = y × z, which is on the thumb's side of a right hand.
+    The origin is the mean of the four knuckles, y points from the wrist to the origin, and z out of the palm: normal to
+    y and to the line of the knuckles. x = y × z, which is on the thumb's side of a right hand.
 
     Args:
-        points: The landmarks, (T, 21, 3), in any unit; NaN where one was not seen.
-        side: ``"left"`` or ``"right"``, which decides where z points; None to find it, see ``side_of``.
+        points: The landmarks, (T, 21, 3), in any unit; NaN for hidden landmarks.
+        side: ``"left"`` or ``"right"``, which determines the direction of z; None to find the side, see ``side_of``.
 
     Returns:
-        Frames (T, 4, 4) in the axes of the points; NaN where the wrist or a knuckle was not seen, or they are in line.
-        Knuckles that are never seen are left out.
+        Frames (T, 4, 4) in the axes of the points; NaN if the wrist or a knuckle is hidden, or they are in line.
+        Knuckles that are never visible are ignored.
 
     Raises:
         InputError: If the shape is wrong, or there is no such side.
@@ -58,9 +59,9 @@ class Palms(NamedTuple):
     """The palm of landmarks in each frame.
 
     Attributes:
-        frames: What ``palm_of`` returns.
-        side: What ``side_of`` returns.
-        others: Frames in which the fingers clearly bend as those of a hand of the other side than that of the frames.
+        frames: Palm frames, as from ``palm_of``.
+        side: Side, as from ``side_of``.
+        others: Indices of frames in which the fingers clearly bend like those of the other hand.
     """
 
     frames: Array
@@ -82,11 +83,11 @@ def palms_and_side_of(places: Array, side: str | None = None) -> Palms:
 def side_of(points: Any) -> str:
     """Return whether 21 landmarks are those of a left or a right hand: fingers bend to the side of the palm.
 
-    All frames count together: the sum of the sines of the angles by which segments of the four fingers bend.
-    Straight fingers show nothing; then the tip of the thumb, which is on the side of the palm too, decides.
+    The sum over all frames of the sines of bends of the four fingers determines the side. For straight fingers, it is
+    determined by the thumb's tip, which is on the palm's side as well.
 
     Args:
-        points: The landmarks, (T, 21, 3), in any unit; NaN where one was not seen.
+        points: The landmarks, (T, 21, 3), in any unit; NaN for hidden landmarks.
 
     Raises:
         InputError: If the shape is wrong.
@@ -97,10 +98,10 @@ def side_of(points: Any) -> str:
 
 
 def _bends(places: Array, along: Array, out: Array) -> Array:
-    """Return by how much the four fingers bend to the palm of a right hand: at the knuckles, and beyond, (T, 2).
+    """Return the bends of the four fingers towards a right hand's palm, at the knuckles and beyond, (T, 2).
 
-    These are sums of sines. Segments that are not seen count as straight; ``along`` and ``out`` are the axes of the
-    palm, see ``_plane``.
+    These are sums of sines. Hidden segments are assumed straight; ``along`` and ``out`` are the axes of the palm, see
+    ``_plane``.
     """
     bends = cross(along, out)  # the axis about which the fingers of a right hand bend
     first = np.broadcast_to(along[:, None, None], (len(places), len(_FINGERS), 1, 3))
@@ -111,7 +112,7 @@ def _bends(places: Array, along: Array, out: Array) -> Array:
 
 
 def _bent_to(places: Array, bends: Array, along: Array, out: Array, origin: Array) -> str:
-    """Return the side of a hand, as ``side_of``, whose fingers bend by sums (T, 2); the rest is as of ``_plane``."""
+    """Return the side of a hand, as ``side_of``, from bends (T, 2) of ``_bends`` and the results of ``_plane``."""
     total = float(bends.sum())
     if abs(total) < _STRAIGHT * max(int(np.isfinite(along[:, 0]).sum()), 1):
         tips = places[:, FINGER_POINTS["thumb"][-1]] - origin
@@ -120,7 +121,7 @@ def _bent_to(places: Array, bends: Array, along: Array, out: Array, origin: Arra
 
 
 def hand_points(points: Any) -> Array:
-    """Return 21 landmarks as numbers, (T, 21, 3), NaN where one was not seen.
+    """Return 21 landmarks as an array, (T, 21, 3), with NaN for hidden landmarks.
 
     Raises:
         InputError: If the shape is wrong.
@@ -136,12 +137,12 @@ def hand_points(points: Any) -> Array:
 def palm_axes(wrist: Array, knuckles: Array) -> tuple[Array, Array]:
     """Return the direction from a wrist to the knuckles, and the normal that leaves the palm of a right hand.
 
-    The normal is at right angles to the line of the knuckles (by least squares). Both are (..., 3), NaN where the
-    points are in line.
+    The normal is orthogonal to the line of the knuckles (by least squares). Both are (..., 3), NaN if the points are in
+    line.
 
     Args:
-        wrist: Places of the wrist, (..., 3).
-        knuckles: Places of two knuckles or more, (..., K, 3), from the index finger to the little finger.
+        wrist: Positions of the wrist, (..., 3).
+        knuckles: Positions of two or more knuckles, (..., K, 3), from the index finger to the little finger.
     """
     along = _unit(knuckles.mean(-2) - wrist)
     count = knuckles.shape[-2]
@@ -156,7 +157,7 @@ def _plane(places: Array) -> tuple[Array, Array, Array]:
 
 
 def _frames(along: Array, out: Array, origin: Array, side: str) -> Array:
-    """Return the frames (T, 4, 4) of the palm of a side from its axes and origin; NaN where one is not known."""
+    """Return the frames (T, 4, 4) of the palm of a side from its axes and origin; NaN for unknown ones."""
     out = out if side == "right" else -out
     frames = np.zeros((len(along), 4, 4))
     frames[:, :3, 0], frames[:, :3, 1], frames[:, :3, 2] = cross(along, out), along, out
@@ -166,12 +167,12 @@ def _frames(along: Array, out: Array, origin: Array, side: str) -> Array:
 
 
 def _knuckles(places: Array) -> list[int]:
-    """Return the knuckles that are seen in some frame; all if these are fewer than two."""
+    """Return the knuckles that are visible in some frame; all knuckles if these are fewer than two."""
     seen = [k for k in KNUCKLES if np.isfinite(places[:, k]).any()]
     return seen if len(seen) > 1 else list(KNUCKLES)
 
 
 def _unit(v: Array) -> Array:
-    """Return vectors (..., 3) of length 1; NaN for those without length."""
+    """Return unit vectors (..., 3); NaN for zero vectors."""
     length = magnitudes(v)
     return v / np.where(length > 0.0, length, np.nan)[..., None]

@@ -1,1 +1,1 @@
-"""The clip of a page: what plays, the layers and keys on top of it, and curves of its joints."""
+"""The clip of a page: the motion that plays, the layers and keys on top of it, and the curves of joints."""

@@ -1,4 +1,4 @@
-"""The clip of a page: which one plays, from when to when, and the keys on top of it."""
+"""The clip of a page: the choice of the clip, its range, and the keys on top of it."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Animation:
     def __init__(self, state: State, history: History) -> None:
         """Store state and history."""
         self._state, self._history = state, history
-        self.lock = state.lock  # held to read what belongs together
+        self.lock = state.lock  # held to read several values consistently
         self.given = state.given
         self.auto_key = False
 
@@ -49,7 +49,7 @@ class Animation:
 
     @property
     def play(self) -> Play:
-        """The clip that plays, where it is, and its keys."""
+        """The playback state: clip, time and keys."""
         return self._state.play
 
     @property
@@ -67,16 +67,16 @@ class Animation:
             return curves_of(self._state, row)
 
     def original(self) -> Pose | None:
-        """Return the pose of the clip at the present time, without layers and keys, on the given skeleton."""
+        """Return the pose of the clip at the current time, without layers and keys, on the given skeleton."""
         with self._state.lock:
             motion = self.play.motion
             return None if motion is None else Pose.trusted(self.given, sample(motion, self.play.time))
 
     def set_clip(self, number: int | None) -> None:
-        """Play another clip, or none.
+        """Play another clip, or no clip.
 
-        No goal that was there before pins the clip: targets follow it until they are moved, and goals of the whole body
-        are off until there is no clip again.
+        Existing goals do not hold the clip in place: their targets follow the clip until they are moved. Goals of the
+        whole body are disabled until no clip is chosen.
         """
         with self._state.lock:
             motion = None if number is None else self.clips[clip_number(self.clips, number, self.given.name)]
@@ -100,7 +100,7 @@ class Animation:
             self._state.touch(structure=True)
 
     def new_clip(self, seconds: float) -> None:
-        """Begin a clip of the present pose, which is its first key; more keys make it move.
+        """Create a clip from the current pose, which becomes its first key; more keys make it move.
 
         Args:
             seconds: Length of the clip.
@@ -136,7 +136,7 @@ class Animation:
             self._state.touch()
 
     def finish_edit(self) -> None:
-        """Note the end of an edit by hand, such as a drag: with ``auto_key``, the pose of a clip will be keyed."""
+        """Handle the end of a manual edit, such as a drag: with ``auto_key``, the pose will be keyed."""
         with self._state.lock:
             if self.auto_key and self.play.motion is not None:
                 self.play.playing = False
@@ -144,16 +144,16 @@ class Animation:
                 self._state.touch()
 
     def key_if_due(self) -> Key | None:
-        """Key the pose if ``finish_edit`` has asked for it, in the same step of undo; return the key."""
+        """Key the pose if ``finish_edit`` has requested it, in the same undo step; return the key."""
         with self._state.lock:
             return self.key(step=False) if self._state.key_due and self.play.motion is not None else None
 
     def key(self, q: Array | None = None, *, step: bool = True) -> Key:
-        """Keep a pose at the present frame as a key on top of the clip, and let the goals follow again.
+        """Store a pose at the current frame as a key on top of the clip, and let the goals follow the clip again.
 
         Args:
-            q: Joint values of the pose, (nq,) of the solved skeleton, clamped to their limits; None: the present pose.
-            step: Whether the key is a step of undo.
+            q: Joint values of the pose, (nq,) of the solved skeleton, clamped to their limits; None: the current pose.
+            step: Whether the key is a separate undo step.
 
         Raises:
             InputError: If no clip is chosen.
@@ -174,7 +174,7 @@ class Animation:
             return key
 
     def let_go(self) -> None:
-        """Drop what a person has changed and not keyed, and let the goals follow the clip again."""
+        """Discard changes that are not keyed, and let the goals follow the clip again."""
         with self._state.lock:
             self.play.loose = None
             for editor in self._state.editors:
@@ -184,13 +184,13 @@ class Animation:
     def move_key(
         self, frame: int, to: int | None = None, *, copy: bool = False, part: frozenset[int] | None = None
     ) -> None:
-        """Move or copy a key to another frame, in place of what is keyed there.
+        """Move or copy a key to another frame, and replace the values that are keyed there.
 
         Args:
             frame: Frame of the key.
-            to: The other frame; None: the present one.
-            copy: Whether the key also stays where it is.
-            part: Part of the body whose key it is, see ``part_of``; None for the whole body.
+            to: The other frame; None for the current frame.
+            copy: Whether to keep the key at its frame, too.
+            part: Part of the body to move, see ``part_of``; None for the whole body.
 
         Raises:
             InputError: If there is no such key or no such frame.
@@ -220,7 +220,7 @@ class Animation:
         """Return the key of a part of the body at a frame.
 
         Raises:
-            InputError: If there is none.
+            InputError: If there is no key.
         """
         key = self.play.key_at(frame)
         if key is None or not self.keyed(key, part):
@@ -228,7 +228,7 @@ class Animation:
         return key
 
     def keyed(self, key: Key, part: frozenset[int] | None) -> bool:
-        """Return whether a key has values for a part of the body (see ``part_of``), None for the whole body."""
+        """Return whether a key has values for a part of the body (see ``part_of``; None for the whole body)."""
         return bool(self.values_of(key, part))
 
     def values_of(self, key: Key, part: frozenset[int] | None) -> Mapping[str | int, Array]:
@@ -239,13 +239,13 @@ class Animation:
         return {joint: value for joint, value in key.values.items() if joint in names}
 
     def _without(self, key: Key, part: frozenset[int] | None) -> Key | None:
-        """Return a key without a part of the body, None if nothing is left."""
+        """Return a key without a part of the body; None if no values are left."""
         own = self.values_of(key, part)
         left = {joint: value for joint, value in key.values.items() if joint not in own}
         return Key(key.frame, left) if left else None
 
     def key_of(self, q: Array) -> Key:
-        """Return the key of the whole body at the present frame with which the clip has a pose, (nq,)."""
+        """Return the key of the whole body at the current frame that gives the clip a pose, (nq,)."""
         skeleton = self._state.skeleton
         change = change_between(skeleton, self._state.clip_values(self.play.time), q)
         slices = [(row, skeleton.q_slice(row)) for row in range(len(skeleton))]
@@ -257,7 +257,7 @@ class Animation:
         """Check that a layer of keys fits the clip.
 
         Raises:
-            InputError: If no clip is chosen, or the layer has a key beyond it.
+            InputError: If no clip is chosen, or the layer has a key after the end of the clip.
             UnknownNameError: If the body lacks a joint.
         """
         with self._state.lock:
@@ -266,17 +266,17 @@ class Animation:
             KeyCurves(self._state.skeleton, layer, still)
 
     def keys_without(self, key: Key, part: frozenset[int] | None) -> tuple[Key, ...] | None:
-        """Return the keys without one of them, or without its values for a part of the body; None for no keys."""
+        """Return the keys without a key, or without its values for a part of the body; None if none are left."""
         left = self._without(key, part)
         others = (other for other in self.play.keys if other is not key)
         return (*others, *(() if left is None else (left,))) or None
 
     def empty_keys(self) -> Layer:
-        """Return the layer of the keys without any."""
+        """Return the layer of keys without its keys."""
         return self.play.layer.replace(pose=None)
 
     def _put_keys(self, frame: int, key: Key | None) -> None:
-        """Replace what is keyed at a frame; None: nothing."""
+        """Replace the key at a frame; None to remove it."""
         keys = [other for other in self.play.keys if other.frame != frame]
         if key is not None:
             keys.append(key)
@@ -284,7 +284,7 @@ class Animation:
         self._state.touch()
 
     def required(self) -> tuple[Play, Motion]:
-        """Return the state of the clip, and the clip.
+        """Return the playback state and the clip.
 
         Raises:
             InputError: If no clip is chosen.

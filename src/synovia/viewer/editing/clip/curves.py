@@ -1,4 +1,4 @@
-"""Curves of a joint over the frames of a clip, as people read its values, with its limits."""
+"""Curves of a joint over the frames of a clip, in degrees or length units, with the limits of the joint."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from synovia.viewer.editing.clip.play import Play
 from synovia.viewer.editing.root import with_root_values
 from synovia.viewer.editing.state import State
 
-_MOST: Final = 240  # most points of a curve
+_MOST: Final = 240  # largest number of points of a curve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Curve:
-    """One number of a joint over the frames of a clip: degrees, or length units.
+    """One number of a joint over the frames of a clip, in degrees or length units.
 
     Args:
-        name: Its name, such as ``"swing x"``; empty if the joint has no other.
-        values: Its values with layers and keys, (n,).
-        clip: Those of the clip itself, (n,).
-        low: Lower limit, None without one.
-        high: Upper limit, None without one.
+        name: Name of the number, such as ``"swing x"``; empty if the joint has only one number.
+        values: Values with layers and keys, (n,).
+        clip: Values of the clip itself, (n,).
+        low: Lower limit; None if there is none.
+        high: Upper limit; None if there is none.
     """
 
     name: str
@@ -45,7 +45,7 @@ class Curves:
 
     Args:
         frames: Frames of the values, (n,).
-        unit: ``"°"``, or empty for lengths.
+        unit: ``"°"`` for angles, empty for lengths.
         curves: The curves.
     """
 
@@ -55,7 +55,7 @@ class Curves:
 
 
 def curves_of(state: State, row: int) -> Curves | None:
-    """Return the curves of a joint, None without a clip or for a joint that does not move.
+    """Return the curves of a joint; None without a clip, or if the joint does not move.
 
     Args:
         state: The state of a page; the caller holds its lock.
@@ -91,14 +91,14 @@ def _edited(state: State, play: Play, frames: NDArray[np.int64]) -> Array:
 
 
 def _numbers(skeleton: Skeleton, row: int, q: Array) -> dict[str, float]:
-    """Return the numbers of a joint by name: degrees, or length units for a slide."""
+    """Return the numbers of a joint by name, in length units for a slide and in degrees otherwise."""
     if skeleton.joints[row].kind is Kind.SLIDE:
         return {"": float(q[skeleton.q_slice(row)][0])}
     return named_angles(Pose.trusted(skeleton, q), row)
 
 
 def _limits(skeleton: Skeleton, row: int, name: str) -> tuple[float | None, float | None]:
-    """Return the limits of a number of a joint, in its unit; None where there is none."""
+    """Return the lower and upper limit of a number of a joint, in its unit; None where there is no limit."""
     limit, kind = skeleton.joints[row].limit, skeleton.joints[row].kind
     if kind in (Kind.HINGE, Kind.SLIDE):
         factor = 180.0 / math.pi if kind is Kind.HINGE else 1.0

@@ -1,4 +1,4 @@
-"""The layers of a page: changes of a part of the clip, below the keys. ``sy.edit`` puts them on the clip."""
+"""The layers of a page: changes of a part of the clip, below the keys. ``sy.edit`` applies them to the clip."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from synovia.viewer.editing.goals import Goals
 from synovia.viewer.editing.history import History
 from synovia.viewer.editing.state import State
 
-_NOTHING: Final = 1e-6  # radians or length units: a smaller change of a joint is not kept in a layer
-_MOST: Final = 64  # layers
+_NOTHING: Final = 1e-6  # radians or length units; smaller changes of a joint are not stored in a layer
+_MOST: Final = 64  # largest number of layers
 Progress = Callable[[int, int], object]
 
 
@@ -36,11 +36,11 @@ class ClipLayers:
         goals: The goals, whose targets become layers.
 
     Attributes:
-        progress: Called with (frames done, all) while layers are solved; None: nobody looks.
+        progress: Called with the frames done and all frames while layers are solved; None for no reports.
     """
 
     def __init__(self, state: State, history: History, animation: Animation, goals: Goals) -> None:
-        """Store what is edited."""
+        """Store the arguments."""
         self._state, self._history, self._animation, self._goals = state, history, animation, goals
         self.progress: Progress | None = None
 
@@ -51,16 +51,16 @@ class ClipLayers:
 
     @property
     def edited(self) -> Edited | None:
-        """What they make of the clip, None if none of them acts."""
+        """The clip with its layers; None if no layer has an effect."""
         return self._state.play.edited
 
     def findings(self, number: int) -> tuple[Finding, ...]:
-        """Return what a person should know about a layer."""
+        """Return the findings about a layer."""
         edited, label = self.edited, self.all[number].label
         return () if edited is None else tuple(one for one in edited.findings if one.layer == label)
 
     def add_key(self, part: frozenset[int] | None = None) -> Layer:
-        """Make a layer of the key at the present frame, or of the pose if it is not keyed; it fades as the key did.
+        """Make a layer from the key at the current frame, or from the pose if there is no key; fades are like a key's.
 
         Args:
             part: Part of the body that moves to the layer, see ``Goals.part_of``; None for the whole body.
@@ -94,7 +94,7 @@ class ClipLayers:
         return layer
 
     def add_target(self, number: int | None) -> Layer:
-        """Make a layer of a goal with its present target, at the present frame.
+        """Make a layer from a goal with its current target, at the current frame.
 
         Args:
             number: Key of the goal's editor.
@@ -126,10 +126,10 @@ class ClipLayers:
         """Change a layer.
 
         Args:
-            number: Its place.
-            frames: First and last frame, both included. Its keys go with it, and its targets if there is one a frame.
-            blend: Frames of its fades.
-            muted: Whether it does nothing.
+            number: Index of the layer.
+            frames: First and last frame, both included. Keys move with the layer, and targets with one per frame.
+            blend: Number of frames of each fade.
+            muted: Whether the layer has no effect.
 
         Raises:
             InputError: If a value does not fit.
@@ -143,14 +143,14 @@ class ClipLayers:
         self._put((*self.all[:number], made, *self.all[number + 1 :]))
 
     def move_along(self, number: int, relative: bool) -> None:
-        """Let the targets of a layer move along with the clip, or stay in the world; they are the same at this frame.
+        """Make the targets of a layer relative to the clip or fixed in the world, unchanged at the current frame.
 
         Args:
-            number: Its place.
-            relative: Whether they move along.
+            number: Index of the layer.
+            relative: Whether the targets are relative to the clip.
 
         Raises:
-            InputError: If they cannot.
+            InputError: If the layer has other targets or keys.
         """
         layer = self._layer(number)
         with self._state.lock:
@@ -168,9 +168,9 @@ class ClipLayers:
         self._put((*self.all[:number], *self.all[number + 1 :]))
 
     def open(self, layers: Sequence[Layer]) -> None:
-        """Put the layers of a file on the clip, in place of those that it has.
+        """Replace the layers of the clip by the layers of a file.
 
-        The last one becomes the keys on top if it has the form of these, and their name or no layer below it.
+        The last layer becomes the keys on top if it has the form of keys, and has their name or is the only layer.
 
         Raises:
             InputError: If no clip is chosen, or a layer does not fit it.
@@ -186,20 +186,20 @@ class ClipLayers:
         """Return values of joints without those of a root that the page has added.
 
         Raises:
-            UnsupportedError: If these move it.
+            UnsupportedError: If the values move this root.
         """
         skeleton, added = self._state.skeleton, range(self._state.rooted.added)
         return without_root(values, {skeleton.address(row) for row in added})
 
     def _put(self, layers: tuple[Layer, ...], top: Layer | None = None) -> None:
-        """Solve layers on the clip and show them; other threads go on meanwhile.
+        """Solve layers on the clip and show them, without blocking other threads.
 
         Args:
             layers: The layers.
-            top: The layer of the keys on top; None for that which is there.
+            top: The layer of the keys on top; None for the existing layer.
 
         Raises:
-            InputError: If a layer does not fit the clip, or somebody has changed the layers meanwhile.
+            InputError: If a layer does not fit the clip, or the layers were changed in the meantime.
         """
         if len(layers) > _MOST:
             raise InputError("too many layers", value=len(layers), expected=f"at most {_MOST}")
@@ -220,7 +220,7 @@ class ClipLayers:
             self._animation.let_go()
 
     def _solved(self, motion: Motion, layers: tuple[Layer, ...]) -> Edited | None:
-        """Return what layers make of a clip, None if none of them acts."""
+        """Apply layers to a clip; return None if no layer has an effect."""
         if all(layer.empty for layer in layers):
             for layer in layers:
                 if layer.bounds(len(motion))[1] >= len(motion):
@@ -232,7 +232,7 @@ class ClipLayers:
         """Return a layer.
 
         Raises:
-            InputError: If there is none at this place.
+            InputError: If there is no layer with this index.
         """
         if not 0 <= number < len(self.all):
             raise InputError("there is no such layer", value=number, expected=f"one of {len(self.all)}")
@@ -243,22 +243,22 @@ class ClipLayers:
         return len(self._animation.required()[1])
 
     def _still(self, joint: str | int) -> Array:
-        """Return the values of no change of a joint."""
+        """Return the values that mean no change for a joint."""
         skeleton = self._state.skeleton
         return no_change(skeleton)[skeleton.q_slice(joint)]
 
     def _free(self, name: str) -> str:
-        """Return a name that no layer has."""
+        """Return an unused name for a layer."""
         return free_label(name, [layer.label for layer in self.all])
 
 
 def is_keys(layer: Layer) -> bool:
-    """Return whether a layer has the form of the keys on top: changes of joints, and nothing else."""
+    """Return whether a layer has the form of the keys on top: only changes of joint values."""
     return bool(layer.keys) and layer.relative and not (layer.goals or layer.targets or layer.muted)
 
 
 def with_frames(layer: Layer, frames: tuple[int, int], count: int) -> Layer:
-    """Return a layer in other frames. If it is moved as a whole, its keys go with it; else they stay within it.
+    """Return a layer in other frames: keys move with it if the length is the same, else they are clamped to the frames.
 
     Args:
         layer: The layer.
@@ -291,7 +291,7 @@ def without_root(values: Mapping[str | int, Array], added: Collection[str | int]
         UnsupportedError: If these joints move.
     """
     for joint, value in values.items():
-        moved = value if len(value) == 1 else value[:-1]  # the last number of a quaternion is that of no change
+        moved = value if len(value) == 1 else value[:-1]  # w of a quaternion is not 0 for no change
         if joint in added and np.abs(moved).max(initial=0.0) > 0.0:
             raise UnsupportedError("keys move a root that the clip does not have", hint="save the motion")
     return {joint: value for joint, value in values.items() if joint not in added}

@@ -1,4 +1,4 @@
-"""The clip that plays under the goals: its state, its pose at a time, and the layers and keys on top of it."""
+"""The clip that plays under the goals: its state, its pose at a time, and its layers and keys."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.viewer.editing.editor_values import free_label
 
-_FPS: Final = 30.0  # frames per second of a clip that begins empty
-_LONGEST: Final = 600.0  # seconds of such a clip
-NAME: Final = "keys"  # of the layer of keys in files
+_FPS: Final = 30.0  # frames per second of a new clip
+_LONGEST: Final = 600.0  # seconds; longest new clip
+NAME: Final = "keys"  # name of the layer of keys in files
 _NO_KEYS: Final = Layer(relative=True)
-FADE: Final = 0.5  # seconds over which the layer begins before its first key and ends after its last one
+FADE: Final = 0.5  # seconds over which a layer fades in before its first key and out after its last key
 
 
 @dataclass(slots=True)
@@ -30,18 +30,18 @@ class Play:
     """State of the clip that plays under the goals.
 
     Args:
-        motion: The clip, None for none.
+        motion: The clip; None without a clip.
         time: Seconds from the first frame.
         playing: Whether the clip runs.
         speed: Factor of the recorded speed; negative values play backwards.
-        weight: Share of the clip in the blend with the pose without it, 0 to 1.
+        weight: Weight of the clip in the blend with the pose without it, 0 to 1.
         first: First frame that plays.
-        last: Last frame that plays; None for the last one of the clip.
-        layers: Layers on the clip, in order, below that of the keys.
-        edited: The clip with these layers; None without any that acts.
-        layer: The layer on top: keys of joints of the solved skeleton, each a change of the clip with its layers.
-        loose: What a person has changed on top of all layers and not keyed yet, as a change; None for nothing.
-        paused: Keys of the goals that are off because a clip plays.
+        last: Last frame that plays; None for the last frame of the clip.
+        layers: Layers on the clip, in order, below the keys.
+        edited: The clip with these layers; None if no layer has an effect.
+        layer: The top layer: keys of joints of the solved skeleton, each a change of the clip with its layers.
+        loose: Manual change on top of all layers that is not keyed yet; None for no change.
+        paused: Keys of the goals that are disabled because a clip plays.
     """
 
     motion: Motion | None = None
@@ -57,7 +57,7 @@ class Play:
     loose: Array | None = None
     paused: frozenset[int] = frozenset()
     _curves: tuple[Layer, Skeleton, tuple[KeyCurves, tuple[int, ...]]] | None = (
-        None  # of the layer that was evaluated last
+        None  # cache for the last evaluated layer
     )
 
     @property
@@ -86,11 +86,11 @@ class Play:
 
     @property
     def frame(self) -> int:
-        """The frame nearest to the present time."""
+        """The frame nearest to the current time."""
         return 0 if self.motion is None else round(self.time * self.motion.fps)
 
     def key_at(self, frame: int) -> Key | None:
-        """Return the key at a frame, None if there is none."""
+        """Return the key at a frame; None if there is none."""
         return next((key for key in self.keys if key.frame == frame), None)
 
     def advance(self, seconds: float) -> None:
@@ -100,12 +100,12 @@ class Play:
             self.time = first + (self.time + seconds * self.speed - first) % (last - first)
 
     def keyed(self, skeleton: Skeleton, frames: Array, below: Array) -> Array:
-        """Return joint values with what the keys change, (n, nq), within limits, as ``sy.edit`` does.
+        """Return joint values with the changes of the keys, (n, nq), clamped to limits as in ``sy.edit``.
 
         Args:
             skeleton: The solved skeleton.
-            frames: Frames of the clip, (n,); they may lie between whole ones.
-            below: Joint values there, (n, nq).
+            frames: Frames of the clip, (n,), also fractional.
+            below: Joint values without keys at these frames, (n, nq).
         """
         found = self._found(skeleton)
         if found is None:
@@ -113,11 +113,11 @@ class Play:
         return with_changes(skeleton, below, found[0].at(frames, below), found[1])[0]
 
     def _found(self, skeleton: Skeleton) -> tuple[KeyCurves, tuple[int, ...]] | None:
-        """Return the curves of the keys, and the joints that these move; None without keys."""
+        """Return the curves of the keys, and the joints that they move; None without keys."""
         if not self.keys or self.motion is None:
             return None
         if self._curves is None or self._curves[0] is not self.layer or self._curves[1] is not skeleton:
-            still = np.broadcast_to(no_change(skeleton), (len(self.motion), skeleton.nq))  # its keys are changes
+            still = np.broadcast_to(no_change(skeleton), (len(self.motion), skeleton.nq))  # the keys are changes
             curves = KeyCurves(skeleton, self.layer, still)
             moved = changed_rows(skeleton, curves.at(np.arange(len(self.motion), dtype=np.float64), still))
             self._curves = self.layer, skeleton, (curves, moved)
@@ -129,8 +129,8 @@ def layer_of(motion: Motion, *, holds: bool = False) -> Layer:
 
     Args:
         motion: The clip.
-        holds: Whether the first and the last key hold to the ends of the clip, as in one that begins empty; otherwise
-            the layer fades within ``FADE`` seconds before its first key and after its last one.
+        holds: Whether the first and the last key extend to the ends of the clip, as in a new clip; otherwise the layer
+            fades within ``FADE`` seconds before its first key and after its last key.
     """
     if holds:
         return Layer(relative=True, frames=(0, len(motion) - 1), name=NAME)
