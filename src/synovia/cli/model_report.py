@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from synovia.model.shapes.within import ClosePairs
 
 SCHEMA: Final = "synovia.inspect/1"
-_LOOKED_AT = 50  # number of clip frames used to find the axis that points up
 
 
 def _degrees_of_freedom(skeleton: Skeleton) -> int:

@@ -36,7 +36,7 @@ class Learn(Looped):
     position: bool = option(default=False, help="Learn for goals of positions, instead of whole poses.", rank=-1)
     samples: int | None = option(
         default=None, help="Random poses to learn from.", kind=Number(64, 2**22, whole=True), metavar="N",
-        shown="524288 for an arm, 32768 for other bodies",
+        shown="262144 for an arm, 32768 for other bodies",
     )  # fmt: skip
     seed: int = option(default=0, help="Seed of the poses.", kind=Number(0, 2**32 - 1, whole=True), metavar="N")
     plot: Path | None = option(
