@@ -1,9 +1,9 @@
-"""Where a restart with clearance goals begins: at a pose that meets the other goals and is as clear as possible.
+"""Restarts with clearance goals: start at a pose that meets the other goals and has the smallest clearance error.
 
-A descent that keeps its distance and begins at a random pose often ends in front of an obstacle. On an arm among 20
-obstacles it reached 28 % of the harder targets. So the other goals are met first, without clearance, from several
-random poses; this takes few and cheap steps. The attempt starts at the pose that lacks the least distance. From such
-poses, it reached 77 %, mostly within five steps.
+A descent with clearance that starts at a random pose often ends in front of an obstacle. On an arm among 20 obstacles
+it reached 28 % of the harder targets. So the other goals are met first, without clearance, from several random poses.
+This takes few and cheap steps. The attempt starts at the pose with the smallest clearance error. From such poses, it
+reached 77 %, mostly within five steps.
 """
 
 import math
@@ -18,23 +18,23 @@ from synovia.kernels.layout import FINALISTS, NO_POSTURE, OTHERS, POSE_MORE
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.problem import copy, with_steps
 
-DRAWS = 24  # random poses of one restart, at most; the first one that keeps its distance is the last
-STEPS = 25  # of each descent without clearance: 97 % of those that meet the goals take fewer
-HOPELESS = 16  # draws one after the other that missed other goals; then a restart has one draw
-MISSED_DRAWS = OTHERS + 1  # place in the watch of their number, beside that of the next restart
-MISSED = F(1e30)  # in place of the distance that a pose lacks, in tolerances, if it misses another goal
-GIVEN, CLEAREST = 1, 2  # rows of the stored poses, which only finishing needs: the start of the problem, the best pose
+DRAWS = 24  # largest number of random poses of one restart; the first one with enough clearance ends the draws
+STEPS = 25  # steps of each descent without clearance: 97 % of those that meet the goals take fewer
+HOPELESS = 16  # consecutive draws that missed other goals, after which a restart has one draw
+MISSED_DRAWS = OTHERS + 1  # place of the number of these draws in the watch, next to that of the next restart
+MISSED = F(1e30)  # clearance error (in tolerances) of a pose that misses another goal
+GIVEN, CLEAREST = 1, 2  # rows of the stored poses, which are free before finishing: start of the problem, best pose
 
 
 @apart
 def begin_draws(work):
-    """Begin to count the draws that miss."""
+    """Reset the count of draws that missed other goals."""
     work.watch[MISSED_DRAWS] = F(0)
 
 
 @apart
 def draw_clear(problem, work, targets, q):
-    """Write the start of a restart to q, which holds the start of the problem; return the steps that this took."""
+    """Write the start of a restart to q, which holds the start of the problem; return the number of steps taken."""
     poses = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)
     h = open_hierarchy(problem, work)
     copy(q, poses[GIVEN])

@@ -1,7 +1,7 @@
 """The descent of a full body: damped steps of all levels until every goal is met.
 
 Poses are compared level by level: errors of a lower level count only if the errors above are equal. So this descent
-has a loop of its own beside ``search.descent``.
+has its own loop instead of that of ``search.descent``.
 """
 
 from synovia.kernels.compiler.jit import F, apart, inline
@@ -26,8 +26,8 @@ from synovia.kernels.tree.problem import copy
 
 PATIENCE = 2  # steps without improvement before the damping grows
 MIN_DAMPING, INCREASE, DECREASE = F(1e-2), F(10), F(0.3)
-LOOSE = F(0.2)  # radians or reaches that loops may lack between two steps
-LOOSE_SHARE = F(10)  # what they may lack relative to the errors of the goals: both fall with the square of the step
+LOOSE = F(0.2)  # largest closure error (radians or length scales) of loops between two steps
+LOOSE_SHARE = F(10)  # the same, relative to the errors of the goals: both fall with the square of the step
 MAX_DAMPING = F(1e6)  # damping: if an even shorter step does not improve the pose, none does
 
 
@@ -41,21 +41,21 @@ def open_hierarchy(problem, work):
 
 @inline
 def work_of_levels(problem):
-    """Return the estimated work of a step of all levels, see ``watch``; pairs of shapes count by themselves."""
+    """Return the estimated work of a step of all levels (see ``watch``), without that of pairs of shapes."""
     m, v = F(problem.residuals), F(problem.columns) + F(contact_slacks(problem.clear))
     return F(4) * F(problem.tree.ints.shape[0]) + m * v / F(4) + m * v * v / F(512)
 
 
 @inline
 def evaluate_closed(problem, work, targets, q, h, exactly):
-    """Evaluate q after a step, as ``evaluate_levels``; close its loops first if they lack too much.
+    """Evaluate q after a step, as ``evaluate_levels``; close its loops first if their closure error is too large.
 
-    The next step also reduces what the loops lack, so closing them after each step would do the same work twice. They
-    are closed where they lack so much that the errors of the goals tell little, where the goals are met, and, if
-    ``exactly``, in any case. A pose that cannot be closed returns to the last one that was closed.
+    The next step also reduces the closure error, so closing after each step would do the same work twice. Loops are
+    closed if their closure error makes the errors of the goals unreliable, if the goals are met, or if ``exactly`` is
+    true. If a pose cannot be closed, q returns to the last closed pose.
 
     Returns:
-        (the largest error in units of its tolerance, what the loops lack).
+        (the largest error in units of its tolerance, the closure error of the loops).
     """
     worst = evaluate_levels(problem, work, targets, q, h)
     if problem.loops.ints.shape[0] == 0:
@@ -77,7 +77,7 @@ def evaluate_closed(problem, work, targets, q, h, exactly):
 def descend_levels(problem, work, targets, q, h, count):
     """Descend from q until every goal is met, the error falls too slowly, or the steps are spent.
 
-    Only the first ``count`` levels take part; the posture is the last level. With a posture the descent goes on until
+    Only the first ``count`` levels take part; the posture is the last level. With a posture the descent continues until
     no column moves by more than ``SETTLED`` in a step.
 
     Returns:
@@ -93,7 +93,7 @@ def descend_levels(problem, work, targets, q, h, count):
         met_error = smallest_tolerance(problem)
     earlier = F(0)
     size = F(0)
-    open_by = F(0)  # what the loops of the best pose lack
+    open_by = F(0)  # closure error of the best pose
     damping = F(0)
     worse_steps = 0
     cost_of_step = work_of_levels(problem)
@@ -103,7 +103,7 @@ def descend_levels(problem, work, targets, q, h, count):
         reached = worst <= INSIDE and count > levels
         if k == 0 or reached != met:
             better = k == 0 or reached
-        elif reached:  # within the tolerance only the posture counts
+        elif reached:  # within the tolerance only the posture is compared
             better = h.errors[levels] < h.best[levels] - EQUAL_ERRORS
         else:
             better = is_better_pose(h, count, met_error)
