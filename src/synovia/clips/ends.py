@@ -17,14 +17,14 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, unit
 from synovia.model.motion import Motion
 
-_JUMP: Final = 0.05  # smallest jump of a joint, as a fraction of the skeleton's size
-_CLEAR: Final = 3.0  # a jump is this many times the largest step of the half second next to it
-_STILL: Final = 0.3  # largest speed of a joint in a pose that is held, sizes of the body per second
-_HELD: Final = 0.5  # seconds; a T-pose that is held as long is one even if no jump follows
-_NEAR: Final = 0.5  # seconds next to a jump with which it is compared
-_LIMB: Final = np.cos(np.radians(25.0))  # arms along the line of the shoulders, legs along the trunk
-_AT_REST: Final = 0.05  # radians from the rest value of each joint
-_SAME_RATE: Final = 1e-3  # relative difference of frame rates, which files round
+_JUMP: Final = 0.05  # fraction of the skeleton's size; smallest jump of a joint
+_CLEAR: Final = 3.0  # least ratio of a jump to the largest step of the half second next to it
+_STILL: Final = 0.3  # body sizes per second; largest speed of a joint in a held pose
+_HELD: Final = 0.5  # seconds; a T-pose held this long counts even without a jump
+_NEAR: Final = 0.5  # seconds next to a jump that are compared with it
+_LIMB: Final = np.cos(np.radians(25.0))  # least cosine between arms and the shoulder line, and between legs and trunk
+_AT_REST: Final = 0.05  # radians; largest deviation of a joint from its rest value
+_SAME_RATE: Final = 1e-3  # largest relative difference of equal frame rates, which files round
 _T: Final = "the T-pose"
 _ZERO: Final = "the rest pose of the file"
 _APART: Final = "a pose apart from the motion"
@@ -34,12 +34,12 @@ _LEG: Final = ("upper_leg", "lower_leg", "foot")
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What is left of a clip without the calibration frames at its ends.
+    """The part of a clip that remains without the calibration frames at its ends.
 
     Args:
         first: First frame of the motion.
         end: Frame after its last one.
-        notes: A sentence about the frames before and after it, for each end that has some.
+        notes: A sentence for each end with calibration frames.
     """
 
     first: int
@@ -47,7 +47,7 @@ class Ends:
     notes: tuple[str, ...] = ()
 
     def of(self, motion: Motion) -> Motion:
-        """Return the frames between the ends; the clip itself if they are all."""
+        """Return the frames between the ends; the clip itself if it has no others."""
         if self.end - self.first == len(motion):
             return motion
         return motion[self.first : self.end]
@@ -80,7 +80,7 @@ def find_ends(motion: Motion) -> Ends:
 
 
 def find_shared_ends(motion: Motion, other: Motion, *, trim: bool) -> tuple[Ends, Ends]:
-    """Find what to cut off two clips of the same motion, such as a clip and its source, so that their frames agree.
+    """Find the frames to cut off two clips of the same motion, such as a clip and its source, so that frames agree.
 
     If one clip has already lost the calibration frames that the other still has, the other loses them too. Clips of
     equal length lose the same frames, namely those that are calibration frames in either of them.
@@ -115,10 +115,10 @@ def _note(motion: Motion, first: int, end: int, pose: str, step: float, followin
 
 
 def _calibration(steps: Array, poses: list[tuple[str, NDArray[np.bool_]]], fps: float) -> tuple[int, str]:
-    """Return the number of calibration frames at the beginning, and what pose they hold; 0 for none.
+    """Return the number of calibration frames at the beginning, and the pose that they hold; 0 for none.
 
     Args:
-        steps: Largest step of a joint from each frame to the next, (T - 1,), parts of the size.
+        steps: Largest step of a joint from each frame to the next, (T - 1,), fractions of the skeleton's size.
         poses: Known poses, and the frames in which the body is in them.
         fps: Frames per second.
     """

@@ -25,20 +25,20 @@ from synovia.model.pose import inside_limits
 from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import Effort, Model, Terms, part_of, solve_in_windows
 
-PULL: Final = 1e-8  # weight of the guess; it decides about joints that no point determines
+PULL: Final = 1e-8  # weight of the guess, which sets joints that no point determines
 LEAST: Final = 1e-10  # smallest smoothness, for the same reason
-CLEAN: Final = 1e-5  # largest error of points without noise when fitted without smoothing, as a fraction of the reach
-SURPLUS: Final = 0.05  # share of seen coordinates beyond the joints' freedoms; with fewer, joints could follow noise
-SMOOTHNESS: Final = 1e-6  # smoothness of the test fit in that case; with it, joints cannot follow noise
+CLEAN: Final = 1e-5  # fraction of the length scale; largest error of noise-free points without smoothing
+SURPLUS: Final = 0.05  # share of seen coordinates beyond the joints' freedoms; below, joints could follow noise
+SMOOTHNESS: Final = 1e-6  # smoothness of the test fit in that case, so that joints cannot follow noise
 BLUR: Final = 0.04  # seconds over which noisy points are averaged for the guess: noise would flip short bones
 FILLED: Final = 0.05  # weight in that guess of interpolated points, which may flip short bones
-SLIP: Final = 2e-3  # slides of joints inside the body that count as noise, as a fraction of the reach
+SLIP: Final = 2e-3  # fraction of the length scale; smaller slides of joints inside the body count as noise
 TIGHT: Final = 1e-2  # weight that holds such slides
-HELD_BACK: Final = 0.5  # part of its turn that a joint keeps beyond the frames in which points determine it
+HELD_BACK: Final = 0.5  # share of its rotation that a joint keeps beyond the frames in which points determine it
 SAMPLE: Final = 120  # frames from which noise and prior are learned
 STEPS: Final = 12  # most steps of a fit
-PRIORS: Final = 4  # most samples of which a prior is learned; one is enough if no point contradicts it
-ENOUGH: Final = 1e-3  # the fit ends when a step reduces the cost by a smaller part
+PRIORS: Final = 4  # most samples from which a prior is learned; one is enough if no point contradicts it
+ENOUGH: Final = 1e-3  # a fit ends when a step reduces the cost by a smaller fraction
 
 
 class Fitted(Motion):
@@ -48,7 +48,7 @@ class Fitted(Motion):
         errors: Distance of each point from its observation, (T, K), length units; NaN where it was not seen. Points
             that were never seen are left out.
         smoothness: Weight of the joints' accelerations in the fit, median of all joints; 0 for points without noise.
-        notes: Those of the motion, then sentences about what was recognised and changed in the points before the fit.
+        notes: Notes of the motion, then sentences about points that were recognised or changed before the fit.
         flips: Frames in which the points are upside down, turned round or mirrored relative to the other frames.
 
     Example:
@@ -102,8 +102,8 @@ def fit_positions(
 ) -> Fitted:
     """Fit the motion of a skeleton so that its joints or markers follow points over time.
 
-    Loops of the skeleton are closed afterwards: joints that move no point, such as rods, follow; where they cannot, the
-    others give way, which the errors include.
+    Loops of the skeleton are closed afterwards: joints that move no point, such as rods, follow. Where they cannot, the
+    other joints give way, and the errors include this.
 
     Args:
         positions: World positions of the points, (T, K, 3) in the skeleton's length unit, NaN where a point was not
@@ -114,8 +114,8 @@ def fit_positions(
         offsets: The points in the frames of their joints, (K, 3); None for the origins of the joints.
         confidence: Weight of each point, (K,) or (T, K); 0 for not seen.
         fps: Frames per second.
-        smoothness: Weight of the squared accelerations of the joints (per frame², in radians and reaches) relative to
-            the squared distances (in reaches). None to learn it from the points; 0 for no smoothing.
+        smoothness: Weight of the squared accelerations of the joints (per frame², in radians and length scales)
+            relative to the squared distances (in length scales). None to learn it from the points; 0 for no smoothing.
         name: Name of the motion.
         threads: Number of threads; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all).
@@ -201,7 +201,7 @@ def positive(value: Any, what: str) -> float:
     """Return a number above 0.
 
     Raises:
-        InputError: If it is not one.
+        InputError: If the value is not such a number.
     """
     number = float(as_numbers(value, (), what))
     if number <= 0.0:
@@ -210,11 +210,11 @@ def positive(value: Any, what: str) -> float:
 
 
 def _held_back(body: Skeleton, points: Points, q: Array, pieces: list[tuple[int, int]]) -> Array:
-    """Return joint values (T, nq) whose joints turn half as far beyond the frames in which points determine them.
+    """Return joint values (T, nq) with half the rotation of joints beyond the frames in which points determine them.
 
     A point determines the joints that move it. Before the first and after the last frame of a piece in which one of its
-    points was seen, the fit carries the turn of a joint on. Limbs slow down and turn back, so that goes too far on
-    average, and noise in the turn grows with time. No point that was seen moves.
+    points was seen, the fit extrapolates the rotation of a joint. Limbs slow down and turn back, so this goes too far
+    on average, and noise in the rotation grows with time. No point that was seen moves.
 
     Args:
         body: The skeleton.
@@ -278,8 +278,9 @@ def _start(
 def _slide_weights(model: Model, q: Array) -> tuple[Array, NDArray[np.bool_]]:
     """Return the weight of each column's pull, and which joint values (nq,) are pulled to rest instead of the guess.
 
-    In some files, joints inside the body may slide, but most of them hardly do. The guess does not restrict slides. The
-    less a joint slides in it, the more weight holds its slide. Then neighbours determine a point that was not seen.
+    In some files, joints inside the body can slide, but most of them hardly do. The guess does not restrict slides. The
+    less a joint slides in the guess, the higher the weight on its slide. Then neighbours determine a point that was not
+    seen.
     """
     body = model.skeleton
     columns, at = prior.slides(model)
@@ -335,10 +336,10 @@ def _middle(piece: tuple[int, int]) -> tuple[int, int]:
 
 
 def _liveliest(points: Points, piece: tuple[int, int], rate: float) -> tuple[int, int]:
-    """Return (first, end) of the frames of a piece from which noise and prior are learned: those that move most.
+    """Return (first, end) of the frames of a piece with most motion, from which noise and prior are learned.
 
-    A prior of slow frames would hold back all others. The measure is the sum of squared accelerations of the
-    points, averaged over time as for the guess.
+    A prior of slow frames would hold back all others. The measure is the sum of squared accelerations of the points,
+    averaged over time as for the guess.
     """
     first, end = piece
     if end - first <= SAMPLE:

@@ -1,9 +1,9 @@
-"""Find flights in a motion whose path is not known: from one contact with the floor to the next, under gravity alone.
+"""Find flights in a motion whose path is not known: from one contact with the floor to the next, only under gravity.
 
 As long as a foot is on the floor, its distance from the centre of mass is the height of the centre of mass. The floor
-pushes but does not pull, so this height cannot be decelerated by more than gravity. Where it is, the body has left the
-floor. In flight the height is a parabola, given by its two ends: v = Δh / T + g T / 2 at the take-off. It fits if the
-legs have that speed before the take-off and after the landing.
+pushes but does not pull, so this height cannot be decelerated by more than gravity. If it is, the body has left the
+floor. In flight the height is a parabola, given by its two ends: v = Δh / T + g T / 2 at the take-off. The parabola
+fits if the legs have that speed before the take-off and after the landing.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ import numpy as np
 from synovia.model.geometry import Array
 
 GRAVITY: Final = 9.81  # metres per second²
-LONGEST: Final = 0.8  # seconds in the air; a person who jumps 0.8 m high
+LONGEST: Final = 0.8  # seconds in the air, as in a jump 0.8 m high
 SHORTEST: Final = 0.15  # seconds; a shorter flight is less than 3 cm high
-GROUNDED: Final = 0.08  # seconds that a foot needs at least to push the body off again
-SPEED: Final = 0.5  # metres per second by which speeds may differ at take-off and landing
-FALLS: Final = 4.0  # metres per second² by which noise may exceed gravity in a contact
-PUSH: Final = 30.0  # metres per second² that legs accelerate the body at most
-HARDER: Final = 10.0  # metres per second² beyond that
-WORST: Final = 20.0  # most cost of such an acceleration
-UNLIKELY: Final = 2.0  # cost of a flight; noise alone does not pay for it
-BELOW: Final = 0.02  # metres that a foot may be below the floor in flight
-FRAME: Final = 1.0 / 30.0  # seconds in which a contact has its cost, at any frame rate
+GROUNDED: Final = 0.08  # seconds; least time that a foot needs to push the body off again
+SPEED: Final = 0.5  # metres per second; scale of the speed differences at take-off and landing
+FALLS: Final = 4.0  # metres per second²; scale of the excess over gravity in a contact, which noise may cause
+PUSH: Final = 30.0  # metres per second²; largest acceleration of the body by the legs
+HARDER: Final = 10.0  # metres per second²; scale of the excess over that
+WORST: Final = 20.0  # largest cost of such an acceleration
+UNLIKELY: Final = 2.0  # cost of a flight, which noise alone does not outweigh
+BELOW: Final = 0.02  # metres; accepted depth of a foot below the floor in flight
+FRAME: Final = 1.0 / 30.0  # seconds of contact per unit of cost, at any frame rate
 SPAN: Final = 0.033  # seconds over which speeds and accelerations are measured
 
 
@@ -103,7 +103,7 @@ def _speeds(heights: Array, fps: float) -> tuple[Array, Array]:
 
 
 def _push_costs(heights: Array, fps: float) -> Array:
-    """Return the cost (T,) of accelerations that no floor gives: a pull downwards, or a push too hard for legs."""
+    """Return the cost (T,) of accelerations that no floor causes: downward pulls, or pushes too hard for legs."""
     before, after = _speeds(heights, fps)
     acceleration = (after - before) * fps / max(1, round(SPAN * fps))
     acceleration[[0, -1]] = 0.0

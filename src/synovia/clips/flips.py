@@ -1,7 +1,7 @@
-"""Find frames in which a cloud of landmarks is flipped: upside down, turned round, or with left and right exchanged.
+"""Find frames in which a cloud of landmarks is flipped: upside down, facing backwards, or with sides exchanged.
 
-Detectors lose the person for some frames, or take the left limbs for the right ones. Then the whole cloud turns by half
-a turn from one frame to the next, which no body does.
+Detectors lose the person for some frames, or confuse left and right limbs. Then the whole cloud rotates by half a turn
+from one frame to the next, which no body does.
 """
 
 from __future__ import annotations
@@ -15,10 +15,10 @@ from synovia.clips.landmarks import Landmarks
 from synovia.clips.upright import body_up, forward_by_frame
 from synovia.model.geometry import Array
 
-_TURN: Final = np.cos(np.radians(110.0))  # a body turns less from one frame to the next
-_FASTEST: Final = 1000.0  # degrees per second that no body turns; at low frame rates this many degrees are needed
-_WIDE: Final = 0.05  # closer shoulders or hips do not determine a direction; a fraction of the body's length
-_MIRRORED: Final = 0.5  # cosine: face and toes point this far backwards in a mirror image
+_TURN: Final = np.cos(np.radians(110.0))  # cosine; a body rotates less from one frame to the next
+_FASTEST: Final = 1000.0  # degrees per second that no body rotates; at low frame rates, this angle is required
+_WIDE: Final = 0.05  # fraction of the body's length; closer shoulders or hips do not determine a direction
+_MIRRORED: Final = 0.5  # cosine; in a mirror image, face and toes point this far backwards
 
 
 def find_flips(marks: Landmarks, fps: float) -> tuple[int, ...]:
@@ -42,7 +42,7 @@ def find_flips(marks: Landmarks, fps: float) -> tuple[int, ...]:
 
 
 def _turned(way: Array, length: float, fps: float) -> NDArray[np.bool_]:
-    """Return the frames in which a vector (T, 3) points the other way than in most, (T,): after an odd number of turns.
+    """Return the frames in which a vector (T, 3) points opposite to most frames: after an odd number of flips.
 
     Args:
         way: The vector; NaN where it is not seen.

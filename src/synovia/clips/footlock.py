@@ -26,14 +26,14 @@ from synovia.model.tree import ancestors
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
 STILL: Final = 2e4  # weight of the slide of a foot in contact, relative to the change of the joints' accelerations
-FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, likewise
+FLOOR: Final = 1e3  # weight of the depth of a foot below the floor, relative to the same change
 PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
-CLEAR: Final = 2e-4  # clearance of feet above the floor, which absorbs rounding, as a fraction of the reach
-ROUNDS: Final = (1e-2, 1.0)  # parts of STILL and FLOOR in successive rounds
-_MISSED: Final = 0.01  # lengths of the leg from its place on a world at which a foot that stands is missed
+CLEAR: Final = 2e-4  # fraction of the length scale; clearance of feet above the floor, which absorbs rounding
+ROUNDS: Final = (1e-2, 1.0)  # factors of STILL and FLOOR in successive rounds
+_MISSED: Final = 0.01  # leg lengths; a planted foot farther from its place on a world has missed it
 STEPS: Final = 20  # most steps of one round
 _STRETCHED: Final = "Feet were held on rigid bones: animated scale may still move them."
-ENOUGH: Final = 1e-3  # a round ends when a step reduces the cost by a smaller part
+ENOUGH: Final = 1e-3  # a round ends when a step reduces the cost by a smaller fraction
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -50,8 +50,8 @@ class FootLocked:
         slide: The same in this clip.
         depth_before: Largest depth of a foot below the floor in the original clip, length units.
         depth: The same in this clip.
-        footholds: Where each foot stands on a world, one for each contact; empty on a level floor.
-        missed_frames: Frames in which a foot that stands on a world does not reach its place.
+        footholds: Footholds of each foot on a world, one for each contact; empty on a level floor.
+        missed_frames: Frames in which a planted foot does not reach its place on a world.
 
     Example:
         >>> import synovia as sy
@@ -75,7 +75,7 @@ class FootLocked:
     missed_frames: tuple[int, ...] = ()
 
     def __getitem__(self, frames: slice) -> FootLocked:
-        """Return a part of the clip with its contacts; speeds, depths and footholds stay those of the whole clip.
+        """Return a part of the clip with its contacts; speeds, depths and footholds remain those of the whole clip.
 
         Args:
             frames: A slice, as of ``motion``.
@@ -106,11 +106,11 @@ def foot_lock(
     frames at once. Its terms keep joints in contact still, keep the points of the feet above the floor, and keep the
     change of the root and the legs small, above all the acceleration of the change. So legs and pelvis share the
     correction, corrections begin and end smoothly, and a leg that is too short gives way instead of snapping straight.
-    Loops are closed afterwards: the joints that the legs leave free, such as rods, follow; where they cannot, feet give
-    way, and ``slide`` says how far they still slide.
+    Loops are closed afterwards: joints that the legs leave free, such as rods, follow. Where they cannot, feet give
+    way, and ``slide`` reports the remaining slide.
 
-    With a ``world``, the feet are then put on what is below them: on steps, ramps and stones, and on the floor where no
-    obstacle is. The root rises and sinks with them. See ``retarget``, which does the same, for where a foot stands.
+    With a ``world``, the feet are then put on the ground below them: on steps, ramps and stones, or on the floor. The
+    root rises and sinks with them. ``retarget`` does the same, and describes how footholds are chosen.
 
     Args:
         motion: The clip.
@@ -119,8 +119,8 @@ def foot_lock(
         floor: Height of the floor along ``up``, length units; None for the median height of the lowest points of
             feet in contact.
         fade: Seconds in which a correction begins or ends.
-        world: Steps, ramps and stones on which the feet stand, in the file of the clip; None for the floor alone. It
-            needs a free root.
+        world: Steps, ramps and stones in the world of the clip, on which the feet stand; None for a level floor.
+            A world needs a free root.
         threads: Number of threads; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all).
 
@@ -178,7 +178,7 @@ def foot_lock(
 
 
 class _Put(NamedTuple):
-    """A clip on a world: joint values (T, nq), footholds of each foot, and frames in which one is not reached."""
+    """A clip on a world: joint values (T, nq), footholds of each foot, and frames in which a foothold is missed."""
 
     q: Array
     footholds: tuple[tuple[Foothold, ...], ...]
@@ -186,7 +186,7 @@ class _Put(NamedTuple):
 
 
 def _stands(feet: Sequence[Foot], contact: Bools) -> list[tuple[Foot, Bools]]:
-    """Return each foot, and when one of its points is in contact, (T,)."""
+    """Return each foot, and when any of its points is in contact, (T,)."""
     out: list[tuple[Foot, Bools]] = []
     first = 0
     for foot in feet:
@@ -198,7 +198,7 @@ def _stands(feet: Sequence[Foot], contact: Bools) -> list[tuple[Foot, Bools]]:
 def _put_on(
     world: World, motion: Motion, feet: Sequence[tuple[Foot, Bools]], up: Array, floor: float, threads: int | None
 ) -> _Put | None:
-    """Put the planted feet of a clip, each given with when it stands, on a world; None where that is as level.
+    """Put the planted feet of a clip on a world, given each foot with its contact; None if the world is level there.
 
     Raises:
         UnsupportedError: If the root cannot rise.
@@ -221,7 +221,7 @@ def _put_on(
     points: list[FootPoint] = []
     for (foot, stand), moves in zip(feet, way.moves, strict=True):
         ankle, toe = foot.points[0], _toe(skeleton, foot)
-        local = skeleton.rest_pose().matrix(ankle).T @ np.roll(up, 1)  # a point next to the ankle shows how it lies
+        local = skeleton.rest_pose().matrix(ankle).T @ np.roll(up, 1)  # shows the orientation of the foot
         local *= 0.1 * steps[0].leg
         aside = point_of(frames[:, ankle], local)
         share = 1.0 if toe == ankle else HEEL_SHARE

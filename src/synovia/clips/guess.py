@@ -1,6 +1,6 @@
-"""Compute joint values from points in closed form: down the tree, turn each joint towards the points that it moves.
+"""Compute joint values from points in closed form: down the tree, rotate each joint to fit the points that it moves.
 
-The best rotation between two sets of points is that of Kabsch (1976), by a singular value decomposition for all frames
+The best rotation between two sets of points is that of Kabsch (1976), from a singular value decomposition of all frames
 at once. A bone with a single point leaves its twist undetermined; a small weight on the rest orientation determines it.
 """
 
@@ -13,10 +13,10 @@ import numpy as np
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array, matrix_to_quat, quat_to_matrix
 
-# Much shorter bones keep their rest orientation, because noise would turn them; a fraction of the skeleton's size.
+# Fraction of the skeleton's size; much shorter bones keep their rest orientation, because noise would rotate them
 NOISY: Final = 0.01
 CLEAN: Final = 1e-4  # the same for points without noise
-_NO_LENGTH: Final = 1e-9  # a nearer point does not determine a rotation; a fraction of the skeleton's size
+_NO_LENGTH: Final = 1e-9  # fraction of the skeleton's size; a nearer point does not determine a rotation
 
 
 def first_guess(
@@ -30,7 +30,8 @@ def first_guess(
         offsets: The point in its joint's frame, (K, 3).
         points: World positions, (T, K, 3), without gaps.
         weights: Weight of each position, (T, K); small for interpolated positions, which may flip short bones.
-        short: Bone length for which points and rest orientation have equal weight, as a part of the skeleton's size.
+        short: Bone length for which points and rest orientation have equal weight, as a fraction of the skeleton's
+            size.
     """
     count = len(points)
     q = np.repeat(skeleton.rest_q[None], count, axis=0)
@@ -78,9 +79,9 @@ def first_guess(
 
 
 def _moved_points(skeleton: Skeleton, own: list[list[int]], offsets: Array, row: int) -> list[tuple[int, Array]]:
-    """Return the points that determine a joint's rotation, as (number, position in its frame at rest).
+    """Return the points that determine a joint's rotation, as (index, position in the joint's frame at rest).
 
-    They are its own points and, on each branch below it, those of the nearest joint with points.
+    The points are its own points and, on each branch below it, those of the nearest joint with points.
     """
     found = [(k, offsets[k]) for k in own[row]]
     left = [(child, skeleton.joints[child].rest) for child in skeleton.children[row]]

@@ -20,16 +20,16 @@ from synovia.model.rates import Rate
 from synovia.text import listed
 
 HAND_ENDINGS: Final = (".npz", ".npy", ".csv", ".tsv")
-FPS: Final = 30.0  # of a file without a rate
+FPS: Final = 30.0  # frames per second of a file without a rate
 _NAMES: Final = ("joints", "points", "landmarks", "keypoints", "positions", "hand", "arr_0")
 _SHAPE: Final = f"(T, {COUNT}, 3) or (T, {3 * COUNT})"
 _OTHERS: Final = "for other points, synovia animate --points fits a body"
 _CLIP: Final = frozenset({"schema", "q", "skeleton"})  # names of the arrays of a clip
-_MOST: Final = 16  # arrays of an archive that are looked at
-_DIMENSIONS: Final = 3  # of an array (T, K, 3), and of space
+_MOST: Final = 16  # largest number of arrays of an archive that are examined
+_DIMENSIONS: Final = 3  # number of dimensions of an array (T, K, 3), and its last size
 _OPTIONAL: Final = ("confidence", "fps", "side")
 _ARCHIVE: Final = ".npz with an array (T, 21, 3)"
-# numbers that an archive may hold, however small it is: over four minutes at 30 frames per second; and for each byte
+# Values that an archive may hold: a fixed number (over four minutes at 30 frames per second), and a number per byte
 _ROOM: Final = (2**19, 2)
 
 
@@ -42,7 +42,7 @@ class HandFile:
         confidence: (T, 21) or (T,).
         fps: Frames per second.
         side: ``"left"`` or ``"right"``.
-        notes: What of the file was not kept.
+        notes: Parts of the file that were not kept.
     """
 
     points: Any
@@ -53,7 +53,7 @@ class HandFile:
 
 
 def holds_hand(path: Path) -> bool:
-    """Return whether a file holds 21 points of a hand, or others that no reader of clips takes."""
+    """Return whether a file holds 21 points of a hand, or points that no reader of clips accepts."""
     if path.suffix.lower() not in HAND_ENDINGS:
         return False
     try:
@@ -66,7 +66,7 @@ def holds_hand(path: Path) -> bool:
 
 
 def _has_points(path: Path) -> bool:
-    """Return whether a file that is no hand holds points over time all the same, so that ``read_hand`` says why."""
+    """Return whether a file without a hand still holds points over time, so that ``read_hand`` reports the reason."""
     if path.suffix.lower() == ".npy":
         return True
     try:
@@ -134,7 +134,7 @@ def _names_in(path: Path) -> list[str]:
 
 
 def _rate(content: Mapping[str, NDArray[Any]], path: Path) -> Rate | None:
-    """Return the frame rate of an archive; None without."""
+    """Return the frame rate of an archive; None without one."""
     rate = content.get("fps")
     if rate is None:
         return None
@@ -144,7 +144,7 @@ def _rate(content: Mapping[str, NDArray[Any]], path: Path) -> Rate | None:
 
 
 def _side(content: Mapping[str, NDArray[Any]], path: Path) -> str | None:
-    """Return the side of the hand of an archive; None without."""
+    """Return the side of the hand of an archive; None without one."""
     if "side" not in content:
         return None
     found = texts_of(content["side"])
@@ -154,7 +154,7 @@ def _side(content: Mapping[str, NDArray[Any]], path: Path) -> str | None:
 
 
 def _points(array: Any) -> Any:
-    """Return points as numbers, (T, 21, 3)."""
+    """Return points as an array of floats, (T, 21, 3)."""
     return np.asarray(array, np.float64).reshape(-1, COUNT, 3)
 
 

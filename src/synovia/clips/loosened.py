@@ -1,6 +1,7 @@
-"""Limits of bodies made to measure: they give way where the points contradict them.
+"""Widen the limits of bodies made to measure where the points contradict them.
 
-The limits of such a body are a guess about the person. Within them, limbs of a dancer can be far from their points.
+The limits of such a body are a guess about the person. Within these limits, limbs of a dancer can be far from their
+points.
 """
 
 from __future__ import annotations
@@ -21,21 +22,21 @@ from synovia.model.motion import Motion
 from synovia.text import DOUBT, first_few
 
 Bools = NDArray[np.bool_]
-FAR: Final = 3.0  # times the median error: a point that is farther away may be held back by a limit
-LASTS: Final = 0.1  # seconds of such frames that contradict limits; noise has single ones
-CLOSER: Final = 0.6  # part of these errors that a fit without limits may leave, if the limits are to blame
-AT: Final = 1e-4  # radians, or part of a half-angle: a value that is nearer to a limit is at it
-MARGIN: Final = np.radians(1.0)  # between the motion and the widened limits
-UNLIKELY: Final = np.radians(75.0)  # a limit that is widened by more: points or names are wrong, not the limit
-REPORTED: Final = np.radians(1.0)  # a limit that is widened by less is not reported
-NAMED: Final = 6  # joints that are named
+FAR: Final = 3.0  # factor of the median error above which a limit may hold a point back
+LASTS: Final = 0.1  # seconds of such frames that contradict limits; noise affects only single frames
+CLOSER: Final = 0.6  # largest share of these errors that a fit without limits leaves if limits are their cause
+AT: Final = 1e-4  # radians, or fraction of a half-angle; a value this near to a limit is at it
+MARGIN: Final = np.radians(1.0)  # radians between the motion and the widened limits
+UNLIKELY: Final = np.radians(75.0)  # radians; beyond this change of a limit, points or names are probably wrong
+REPORTED: Final = np.radians(1.0)  # radians; smaller changes of limits are not reported
+NAMED: Final = 6  # largest number of joints that a note names
 
 
 def loosened(fitted: Fitted, body: Skeleton, fit: Callable[[Skeleton], Fitted]) -> tuple[Fitted, list[str]]:
-    """Return a fit whose limits the points do not contradict, and sentences about the limits that were widened.
+    """Return a fit whose limits the points do not contradict, and sentences on the widened limits.
 
-    A point contradicts limits if it is far away in some frames in which joints are at a limit, and a fit without limits
-    comes closer to it in these frames. Then that fit is the answer, and the limits are widened to contain it.
+    A point contradicts limits if it is far away in frames in which joints are at a limit, and a fit without limits is
+    closer to it in these frames. Then the fit without limits is returned, and the limits are widened to contain it.
 
     Args:
         fitted: A fit within limits.
@@ -69,7 +70,7 @@ def loosened(fitted: Fitted, body: Skeleton, fit: Callable[[Skeleton], Fitted]) 
 
 
 def _values(motion: Motion, row: int) -> Array:
-    """Return the values of a joint over time: numbers (T, 1), or quaternions (T, 4)."""
+    """Return the values of a joint over time: plain values (T, 1), or quaternions (T, 4)."""
     at = motion.skeleton.q_slice(row)
     return motion.q[:, max(at.start, at.stop - 4) : at.stop]
 
@@ -87,7 +88,7 @@ def at_limit(motion: Motion, row: int) -> Bools:
 
 
 def widened(limit: Limit | None, values: Array) -> tuple[Limit | None, float]:
-    """Return the limit of a joint, widened so that it contains values, and by how much it grows at most, radians."""
+    """Return the limit of a joint, widened to contain values, and its largest change, radians."""
     if isinstance(limit, Interval):
         low, high = float(values.min()), float(values.max())
         lower = limit.lower if low >= limit.lower else low - MARGIN
@@ -106,7 +107,7 @@ def widened(limit: Limit | None, values: Array) -> tuple[Limit | None, float]:
     if float(beyond.max(initial=0.0)) <= 1.0:
         return SwingTwist(limit.x, limit.y, (lower, upper), limit.frame), grown
     ends = [[*x], [*y]]
-    for sides in itertools.product((0, 1), repeat=2):  # each quarter of the ellipse has its own two half-angles
+    for sides in itertools.product((0, 1), repeat=2):  # each quadrant of the ellipse has two half-angles
         here = (swing >= 0.0) == np.array(sides, bool)
         most = float(beyond[here.all(1)].max(initial=0.0))
         factor = most + MARGIN if most > 1.0 else 1.0
@@ -121,6 +122,6 @@ def widened(limit: Limit | None, values: Array) -> tuple[Limit | None, float]:
 
 
 def _excess(limit: SwingTwist, swing: Array) -> Array:
-    """Return how far swings (T, 2) are out, (T,): 1 at the edge of the ellipse."""
+    """Return the size of swings (T, 2) relative to the limit, (T,): 1 at the edge of the ellipse."""
     half = np.stack([np.where(swing[:, k] >= 0.0, pair[1], pair[0]) for k, pair in enumerate((limit.x, limit.y))], 1)
     return np.linalg.norm(swing / np.maximum(half, AT), axis=1)

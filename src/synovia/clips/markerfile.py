@@ -22,14 +22,14 @@ METERS: Final = {**UNITS, "meters": 1.0, "metres": 1.0, "dm": 0.1}
 DERIVED: Final = ("ANGLES", "FORCES", "MOMENTS", "POWERS", "SCALARS")  # results that C3D files keep among the points
 
 LONGEST_READ: Final = 300.0  # seconds; on POSIX, the processor time is limited by the size of the file before that
-_LEAST: Final = 5, 2**30  # seconds of processor time, and bytes of memory, for any C3D file
-_SHARE: Final = 2.0**-18, 100  # the same for each byte
+_LEAST: Final = 5, 2**30  # seconds of processor time and bytes of memory for any C3D file
+_SHARE: Final = 2.0**-18, 100  # additional seconds and bytes of memory per byte of the file
 
 
 class Markers(NamedTuple):
     """Markers: names, positions (T, K, 3) with NaN for gaps, frames per second, metres per unit (None if unknown).
 
-    Notes say what of the file was not kept.
+    Notes name parts of the file that were not kept.
     """
 
     names: list[str]
@@ -44,7 +44,7 @@ def read_trc(path: Path) -> Markers:
 
     Raises:
         FileError: If the file cannot be read.
-        FormatError: If a line is malformed; the message names it.
+        FormatError: If a line is malformed; the message names the line.
     """
     text = read_text(path)
     lines = text.splitlines()
@@ -81,7 +81,7 @@ def read_trc(path: Path) -> Markers:
 def read_c3d(path: Path) -> Markers:
     """Read the labelled markers of a C3D file; analog channels, computed results and unlabelled points are ignored.
 
-    The package reads in a process of its own, because damaged files can make it crash.
+    The package runs in a separate process, because damaged files can crash it.
 
     Raises:
         FileError: If the file cannot be read.
@@ -144,7 +144,7 @@ def unpack_c3d(path: str) -> None:
 
 
 def _limit(size: int) -> None:
-    """Limit processor time and memory of this process for a file of so many bytes: damaged ones can take any."""
+    """Limit processor time and memory of this process by a file's size in bytes, because damaged files may need any."""
     try:
         resource: Any = import_module("resource")
     except ImportError:  # Windows

@@ -1,7 +1,7 @@
 """Joint centres from markers on the skin, by the names of Plug-in Gait and similar marker sets.
 
-Hip joints lie behind and below the markers of the pelvis, at fixed shares of its width. Knees, ankles and elbows are
-between their two markers; with the outer one alone, half a joint's width towards the middle of the body.
+Hip joints lie behind and below the markers of the pelvis, at fixed fractions of its width. Knees, ankles and elbows are
+between their two markers; with only the outer marker, half a joint's width from it towards the middle of the body.
 
 References:
     Bell, Pedersen, Brand (1990), *A comparison of the accuracy of several hip center location prediction methods*.
@@ -18,7 +18,7 @@ import numpy as np
 from synovia.clips.landmarks import SIDES, Landmarks
 from synovia.model.geometry import Array, unit
 
-# Names of markers without punctuation, in capitals, "*" for L or R; the first that a file has is taken
+# Names of markers without punctuation, in capitals, "*" for L or R; the first name found in the file is used
 _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "front": ("*ASI", "*ASIS"), "back": ("*PSI", "*PSIS", "SACR", "SACRAL", "VSACRAL"),
     "knee": ("*KNE", "*KNEELAT", "*KNEE", "*LKNE"), "inner_knee": ("*KNM", "*KNEM", "*KNEEMED", "*MKNE"),
@@ -29,14 +29,14 @@ _NAMES: Final[dict[str, tuple[str, ...]]] = {
     "wrist": ("*WRA", "*WRISTLAT", "*WRIST", "*WRR"), "inner_wrist": ("*WRB", "*WRISTMED", "*WRU"),
     "hand": ("*FIN", "*HAND"), "temple": ("*FHD",), "nape": ("*BHD",),
 }  # fmt: skip
-# Shares of the width between the front markers of the pelvis
-_HIP: Final = (0.36, 0.30, 0.19)  # of the hip joint: to the side, down, back (Bell et al. 1990)
+# Fractions of the width between the front markers of the pelvis
+_HIP: Final = (0.36, 0.30, 0.19)  # position of the hip joint: to the side, down, back (Bell et al. 1990)
 _INWARD: Final = {"knee": 0.21, "ankle": 0.15, "elbow": 0.0}  # half the width of a joint
-_BELOW: Final = 0.16  # of the shoulder joint below the marker on the shoulder
+_BELOW: Final = 0.16  # distance of the shoulder joint below the marker on the shoulder
 
 
 def joints_of_markers(names: Sequence[str], positions: Array, weights: Array) -> Landmarks | None:
-    """Return landmarks from markers, None if the pelvis, a knee or a shoulder has none.
+    """Return landmarks from markers; None if the pelvis, a knee or a shoulder has none.
 
     Args:
         names: Name of each marker; the name of the person before a colon is ignored.

@@ -23,12 +23,12 @@ LIMBS: Final = (
     ("shoulder", "elbow", "upper_arm", "lower_arm"), ("elbow", "wrist", "lower_arm", "hand"),
 )  # fmt: skip
 NEEDED: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg", "upper_arm"))
-WIDEST: Final = 2.5  # a bone's ratio to the body it is measured for stays within this factor of the whole body's ratio
-UPRIGHT: Final = 0.7  # cosine between the trunk and the upward axis of a body that stands at rest
+WIDEST: Final = 2.5  # largest factor between a bone's scale and the scale of the whole body
+UPRIGHT: Final = 0.7  # least cosine between the trunk and the up axis of a body that stands at rest
 EAR: Final = 0.22  # height of the ears above the joint of the head, as a fraction of the head's height (de Leva 1996)
 DROP: Final = 0.02  # distance of the tip of the nose below the ears, as a fraction of the body's height
 TRUNK_HEAD: Final = 0.30  # height of head and neck, as a fraction of the trunk from hip to shoulder joints
-SANE: Final = (0.05, 0.4)  # distances in face and hand, as a fraction of the trunk; others are not a person's
+SANE: Final = (0.05, 0.4)  # fraction of the trunk; plausible range of distances in face and hand
 FACE: Final = 0.5  # weight of the points of face and hands, relative to the joints
 
 
@@ -104,10 +104,10 @@ def size_ratio(skeleton: Skeleton, marks: Landmarks) -> float:
 
 
 def measured(skeleton: Skeleton, marks: Landmarks) -> Measured:
-    """Return a body with the bone lengths of landmarks, which have its upward axis.
+    """Return a body with the bone lengths of landmarks; both need the same up axis.
 
     Offsets of joints are scaled along their own directions, so rest orientations and limits stay. The widths of hips
-    and shoulders are measured separately. Bones without landmarks are scaled as the bone above them.
+    and shoulders are measured separately. Bones without landmarks are scaled like the bone above them.
     """
     rows = roles_of(skeleton)
     rest = np.array(skeleton.rest_pose().frames)
@@ -269,7 +269,7 @@ def _hand(
 
 
 def _bounded(value: float, ratio: float) -> float:
-    """Return a ratio within limits about that of the whole body; that of the whole body for NaN."""
+    """Return a ratio, clamped to limits about that of the whole body; for NaN, the ratio of the whole body."""
     return float(np.clip(value, ratio / WIDEST, ratio * WIDEST)) if np.isfinite(value) else ratio
 
 

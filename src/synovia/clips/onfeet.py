@@ -16,26 +16,27 @@ from synovia.model.geometry import Array
 from synovia.model.pose import world_frames
 from synovia.tracking.trajectory import Effort, Model, Terms, solve_in_windows
 
-_STANDS: Final = 1e5  # weight of a point of a foot that stands, relative to the change of the joints' accelerations
-_SWINGS: Final = 1e3  # the same of one that does not
-HEEL_SHARE: Final = 0.05  # weight of the ankle of a foot that stands, relative to that of its toes
+_STANDS: Final = 1e5  # weight of a point of a planted foot, relative to the change of the joints' accelerations
+_SWINGS: Final = 1e3  # weight of a point of a foot without contact, relative to the same change
+HEEL_SHARE: Final = 0.05  # weight of the ankle of a planted foot, relative to that of its toes
 _PELVIS: Final = 100.0  # weight of the root's change, relative to that of a joint of a leg
 _BLEND: Final = 0.06  # seconds in which a correction begins or ends
-_ROUNDS: Final = (1e-2, 1.0)  # parts of these weights in successive rounds
+_ROUNDS: Final = (1e-2, 1.0)  # factors of these weights in successive rounds
 _EFFORT: Final = Effort(30, 1e-3)
 
 
 @dataclass(frozen=True, eq=False)
 class FootPoint:
-    """A point of a foot, and where it shall be.
+    """A point of a foot with its target path.
 
     Args:
-        row: Row of the joint that carries it.
-        local: Its place in the frame of the joint, (3,).
+        row: Row of the joint that moves the point.
+        local: Position of the point in the frame of the joint, (3,).
         path: Its path, (T, 3).
-        stands: When it stands, (T,).
-        swings: Whether it follows its path when it does not stand, too; a foot then lies as its ankle turns it.
-        share: Weight relative to that of other points; those of less weight give way where the ankle is at its limits.
+        stands: When the foot is planted, (T,).
+        swings: Whether the point also follows its path without contact; otherwise the ankle sets the foot's
+            orientation.
+        share: Weight relative to that of other points; points of less weight give way where the ankle is at its limits.
     """
 
     row: int
@@ -57,7 +58,7 @@ def on_feet(
     """Return joint values (T, nq) whose feet follow paths as far as limits permit; other joints keep their values.
 
     Least squares solves all frames at once, as ``foot_lock`` does, so that legs and root share the correction and the
-    path of the root stays smooth. Then the other joints of loops close these.
+    path of the root stays smooth. Then loops are closed by their other joints.
 
     Args:
         skeleton: The body; its free root moves.

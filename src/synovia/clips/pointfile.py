@@ -29,14 +29,14 @@ _SHAPE: Final = "(T, K, 3): frames, points, x y z"
 _ARRAY: Final = b"\x93NUMPY"
 POINT_ENDINGS: Final = (".csv", ".tsv", ".npz", ".npy", ".trc", ".c3d")
 _OPTIONAL: Final = ("joints", "offsets", "confidence", "fps")
-_NAMES: Final = ("positions", "keypoints", "landmarks", "points", "arr_0")  # of the array in an archive
+_NAMES: Final = ("positions", "keypoints", "landmarks", "points", "arr_0")  # names of the array in an archive
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PointFile:
     """The contents of a file of points; None for missing parts. ``fit_positions`` checks the shapes.
 
-    ``notes`` are sentences about what of the file was not kept.
+    ``notes`` are sentences about parts of the file that were not kept.
     """
 
     positions: Any

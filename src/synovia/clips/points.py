@@ -14,8 +14,8 @@ from synovia.errors import InputError
 from synovia.model import Skeleton
 from synovia.model.geometry import Array, as_numbers, dimensions
 
-SUDDEN: Final = 5.0  # at a cut, points move so many times as far as in the frames before and after
-LEAST: Final = 0.03  # smallest movement at a cut, as a fraction of the extent of the points
+SUDDEN: Final = 5.0  # at a cut, points move at least this many times as far as in the frames before and after
+LEAST: Final = 0.03  # fraction of the extent of the points; smallest movement at a cut
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -54,7 +54,7 @@ class Points:
 def points_of(
     skeleton: Skeleton, positions: Any, joints: Sequence[str | int] | None, offsets: Any, confidence: Any
 ) -> Points:
-    """Convert the arguments of ``fit_positions`` to points; those that are never seen are left out.
+    """Convert the arguments of ``fit_positions`` to points; points that are never seen are left out.
 
     Raises:
         InputError: If shapes do not match, or no point was seen.

@@ -46,8 +46,8 @@ CONFIDENCE: Final = (
     "p",
 )
 IGNORED: Final = ("presence", "timestamp_us")
-_COLUMNS: Final = 30_000  # of a table of points
-_UNEVEN: Final = 0.2  # of a step: numbers and times of frames are that near to whole steps
+_COLUMNS: Final = 30_000  # largest number of columns
+_UNEVEN: Final = 0.2  # fraction of a step; largest deviation of frame numbers and times from whole steps
 _EXPECTED: Final = "time, then JOINT.x, JOINT.y, ...; or frame, landmark, x, y, z"
 _AFTER: Final = re.compile(rf"^(.+?)[._ :-]?(x|y|z|{'|'.join(CONFIDENCE)})$", re.IGNORECASE)
 _BEFORE: Final = re.compile(rf"^(x|y|z|{'|'.join(CONFIDENCE)})[._ :-]?(.+)$", re.IGNORECASE)
@@ -90,7 +90,7 @@ def _rate(times: Array, factor: float, frames: NDArray[np.intp], path: Path) -> 
 
     Args:
         times: Times of the rows, (T,).
-        factor: Seconds in a unit of time; 0 for numbers of frames, which only have to increase.
+        factor: Seconds per unit of time; 0 for frame numbers, which only have to increase.
         frames: Frames of the rows, (T,).
         path: The file, for messages.
     """
@@ -99,9 +99,9 @@ def _rate(times: Array, factor: float, frames: NDArray[np.intp], path: Path) -> 
 
 
 def _frames_of(numbers: Array) -> NDArray[np.intp]:
-    """Return the frame of each row from its number or time, (T,): frames that are left out count as well.
+    """Return the frame of each row from its number or time, (T,), where left-out frames also have a number.
 
-    Numbers that are no multiples of one step, or of which most are left out, only give the order of the rows.
+    Numbers that are not multiples of one step, or of which most are left out, only define the order of the rows.
     """
     rows, steps = np.arange(len(numbers)), np.diff(numbers)
     if not len(steps) or not ((steps > 0.0) & (steps < np.inf)).all():
@@ -145,7 +145,7 @@ def _wide(head: list[str], place: str, rows: Iterator[tuple[str, list[str]]], pa
 def _wide_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
     """Return the column of each part, "x", "y", "z" or "confidence", by point.
 
-    The forms of names are tried in turn: one that fits all columns is taken.
+    The first form of names that fits all columns is used.
     """
     for form, order in ((_APART, (1, 2)), (_BEFORE, (2, 1)), (_AFTER, (1, 2))):
         found = [(k, form.match(name)) for k, name in names]
@@ -164,7 +164,7 @@ def _wide_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dic
 
 
 def _named_columns(names: Sequence[tuple[int, str]], place: str) -> dict[str, dict[str, int]]:
-    """Raise the error that fits columns that are no points.
+    """Raise the error for columns that do not form points.
 
     Raises:
         FormatError: Always.

@@ -1,9 +1,9 @@
 """A Gaussian prior of a motion, learned from the same points that the motion is fitted to (empirical Bayes).
 
-In the model, a column is a number of a joint or a component of its rotation. The deviation of each column from its mean
-and its acceleration are Gaussian, each with its own variance. The points have Gaussian noise. Each frame has a factor
-of the acceleration variances, its liveliness, because a jolt moves the whole body at once. So a knee that bends about
-one axis where it is seen does so where it is hidden, and a joint at rest is averaged over time. Learning alternates two
+In the model, a column is a joint value or a component of a rotation. The deviation of each column from its mean and
+its acceleration are Gaussian, each with its own variance. The points have Gaussian noise. Each frame has a factor of
+the acceleration variances, its liveliness, because a jolt moves the whole body at once. So a knee that bends about one
+axis where it is seen does so where it is hidden, and a joint at rest is averaged over time. Learning alternates two
 steps: fit the motion under the current prior; choose the variances of highest evidence, given the fit and its
 uncertainty.
 
@@ -24,25 +24,25 @@ from synovia.arguments import Progress
 from synovia.model.geometry import Array
 from synovia.tracking.trajectory import Effort, Model, Terms, one_blas_thread, solve_in_windows, spread
 
-TURN: Final = 0.5  # initial standard deviation from the mean, radians or reaches
-BEND: Final = 0.1  # initial standard deviation of a second difference, radians or reaches
-SLIP: Final = 2e-3  # smallest standard deviation of a slide inside the body, as a fraction of the reach
-NOISE: Final = 2e-3  # initial standard deviation of the noise, as a fraction of the reach
-LEAST: Final = 1e-10  # smallest variance; a smaller one would be rounding
+TURN: Final = 0.5  # initial standard deviation from the mean, radians or length scales
+BEND: Final = 0.1  # initial standard deviation of a second difference, radians or length scales
+SLIP: Final = 2e-3  # fraction of the length scale; smallest standard deviation of a slide inside the body
+NOISE: Final = 2e-3  # fraction of the length scale; initial standard deviation of the noise
+LEAST: Final = 1e-10  # smallest variance; avoids rounding errors
 ROUNDS: Final = 24  # rounds of fitting and learning
 FIRST_STEPS: Final = 8  # steps of the first fit, whose start is far from the solution; later fits take one step
 DRAWS: Final = 16  # samples of the fit's uncertainty
 FASTER: Final = 1.5  # over-relaxation: power of each change of a variance, because the rounds converge slowly
 LIKE_OTHERS: Final = 1.0  # pseudo-count of the mean over the joint and over the kind in each variance
-ALIKE: Final = 20.0  # pseudo-count of liveliness 1 in that of a frame
-FEWEST: Final = 5  # with fewer frames, all have liveliness 1
-UNUSUAL: Final = 4.0  # times its usual distance: a point that is farther away contradicts the prior
-ENOUGH: Final = 1e-3  # a fit ends when a step reduces the cost by a smaller part
+ALIKE: Final = 20.0  # pseudo-count that pulls the liveliness of a frame to 1
+FEWEST: Final = 5  # least number of frames for which liveliness is learned; otherwise it is 1
+UNUSUAL: Final = 4.0  # factor of the usual distance from which a point contradicts the prior
+ENOUGH: Final = 1e-3  # a fit ends when a step reduces the cost by a smaller fraction
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prior:
-    """The prior, with variances in squared radians and reaches.
+    """The prior, with variances in squared radians and squared length scales.
 
     Args:
         mean: Mean joint values, (nq,).
@@ -73,7 +73,7 @@ class Prior:
 
         Args:
             terms: The terms.
-            before: Number of their frames before those that the prior was learned from.
+            before: Number of frames of the terms before those from which the prior was learned.
         """
         count = len(terms.targets)
         lively = np.ones(max(count - 2, 0))
@@ -109,17 +109,17 @@ def learn(model: Model, terms: Terms, q: Array, progress: Progress | None) -> tu
 
 
 def usual_errors(model: Model, terms: Terms, q: Array, prior: Prior) -> Array:
-    """Return the root mean square distance of each point from its observation, (K,), reaches; at least the noise."""
+    """Return the root mean square error of each point, (K,), length scales; at least the noise."""
     far, seen = _distances(model, terms, q)
     mean = np.sum(np.where(seen, far**2, 0.0), axis=0) / np.maximum(np.count_nonzero(seen, axis=0), 1)
     return np.sqrt(np.maximum(mean, 3.0 * prior.noise))
 
 
 def contradicted(model: Model, terms: Terms, q: Array, usual: Array) -> NDArray[np.bool_]:
-    """Return the frames (T,) in which points are several times as far off as usual, and in the next or last frame too.
+    """Return the frames (T,) in which a point is far off compared with usual, also in the next or previous frame.
 
-    The prior knows the frames that it was learned from. A hit in a clip that is slow there is so improbable that it
-    would be smoothed away.
+    The prior describes the frames from which it was learned. If the clip is slow there, a hit elsewhere is so
+    improbable that it would be smoothed away.
 
     Args:
         model: The problem of each frame.
@@ -136,7 +136,7 @@ def contradicted(model: Model, terms: Terms, q: Array, usual: Array) -> NDArray[
 
 
 def _distances(model: Model, terms: Terms, q: Array) -> tuple[Array, NDArray[np.bool_]]:
-    """Return the distances of the points from their observations (T, K), reaches, and which were seen."""
+    """Return the distances of the points from their observations (T, K), length scales, and which were seen."""
     e, _, _ = model.evaluate(q, terms.targets, derivative=False)
     return np.linalg.norm(e.reshape(len(q), -1, 3), axis=2), terms.weights[:, ::3] > 0.0
 

@@ -1,10 +1,10 @@
-"""Find the path of a body whose joints are known relative to its hips: from feet that stand, and gravity in flight.
+"""Find the path of a body whose joints are known relative to its hips, from planted feet and gravity in flight.
 
-Against the hips, a standing foot moves backwards as fast as the hips move forwards. If no foot stands, the centre of
-mass keeps its horizontal velocity and falls with gravity. Flights are found by ``find_flights``, and then both rules
-together are linear least squares: heights and velocities of the centre of mass, with accelerations as the prior. Its
-scale in each frame is the acceleration that the frame itself shows, so steady motion is smoothed and sudden stops stay
-sharp. Feet that slide are outliers, which lose their weight step by step (graduated non-convexity).
+Relative to the hips, a planted foot moves backwards as fast as the hips move forwards. If no foot is planted, the
+centre of mass keeps its horizontal velocity and falls with gravity. ``find_flights`` finds the flights. Both rules
+together then are linear least squares for heights and velocities of the centre of mass, with a prior on accelerations.
+The prior's scale in each frame is the acceleration that the frame itself shows, so steady motion is smoothed and sudden
+stops stay sharp. Feet that slide are outliers, which lose their weight step by step (graduated non-convexity).
 
 References:
     Blake & Zisserman (1987), *Visual Reconstruction*, for graduated non-convexity; Geman & McClure (1985) for the
@@ -33,30 +33,30 @@ from synovia.text import DOUBT, counted
 from synovia.tracking.trajectory.solve import solve_banded
 
 Bools = NDArray[np.bool_]
-ROUNDS: Final = 3  # times that flights and path are found from each other
-HEEL: Final = 0.3  # distance of the heel behind the ankle, relative to that of the toes before it
-STANDS: Final = 20.0  # percentile of a sole point's height above the floor that counts as standing
-RAISED: Final = 0.015  # metres; a point that is raised by more has a third of the weight
-LOW: Final = 0.02  # the same for points that count where it is decided whether a foot stands at all
-NEAR: Final = 0.03  # metres; points that are raised by less may stand
-OUTLIERS: Final = (np.inf, 2.0, 1.0, 0.5, 0.25, 0.2, 0.2, 0.2)  # metres per second at which a foot slides, by round
-EXACT: Final = 0.05  # metres per second: the standard deviation of a standing foot's speed
-WALKS: Final = 3.0  # metres per second²: that of the horizontal acceleration of a body that stands
-DRIFTS: Final = 0.3  # the same in flight, because the centre of mass is an estimate
-SLIDES: Final = 0.5  # metres per second: a contact in which the feet slide by this costs ``SLIP``
-SLIP: Final = 0.6  # most cost of a contact whose foot slides, for 1/30 s
-SMALLEST: Final = 1e-3  # metres: the least noise of heights
-SCATTER: Final = 3.0  # metres per second²: the least standard deviation of vertical accelerations
-FALLS: Final = 0.5  # the same in flight
-IMPACT: Final = 100.0  # the same at its ends
-ADAPTED: Final = 4  # times that heights and their accelerations are found from each other
-UNSTEADY: Final = 0.3  # metres per second; feet that are faster do not stand
-STEADY: Final = 0.05  # seconds over which that speed is averaged
-REPORTED: Final = 0.05  # share of frames without a standing foot that is reported
-WANDERS: Final = 0.1  # metres by which flights may lead the path astray before it is reported
-FAR: Final = 0.1  # the same, as a share of the path's extent
-AROUND: Final = 0.1  # seconds before and after a flight that show its speed
-HARD: Final = 0.6  # metres per second by which a flight's speeds may be off before it is reported
+ROUNDS: Final = 3  # rounds in which flights and path are found from each other
+HEEL: Final = 0.3  # distance of the heel behind the ankle, relative to that of the toes in front
+STANDS: Final = 20.0  # percentile of a sole point's height above the floor that is its height of standing
+RAISED: Final = 0.015  # metres; a point raised by this has 1/e of the weight
+LOW: Final = 0.02  # metres; the same scale where contact of any foot is decided
+NEAR: Final = 0.03  # metres; points that are raised by less may be planted
+OUTLIERS: Final = (np.inf, 2.0, 1.0, 0.5, 0.25, 0.2, 0.2, 0.2)  # metres per second; faster slides lose weight, by round
+EXACT: Final = 0.05  # metres per second; standard deviation of the speed of a planted foot
+WALKS: Final = 3.0  # metres per second²; standard deviation of the horizontal acceleration with contact
+DRIFTS: Final = 0.3  # metres per second²; the same in flight, because the centre of mass is an estimate
+SLIDES: Final = 0.5  # metres per second; scale of the slide in a contact, which costs its square up to ``SLIP``
+SLIP: Final = 0.6  # largest cost of a contact whose foot slides, per 1/30 s
+SMALLEST: Final = 1e-3  # metres; least noise of heights
+SCATTER: Final = 3.0  # metres per second²; least standard deviation of vertical accelerations
+FALLS: Final = 0.5  # metres per second²; the same in flight
+IMPACT: Final = 100.0  # metres per second²; the same at the ends of a flight
+ADAPTED: Final = 4  # rounds in which heights and their accelerations are found from each other
+UNSTEADY: Final = 0.3  # metres per second; faster feet are not planted
+STEADY: Final = 0.05  # seconds over which this speed is averaged
+REPORTED: Final = 0.05  # share of frames without a planted foot from which it is reported
+WANDERS: Final = 0.1  # metres; larger path errors from flights are reported
+FAR: Final = 0.1  # share of the path's extent; the same
+AROUND: Final = 0.1  # seconds before and after a flight in which its speed is measured
+HARD: Final = 0.6  # metres per second; larger errors of a flight's speeds are reported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,10 +66,10 @@ class Travel:
     Args:
         path: Positions of the middle of the hips, (T, 3), length units; the floor has height 0.
         flights: The times without contact.
-        adrift: When no foot stands still though the body is not in flight, (T - 1,) from each frame to the next.
-        wander: How far the way over the ground may be off because of the flights, metres: the speed in each follows
-            from the feet at take-off and landing, which may not agree.
-        metre: Length units in a metre of the person.
+        adrift: When no foot is planted although the body is not in flight, (T - 1,) from each frame to the next.
+        wander: Possible error of the horizontal path from the flights, metres: the speed in each follows from the feet
+            at take-off and landing, which may not agree.
+        metre: Length units per metre of the person.
     """
 
     path: Array
@@ -79,7 +79,7 @@ class Travel:
     metre: float = 1.0
 
     def notes(self) -> list[str]:
-        """Return sentences about how the path was found, and where it is not known."""
+        """Return sentences on how the path was found, and where it is uncertain."""
         notes = ["the hips do not move in the points: their path was found from feet that stand and gravity in flight"]
         notes.append("not in the points: where the person is in the world, and how far from the camera")
         if self.flights:
@@ -119,7 +119,7 @@ def find_travel(body: Skeleton, q: Array, fps: float, metre: float = 1.0) -> Tra
         body: The body; it stands at rest.
         q: Joint values (T, nq). The path of the root is not used.
         fps: Frames per second.
-        metre: Length units in a metre of the person.
+        metre: Length units per metre of the person.
     """
     up = upward(body)
     soles, masses = _relative(body, q, up)
@@ -178,7 +178,7 @@ def _relative(body: Skeleton, q: Array, up: Array) -> tuple[Array, Array]:
 def _soles(body: Skeleton, up: Array) -> list[tuple[int, Array]]:
     """Return points of both soles as (joint, offset): the joint of the toes and a heel, or else the ankle.
 
-    Landmarks do not say how toes bend, so what is beyond the joint of the toes does not count.
+    Landmarks do not show how toes bend, so points beyond the joint of the toes are not used.
     """
     rows = roles_of(body)
     rest = np.array(body.rest_pose().frames)
@@ -204,10 +204,10 @@ def _standing_heights(body: Skeleton, up: Array) -> Array:
 
 
 def _leveled(stands: Array, soles: Array) -> Array:
-    """Return the heights (K,) at which points of the soles stand: their lowest ones in the motion, not only at rest.
+    """Return the heights (K,) at which points of the soles are planted, from their lowest ones in the motion.
 
     Args:
-        stands: These heights at rest.
+        stands: The heights at rest.
         soles: Heights (T, K) relative to the hips.
     """
     hips = (stands - soles).max(1)
@@ -219,9 +219,9 @@ def _velocities(ways: Array, weights: Array, flying: Bools, fps: float) -> Array
     """Return horizontal velocities of the centre of mass from each frame to the next, (T - 1, 3).
 
     Args:
-        ways: Velocities that it has if a point of the soles stands, (T - 1, K, 3).
-        weights: How likely that is by its height, (T - 1, K).
-        flying: Where no foot has contact, (T - 1,).
+        ways: Velocity of the centre of mass if a point of the soles is planted, (T - 1, K, 3).
+        weights: Likelihood of contact by the point's height, (T - 1, K).
+        flying: When no foot has contact, (T - 1,).
         fps: Frames per second.
     """
     if len(ways) < 2:
@@ -244,8 +244,8 @@ def _heights(floor: Array, flights: Sequence[Flight], fps: float) -> Array:
     """Return the heights (T,) of the centre of mass.
 
     Args:
-        floor: The heights if the lower foot is on the floor.
-        flights: The flights, in which they do not count.
+        floor: Heights with the lower foot on the floor, (T,).
+        flights: The flights, in which ``floor`` is ignored.
         fps: Frames per second.
     """
     if len(floor) < 3:
@@ -276,20 +276,20 @@ def _heights(floor: Array, flights: Sequence[Flight], fps: float) -> Array:
 
 
 def _noise(values: Array) -> float:
-    """Return the standard deviation of the noise of values (T,): from their fourth differences, which motion lacks."""
+    """Return the standard deviation of the noise of values (T,) from fourth differences, almost free of motion."""
     bends = np.abs(np.diff(values, 4))
     return float(1.4826 * np.median(bends) / np.sqrt(70.0)) if len(bends) else 0.0
 
 
 def _wander(ways: Array, weights: Array, flights: Sequence[Flight], fps: float) -> float:
-    """Return how far flights may lead the path astray, metres.
+    """Return the possible error of the path from flights, metres.
 
-    The error of a flight's way is about its time, multiplied by the standard deviation of the velocities that the
+    The error of a flight's displacement is about its duration times the standard deviation of the velocities that the
     points of the soles show. The errors of the flights are independent.
 
     Args:
         ways: As in ``_velocities``.
-        weights: How likely points are on the floor, (T - 1, K).
+        weights: Likelihood that points are on the floor, (T - 1, K).
         flights: The flights.
         fps: Frames per second.
     """
@@ -308,7 +308,7 @@ def _wander(ways: Array, weights: Array, flights: Sequence[Flight], fps: float) 
 
 
 def _adrift(ways: Array, velocity: Array, low: Array, fps: float) -> Bools:
-    """Return when no point of the soles that is on the floor stands still, (T - 1,)."""
+    """Return when no point of the soles near the floor stands still, (T - 1,)."""
     from scipy import ndimage
 
     blur: Any = ndimage.gaussian_filter1d  # pyright: ignore[reportUnknownVariableType, reportUnknownMemberType]

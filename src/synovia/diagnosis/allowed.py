@@ -13,7 +13,7 @@ from synovia.problem.structure import with_followers
 from synovia.text import first_few
 
 _ATTEMPTS: Final = 5
-_MOVES: Final = 1e-3  # change of a joint value below which a joint counts as unmoved
+_MOVES: Final = 1e-3  # change of a joint value below which the joint is regarded as unmoved
 
 
 def rows_at_limits(solution: Solution) -> tuple[int, ...]:

@@ -451,7 +451,7 @@ class Goal(_Immutable):
 def _restore(kind: type[_G], values: dict[str, Any]) -> _G:
     """Restore a pickled or copied goal."""
     goal = object.__new__(kind)
-    goal._keep(**values)  # pyright: ignore[reportPrivateUsage]  # the class's own way to be restored
+    goal._keep(**values)  # pyright: ignore[reportPrivateUsage]  # the class restores its own objects
     return goal
 
 

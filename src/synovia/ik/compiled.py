@@ -601,7 +601,7 @@ class CompiledProblem(ChecksArguments):
     def bend_well(self, starts: Array, rows: Array, solve: Callable[[Array, NDArray[np.int64]], Array]) -> None:
         """Replace results in which a straight limb has bent to the wrong side by better ones from bent starts.
 
-        Results of restarts are replaced too, because a random pose turns limbs to any side.
+        Results of restarts are replaced as well, because random poses bend limbs to any side.
 
         Args:
             starts: Starts, (B, nq) or (1, nq).

@@ -437,12 +437,12 @@ class Solutions:
 
     @property
     def steps(self) -> NDArray[np.int64]:
-        """Steps taken, (B,)."""
+        """Number of steps of each problem, (B,)."""
         return self._rows[:, STEPS].astype(np.int64)
 
     @property
     def attempts(self) -> NDArray[np.int64]:
-        """Attempts made, (B,)."""
+        """Number of attempts of each problem, (B,)."""
         return self._rows[:, TRIES].astype(np.int64)
 
     @property

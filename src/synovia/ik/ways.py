@@ -86,7 +86,7 @@ class ClearWays:
         return found[:, :-1], found[:, -1] > 0.0
 
     def blocked(self, q: Array, places: Places | None = None) -> Bools:
-        """Return whether the path to each frame of joint values (T, nq) is blocked, (T,), if all joints move at once.
+        """Return whether the path to each frame of joint values (T, nq) is blocked, (T,), if all joints move together.
 
         A pair that is too near in one of two frames may be as near on the path between them.
 

@@ -16,7 +16,7 @@ _INTS, _FLOATS, _WORK = 0, 1, 2  # the arrays that hold tables
 
 
 def _place(table: layout.Table, array: int) -> tuple[str, int, int, int, tuple[int, ...]]:
-    """Return a table's name, its array, where the head holds its start, its fixed size, and what counts the rest."""
+    """Return a table's name, array, index of its start in the head, fixed size, and indices of its variable sizes."""
     counted = tuple(layout.COUNTS[size] for size in table.shape if isinstance(size, str))
     fixed = math.prod(size for size in table.shape if not isinstance(size, str))
     return table.name, array, layout.STARTS[table.name], fixed, counted
@@ -34,8 +34,8 @@ def packed(
     """Return a problem as two arrays: a head, the starts of all tables, then the tables.
 
     Args:
-        numbers: Integers of the head, by their places; those that are left out are 0.
-        reals: Numbers of the head of the other array, by their places.
+        numbers: Integers of the head, by their indices; missing ones are 0.
+        reals: Float values of the head of the other array, by their indices.
         tables: Tables by their names in ``layout``; those without rows may be left out.
     """
     head = [0] * layout.INT_TABLES

@@ -1,4 +1,4 @@
-"""Transfer motions to other bodies."""
+"""Retarget motions to other bodies."""
 
 from synovia.retargeting.at_rest import stand_at_rest
 from synovia.retargeting.body import NEEDED

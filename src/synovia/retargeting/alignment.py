@@ -1,4 +1,4 @@
-"""Align rest poses that differ: a T-pose with hanging arms, straight elbows with bent ones."""
+"""Align rest poses that differ, such as a T-pose with hanging arms, or straight elbows with bent ones."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from synovia.retargeting.bones import bone, hip_middle, middle, smallest_rotatio
 _LEVEL: Final = 0.3  # sine of the angle from vertical below which a foot has no heading
 TRUNK: Final = ("hips", "spine", "chest", "upper_chest", *(f"{side}_shoulder" for side in SIDES))
 _TOPS: Final = (tuple(f"{side}_upper_arm" for side in SIDES), ("neck",), ("head",))  # where the trunk ends
-_SHORT: Final = 0.01  # a shorter trunk or neck has no direction; a fraction of the skeleton's size
+_SHORT: Final = 0.01  # fraction of the skeleton's size; a shorter trunk or neck has no direction
 # Each part with the part whose alignment it inherits
 _LIMBS: Final = (
     ("upper_leg", None), ("lower_leg", "upper_leg"), ("upper_arm", None), ("lower_arm", "upper_arm"),
@@ -32,9 +32,10 @@ class Part:
         source: Row in the source.
         target: Row in the target.
         turn: Rotation, in the axes of the body, from the rest pose of the target to that of the source.
-        earlier: Row of an earlier joint of the source, of whose way to ``source`` it takes a share; -1 to take it all.
+        earlier: Row of an earlier joint of the source; the part takes a share of the rotation from there. -1 for all of
+            it.
         share: This share, from 0 to 1.
-        twist: Axis in the frame of ``source`` about which alone it turns on this way, (3,); None for the whole turn.
+        twist: Axis of a pure twist in the frame of ``source``, (3,); None to take the whole rotation.
     """
 
     role: str
@@ -57,9 +58,9 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
     A limb takes the alignment of the bone above it, then the smallest rotation that aligns its own bone with that of
     the source. So a bent forearm is straightened at the elbow before the whole arm is raised, and does not twist. Bones
     are aligned however small their difference is: a threshold would correct one side of a body and not the other. All
-    parts of the trunk take the smallest rotation that aligns the lines of both trunks, or else a body that
-    leans in its rest pose would lean less or more in every frame. The neck points as that of the source; the head is
-    not aligned.
+    parts of the trunk take the smallest rotation that aligns the lines of both trunks; without it, a body that leans in
+    its rest pose would lean less or more in every frame. The neck points like that of the source; the head is not
+    aligned.
     """
     lean = _lean(source, target)
     turns: dict[str, Array] = {role: lean for role in TRUNK if role in roles}
@@ -86,7 +87,7 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
             turns[foot] = turns[toes] = (
                 np.eye(3) if ways[0] is None or ways[1] is None else smallest_rotation(ways[1], ways[0])
             )
-        for role in roles:  # fingers go with the hand
+        for role in roles:  # fingers take the alignment of the hand
             if role.startswith(side) and role[-1].isdigit():
                 turns[role] = turns.get(hand, np.eye(3))
     return [Part(role, source.roles[role], target.roles[role], turns.get(role, np.eye(3))) for role in roles]
@@ -95,9 +96,9 @@ def align(source: Body, target: Body, roles: Sequence[str]) -> list[Part]:
 def _lean(source: Body, target: Body) -> Array:
     """Return the smallest rotation from the line of the target's trunk at rest to that of the source's.
 
-    Files place the joints of hips, neck and shoulders differently. So the line is the mean of that from the midpoint of
-    the hip joints to that of the shoulders, and that from the joint of the hips to the neck. It is the identity for
-    bodies without legs.
+    Files place the joints of hips, neck and shoulders differently. So the line is the mean of two: from the midpoint of
+    the hip joints to that of the shoulders, and from the joint of the hips to the neck. The rotation is the identity
+    for bodies without legs.
     """
     bodies = target, source
     if any(role not in body.roles for body in bodies for role in ("hips", *(f"{side}_upper_leg" for side in SIDES))):
@@ -129,7 +130,7 @@ def _direction(body: Body, role: str) -> Array | None:
 
 
 def _heading(body: Body, foot: str) -> Array | None:
-    """Return where a foot points on the ground: soles are level at rest, but the heights of ankles differ."""
+    """Return the horizontal direction of a foot: soles are level at rest, but the heights of ankles differ."""
     way = _direction(body, foot)
     if way is None or np.hypot(way[0], way[2]) < _LEVEL:
         return None

@@ -1,7 +1,7 @@
 """Bodies that are built alike: the same tree, with bones in the same directions at rest.
 
-Whatever the rest pose of their files means, it means the same in both. So the one has the rest pose that was found for
-the other, though its names, its size, the axes of its bones and the lengths of some of them may differ.
+The rest poses of their files mean the same. So one body uses the rest pose that was found for the other, although
+names, size, bone axes and some lengths may differ.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from synovia.retargeting.body import Body
 from synovia.retargeting.bones import smallest_rotation
 from synovia.retargeting.rest_pose import RestPose
 
-_APART: Final = 1e-3  # difference of unit vectors in directions that differ
-_POINT: Final = 1e-6  # a shorter bone has no direction; a fraction of the longest, or of the skeleton's size
-_LENGTHS: Final = 1e-6  # difference of lengths that are equal, in lengths of a leg
-_ROUNDED: Final = 1e-12  # difference of axes that are the same
-_FEW: Final = 4  # bones that two bodies need at least
+_APART: Final = 1e-3  # smallest component of the difference of unit vectors in different directions
+_POINT: Final = 1e-6  # fraction of the longest bone, or of the skeleton's size; a shorter bone has no direction
+_LENGTHS: Final = 1e-6  # leg lengths; largest difference of equal lengths
+_ROUNDED: Final = 1e-12  # largest difference of equal axes
+_FEW: Final = 4  # least number of bones of two such bodies
 _ALONG: Final = 0.999  # cosine between directions along the same axis
 
 
@@ -32,9 +32,9 @@ class Alike:
     """Two bodies that are built alike.
 
     Args:
-        source: The one, at rest as in its file.
-        target: The other one, likewise.
-        turn: Rotation from the world of the source to that of the target in which both are at rest.
+        source: The first body, at rest as in its file.
+        target: The second body, at rest as in its file.
+        turn: Rotation from the world of the source to that of the target that aligns both rest poses.
         rows: Row of the source for each of the target, from the hips on.
     """
 
@@ -56,15 +56,15 @@ class Alike:
         return cls(source, target, turn, rows) if same else None
 
     def standing(self, source: Body, name: str, level: Array) -> tuple[Body, RestPose]:
-        """Return the target with the rest pose that the source has, and that pose.
+        """Return the target with the rest pose of the source, and that pose.
 
-        It stands upright in its world: where the source is tilted, and along the axis that its file states, if the
-        source does not have the same one.
+        The tilt of a source that is not upright is removed. If the file of the target states another axis than that of
+        the source, the target stands along the stated axis.
 
         Args:
             source: The source with its rest pose.
             name: The name of the pose.
-            level: The axis that would point up in the world of the source if that were not tilted, (3,).
+            level: The up axis in the world of the source without its tilt, (3,).
         """
         body, turn, parents = self.target, self.turn, self.target.skeleton.parents
         ups = [one.skeleton.up for one in (self.source, body)]
@@ -117,12 +117,12 @@ class Alike:
 def same_parts(source: Skeleton, target: Skeleton) -> tuple[dict[str, int], dict[str, int]]:
     """Return the parts of two skeletons, row by role.
 
-    Where both are one tree of joints, with bones in the same directions at rest, the one in which more parts are known
-    shows those of the other, unless the file of that one declares them.
+    Where both are the same tree of joints with bones in the same directions at rest, the skeleton with more known parts
+    defines those of the other, unless the file of the other declares them.
 
     Args:
-        source: The one.
-        target: The other one, which may have one more joint above its root.
+        source: The first skeleton.
+        target: The second skeleton, which may have one more joint above its root.
     """
     found = dict(source.role_rows), dict(target.role_rows)
     added = len(target) - len(source)
@@ -159,7 +159,7 @@ def _turn(source: Body, target: Body) -> Array | None:
 def _turn_of(before: Array, after: Array) -> Array | None:
     """Return the rotation from bones (n, 3) to others in the same directions; None if there is none, or no single one.
 
-    Bones of no length have no direction, but have to be the same in both.
+    Bones of zero length have no direction, but must be the same in both.
     """
     sizes = [np.linalg.norm(lines, axis=1) for lines in (before, after)]
     bones = [size > _POINT * size.max(initial=0.0) for size in sizes]
@@ -172,12 +172,12 @@ def _turn_of(before: Array, after: Array) -> Array | None:
 
 
 def _matched(source: Body, target: Body, turn: Array) -> dict[int, int]:
-    """Return the row of the source for each of the target from the hips on, as far as bones have the same direction.
+    """Return the source row of each target row from the hips on, as far as bones have the same direction.
 
     Args:
-        source: The one body.
-        target: The other one.
-        turn: Rotation from the world of the one to that of the other.
+        source: The first body.
+        target: The second body.
+        turn: Rotation from the world of the source to that of the target.
     """
     rows = {target.roles["hips"]: source.roles["hips"]}
     queue = [*rows.items()]

@@ -1,4 +1,4 @@
-"""The same clip on a skeleton whose rest pose stands, for files that need one."""
+"""Convert a clip to a skeleton that stands at rest, for files that need this."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ from synovia.model.motion import Motion
 from synovia.retargeting.body import Body
 from synovia.retargeting.rest_pose import find_stance
 
-_TURNED: Final = 1e-9  # change of a rotation matrix that counts as none
+_TURNED: Final = 1e-9  # smallest change of a rotation matrix that is not rounding
 
 
 def stand_at_rest(motion: Motion) -> Motion:
-    """Return a clip on a skeleton that stands at rest; every joint is where it was, at every frame.
+    """Return a clip on a skeleton that stands at rest, with every joint at the same position in every frame.
 
-    The bones of some BVH files lie along one axis at rest, so that the clip alone shows how the body stands. The new
-    rest pose is the one that ``retarget`` finds: a pose of the file, or the T-pose that follows from the clip. Joint
-    values count from it; limits of balls, which counted from the old one, are left out.
+    The bones of some BVH files lie along one axis at rest, so that only the clip shows how the body stands. The new
+    rest pose is the one that ``retarget`` finds: a pose of the file, or the T-pose computed from the clip. Joint values
+    are relative to the new rest pose; limits of balls, which were relative to the old one, are left out.
 
     Args:
         motion: The clip of a body with legs.

@@ -1,4 +1,4 @@
-"""A body for retargeting: its parts, its own axes, its proportions, and the joints that turn each part."""
+"""A body for retargeting: its parts, its own axes, its proportions, and the joints that rotate each part."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _APART = ("hips", *(part for leg in LEGS for part in leg), *(f"{side}_hand" for 
 ARMS = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_arm", "lower_arm"))
 _MAP = "name them in a joint map: `synovia retarget SRC DST --save-map map.toml`, edit, `--map map.toml`"
 PART_MAP = f"{_MAP}; a map of some parts is enough, such as {ARMS[0]} and {ARMS[1]} for a single arm"
-_NO_LENGTH: Final = 1e-9  # of the size of a skeleton: shorter legs have no length that others can be compared with
-_POINT: Final = 0.01  # a shorter bone has no end; a fraction of the skeleton's size
+_NO_LENGTH: Final = 1e-9  # fraction of the skeleton's size; shorter legs count as zero
+_POINT: Final = 0.01  # fraction of the skeleton's size; a shorter bone has no end
 _NEAR_FIRST = 1e-6  # weight of the position of the first hinge, relative to the axes of all hinges
 
 
@@ -43,9 +43,9 @@ class Body:
     Args:
         skeleton: The skeleton.
         roles: Row of each part, by role.
-        standing: World frames (n, 12) of the pose that counts as rest; None for the rest pose of the file.
+        standing: World frames (n, 12) of the rest pose; None for the rest pose of the file.
         vertical: Direction that points up, (3,); None for the axis of the file, else that of the rest pose.
-        axes: Rotation from its axes to the world, see ``basis``; None for the one that its rest pose shows.
+        axes: Rotation from the body's axes to the world, see ``basis``; None to find it from the rest pose.
 
     Raises:
         InputError: If two parts have the same joint.
@@ -58,7 +58,7 @@ class Body:
     axes: Array | None = None
 
     def __post_init__(self) -> None:
-        """Check that parts have joints of their own."""
+        """Check that different parts have different joints."""
         for one, other in itertools.combinations([role for role in _APART if role in self.roles], 2):
             if self.roles[one] == self.roles[other]:
                 raise InputError(
@@ -72,7 +72,7 @@ class Body:
     def of(cls, skeleton: Skeleton, roles: dict[str, int] | None = None) -> Body:
         """Return the body of a skeleton; its parts are given, or found by role, name and shape.
 
-        The last bodies are kept with all that was derived from them, for further clips.
+        The last bodies are cached, with all data derived from them.
 
         Raises:
             InputError: If there are several people.
@@ -130,7 +130,7 @@ class Body:
 
     @cached_property
     def part_of(self) -> dict[int, str]:
-        """The part of each row that has one; the first of several."""
+        """The part of each row that has one; the first if there are several."""
         return {row: role for role, row in reversed(self.roles.items())}
 
     def end_rows(self, role: str) -> tuple[int, ...]:
@@ -188,7 +188,7 @@ class Body:
         return out
 
     def first_row(self, role: str) -> int:
-        """Return the first joint that turns a part: its own joint, or the first of a group of hinges."""
+        """Return the first joint that rotates a part: its own joint, or the first of a group of hinges."""
         row = self.roles[role]
         others = set(self.roles.values()) - {row}
         group = row
@@ -199,7 +199,7 @@ class Body:
         return group if self.skeleton.joints[row].kind is Kind.HINGE else row
 
     def joint_row(self, role: str) -> int:
-        """Return the first joint of a part at its own place: ``first_row``, but no hinge that moves that place."""
+        """Return the first joint of a part at its own position: ``first_row``, but no hinge that moves it."""
         row, first = self.roles[role], self.first_row(role)
         if first == row:
             return row
@@ -209,7 +209,7 @@ class Body:
         return group[of_joint(self.rest[group], axes, self.skeleton.size)]
 
     def can_turn(self, role: str) -> bool:
-        """Return whether a joint turns this part relative to the part above it; the hips always can turn."""
+        """Return whether a joint rotates this part relative to the part above it; the hips always can rotate."""
         others = set(self.roles.values()) - {self.roles[role]}
         for row in ancestors(self.skeleton.parents, self.roles[role]):
             if row in others:
@@ -220,7 +220,7 @@ class Body:
 
     @cached_property
     def lines(self) -> Lines:
-        """The joints whose positions show how it stands."""
+        """The joints whose positions show the posture of the body."""
         return Lines.of(self.skeleton, self.roles)
 
     @cached_property
@@ -283,7 +283,7 @@ class Body:
         return {role: sole_of(self.skeleton, foot, up, self.standing) for role, foot in zip(feet, found, strict=True)}
 
     def lowest(self, frames: Array) -> float:
-        """Return the height of the lowest sole for world frames (n, 12); that of the lower ankle without feet."""
+        """Return the height of the lowest sole for world frames (n, 12); without feet, of the lower ankle."""
         up = self.basis[:, 1]
         soles = [float(sole.lowest(frames, up)) for sole in self.soles.values()]
         return min(soles or [float(self.ankle_position(side, frames) @ up) for side in SIDES])
@@ -316,7 +316,7 @@ def usual_forward(skeleton: Skeleton, up: Array) -> Array:
 
 
 def above_zero(length: float, skeleton: Skeleton) -> float:
-    """Return the length of the legs of a body, which others are compared with.
+    """Return the length of the legs of a body, checked to be above 0.
 
     Raises:
         InputError: If it is 0, as in files that store only rotations.

@@ -17,11 +17,11 @@ from synovia.retargeting.body import Body
 
 LEG_BONES: Final = tuple(f"{side}_{part}" for side in SIDES for part in ("upper_leg", "lower_leg"))
 _TOP: Final = (("neck",), ("left_upper_arm", "right_upper_arm"), ("head",), ("chest",), ("spine",))
-_CROWN: Final = 0.3  # of a leg: a joint without a role that is nearer to the hips does not show the trunk
-_MIDDLE: Final = 0.1  # sine of the angle from the middle of the body within which a joint is in the middle
-_ACROSS: Final = np.cos(np.radians(60.0))  # a thigh that is farther from the trunk's line at rest joins hip and leg
+_CROWN: Final = 0.3  # leg lengths; a joint without a role that is nearer to the hips does not show the trunk
+_MIDDLE: Final = 0.1  # sine of the angle from the middle plane of the body below which a joint is in the middle
+_ACROSS: Final = np.cos(np.radians(60.0))  # cosine; a thigh at a larger angle to the trunk only joins hip and leg
 _OPPOSITE: Final = 1e-6  # length of (a × b, 1 + a · b) below which two unit vectors are opposite
-_POINT: Final = 0.01  # a shorter trunk has no direction; a fraction of the skeleton's size
+_POINT: Final = 0.01  # fraction of the skeleton's size; a shorter trunk has no direction
 
 
 def _joins_leg(body: Body, side: str) -> bool:
@@ -37,8 +37,8 @@ def _joins_leg(body: Body, side: str) -> bool:
 def bone(body: Body, role: str, frames: Array) -> Array | None:
     """Return the directions (..., 3) of a bone for world frames (..., n, 12); None if it has no length.
 
-    A bone goes from the centre of its joint to that of the next one. In bodies whose legs are a single bone, what has
-    the place of the thigh joins it to the hips, and has no direction.
+    A bone goes from the centre of its joint to that of the next one. In bodies whose legs are a single bone, the bone
+    in the place of the thigh only joins the leg to the hips, and has no direction.
     """
     side, _, part = role.partition("_")
     if part == "upper_leg" and body.whole and _joins_leg(body, side):
@@ -62,10 +62,10 @@ def hip_middle(body: Body, frames: Array) -> Array:
 
 
 def trunk(body: Body, frames: Array) -> Array | None:
-    """Return the directions (..., 3) from the hips to the neck, or to the part that the body has instead.
+    """Return the directions (..., 3) from the hips to the neck, or to the next available part of the upper body.
 
-    A body without any such part has its farthest joint between the limbs, if that is far enough. A body without hips
-    has none.
+    A body without any such part uses its farthest joint between the limbs, if that is far enough. A body without hips
+    has no trunk direction.
     """
     if "hips" not in body.roles:
         return None
@@ -147,7 +147,7 @@ def triad(first: Array, second: Array) -> Array:
 
 
 def carrier_of(skeleton: Skeleton, rows: Mapping[str, int], roles: Collection[str]) -> int:
-    """Return the joint that carries some parts, -1 for the world: the lowest above all of them, no collar bone.
+    """Return the joint that moves some parts: the lowest above all of them that is no collar bone; -1 for the world.
 
     Args:
         skeleton: The skeleton.
@@ -165,7 +165,7 @@ def carrier_of(skeleton: Skeleton, rows: Mapping[str, int], roles: Collection[st
 
 
 def steadied(frames: Array, row: int, rest: Array) -> Array:
-    """Return world frames (T, n, 12) in which a joint stays where it is at rest.
+    """Return world frames (T, n, 12), moved rigidly so that a joint stays where it is at rest.
 
     Args:
         frames: World frames over time, (T, n, 12).

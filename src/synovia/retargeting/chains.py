@@ -1,10 +1,10 @@
-"""Limbs as chains: the joints between and next to the parts of two bodies, and what each turns.
+"""Chains of joints: which joints between and next to the matched parts of two bodies follow, and what they follow.
 
-Spines, necks and collar bones are chains with any number of joints. Those of two bodies with equally many joints follow
-one another joint by joint. Otherwise each joint of the target turns what the source turns along the same stretch of its
-chain, where a joint stands for the stretch from half-way to the joint before to half-way to the next one. Joints along
-the bones of arms and legs only twist: as those of the source, or as the wrist or ankle, by their places. Other joints
-follow those of the source at the same place, or with the same name.
+Spines, necks and collar bones are chains with any number of joints. If both bodies have equally many, their joints
+follow one by one. Otherwise each joint of the target takes the rotation of the source along the same stretch of its
+chain; the stretch of a joint begins half-way to the joint before and ends half-way to the next. Joints along the bones
+of arms and legs only twist: like those of the source, or like the wrist or ankle in proportion to their position. Other
+joints follow those of the source at the same place, or with the same name.
 """
 
 from __future__ import annotations
@@ -28,17 +28,17 @@ _NECK: Final = ("neck", "head")
 _BONES: Final = (("upper_arm", "lower_arm"), ("lower_arm", "hand"), ("upper_leg", "lower_leg"), ("lower_leg", "foot"))
 _TWISTING: Final = ("lower_arm", "lower_leg")  # their bones twist with what is at their end
 _BALLS: Final = (Kind.BALL, Kind.FREE)
-_ON_BONE: Final = 0.15  # distance from a bone within which a joint is on it; lengths of the bone
-_NEAR: Final = 0.01  # distance between joints of two bodies that are at the same place; lengths of a leg
-_POINT: Final = 1e-6  # shorter chains have no length; a fraction of the skeleton's size
-_WHOLE: Final = 1e-9  # a share that is nearer to 1 is 1
+_ON_BONE: Final = 0.15  # bone lengths; a joint nearer to a bone is on it
+_NEAR: Final = 0.01  # leg lengths; nearer joints of two bodies are at the same place
+_POINT: Final = 1e-6  # fraction of the skeleton's size; a shorter chain has no length
+_WHOLE: Final = 1e-9  # a share within this of 1 counts as 1
 
 
 def with_chains(source: Body, target: Body, parts: Sequence[Part]) -> list[Part]:
     """Return the parts and, with an empty role, the joints between and next to them that follow the source.
 
-    Where chains of the two bodies have different numbers of joints, parts in them take a share of the source's turns.
-    Parts of a joint map that are not where their body has them by itself, or of which some are left out, do not.
+    Where chains of the two bodies have different numbers of joints, their parts take a share of the source's rotations.
+    They do not where a joint map moves parts of the chain away from their usual joints, or leaves some out.
 
     Args:
         source: The body that moves, with its rest pose.
@@ -65,16 +65,16 @@ class _Chains:
         parts: The parts that both have.
 
     Attributes:
-        found: What each joint takes over, by its row in the target.
+        found: What each joint follows, by its row in the target.
     """
 
     def __init__(self, source: Body, target: Body, parts: Sequence[Part]) -> None:
-        """Begin with the parts."""
+        """Start with the matched parts."""
         self._bodies = source, target
         self._roles = {part.role for part in parts}
         self._named = [{*{**body.skeleton.role_rows, **body.roles}.values()} for body in self._bodies]
         self.found = {part.target: part for part in parts}
-        self._pairs = {part.source: part.target for part in parts}  # joints that follow one of the source as it is
+        self._pairs = {part.source: part.target for part in parts}  # followers without a share
 
     def add_lines(self) -> None:
         """Add the joints of trunk, neck and collar bones."""
@@ -111,7 +111,7 @@ class _Chains:
             shares = _shares(*(_stretches(body, line) for body, line in zip(self._bodies, (rows, mine), strict=True)))
         for row, (k, share) in zip(mine, shares, strict=True):
             part = self.found.get(row) or Part("", rows[k], row, turn)
-            turn = part.turn  # of joints between it and the next part
+            turn = part.turn  # alignment of joints between this part and the next one
             self._add(replace(part, source=rows[k], earlier=rows[k - 1] if k else parents[rows[0]], share=share))
 
     def add_bones(self) -> None:
@@ -206,14 +206,14 @@ class _Chains:
         return found
 
     def _add(self, part: Part) -> None:
-        """Take a joint of the target."""
+        """Add a joint of the target; with a share of 1, it becomes a pair."""
         if part.share > 1.0 - _WHOLE:
             part = replace(part, earlier=-1, share=1.0, twist=None)
             self._pairs[part.source] = part.target
         self.found[part.target] = part
 
     def _is_own(self, role: str) -> bool:
-        """Return whether a part of both bodies is where each has it by itself, on either side."""
+        """Return whether a part of both bodies is at its usual joint, of either side."""
         others = {role, role.replace("left", "right"), role.replace("right", "left")}
         return all(
             body.roles.get(role) in {body.skeleton.role_rows.get(one) for one in others} for body in self._bodies
@@ -224,11 +224,11 @@ class _Chains:
         return self._bodies[0].skeleton.joints[row].kind is not Kind.FIXED
 
     def _is_other(self, row: int) -> bool:
-        """Return whether a joint of the source is of no part and not used."""
+        """Return whether a joint of the source belongs to no part and is not used."""
         return row not in self._pairs and row not in self._named[0]
 
     def _is_free(self, row: int) -> bool:
-        """Return whether a joint of the target can turn to any direction, is of no part, and follows none yet."""
+        """Return whether a joint of the target is a ball or free joint, belongs to no part, and does not follow yet."""
         return (
             self._bodies[1].skeleton.joints[row].kind in _BALLS and row not in self.found and row not in self._named[1]
         )
@@ -252,7 +252,7 @@ def _top(body: Body) -> int | None:
 
 
 def _line(body: Body, start: int | None, end: int | None) -> list[int]:
-    """Return the joints from below where the ways to two joints part to the second one; empty without them."""
+    """Return the joints below the last common ancestor of two joints, down to the second; empty if one is None."""
     if start is None or end is None:
         return []
     line, held = ancestors(body.skeleton.parents, end), ancestors(body.skeleton.parents, start)
@@ -260,7 +260,7 @@ def _line(body: Body, start: int | None, end: int | None) -> list[int]:
 
 
 def _stretches(body: Body, rows: Sequence[int]) -> Array:
-    """Return up to where the stretch of each joint of a chain reaches, (n,), relative to their sum."""
+    """Return the end of each joint's stretch along a chain, (n,), as a fraction of the chain."""
     bones = np.linalg.norm(np.diff(body.rest[list(rows), 9:], axis=0), axis=1)
     if not float(bones.sum()) > _POINT * body.skeleton.size:
         bones = np.ones(max(len(rows) - 1, 1))
@@ -270,7 +270,7 @@ def _stretches(body: Body, rows: Sequence[int]) -> Array:
 
 
 def _shares(ends: Array, own: Array) -> list[tuple[int, float]]:
-    """Return, for each joint of a chain, the joint of another one in whose stretch its own ends, and at what share."""
+    """Return, for each joint of a chain, the joint of the other chain where its stretch ends, and the share there."""
     out: list[tuple[int, float]] = []
     for end in map(float, own[:-1]):
         k = int(np.searchsorted(ends, end - _WHOLE))
@@ -280,7 +280,7 @@ def _shares(ends: Array, own: Array) -> list[tuple[int, float]]:
 
 
 def _along(body: Body, upper: str, end: str) -> dict[int, float]:
-    """Return joints between a part and the one at its end, or next to the bone without any below, by place along it."""
+    """Return joints along a part's bone by position (0 to 1): those between its ends, and leaves next to the bone."""
     skeleton, parents = body.skeleton, body.skeleton.parents
     start, line = body.roles[upper], ancestors(parents, body.first_row(end))[1:]
     if start not in line:
@@ -303,6 +303,6 @@ def _along(body: Body, upper: str, end: str) -> dict[int, float]:
 
 
 def _places(body: Body, parent: int, row: int) -> Array:
-    """Return where a joint and all below it are at rest, (m, 3), relative to the joint above."""
+    """Return the rest positions (m, 3) of a joint and all joints below it, relative to the joint above."""
     below = [k for k in range(row, len(body.skeleton)) if row in ancestors(body.skeleton.parents, k)]
     return body.rest[below, 9:] - body.rest[parent, 9:]

@@ -1,12 +1,12 @@
-"""Limbs that do not pass through the body: where shapes of a transferred motion overlap, limbs move out of each other.
+"""Move limbs out of each other where shapes of a retargeted motion overlap.
 
-First, the frames in which limbs overlap are solved: joints of the limbs stay as near to the transferred pose as the
-clearance permits, and everything else stays. Their change is then spread over the frames before and after, so that
-limbs leave and return smoothly, and all these frames are solved once more around the pose with the spread change. So
-the clearance holds in each of them.
+First, the frames in which limbs overlap are solved: joints of the limbs stay as near to the retargeted pose as the
+clearance permits, and all other joints stay. This change is then spread over the frames before and after, so that limbs
+leave and return smoothly. All these frames are solved once more around the pose with the spread change, so the
+clearance holds in each of them.
 
-Feet that stand keep their places during the whole contact. Where both stand and overlap, the places themselves move
-apart along the floor before the legs are solved.
+Planted feet keep their positions during the whole contact. Where both feet are planted and overlap, the positions
+themselves move apart along the floor before the legs are solved.
 """
 
 from __future__ import annotations
@@ -45,16 +45,16 @@ from synovia.solver import FullBody
 from synovia.tracking.around import Around
 
 Bools = NDArray[np.bool_]
-EARLY: Final = 0.1  # seconds over which a change is spread to both sides, twice
-TOLERANCE: Final = 1e-5  # of the leg: how exactly the distance is kept
-_SHORT: Final = 1e-3  # of the leg: what is nearer than the distance by less is not reported
+EARLY: Final = 0.1  # seconds over which a change is spread to each side; applied twice
+TOLERANCE: Final = 1e-5  # leg lengths; tolerance of the distance
+_SHORT: Final = 1e-3  # leg lengths; a distance that is too small by less is not reported
 _FEET: Final = tuple(f"{side}_foot" for side in SIDES)
-_TURNED: Final = 1e-3  # radians, of the rotation of a foot
-_FOOT: Final = 0.25  # of the leg: length of a foot, whose rotation in the air counts as much as the way of its tip
-_LEAST: Final = 50  # poses that are measured in one thread
-_LEVEL: Final = 0.2  # horizontal part of a normal below which feet are one above the other
-_ROUNDS: Final = 6  # in which feet move apart until they do not overlap
-_ASIDE: Final = 1.02  # times the overlap by which feet move apart
+_TURNED: Final = 1e-3  # radians; tolerance of the rotation of a foot
+_FOOT: Final = 0.25  # leg lengths; length of a foot: weights its rotation in the air like the displacement of its tip
+_LEAST: Final = 50  # smallest number of poses per thread
+_LEVEL: Final = 0.2  # horizontal part of a unit normal; below, one foot is above the other
+_ROUNDS: Final = 6  # largest number of rounds in which feet move apart
+_ASIDE: Final = 1.02  # displacement per overlap; slightly above 1 so that rounds end
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +122,7 @@ class Apart:
 
     Args:
         target: The body, with shapes.
-        roles: The parts that are carried over; only limbs of these parts move.
+        roles: The retargeted parts; only limbs of these parts move.
         distance: Least distance between shapes of different limbs, length units.
     """
 
@@ -146,11 +146,11 @@ class Apart:
         return np.array(found, np.int32).reshape(-1, 2)
 
     def problem(self, limbs: tuple[str, ...], ankles: tuple[tuple[int, bool], ...]) -> _Problem | None:
-        """Return the problem in which some limbs move; None if none of them can move, or none can collide.
+        """Return the problem in which some limbs move; None if none of them can move or collide.
 
         Args:
-            limbs: The limbs. Legs are kept apart from all but the arms, which move out of their way.
-            ankles: Row of each ankle that keeps its place, and whether the foot stands.
+            limbs: The limbs. Legs avoid everything but the arms, because arms avoid the legs.
+            ankles: Row of each ankle that keeps its position, and whether the foot is planted.
         """
         key = limbs, ankles
         if key not in self._problems:
@@ -161,10 +161,10 @@ class Apart:
         return self._problems[key]
 
     def feet_apart(self, frames: Array, paths: Mapping[str, FootPath], fps: float) -> Mapping[str, FootPath]:
-        """Return target paths of feet whose shapes do not overlap while both stand.
+        """Return target paths of feet whose shapes do not overlap while both are planted.
 
-        In each contact, a foot stands farther to the side, by half of the largest overlap. Between contacts, its path
-        eases from one place to the next.
+        In each contact, a foot moves aside by half of the largest overlap. Between contacts, its displacement eases
+        from one value to the next.
 
         Args:
             frames: World frames of the joints before the feet are corrected, (T, n, 12).
@@ -188,7 +188,7 @@ class Apart:
         return {role: _shifted(path, signs[role] * whole, fps) for role, path in paths.items()}
 
     def _ways_apart(self, frames: Array) -> Array:
-        """Return the way along the floor by which the left foot leaves the right one in each pose, (n, 3).
+        """Return the displacement along the floor that moves the left foot out of the right one in each pose, (n, 3).
 
         Args:
             frames: World frames of the joints, (n, joints, 12).
@@ -216,7 +216,7 @@ class Apart:
 
     @cached_property
     def _feet(self) -> tuple[Ints, tuple[list[int], list[int]]]:
-        """Pairs of links of both feet, the left one first, (n, 2), and the rows of both feet, the ankle first."""
+        """Pairs of links of both feet, the left link first, (n, 2), and the rows of both feet, the ankle first."""
         parents, roles = self.target.skeleton.parents, self.target.roles
         left, right = (
             [row for row in range(len(parents)) if roles[role] in ancestors(parents, row)] if role in roles else []
@@ -227,7 +227,7 @@ class Apart:
         return np.array(pairs, np.int32).reshape(-1, 2), (left, right)
 
     def moved(self, q: Array, fps: float, paths: Mapping[str, FootPath], threads: int | None = None) -> Array:
-        """Return joint values (T, nq) in which limbs are apart, as far as they can be.
+        """Return joint values (T, nq) in which limbs are apart, as far as possible.
 
         Args:
             q: Joint values, (T, nq).
@@ -248,7 +248,7 @@ class Apart:
                 places = world_frames(self.target.skeleton, q)[:, ankles]
                 stage = _Stage(self, limbs, ankles, stands, places)
                 around, moves = spread(self.target.skeleton, q, stage.solved(q, bad, pool), round(EARLY * fps))
-                if not ankles:  # otherwise ankles come back to their places in all frames
+                if not ankles:  # legs keep all frames, so that ankles return to their positions
                     moves[moves] = whole.overlapping(around[moves], pool, count)
                 q = stage.solved(around, moves, pool)
         return q
@@ -256,13 +256,13 @@ class Apart:
 
 @dataclass(frozen=True, eq=False)
 class _Stage:
-    """Limbs that move out of others in a clip.
+    """A stage in which some limbs move out of others in a clip.
 
     Args:
         apart: The body.
         limbs: The limbs.
-        ankles: Rows of the ankles that keep their places.
-        stands: In which frames each of these feet stands, (T, ankles).
+        ankles: Rows of the ankles that keep their positions.
+        stands: In which frames each of these feet is planted, (T, ankles).
         places: World frames of the ankles, (T, ankles, 12).
     """
 
@@ -273,7 +273,7 @@ class _Stage:
     places: Array
 
     def solved(self, q: Array, frames: Bools, pool: ThreadPoolExecutor) -> Array:
-        """Return joint values (T, nq) of which those of some frames are solved, each near its own.
+        """Return joint values (T, nq) with some frames solved, each near its previous pose.
 
         Args:
             q: Joint values, (T, nq).
@@ -286,7 +286,7 @@ class _Stage:
         return out
 
     def _of_span(self, reference: Array, span: tuple[int, int]) -> Array:
-        """Return the poses (n, nq) of the frames of a span (first frame, end), each near its own of (T, nq)."""
+        """Return the solved poses (n, nq) of a span (first frame, end), each near its pose in ``reference`` (T, nq)."""
         before: tuple[Array, Array] | None = None
         out = reference[slice(*span)].copy()
         for a, b in _alike(self.stands[slice(*span)]):
@@ -301,12 +301,12 @@ class _Stage:
 
 @lru_cache(maxsize=8)
 def apart_of(target: Body, roles: frozenset[str], distance: float) -> Apart:
-    """Return the limbs of a body that stay apart; they are kept for further clips."""
+    """Return the limbs of a body that stay apart; the last results are cached."""
     return Apart(target, roles, distance)
 
 
 def _place_foot(frames: Array, ankle: int, rows: Sequence[int], path: FootPath, at: NDArray[np.intp]) -> None:
-    """Move the joints of a foot rigidly to its path, so that ankle and toe are in place; change world frames in place.
+    """Move the joints of a foot rigidly onto its path at ankle and toe; change world frames in place.
 
     Args:
         frames: World frames of all joints in some frames of the clip, (n, joints, 12).
@@ -327,7 +327,7 @@ def _place_foot(frames: Array, ankle: int, rows: Sequence[int], path: FootPath, 
 
 
 def _turns(a: Array, b: Array) -> Array:
-    """Return the smallest rotations (n, 3, 3) that turn unit vectors a to b, (n, 3), less than half a turn apart.
+    """Return the smallest rotations (n, 3, 3) from unit vectors a to b, (n, 3), less than half a turn apart.
 
     R = 1 + [v] + [v]² / (1 + a·b) with v = a × b.
     """
@@ -338,7 +338,7 @@ def _turns(a: Array, b: Array) -> Array:
 
 
 def _shifted(path: FootPath, ways: Array, fps: float) -> FootPath:
-    """Return the path of a foot that stands aside in each contact, by the largest of the ways (T, 3) in it."""
+    """Return the path of a foot moved aside in each contact by the largest of the displacements (T, 3) in it."""
     spans, shift, sizes = runs(path.stands), np.zeros_like(ways), np.linalg.norm(ways, axis=1)
     for first, end in spans:
         shift[first:end] = ways[first + int(np.argmax(sizes[first:end]))]
@@ -347,21 +347,21 @@ def _shifted(path: FootPath, ways: Array, fps: float) -> FootPath:
 
 
 class _Problem:
-    """The packed problem of a frame in which some limbs move out of others.
+    """The compiled problem of a frame in which some limbs move out of others.
 
-    Feet that stand come first, then the clearance, then the rotation of all feet, which would turn suddenly without it,
-    and the places of others; finally joints stay near the pose of the frame. Without feet, the clearance is a
-    constraint.
+    Planted feet come first, then the clearance, then the rotations of all feet (without them, feet would rotate
+    suddenly) and the positions of other feet. Last, joints stay near the pose of the frame. Without feet, the clearance
+    is a constraint.
 
     Args:
         apart: The body and the distance.
         moving: Rows of the joints that move.
         pairs: The pairs of links that are apart, (n, 2).
-        ankles: Row of each ankle that keeps its place, and whether the foot stands.
+        ankles: Row of each ankle that keeps its position, and whether the foot is planted.
     """
 
     def __init__(self, apart: Apart, moving: Collection[int], pairs: Ints, ankles: Sequence[tuple[int, bool]]) -> None:
-        """Pack the problem."""
+        """Compile the problem."""
         self._apart, self._pairs = apart, pairs
         skeleton = apart.target.skeleton
         ends: list[Goal] = [PositionGoal(row, priority=0 if stands else 2) for row, stands in ankles]
@@ -391,12 +391,13 @@ class _Problem:
         return are_near(skeleton, world_frames(skeleton, q), self._pairs, self._apart.distance)
 
     def around(self, reference: Array, places: Array, before: tuple[Array, Array] | None) -> Array:
-        """Return the poses (n, nq) of frames in order, each near its own.
+        """Return the solved poses (n, nq) of consecutive frames, each near its reference.
 
         Args:
-            reference: Their poses, (n, nq).
+            reference: Poses before, (n, nq).
             places: World frames of the ankles, (n, ankles, 12).
-            before: Pose and answer of the frame before the first one, (nq,) each; None for the pose itself.
+            before: Reference and solved pose of the frame before the first one, (nq,) each; None to start at the
+                reference.
         """
         try:
             around = self._idle.pop()
@@ -415,7 +416,7 @@ class _Problem:
 
 
 def _moving_rows(target: Body, limb: str, roles: Collection[str]) -> list[int]:
-    """Return the joints that turn a limb, from its first one to the last part that is carried over."""
+    """Return the joints that move a limb, from its first joint to its last retargeted part."""
     carried = [part for part in PARTS[limb] if part in roles and part in target.roles]
     top = limb_tops(target.skeleton, target.roles).get(limb)
     if not carried or top is None:
@@ -428,11 +429,11 @@ def _moving_rows(target: Body, limb: str, roles: Collection[str]) -> list[int]:
 
 
 def spread(skeleton: Skeleton, q: Array, moved: Array, width: int) -> tuple[Array, Bools]:
-    """Spread a change of a clip over the frames before and after, so that it begins and ends slowly.
+    """Spread a change of a clip over the frames before and after, so that it starts and ends slowly.
 
-    Each joint value, or part of a rotation vector, takes its largest change within ``width`` frames, positive and
-    negative ones by themselves, and then the weighted mean over as many frames. So where a change has one sign, it
-    becomes no smaller.
+    Each component (joint value or component of a rotation vector) takes its largest change within ``width`` frames,
+    separately for positive and negative changes, and then the weighted mean over as many frames. So where a change has
+    one sign, it does not become smaller.
 
     Args:
         skeleton: The skeleton.

@@ -28,18 +28,18 @@ from synovia.solver import FullBody
 
 Spans = list[tuple[int, int]]
 _APART: Final = 1e-3  # a shorter bone has no direction; a fraction of the skeleton's size
-EXACT: Final = 1e-5  # tolerance of a foot, lengths of the leg; it appears as a slide of as much in each frame
-TURNED: Final = 1e-3  # radians; no goal is a rotation
+EXACT: Final = 1e-5  # leg lengths; tolerance of a foot, visible as a slide of this size in each frame
+TURNED: Final = 1e-3  # radians; without effect: no goal is a rotation
 BENT: Final = np.array([0.1])  # sine: a limb that bends less in a frame may keep the side that the clip has
-MISSED: Final = 1e-3  # lengths of the leg from its target at which a foot is missed
-FASTEST: Final = 0.75  # lengths of the leg per second; a faster foot does not stand
+MISSED: Final = 1e-3  # leg lengths; a foot farther from its target has missed it
+FASTEST: Final = 0.75  # leg lengths per second; a faster foot is not planted
 SWING: Final = 0.5  # seconds in which a foot leaves its own path before the first contact, and returns after the last
-_SIDE: Final = 0.1  # lengths of the leg: from the ankle to a point that shows how a foot without toes lies
+_SIDE: Final = 0.1  # leg lengths from the ankle to a point that shows the orientation of a foot without toes
 _ROLLS: Final = (
     0.004,
     0.015,
-)  # lengths of the leg: an ankle off its place by more than these begins to rise, and rises
-TURN: Final = 0.1  # seconds in which a foot turns from its own direction to that in which it stands, and back
+)  # leg lengths off its position: an ankle starts to rise at the first, and rises fully from the second
+TURN: Final = 0.1  # seconds in which a foot rotates from its own direction to that of its contact, and back
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,8 @@ class FootPath:
         toe_row: Row of the target's toe; None if it has none.
         toe: Positions of the toe, (T, 3).
         toe_spans: Contacts of the toe.
-        turned: On a world, points of the foot next to its ankle and ahead, which show how it lies: the place of each in
-            the frame of the ankle, (3,), and its path, (T, 3).
+        turned: On a world, points to the left of the ankle and ahead that define the orientation of the foot: the
+            position of each in the frame of the ankle, (3,), and its path, (T, 3).
     """
 
     ankle: Array
@@ -113,8 +113,8 @@ def _ease(u: Array) -> Array:
 def planted_foot(ankle: Array, toe: Array, spans: Spans, toe_spans: Spans, fps: float) -> tuple[Array, Array]:
     """Return the paths (T, 3) of ankle and toe of a rigid foot, each constant during its own contacts.
 
-    While only the toe stands, the foot turns about it, so that the heel can lift. While both stand, the foot does not
-    turn; it turns to its own direction and back within ``TURN``.
+    While only the toe stands, the foot rotates about the toe, so that the heel can lift. While both stand, the foot
+    does not rotate; it rotates to its own direction and back within ``TURN``.
 
     Args:
         ankle: Path of the ankle, (T, 3).
@@ -159,12 +159,12 @@ def _scaled(v: Array, length: float) -> Array:
 def foot_paths(
     source: Body, target: Body, roles: Collection[str], frames: Array, own: Array, fps: float
 ) -> dict[str, FootPath]:
-    """Return, for each foot that is carried over, its target path and its contacts.
+    """Return the target path and the contacts of each retargeted foot.
 
     Args:
         source: The body that moves.
         target: The body that follows.
-        roles: The parts that are carried over.
+        roles: The retargeted parts.
         frames: (T, n, 12) world frames of the source.
         own: (T, m, 12) world frames of the target before its feet are corrected.
         fps: Frames per second.
@@ -193,7 +193,7 @@ def foot_paths(
 def over_world(
     world: World, target: Body, paths: Mapping[str, FootPath], own: Array, fps: float
 ) -> tuple[dict[str, FootPath], Array, dict[str, tuple[Foothold, ...]]]:
-    """Return the paths of feet that stand on a world, how far the body rises, (T,), and where each foot stands.
+    """Return the paths of feet that stand on a world, the rise of the body, (T,), and the footholds of each foot.
 
     Args:
         world: The world, in the unit and with the axis of the target.
@@ -238,7 +238,7 @@ def foot_problem(
     below: tuple[int, ...],
     turned: tuple[tuple[int, tuple[float, ...]], ...],
 ) -> IK:
-    """Return the problem of a frame, with goals at some rows, and at points on them; it is kept for further clips."""
+    """Return the problem of a frame with goals at some rows and at points on them; the last problems are cached."""
     goals = [PositionGoal(row) for row in ankles] + [PositionGoal(row, priority=1) for row in below]
     goals += [PositionGoal(row, offset=at, priority=1, name=_turn(k)) for k, (row, at) in enumerate(turned)]
     tolerance, root = (EXACT * target.leg, TURNED), "fixed" if turned else "free"
@@ -251,9 +251,9 @@ def on_world(
 ) -> tuple[Array, dict[str, FootPath]]:
     """Return joint values whose feet are on a world, and paths of toes and further points that legs can follow.
 
-    The way to a world is long. Legs and root go it together in all frames, so that their paths stay smooth. Where an
-    ankle cannot bend as far as its foot should, a foot with toes rises from its heel and stands on them; another foot
-    keeps the direction that it can have.
+    The displacement to a world is large. Legs and root cover it together in all frames, so that their paths stay
+    smooth. Where an ankle cannot bend as far as its foot requires, a foot with toes lifts its heel and stands on the
+    toes. A foot without toes keeps the orientation that it can reach.
     """
     points: list[FootPoint] = []
     for role, path in paths.items():
@@ -269,7 +269,7 @@ def on_world(
         own, toe, ankle = frames[:, row, 9:], path.toe, path.ankle
         if path.toe_row is not None:
             tip = frames[:, path.toe_row, 9:]
-            rise = own + path.toe - tip - path.ankle  # of the ankle, with the toes in place
+            rise = own + path.toe - tip - path.ankle  # displacement of the ankle with the toes in place
             off = np.linalg.norm(rise, axis=1, keepdims=True) / target.leg
             ankle = path.ankle + _ease(np.clip((off - _ROLLS[0]) / (_ROLLS[1] - _ROLLS[0]), 0.0, 1.0)) * rise
             toe = tip + eased(np.where(stands, path.toe - tip, 0.0), spans, fps)
@@ -281,12 +281,12 @@ def on_world(
 
 
 def _turn(number: int) -> str:
-    """Return the name of the goal of a point that shows how a foot lies."""
+    """Return the name of the goal of a point that defines the orientation of a foot."""
     return f"turn {number}"
 
 
 def toe_row(body: Body, side: str) -> int | None:
-    """Return the row of a toe: the joint of that part, else the lowest point below the foot that is apart from it."""
+    """Return the row of a toe: the joint of the toes, else the lowest child apart from the foot; None without one."""
     if f"{side}_toes" in body.roles:
         return body.roles[f"{side}_toes"]
     foot = body.roles[f"{side}_foot"]
@@ -322,7 +322,7 @@ def solve_feet(
     places = {target.roles[role]: path.ankle for role, path in paths.items()}
     below = {path.toe_row: path.toe for path in paths.values() if path.toe_row is not None}
     points = [(target.roles[role], *point) for role, path in paths.items() for point in path.turned]
-    if not points:  # on a world, the body is where its legs want it: hands and root stay
+    if not points:  # on a world, the root is fixed, so hands stay without goals
         below |= {row: frames[:, row, 9:] for row in hands}
     turned = tuple((row, tuple(local.tolist())) for row, local, _ in points)
     ik = foot_problem(target, tuple(places), tuple(below), turned)

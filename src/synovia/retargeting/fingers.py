@@ -1,7 +1,7 @@
-"""Hands of two bodies: the directions of fingers are carried over in the frames of their palms.
+"""Retarget the fingers of two bodies by their directions in the frames of the palms.
 
 Rest poses of hands differ: flat, relaxed, or all bones along one axis. Directions relative to the palm mean the same in
-all of them. So fingers follow directions, and not the turns since a rest pose, as limbs do.
+all of them. So fingers follow directions, and not rotations since a rest pose as limbs do.
 """
 
 from __future__ import annotations
@@ -23,19 +23,19 @@ from synovia.retargeting.body import Body
 
 IdleHands = Literal["rest", "relaxed"]
 _IDLE: Final = ("rest", "relaxed")
-_STILL: Final = np.radians(1.0)  # fingers that move less do not move
-_ALIKE: Final = 1e-6  # difference of directions that are the same
-_FLAT: Final = np.radians(10.0)  # segments that bend less from the one before are straight
+_STILL: Final = np.radians(1.0)  # radians; fingers that move less are idle
+_ALIKE: Final = 1e-6  # largest difference of equal directions
+_FLAT: Final = np.radians(10.0)  # radians; segments that bend less relative to the previous one are straight
 
 
 @dataclass(frozen=True, eq=False)
 class Hands:
-    """The hands that a body takes over from another one.
+    """The hands of a body that follow those of another one.
 
     Args:
         pairs: Hand of the source and of the target by side.
         target: All hands of the target by side.
-        alike: Sides on which both hands have the same rest pose, so that their fingers turn as those of the source.
+        alike: Sides on which both hands have the same rest pose, so that their fingers take the source's rotations.
     """
 
     pairs: dict[str, tuple[HandBones, HandBones]]
@@ -49,7 +49,7 @@ class Hands:
         Args:
             source: The body that moves.
             target: The body that follows.
-            parts: What is carried over; hands without a finger among it are not.
+            parts: The retargeted parts; hands without a finger among them are left out.
         """
         own, other = (hands_of_roles(body.skeleton, body.roles) for body in (target, source))
         sides = [side for side in SIDES if any(part.role.startswith(side) and is_finger(part.role) for part in parts)]
@@ -64,7 +64,7 @@ class Hands:
         return [pair for side, pair in self.pairs.items() if side not in self.alike]
 
     def turn(self, body: Body, frames: Array, q: Array, fps: float) -> None:
-        """Turn the fingers of the target as those of the source; change q (T, nq) in place.
+        """Rotate the fingers of the target to the directions of the source; change q (T, nq) in place.
 
         Fingers with other joints than balls and hinges stay as they are.
 
@@ -78,7 +78,7 @@ class Hands:
             turn(body.skeleton, target, Carrier(source, target).directions(frames), q, fps)
 
     def live(self, body: Body) -> LiveFingers | None:
-        """Return what turns the fingers of the target pose by pose; None if no finger can be turned."""
+        """Return the fingers for single poses of the target; None if no finger can be rotated."""
         found = LiveFingers(self, body)
         return found if found.moves else None
 
@@ -91,18 +91,18 @@ class Hands:
 
 
 class LiveFingers:
-    """Turns the fingers of a body pose by pose.
+    """Rotates the fingers of a body pose by pose.
 
     Args:
-        hands: The hands that the body takes over.
+        hands: The hands of the body that follow another one.
         body: The body.
 
     Attributes:
-        moves: Whether any finger can be turned.
+        moves: Whether any finger can be rotated.
     """
 
     def __init__(self, hands: Hands, body: Body) -> None:
-        """Pack the problem."""
+        """Compile the problem."""
         pairs = hands.turning
         self._carriers = [Carrier(source, target) for source, target in pairs]
         found = [
@@ -120,7 +120,7 @@ class LiveFingers:
         self._before: Array | None = None
 
     def turn(self, frames: Array, q: Array) -> None:
-        """Turn the fingers as those of the source; change q (1, nq) in place.
+        """Rotate the fingers to the directions of the source; change q (1, nq) in place.
 
         Args:
             frames: World frames of the source, (1, n, 12).
@@ -131,10 +131,10 @@ class LiveFingers:
 
 
 def checked_idle(value: str) -> str:
-    """Return how hands without motion are held.
+    """Return the checked argument ``idle_hands``.
 
     Raises:
-        InputError: If there is no such way.
+        InputError: If the value is unknown.
     """
     if value not in _IDLE:
         raise InputError("idle_hands", value=value, expected="'rest' or 'relaxed'")
@@ -142,7 +142,7 @@ def checked_idle(value: str) -> str:
 
 
 def _are_alike(source: Body, target: Body, hand: HandBones, parts: Mapping[int, Part]) -> bool:
-    """Return whether the fingers of a hand have the directions at rest of those that they follow, joint by joint.
+    """Return whether fingers have the same rest directions as the fingers that they follow, joint by joint.
 
     Args:
         source: The body that moves.

@@ -1,4 +1,4 @@
-"""The path of the hips: where those of the target go while those of the source move."""
+"""Retarget the path of the hips."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from synovia.retargeting.limbs import limbs_of
 from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.transfer import across, joint_values, orientations
 
-LOW = 5.0  # percentile of the ankle heights that counts as standing; lower values are errors of the capture
+LOW = 5.0  # percentile of the ankle heights that is the height of standing; lower values are capture errors
 
 
 def hip_centre(pairing: Pairing, frames: Array) -> Array:
-    """Return the position for the midpoint of the target's hip joints, (T, 3), for world frames of the source.
+    """Return the target position of the midpoint of the hip joints, (T, 3), for world frames of the source.
 
-    The path and the height above the ankles of the standing body are scaled by the lengths of the legs. The floor of
+    The path, and the height above the ankles while the body stands, are scaled by the lengths of the legs. The floor of
     the target is at height 0.
     """
     slope, shift = hip_map(pairing, standing_height(pairing.source, frames))
@@ -25,10 +25,10 @@ def hip_centre(pairing: Pairing, frames: Array) -> Array:
 
 
 def hip_map(pairing: Pairing, floor: float) -> tuple[Array, Array]:
-    """Return what maps the midpoint of the source's hip joints to that of the target's: a matrix (3, 3), a shift (3,).
+    """Return the map from the midpoint of the source's hip joints to the target's: a matrix (3, 3) and a shift (3,).
 
-    While the source is at rest with its ankles at ``floor``, the soles of the target are at height 0. Its hips are as
-    high then as its legs reach in the pose that it takes, which depends on where its joints are.
+    When the source is at rest with its ankles at ``floor``, the soles of the target are at height 0. The height of its
+    hips then follows from its own legs in the retargeted rest pose.
 
     Args:
         pairing: The two bodies.

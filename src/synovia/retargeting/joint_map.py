@@ -6,10 +6,10 @@
     hips = ["Hips", "pelvis"]              # part of the body = [source, target]
     left_upper_leg = ["LeftUpLeg", "thigh.l"]
 
-Parts have the names of VRM in snake case, or those that the file of one of the bodies gives its joints as roles. Only
-these parts are carried over. A joint is a name or, where several joints share it, its row in the file. Without ``hips``
-and the upper and lower legs, the base stays where it is. An incomplete line, such as ``["LeftUpLeg", ""]``, is written
-as a comment, for the user to complete.
+Parts have the names of VRM in snake case, or the roles that the file of a body gives its joints. Only these parts are
+retargeted. A joint is a name or, where several joints share it, its row in the file. Without ``hips`` and the upper and
+lower legs, the base stays where it is. An incomplete line, such as ``["LeftUpLeg", ""]``, is written as a comment, for
+the user to complete.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def draft_map(
 
     Args:
         source: The body that moves.
-        target: The body that shall follow.
+        target: The target body.
         joint_map: Joints given by the user instead of the automatic match.
     """
     found = _draft_rows(source, target, joint_map).items()

@@ -1,8 +1,8 @@
-"""Arms and legs of hinges: the directions of both bones over a whole clip, with steps no larger than the source's.
+"""Solve arms and legs made of hinges for a whole clip: both bones follow the source, with bounded steps.
 
 A robot's elbow is one hinge, and the three hinges of its shoulder lose an axis where the arm points along the first of
-them. So orientations, frame by frame, are a poor guide: the swing plane of the limb (the plane of its two bones) is
-lost, and angles jump. Here the directions of both bones are followed, in all frames at once.
+them. So orientations of single frames are a poor guide: the swing plane of the limb (the plane of its two bones) is
+lost, and angles jump. Here the directions of both bones are followed in all frames at once.
 """
 
 from __future__ import annotations
@@ -39,40 +39,41 @@ HAND: Final = 0.2  # weight of a hand's orientation, relative to the directions 
 ARMS: Final = tuple((f"{side}_upper_arm", f"{side}_lower_arm", f"{side}_hand") for side in SIDES)
 Bools = NDArray[np.bool_]
 TRUNK: Final = (("spine", "chest", "upper_chest"), ("neck", "head"))
-# Weight of squared steps at 30 frames a second; it carries a straight limb through its singular pose
+# Weight of squared steps at 30 frames per second; it leads a straight limb through its singular pose
 SMOOTHNESS: Final = 1e-3
-STEP: Final = (1.4, np.radians(4.0))  # largest step of a hinge: factor of its part's step in the source, angle more
-SLOW: Final = 30.0  # frames a second above which the angle more is smaller in proportion
-# A cut of a clip: a step larger than this, radians, and so many times as large as those before and after
+STEP: Final = (1.4, np.radians(4.0))  # largest step of a hinge: factor for its part's step in the source, plus radians
+SLOW: Final = 30.0  # frames per second; above, the added angle is smaller in proportion
+# Cut of a clip: a step larger than this angle (radians) and than this multiple of the steps before and after
 _CUT: Final = (0.5, 3.0)
-_ALONG: Final = 0.8  # cosine above which a hinge turns about the forearm rather than bends the elbow
-_ALIKE: Final = 0.7  # an elbow may bend to both sides if one range is at least this part of the other
-_BENT: Final = 0.3  # radians; an elbow that bends more at rest shows its side
-_AHEAD: Final = 0.3  # cosine beyond which a lower part that bends goes forwards or backwards
+_ALONG: Final = 0.8  # cosine between hinge and forearm; above, the hinge twists the forearm and does not bend the elbow
+_ALIKE: Final = 0.7  # smallest ratio of the two ranges of an elbow that may bend to both sides
+_BENT: Final = 0.3  # radians; a larger bend at rest shows to which side the elbow bends
+_AHEAD: Final = 0.3  # cosine above which the lower part clearly moves forwards or backwards as it bends
 _ELBOW: Final = (0.07, 0.2)  # sines of the bend: below, a limb is straight; above, its plane is clear
 _KNEE: Final = (0.2, 0.6)  # knees bend less than rest poses differ
-SURE: Final = (0.42, 0.26)  # sines of bends that no limb has to its other side: 25°, or 15° if there are no others
-_APART: Final = 1e-3  # smaller distances do not determine a direction; a fraction of the size
-_HALF: Final = 0.5  # the wrist is the hand's first joint at least so far from the elbow, as a fraction of the whole way
+SURE: Final = (0.42, 0.26)  # sines of bends that are surely to the allowed side: 25°, or 15° if no frame bends that far
+_APART: Final = 1e-3  # fraction of the skeleton's size; smaller distances do not determine a direction
+_HALF: Final = 0.5  # fraction of the distance from elbow to hand: the first joint beyond it is the wrist
 _MISSED: Final = np.radians(15.0)  # error of a bone above which other starts are tried
 
 
-_AT_BOUND: Final = 0.999  # of its bound: a step at its bound
-_LATE: Final = 3  # frames before and after such a step that are late
+_AT_BOUND: Final = 0.999  # fraction of the bound; a larger step counts as at its bound
+_LATE: Final = 3  # frames before and after such a step whose errors do not lead to other starts
 
 
 @dataclass(frozen=True, eq=False)
 class Limb:
-    """A limb whose lower part is turned by hinges, and the directions that its bones should have.
+    """A limb whose lower part is moved by hinges, and the directions that its bones should have.
 
     Args:
         roles: Upper part, lower part, end.
         bones: Directions of both bones at rest, (2, 3), world.
-        ways: Directions (T, 3) that both bones should have, world; None if they follow the orientations of their parts.
-        end: Row that carries the end of the lower bone.
-        offset: That end in this row's frame, (3,).
-        points: Between which points of the source these directions are: rows where upper and lower part begin, the row
-            that carries the end, and that end in its frame; None with the directions.
+        ways: Directions (T, 3) that both bones should have, world; None if bones follow the orientations of their
+            parts.
+        end: Row of the joint that moves the end of the lower bone.
+        offset: Position of that end in the frame of this row, (3,).
+        points: Points of the source that define the directions: the rows where upper and lower part begin, the row that
+            moves the end of the lower bone, and the end in its frame; None without ``ways``.
     """
 
     roles: tuple[str, str, str]
@@ -84,10 +85,10 @@ class Limb:
 
 
 def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) -> list[Limb]:
-    """Return the target's limbs whose lower part is turned by hinges.
+    """Return the target's limbs whose lower part is moved by hinges.
 
-    Arms should have the directions of the source's bones, unless the source has none, as a forearm without a hand. Legs
-    keep the small differences of the rest poses, which are those of the hip joints; so their bones follow the
+    Arms take the directions of the source's bones, unless the source has none, such as a forearm without a hand. Legs
+    keep the small differences between the rest poses, which come from the hip joints; so their bones follow the
     orientations of their parts.
 
     Args:
@@ -120,15 +121,15 @@ def limbs_of(source: Body, target: Body, roles: Sequence[str], frames: Array) ->
 
 @dataclass(frozen=True, eq=False)
 class Plane:
-    """The swing plane of a limb that bends about a hinge, and the numbers that upper and lower part need to be in it.
+    """The swing plane of a limb that bends about a hinge, and the data that places upper and lower part in it.
 
     Args:
         limb: The limb.
-        axis: Axis about which it bends to the side where it bends farther, at rest, (3,).
-        both: Whether it bends to both sides, so that the source shows the side.
-        bones: Directions of both bones at rest, (2, 3); of a leg only the part normal to the hinge.
+        axis: Axis at rest, (3,), about which the limb bends to the side with the larger range.
+        both: Whether the limb bends to both sides, so that the source decides the side.
+        bones: Directions of both bones at rest, (2, 3); for a leg, only the part normal to the hinge.
         rests: Orientations of both parts at rest, (2, 3, 3).
-        foot: Orientation of the foot at rest, (3, 3), if the leg is turned as the foot is; None otherwise.
+        foot: Orientation of the foot at rest, (3, 3), if the foot sets the heading of the leg; None otherwise.
         clear: Sines of the bend: below, the limb is straight; above, its plane is clear.
     """
 
@@ -154,16 +155,16 @@ class Plane:
             return None
         rests = np.array([target.rest[target.roles[role], :9].reshape(3, 3) for role in limb.roles[:2]])
         bones, clear, foot = limb.bones, _ELBOW, None
-        if limb.ways is None:  # a hip may lie sideways of the knee, so only the part normal to the hinge counts
+        if limb.ways is None:  # a hip may lie sideways of the knee, so only the part normal to the hinge is used
             bones, clear = unit(bones - (bones @ axis)[:, None] * axis), _KNEE
             end = target.roles.get(limb.roles[2])
             if limb.roles[2] in roles and end is not None and is_hinge(target.skeleton.joints[end]):
-                foot = target.rest[end, :9].reshape(3, 3)  # the ankle cannot turn the foot ahead: the hip does
+                foot = target.rest[end, :9].reshape(3, 3)  # this ankle cannot turn the foot's heading: the hip does
         return cls(limb, axis, both, bones, rests, foot, clear)
 
     @property
     def frames(self) -> Array:
-        """Rotations (2, 3, 3) from the frame of each bone and the hinge, see ``_frames``, to the part."""
+        """Rotations (2, 3, 3) from the frame of each bone and the hinge (see ``_frames``) to the part."""
         return np.swapaxes(_frames(self.bones, np.tile(self.axis, (2, 1))), 1, 2) @ self.rests
 
     def turned(self) -> Plane:
@@ -171,11 +172,11 @@ class Plane:
         return replace(self, axis=-self.axis)
 
     def followed(self, wanted: Array, number: Mapping[str, int]) -> tuple[Array, tuple[Array, Array]]:
-        """Return the axis (T, 3) as the orientations of the parts have it, and the directions (T, 3) of both bones.
+        """Return the hinge axis (T, 3) from the orientations of the parts, and the directions (T, 3) of both bones.
 
         Args:
             wanted: World orientations of the parts, (T, parts, 3, 3).
-            number: The place of each part in ``wanted``, by role.
+            number: Index of each part in ``wanted``, by role.
         """
         turns = [wanted[:, number[role]] @ rest.T for role, rest in zip(self.limb.roles, self.rests, strict=False)]
         ways = self.limb.ways or (turns[0] @ self.bones[0], turns[1] @ self.bones[1])
@@ -184,25 +185,25 @@ class Plane:
         return turns[0] @ self.axis, ways
 
     def sided(self, wanted: Array, number: Mapping[str, int]) -> Plane:
-        """Return the plane for the side to which the source bends, so that the upper part turns least."""
+        """Return the plane for the side to which the source bends, so that the upper part rotates least."""
         own, ways = self.followed(wanted, number)
         bend = float(np.sum(own * cross(*ways), axis=1).mean()) if self.both else 0.0
         return self.turned() if bend < -self.clear[0] else self
 
 
 def planes_of(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wanted: Array) -> list[Plane]:
-    """Return the swing planes of the limbs that bend about hinges, to the side of the source; see ``set_planes``."""
+    """Return the swing planes of the limbs with hinges, on the side of the source; see ``set_planes``."""
     number = {part.role: k for k, part in enumerate(parts)}
     found = (Plane.of(limb, target, number) for limb in limbs)
     return [plane.sided(wanted, number) for plane in found if plane is not None]
 
 
 def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wanted: Array) -> None:
-    """Turn upper and lower parts so that the hinge between them bends in the plane of both bones; change ``wanted``.
+    """Rotate upper and lower parts so that their hinge bends in the plane of both bones; change ``wanted``.
 
-    The hinge is normal to that plane, on the side where it bends farther; if it bends to both sides, on that where the
-    source bends, so that the upper part does not turn by half a turn. The angle about the upper bone from the
-    source's own orientation to that plane is interpolated where the limb is straight.
+    The hinge is normal to that plane, on the side with the larger range. If the limb bends to both sides, it is the
+    side of the source, so that the upper part does not rotate by half a turn. Where the limb is straight, the angle
+    about the upper bone from the source's own orientation to that plane is interpolated.
 
     Args:
         limbs: The limbs.
@@ -219,10 +220,10 @@ def set_planes(limbs: Sequence[Limb], target: Body, parts: Sequence[Part], wante
 
 
 def bending_axis(target: Body, limb: Limb) -> tuple[Array | None, bool]:
-    """Return the axis about which a limb bends to the side where it bends farther, at rest, or None without a hinge.
+    """Return the axis at rest about which a limb bends to the side with the larger range, or None without a hinge.
 
-    A limb that bends to both sides bends as at rest, or else a forearm goes forwards and a shin backwards; in the
-    latter case, the second value is True.
+    A limb that bends to both sides bends as at rest, or else a forearm moves forwards and a shin backwards. The second
+    value is True for a limb that bends to both sides and is nearly straight at rest.
     """
     skeleton = target.skeleton
     first, last = target.first_row(limb.roles[1]), target.roles[limb.roles[1]]
@@ -249,7 +250,7 @@ def bending_axis(target: Body, limb: Limb) -> tuple[Array | None, bool]:
 
 
 def _normals(own: Array, upper: Array, lower: Array, straight: float, clear: float) -> Array:
-    """Return normals (T, 3) of the plane of two directions, or vectors close to ``own`` where it is not clear."""
+    """Return normals (T, 3) of the plane of two directions; where it is not clear, vectors close to ``own``."""
     own = unit(own - np.sum(own * upper, axis=1, keepdims=True) * upper)
     side = cross(upper, own)
     normal = cross(upper, lower)
@@ -267,9 +268,9 @@ def _normals(own: Array, upper: Array, lower: Array, straight: float, clear: flo
 
 
 def _is_overstretched(angle: Array, bend: Array, clear: float) -> Bools:
-    """Return in which frames (T,) a limb bends a little to the side to which it cannot bend.
+    """Return in which frames (T,) a limb bends slightly to the side to which it cannot bend.
 
-    The side to which it can bend is that of the frames with a sure bend; without any, it is that of its orientations.
+    The possible side is that of the frames with a sure bend; without any, it is that of the orientations of the limb.
     """
     sure = np.flatnonzero(bend >= max(clear, *SURE))
     if not len(sure):
@@ -302,18 +303,18 @@ class Follower:
 
     @property
     def places(self) -> dict[str, int]:
-        """The place of each part in ``parts``, by role."""
+        """Index of each part in ``parts``, by role."""
         return {part.role: k for k, part in enumerate(self.parts)}
 
 
 def follow_arms(limbs: Sequence[Limb], follower: Follower, wanted: Array, q: Array) -> None:
-    """Let arms of hinges follow the directions of their bones, and the orientations of their hands; change q in place.
+    """Solve arms of hinges for the directions of their bones and the orientations of their hands; change q in place.
 
     Args:
         limbs: The limbs.
         follower: The body that follows.
         wanted: World orientations of the parts, (T, parts, 3, 3).
-        q: (T, nq) joint values of the body, from which the search begins.
+        q: (T, nq) joint values of the body, the start of the search.
     """
     target, number = follower.body, follower.places
     for limb in limbs:
@@ -334,13 +335,13 @@ def follow_arms(limbs: Sequence[Limb], follower: Follower, wanted: Array, q: Arr
 
 
 def best_follow(chain: Chain, follower: Follower, q: Array, terms: Sequence[Term], most: Array) -> Array:
-    """Return the angles (T, hinges) of a chain that follow its terms: from q, or from other starts if a bone is missed.
+    """Return the angles (T, hinges) of a chain that best meet its terms; try other starts if a bone misses.
 
     Args:
         chain: The hinges.
         follower: The body.
         q: (T, nq) joint values of the body.
-        terms: What the chain should do.
+        terms: Goals of the chain.
         most: Largest steps, (T - 1, hinges) radians.
     """
     base = base_values(follower.body.skeleton, q, chain.base)
@@ -359,7 +360,7 @@ def best_follow(chain: Chain, follower: Follower, q: Array, terms: Sequence[Term
 
 
 def _around_fast(x: Array, most: Array) -> Bools:
-    """Return which frames (T,) are close to a step at its bound: they miss because they are late."""
+    """Return which frames (T,) are close to a step at its bound, where errors come from the bound."""
     fast = np.pad((np.abs(np.diff(x, axis=0)) >= _AT_BOUND * most).any(axis=1), (0, 1))
     out = np.zeros(len(x), bool)
     for t in np.flatnonzero(fast).tolist():
@@ -368,7 +369,7 @@ def _around_fast(x: Array, most: Array) -> Bools:
 
 
 def hinge_bounds(chain: Chain, follower: Follower, roles: Sequence[str]) -> Array:
-    """Return the largest step of each hinge of a chain, (T - 1, hinges) radians: that of the part that it turns.
+    """Return the largest step of each hinge of a chain, (T - 1, hinges) radians: the bound of the part that it moves.
 
     Args:
         chain: The hinges.
@@ -382,7 +383,7 @@ def hinge_bounds(chain: Chain, follower: Follower, roles: Sequence[str]) -> Arra
 
 
 def _velocity(chain: Chain, bounds: Bounds) -> Array:
-    """Return the largest step of each hinge of a chain, (T - 1, hinges) radians, by its velocity limit."""
+    """Return the largest step of each hinge of a chain, (T - 1, hinges) radians, from its velocity limit."""
     return bounds.rows[:, [chain.rows[k] for k in chain.hinges]]
 
 
@@ -393,14 +394,14 @@ def smooth_steps(
     q: Array,
     places: Mapping[str, Array] | None = None,
 ) -> None:
-    """Solve limbs of hinges with a step beyond its bound once more, in all frames at once; change q in place.
+    """Solve limbs of hinges with too large steps again, in all frames at once; change q in place.
 
     Args:
-        groups: Parts in a row, from the base of a limb to its end; those that are missing are left out.
+        groups: Consecutive parts, from the base of a limb to its end; missing parts are left out.
         follower: The body.
         wanted: World orientations of the parts, (T, parts, 3, 3).
         q: (T, nq) joint values.
-        places: Positions (T, 3) of some of the parts, which count more than orientations, by role.
+        places: Positions (T, 3) of some parts, by role; they have more weight than orientations.
     """
     target, bounds, number = follower.body, follower.bounds, follower.places
     for group in groups:
@@ -418,8 +419,8 @@ def smooth_steps(
             if places is not None and role in places:
                 terms.append(Place(row, np.zeros(3), places[role], PLACE))
         x = best_follow(chain, follower, q, terms, most)
-        if places is not None and _misses(chain, target, q, x, terms):  # a foot that stands may need a faster leg
-            for parts_of in (roles, list(bounds.parts)):  # as fast as its own joints, otherwise as any joint
+        if places is not None and _misses(chain, target, q, x, terms):  # a planted foot may need a faster leg
+            for parts_of in (roles, list(bounds.parts)):  # first as fast as its own parts, then as any part
                 fastest = np.max([bounds.parts[role] for role in parts_of if role in bounds.parts], axis=0)[:, None]
                 most = np.minimum(np.maximum(most, fastest), _velocity(chain, bounds))
                 kept = keeps_steps(q[:, chain.at], most)
@@ -431,7 +432,7 @@ def smooth_steps(
 
 
 def _misses(chain: Chain, target: Body, q: Array, x: Array, terms: Sequence[Term]) -> bool:
-    """Return whether angles of a chain miss a place that the chain reaches at the joint values q, in any frame."""
+    """Return whether angles ``x`` of a chain miss a position, in any frame, that the joint values q reach."""
     places = [term for term in terms if isinstance(term, Place)]
     if not places:
         return False
@@ -441,7 +442,7 @@ def _misses(chain: Chain, target: Body, q: Array, x: Array, terms: Sequence[Term
 
 
 def _starts(chain: Chain, target: Body) -> list[Array]:
-    """Return poses of a chain to start from: rest, and the middle of the limits."""
+    """Return start poses of a chain: rest, and the middle of the limits."""
     rest = target.skeleton.rest_q[chain.at]
     low, high = np.maximum(chain.lower, -np.pi), np.minimum(chain.upper, np.pi)
     return [rest, 0.5 * (low + high)]
@@ -449,7 +450,7 @@ def _starts(chain: Chain, target: Body) -> list[Array]:
 
 @lru_cache(maxsize=64)
 def chain_of(target: Body, roles: tuple[str, ...]) -> Chain | None:
-    """Return the hinges that turn some parts in a row, or None if other joints turn one; kept for further clips."""
+    """Return the hinges that move some consecutive parts, or None if other joints do; the last results are cached."""
     skeleton = target.skeleton
     rows = ancestors(skeleton.parents, target.roles[roles[-1]])[::-1]
     ends = [target.first_row(roles[0]), *(target.roles[role] for role in roles)]
@@ -462,10 +463,10 @@ def chain_of(target: Body, roles: tuple[str, ...]) -> Chain | None:
 
 
 def lower_end(body: Body, lower: str, end: str) -> tuple[int, Array]:
-    """Return the row that carries the end of a lower bone, and that end in its frame, (3,).
+    """Return the row of the joint that moves the end of a lower bone, and that end in its frame, (3,).
 
-    It is the first joint of the part at its end that is apart from the bone's beginning; a wrist may begin with a hinge
-    in the elbow.
+    It is the first joint of the part at the end that is apart from the start of the bone; a wrist may begin with a
+    hinge in the elbow.
     """
     row = body.roles[lower]
     if end not in body.roles:
@@ -479,7 +480,7 @@ def lower_end(body: Body, lower: str, end: str) -> tuple[int, Array]:
 
 
 def _tip(body: Body, row: int) -> Array:
-    """Return the end of a part without a joint there, in its frame: its centre of mass, else the mean of all points."""
+    """Return the end of a part without a joint there, in its frame: centre of mass, else mean of the joints below."""
     skeleton = body.skeleton
     if skeleton.joints[row].mass > 0.0 and np.linalg.norm(skeleton.joints[row].com) > _APART * skeleton.size:
         return skeleton.joints[row].com
@@ -491,7 +492,7 @@ def _tip(body: Body, row: int) -> Array:
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """How far joints may turn from one frame to the next.
+    """Largest steps of joints from one frame to the next.
 
     Args:
         parts: (T - 1,) radians of the hinges of each part, by role.
@@ -503,7 +504,7 @@ class Bounds:
 
 
 def keep_velocity(target: Body, q: Array, bounds: Bounds) -> Array:
-    """Return joint values (T, nq) in which also hinges of no chain keep their velocity limits."""
+    """Return joint values (T, nq) in which hinges outside chains also keep their velocity limits."""
     rows = [
         row
         for row, joint in enumerate(target.skeleton.joints)
@@ -517,10 +518,10 @@ def keep_velocity(target: Body, q: Array, bounds: Bounds) -> Array:
 
 
 def largest_steps(source: Body, target: Body, frames: Array, fps: float, velocity: Array, *, strict: bool) -> Bounds:
-    """Return how far joints may turn in one frame.
+    """Return how far joints may rotate in one frame.
 
-    A hinge may turn a little farther than the source's part, relative to the part above it, and at most as fast as its
-    velocity limit.
+    A hinge may rotate a little farther than the source's part does relative to the part above it, and at most as fast
+    as its velocity limit.
 
     Args:
         source: The body that moves.
@@ -528,7 +529,8 @@ def largest_steps(source: Body, target: Body, frames: Array, fps: float, velocit
         frames: (T, n, 12) world frames of the source.
         fps: Frames per second.
         velocity: (m,) highest velocity of each joint of the target, radians per second.
-        strict: Whether velocity limits hold across cuts of the clip too, such as that after a first frame in T-pose.
+        strict: Whether velocity limits also hold across cuts of the clip, such as the one after a first frame in
+            T-pose.
     """
     factor, more = STEP[0], STEP[1] * min(1.0, SLOW / fps)
     rows = set(source.roles.values())

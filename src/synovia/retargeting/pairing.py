@@ -1,6 +1,6 @@
-"""Two bodies, and what the one takes over from the other: parts, rest poses, axes, scale.
+"""Pair two bodies for retargeting: matched parts, rest poses, axes, scale.
 
-Whole clips and live poses are transferred with the same pairing.
+Whole clips and live poses are retargeted with the same pairing.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ from synovia.retargeting.rest_pose import CERTAIN, Rest, RestPose, Stance, find_
 from synovia.retargeting.root_motion import root_bone
 from synovia.retargeting.transfer import across, follow
 
-_TRIED: Final = 60  # frames on which candidates for the rest pose are tried
-_HOPELESS: Final = 1e-6  # certainty of a pose that is not tried
-_CLEARLY: Final = float(np.radians(1.0))  # a candidate is closer than the most certain one by at least this mean angle
-_UNSEEN: Final = 0.5 * np.pi  # angle for a limb whose direction only other candidates show
+_TRIED: Final = 60  # largest number of frames on which candidates for the rest pose are tried
+_HOPELESS: Final = 1e-6  # certainty below which a candidate is not tried
+_CLEARLY: Final = float(np.radians(1.0))  # radians; another candidate must beat the most certain one by this mean angle
+_UNSEEN: Final = 0.5 * np.pi  # radians; error of a limb whose direction only other candidates show
 
 
 @dataclass(frozen=True, eq=False)
 class Pairing:
-    """Two bodies, and what the one takes over from the other.
+    """Two bodies for retargeting, with matched parts, rest poses, axes and scale.
 
     Args:
         source: The body that moves, with its rest pose upright in the world of its clip.
         target: The body that follows, with its rest pose; it has a free root if its base moves.
-        parts: The matched parts that turn, with the rotation between the two rest poses.
+        parts: The matched parts that rotate, with the rotation between the two rest poses.
         moves: Whether the base of the target moves.
-        stance: The rest pose of the source that was taken, its certainty, and the axis that points up.
-        target_rest: The rest pose of the target that was taken, and its certainty.
-        carried: Roles that both bodies have and that are carried over.
-        alike: How the bodies are built alike; None if they are not.
-        same_legs: Whether they are, with legs of the same lengths apart from their sizes. Then the feet of the target
-            are where the source has them.
+        stance: The chosen rest pose of the source, its certainty, and the axis that points up.
+        target_rest: The chosen rest pose of the target, and its certainty.
+        carried: Retargeted roles, which both bodies have.
+        alike: The two bodies as equally built ones; None if they are not.
+        same_legs: Whether the bodies are alike, with legs of the same lengths up to the size of the body. Then the feet
+            of the target are where the source has them.
     """
 
     source: Body
@@ -67,11 +67,11 @@ class Pairing:
 
     @cached_property
     def turns(self) -> list[Part]:
-        """The parts and the joints between and next to them, and what each turns; see ``with_chains``."""
+        """The parts and the joints between and next to them, and what each follows; see ``with_chains``."""
         return with_chains(self.source, self.target, self.parts)
 
     def root_frames(self, mine: int, frames: Array, own: Array) -> Array | None:
-        """Return world frames (T, 12) of the target's bone on the floor if it is that of the source, else None.
+        """Return world frames (T, 12) of the target's root bone on the floor that follow the source's, or None.
 
         Args:
             mine: The bone of the target.
@@ -140,12 +140,12 @@ def paired(
 
 
 def turning(body: Body, roles: Collection[str]) -> list[str]:
-    """Return which parts of a body turn."""
+    """Return the parts of a body that can rotate."""
     return [role for role in body.roles if role in roles and body.can_turn(role)]
 
 
 def alike_pairing(alike: Alike, stance: Stance, carried: frozenset[str], *, moves: bool) -> Pairing:
-    """Return the pairing of two bodies that are built alike, so that the target has the rest pose of the source."""
+    """Return the pairing of two bodies that are built alike; the target uses the rest pose of the source."""
     source = Body(alike.source.skeleton, alike.source.roles, stance.rest.frames, stance.up.vector)
     body, rest = alike.standing(
         source, stance.rest.name, axis_vector(stance.up.axis) if stance.up.axis else stance.up.vector
@@ -157,7 +157,7 @@ def alike_pairing(alike: Alike, stance: Stance, carried: frozenset[str], *, move
 def _best_stance(motion: Motion, source: Body, target: Body, roles: Sequence[str], stance: Stance) -> Stance:
     """Return the stance with the candidate for the rest pose whose result is closest to the source.
 
-    Every candidate is tried on some frames, without the feet. The most certain one is taken unless another one is
+    Every candidate is tried on some frames, without the feet. The most certain one is used unless another one is
     clearly closer.
     """
     few = motion.q[np.unique(np.linspace(0, len(motion) - 1, min(len(motion), _TRIED)).round().astype(int))]

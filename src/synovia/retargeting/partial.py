@@ -1,4 +1,4 @@
-"""Carry over a part of a body: of bodies without legs, or as far as a joint map names parts.
+"""Retarget a part of a body: for bodies without legs, or for the parts that a joint map names.
 
 The base of the target stays where it is. So the parts of the source move relative to the joint that carries them: the
 hips for a trunk, the chest for arms.
@@ -21,12 +21,12 @@ from synovia.retargeting.judging import sides_of_clip
 
 
 class Match(NamedTuple):
-    """Two bodies, and what the one takes over from the other.
+    """Two bodies with their matched parts.
 
     Args:
         source: The body that moves.
-        target: The body that follows: with a free root if its base moves.
-        roles: The parts that are carried over.
+        target: The body that follows; it has a free root if its base moves.
+        roles: The retargeted parts.
         moves: Whether the base of the target moves with that of the source.
     """
 
@@ -39,10 +39,10 @@ class Match(NamedTuple):
 def match(
     motion: Motion, skeleton: Skeleton, joint_map: Mapping[str, tuple[Any, Any]] | None, *, moves: bool = True
 ) -> Match:
-    """Return the parts of two bodies that belong together, by a joint map or automatically.
+    """Match the parts of two bodies, by a joint map or automatically.
 
-    The base moves if both bodies have hips and two legs, and the hips are carried over. Bodies of a map that names
-    fewer parts have the others as they are recognised.
+    The base moves if both bodies have hips and two legs, and the hips are retargeted. If a map names fewer parts, the
+    other parts of the bodies are recognised automatically.
 
     Args:
         motion: The clip of the body that moves.
@@ -94,19 +94,19 @@ def match(
 
 
 def _row(joint: Any, given: Skeleton, moving: Skeleton, added: int) -> int:
-    """Return the row in a body with a free root for a joint of a map, whose rows are those of the given body."""
+    """Return the row of a map's joint in the body with a free root; rows of the map count in the given body."""
     return moving.index(joint) if isinstance(joint, str) else given.index(joint) + added
 
 
 def _completed(body: Body) -> Body:
-    """Return a body of given parts with the others that are recognised."""
+    """Return a body of given parts, completed by the recognised parts."""
     taken = set(body.roles.values())
     found = {role: row for role, row in body.skeleton.role_rows.items() if role not in body.roles and row not in taken}
     return Body(body.skeleton, body.roles | found)
 
 
 def still_rows(body: Body, parts: Collection[Part]) -> set[int]:
-    """Return the joints above some parts that no part turns, so that they stay at rest."""
+    """Return the joints above some parts that rotate no part, and so stay at rest."""
     turning = {part.target for part in parts}
     above: set[int] = set()
     for role in (part.role for part in parts if part.role):

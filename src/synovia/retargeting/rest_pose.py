@@ -1,8 +1,8 @@
-"""Find the rest pose of the body in a clip: the pose that means "standing, arms at the sides or stretched out".
+"""Find the rest pose of the body in a clip: standing, with the arms at the sides or stretched out.
 
-The pose that a file stores is not always that: in some files every bone lies along one axis if all rotations are zero,
-in others the nodes hold a moment of a clip. So several poses are candidates. Each is examined, alone and with the
-clip, and gets a certainty.
+The stored pose of a file is not always a rest pose. In some files, every bone lies along one axis if all rotations are
+zero; in others, the nodes hold one moment of a clip. So several poses are candidates. Each is examined by itself and
+with the clip, and gets a certainty.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ from synovia.retargeting.bones import (
 from synovia.retargeting.standing import Standing
 from synovia.retargeting.straight import straightened
 
-CERTAIN: Final = 0.8  # a pose that the file stores and that is this certain is taken
-DOUBTFUL: Final = 0.5  # a less certain pose is a guess
+CERTAIN: Final = 0.8  # certainty from which a pose of the file is used without others
+DOUBTFUL: Final = 0.5  # certainty below which a pose is a guess
 Rest = str | int | Pose | os.PathLike[str]
 _EXPECTED: Final = '"file", "bind", "first", "tpose", the number of a frame, a Pose or a pose file'
-_SAMPLE: Final = 300  # frames of a long clip that are looked at, evenly spread
-_STEPS: Final = 300  # frames of its beginning in which steps are looked at
-_OF_CLIP: Final = 0.6  # a frame that merely looks like standing counts less than a pose made for it
-_GUESSED: Final = 35.0  # degrees by which limbs may be twisted in a pose that is built from bone directions alone
-_UNSEEN: Final = 30.0  # degrees that legs without bones may be off
-_BACKWARDS: Final = 120.0  # degrees; knees and toes this far from where they belong are on the other side
-_T_POSE: Final = 20.0  # degrees; limbs of a T-pose are this near to straight
-NEAR_AXIS: Final = 30.0  # degrees; a body that is upright along an axis within this angle stands along it
-_FOLDED: Final = 0.5  # legs whose ends are nearer to the hips are folded; leg lengths
+_SAMPLE: Final = 300  # largest number of examined frames, evenly spread over the clip
+_STEPS: Final = 300  # frames at the start of the clip in which steps are measured
+_OF_CLIP: Final = 0.6  # factor for the certainty of the first frame of a clip, which was not made as a rest pose
+_GUESSED: Final = 35.0  # degrees; assumed twist error of limbs in a pose that is built from bone directions
+_UNSEEN: Final = 30.0  # degrees; assumed error of legs without bones
+_BACKWARDS: Final = 120.0  # degrees from the expected direction; above, knees or toes point to the other side
+_T_POSE: Final = 20.0  # degrees; largest angle of a limb of a T-pose from its straight direction
+NEAR_AXIS: Final = 30.0  # degrees; a body that is upright within this angle of an axis stands along the axis
+_FOLDED: Final = 0.5  # leg lengths; legs whose ends are nearer to the hips are folded
 _LEGS: Final = ("upper_leg", "lower_leg", "foot")
 _ARMS: Final = ("upper_arm", "shoulder", "lower_arm")
-# For each check: the angle (degrees) at which a pose is as likely wrong as right, and the meaning of the angle
+# For each check: the angle (degrees) at which a pose is as likely wrong as right, and the text for it
 _CHECKS: Final[Mapping[str, tuple[float, str]]] = {
     "legs": (40.0, "a bone of a leg is {:.0f}° from vertical"),
     "no legs": (40.0, "no bone shows where its legs point"),
@@ -76,7 +76,7 @@ class RestPose:
         name: ``"file"``, ``"bind"``, ``"first"``, ``"frame 12"``, ``"tpose"``, or the name of a pose file.
         frames: World frames of all joints in it, (n, 12), upright in the world of the clip.
         certainty: From 0 (certainly not a rest pose) to 1.
-        checks: What was examined: an angle in degrees by name, 0 if it is as expected.
+        checks: Deviations in degrees by name, 0 if as expected.
     """
 
     name: str
@@ -86,7 +86,7 @@ class RestPose:
 
     @property
     def doubt(self) -> str:
-        """The check that speaks most against this pose, as words."""
+        """The check with the worst result, as words."""
         if not self.checks:
             return "left and right limbs coincide"
         worst = max(self.checks, key=lambda name: self.checks[name] / _CHECKS[name][0])
@@ -100,7 +100,7 @@ class RestPose:
 def own_up(body: Body, frames: Array) -> Array:
     """Return the direction from the ankles to the hips of a pose, (3,): the nearest axis if it is near one.
 
-    Where the legs are folded or spread, the trunk counts too.
+    Where the legs are folded or spread, the trunk also contributes.
     """
     places = frames[:, 9:]
     legs = body.lines.legs(places)
@@ -118,7 +118,7 @@ def turned(frames: Array, rotation: Array) -> Array:
 
 
 def raised(body: Body, frames: Array, up: Array) -> Array:
-    """Return a pose rotated so that it stands along ``up``: rest pose and clip of a file may differ in their axes."""
+    """Return a pose rotated so that it stands along ``up``: the axes of rest pose and clip may differ in a file."""
     return turned(frames, smallest_rotation(own_up(body, frames), up))
 
 
@@ -135,7 +135,7 @@ def examined(body: Body, name: str, frames: Array, up: Array, clip: Standing | N
         body: The body.
         name: Name of the pose.
         frames: World frames of the pose, (n, 12).
-        up: Direction that points up in it, (3,).
+        up: Direction that points up in the pose, (3,).
         clip: How the body stands in the clip; None for a body without one.
     """
     left = leftward(body, frames, up, ("upper_leg",))
@@ -152,12 +152,12 @@ def examined(body: Body, name: str, frames: Array, up: Array, clip: Standing | N
 
 
 def certainty_of(checks: Mapping[str, float]) -> float:
-    """Return the certainty from 0 to 1: that of the worst check, one half if its angle is at its limit."""
+    """Return the certainty from 0 to 1 of the worst check; an angle at its limit gives one half."""
     return min((1.0 / (1.0 + (value / _CHECKS[name][0]) ** 4) for name, value in checks.items()), default=0.0)
 
 
 def _posture_checks(body: Body, frames: Array, axes: Array) -> dict[str, float]:
-    """Return the angles, degrees, of a pose (n, 12) from a standing one, by check; columns of axes: left, up, ahead."""
+    """Return the deviations of a pose (n, 12) from standing, degrees, by check; columns of axes: left, up, ahead."""
     left, up, ahead = axes.T
     found = {role: bone(body, role, frames) for role in LEG_BONES if role in body.roles}
     known = [between(line, -up) for line in found.values() if line is not None]
@@ -194,10 +194,10 @@ class Stance:
     """How a body stands in the world of a clip.
 
     Args:
-        rest: The rest pose that was taken.
-        considered: The candidates that were examined, the taken one included.
+        rest: The chosen rest pose.
+        considered: The examined candidates, including the chosen pose.
         up: The direction that points up.
-        forward: The axis nearest to where the body faces in the rest pose, for example ``"z"``.
+        forward: The axis nearest to the direction that the body faces in the rest pose, for example ``"z"``.
         path_scale: Factor by which the path of the hips fits the steps of the legs; 1 if the file uses one unit, None
             if the clip does not show it.
         tried: Names of the candidates whose results were compared, because none of them is certain; empty otherwise.
@@ -211,7 +211,7 @@ class Stance:
     tried: tuple[str, ...] = ()
 
     def with_rest(self, body: Body, rest: RestPose, tried: Sequence[str] = ()) -> Stance:
-        """Return this with another of the candidates as the rest pose.
+        """Return this stance with another candidate as the rest pose.
 
         Args:
             body: The body.
@@ -228,7 +228,7 @@ class Stance:
         return bool(found) and all(found)
 
     def report(self) -> list[str]:
-        """Return what was taken and how sure it is, as lines of text."""
+        """Return the chosen rest pose with its certainty, and the axes, as lines of text."""
         rest = self.rest
         line = f"rest pose: {rest.name} (certainty {100.0 * rest.certainty:.0f} %"
         line += f": {rest.doubt})" if rest.certainty < CERTAIN else ")"
@@ -239,7 +239,7 @@ class Stance:
 
     @property
     def notes(self) -> list[str]:
-        """Sentences on what seems to be wrong with the clip: its sides, or the unit of its path."""
+        """Sentences about likely errors of the clip: exchanged sides, or the unit of its path."""
         notes: list[str] = []
         if self.exchanged:
             notes.append("left and right seem to be exchanged: knees bend forwards, or toes point backwards")
@@ -251,14 +251,14 @@ class Stance:
 def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | None = None) -> Stance:
     """Return the rest pose of the body in a clip, and the axis that points up.
 
-    The pose of the file is taken if it stands, else the bind pose of the skin, else a T-pose in the first frame.
-    Otherwise it is the most certain pose among these and the T-pose that follows from the clip.
+    The first of these that stands is chosen: the pose of the file, the bind pose of the skin, a T-pose in the first
+    frame. Otherwise it is the most certain of these poses and the T-pose that is computed from the clip.
 
     Args:
         motion: The clip.
         body: Its body, with the rest pose of the file.
-        rest: The pose to take: ``"file"``, ``"bind"``, ``"first"`` (frame), ``"tpose"`` (the one that follows from the
-            clip), the number of a frame, a ``Pose``, or the path of a pose file; None to find it.
+        rest: The pose to use: ``"file"``, ``"bind"``, ``"first"`` (frame), ``"tpose"`` (computed from the clip), the
+            number of a frame, a ``Pose``, or the path of a pose file; None to find it.
         up: The axis that points up, for example ``"z"``; None to find it.
 
     Raises:
@@ -304,7 +304,7 @@ def find_stance(motion: Motion, body: Body, rest: Rest | None = None, up: str | 
 
 
 def _refuse_inverted(motion: Motion, up: Up) -> None:
-    """Ask the user if the body is upside down: the file's axis may point down, or the body may stand on its hands.
+    """Raise an error for an upside-down body: the file's axis may point down, or the body may stand on its hands.
 
     Raises:
         InputError: If the body is upside down for most of the time.
@@ -321,7 +321,7 @@ def _refuse_inverted(motion: Motion, up: Up) -> None:
 
 
 def _stance_of_part(motion: Motion, body: Body, rest: Rest | None, up: str | None) -> Stance:
-    """Return the rest pose of a body without legs, such as a single arm: the given one, else that of the file."""
+    """Return the stance of a body without legs, such as a single arm, with the given rest pose or that of the file."""
     given = None if up is None else given_up(up)
     vertical = body.basis[:, 1] if given is None else given.vector
     stored = _stored(body)
@@ -340,13 +340,13 @@ def _stance_of_part(motion: Motion, body: Body, rest: Rest | None, up: str | Non
 
 
 def _pose_of_part(body: Body, name: str, frames: Array, axes: Array) -> RestPose:
-    """Return a pose (n, 12) of a body without legs with its certainty; columns of axes: left, up, ahead."""
+    """Return a pose (n, 12) of a body without legs, with its certainty; columns of axes: left, up, ahead."""
     checks = _posture_checks(body, frames, axes)
     return RestPose(name, frames, certainty_of(checks) if checks else 1.0, checks)
 
 
 def stands(skeleton: Skeleton) -> bool:
-    """Return whether a pose that the file of a body stores certainly is a rest pose; that of a body without legs is."""
+    """Return whether a stored pose of a body certainly is a rest pose; always True for a body without legs."""
     body = Body.of(skeleton)
     return not body.whole or any(
         examined(body, name, pose, own_up(body, pose)).certainty >= CERTAIN for name, pose in _stored(body).items()
@@ -354,29 +354,28 @@ def stands(skeleton: Skeleton) -> bool:
 
 
 def standing_target(body: Body, clip: Motion | None = None) -> tuple[Body, RestPose]:
-    """Return a body that shall follow, with its rest pose, and that pose.
+    """Return a target body with its rest pose set, and that pose.
 
-    It is a stored pose if one stands, else the T-pose that follows from a clip of the body, else the one that follows
-    from its bones. Where a file states another axis than the one along which its body certainly stands, the body
-    decides.
+    It is a stored pose if one stands, else the T-pose computed from a clip of the body, else a T-pose from its bones.
+    If the stored pose certainly stands along another axis than the file states, the axis of the pose is used.
 
     Args:
         body: The body, with a moving root.
         clip: A clip of the same body.
 
-    Without a clip, the last answers are kept, for further clips that the body shall follow.
+    Without a clip, the last results are cached.
     """
     return _standing(body) if clip is None else _standing_target(body, clip)
 
 
 @lru_cache(maxsize=32)
 def _standing(body: Body) -> tuple[Body, RestPose]:
-    """Return a body that shall follow, and its rest pose, from its file or its bones."""
+    """Return a target body and its rest pose, from its file or its bones."""
     return _standing_target(body, None)
 
 
 def _standing_target(body: Body, clip: Motion | None) -> tuple[Body, RestPose]:
-    """Return a body that shall follow, and its rest pose; see ``standing_target``."""
+    """Return a target body and its rest pose; see ``standing_target``."""
     stored = _stored(body)
     if not body.whole:
         return body, _pose_of_part(body, "file", body.rest, body.basis)
@@ -435,7 +434,7 @@ def _given(motion: Motion, rest: object) -> tuple[str, Array, bool]:
 
 
 def _is_t_pose(body: Body, frames: Array, up: Array) -> bool:
-    """Return whether both arms are stretched out and both legs are straight, as before and after recordings."""
+    """Return whether both arms are stretched out and both legs straight, as at the start and end of recordings."""
     left = unit(leftward(body, frames, up, ("upper_leg",)))
     ways = {"upper_arm": left, "lower_arm": left, "upper_leg": -up, "lower_leg": -up}
     for side, sign in zip(SIDES, (1.0, -1.0), strict=True):

@@ -1,8 +1,8 @@
-"""How a body stands in a clip, and the rest pose that follows from it.
+"""Analyse how a body stands in a clip, and compute a rest pose from it.
 
-In files whose rest pose means nothing, the motion has the information: bones have lengths and directions in the frames
-of their joints, knees bend backwards and elbows forwards, feet are level on the floor, and the trunk is upright in the
-frames in which the body stands.
+Where the rest pose of a file is meaningless, the motion has the information: bones have lengths and directions in the
+frames of their joints, knees bend backwards and elbows forwards, feet are level on the floor, and the trunk is upright
+in the frames in which the body stands.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from synovia.model.geometry import Array, between, cross, unit
 from synovia.retargeting.body import Body
 from synovia.retargeting.bones import angle, bone, leftward, smallest_rotation, triad, trunk
 
-_SPREAD: Final = 5.0  # degrees; frames that are this much farther from standing than the best one count by 0.6
-_BENT: Final = 0.12  # mean sine of the angle of a knee or elbow from which its axis is known
-_SIDEWAYS: Final = np.cos(np.radians(30.0))  # an axis of a trunk joint that is this near to sideways is sideways
-_FLAT: Final = 0.04  # height of ankle and toes above their lowest that counts as flat on the floor; lengths of a leg
-_FEW: Final = 30  # frames from which lengths of bones are taken
-_RIGID: Final = 2.0  # degrees; directions in the frame of a joint that turn less are part of it
+_SPREAD: Final = 5.0  # degrees; a frame that is farther from standing than the best one by this has weight 0.6
+_BENT: Final = 0.12  # mean sine of the bend of a knee or elbow above which its axis is known
+_SIDEWAYS: Final = np.cos(np.radians(30.0))  # cosine; a trunk joint's axis at a smaller angle is sideways
+_FLAT: Final = 0.04  # leg lengths; scale of the height of ankle and toes above their lowest for frames with a flat foot
+_FEW: Final = 30  # approximate number of frames from which bone offsets are computed
+_RIGID: Final = 2.0  # degrees; a direction that varies less in the frame of a joint is rigidly attached to it
 _DOWN: Final = np.array([0.0, -1.0, 0.0])
 _AHEAD: Final = np.array([0.0, 0.0, 1.0])
 
@@ -36,7 +36,7 @@ class Standing:
     """A body over the frames of a clip.
 
     Args:
-        body: The body; the frames of its rest pose need not mean anything.
+        body: The body; its rest pose may be meaningless.
         frames: World frames, (T, n, 12).
         up: Direction that points up, (3,).
     """
@@ -92,7 +92,7 @@ class Standing:
         return mean_rotations(np.swapaxes(self.heading, 1, 2)[:, None] @ self._rotations, self.weights)
 
     def bends(self, role: str, other: str) -> tuple[Array, float]:
-        """Return where another bone of a limb points, across the bone of a part, in the frame of its joint.
+        """Return the mean direction of another bone of a limb, normal to a part's bone, in the part's frame.
 
         Args:
             role: The part, for example an upper leg.
@@ -110,7 +110,7 @@ class Standing:
         return (local / size, size) if size > 1e-9 else (np.zeros(3), 0.0)
 
     def checks(self, frames: Array, axes: Array) -> Mapping[str, float]:
-        """Return the angles, degrees, between a pose and what the clip shows, by check.
+        """Return the angles between a pose and the clip, degrees, by check.
 
         Args:
             frames: World frames of the pose, (n, 12).
@@ -131,9 +131,10 @@ class Standing:
         return out
 
     def own_checks(self) -> Mapping[str, float]:
-        """Return how far the clip is from what the T-pose assumes, angles in degrees by check.
+        """Return the deviations of the clip from the assumptions of the T-pose, degrees, by check.
 
-        The body stands in some frames. Knees bend backwards and toes point ahead, as left and right limbs show.
+        The assumptions: the body stands in some frames, knees bend backwards, and toes point ahead; left and right
+        limbs show where ahead is.
         """
         out = {"posture": float(self.posture.min())}
         for side in SIDES:
@@ -154,10 +155,10 @@ class Standing:
         return out
 
     def built(self, forward: Array) -> Array:
-        """Return the T-pose that follows from the clip: world frames (n, 12) of all joints.
+        """Return the T-pose computed from the clip: world frames (n, 12) of all joints.
 
         Args:
-            forward: Direction that the body shall face, (3,), normal to ``up``.
+            forward: Direction that the body faces in the T-pose, (3,), normal to ``up``.
         """
         turns = self._limb_turns()
         skeleton, mean = self.body.skeleton, self.mean
@@ -215,7 +216,7 @@ class Standing:
 
     @cached_property
     def _offsets(self) -> Array:
-        """Median position of each joint in the frame of its parent, (n, 3); of a root, it means nothing."""
+        """Median position of each joint in the frame of its parent, (n, 3); meaningless for a root."""
         few, parents = slice(None, None, max(1, len(self.frames) // _FEW)), list(self.body.skeleton.parents)
         apart = self._places[few] - self._places[few, parents]
         offsets: Array = np.einsum("tnji,tnj->tni", self._rotations[few, parents], apart)
@@ -243,7 +244,7 @@ class Standing:
         return out
 
     def _turn(self, role: str, way: Array, pole: Array, bend: tuple[Array, float]) -> Array:
-        """Return the orientation that brings a bone to a direction, and where the limb bends to a pole."""
+        """Return the orientation that points a bone along ``way``, and the bend of the limb towards ``pole``."""
         row = self.body.roles[role]
         line = self._bone(role)
         if line is None:
@@ -311,12 +312,12 @@ def mean_rotations(R: Array, weights: Array) -> Array:
 
 
 def _is_rigid(ways: Array, mean: Array) -> bool:
-    """Return whether vectors (T, 3) hardly turn over time."""
+    """Return whether vectors (T, 3) nearly keep their direction over time."""
     return float(np.quantile(angle(unit(ways), unit(mean)), 0.9)) < _RIGID
 
 
 def _sagittal(turn: Array, sideways: Array | None) -> Array:
-    """Return an orientation of the trunk without lean and turn to the side.
+    """Return an orientation of the trunk without lean and rotation to the side.
 
     Args:
         turn: The orientation, (3, 3), in the axes of the body.

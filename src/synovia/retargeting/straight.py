@@ -1,7 +1,7 @@
-"""The T-pose of a body without a clip: every bone is turned to where it belongs, as little as possible.
+"""Build the T-pose of a body without a clip: rotate every bone to its direction by the smallest rotation.
 
-The bones show where trunk, arms and legs point, and the pairs of hips and shoulders distinguish left from right. How a
-limb is turned about its own bone is a guess: as in the zero pose of the file, bent at the hips and shoulders alone.
+The bones show where trunk, arms and legs point, and the pairs of hips and shoulders distinguish left from right. The
+rotation of a limb about its own bone is a guess: as in the zero pose of the file, bent only at hips and shoulders.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from synovia.retargeting.bones import smallest_rotation, triad
 _LEFT: Final = np.array([1.0, 0.0, 0.0])
 _UP: Final = np.array([0.0, 1.0, 0.0])
 _AHEAD: Final = np.array([0.0, 0.0, 1.0])
-_FOOT: Final = unit(_AHEAD - 0.4 * _UP)  # from the ankle to the ball of a foot that stands
-_OPPOSITE: Final = -0.9  # cosine between directions from which the smallest rotation is not used
-_NEAR: Final = 0.01  # joints that are nearer are at one point; a fraction of the skeleton's size
+_FOOT: Final = unit(_AHEAD - 0.4 * _UP)  # from the ankle to the ball of a planted foot
+_OPPOSITE: Final = -0.9  # cosine; directions below it are treated as opposite, without the smallest rotation
+_NEAR: Final = 0.01  # fraction of the skeleton's size; nearer joints are at one point
 
 
 def straightened(body: Body, up: Array, forward: Array) -> Array:
-    """Return the T-pose that follows from the bones: world frames (n, 12) of all joints.
+    """Return the T-pose computed from the bones: world frames (n, 12) of all joints.
 
     Args:
         body: The body, with the rest pose of the file.
         up: Direction that points up, (3,).
-        forward: Direction that the body shall face, (3,), normal to ``up``.
+        forward: Direction that the body faces in the T-pose, (3,), normal to ``up``.
     """
     skeleton = body.skeleton
     stored = body.rest[:, :9].reshape(-1, 3, 3)
@@ -58,7 +58,7 @@ def straightened(body: Body, up: Array, forward: Array) -> Array:
 
 
 def _turn(line: Array, way: Array) -> Array:
-    """Return the smallest rotation from one direction to another; if they are opposite, first about the axis ahead."""
+    """Return the smallest rotation between directions; opposite ones first rotate by 180° about the axis ahead."""
     if line @ way > _OPPOSITE:
         return smallest_rotation(line, way)
     half = 2.0 * np.outer(_AHEAD, _AHEAD) - np.eye(3)
@@ -66,7 +66,7 @@ def _turn(line: Array, way: Array) -> Array:
 
 
 def _directions(body: Body) -> dict[int, tuple[tuple[int, ...], Array]]:
-    """Return by row: the end of a bone, and its direction in a T-pose, in the axes of the body."""
+    """Return the end of each bone and its direction in a T-pose, in the axes of the body, by row."""
     out: dict[int, tuple[tuple[int, ...], Array]] = {}
 
     def add(role: str, way: Array) -> None:
@@ -107,7 +107,7 @@ def _trunk_pairs(body: Body) -> dict[str, tuple[Array, Array]]:
 
 
 def _above(body: Body, row: int) -> int | None:
-    """Return the next joint of the trunk above one, towards the head: the first that is not at the same point."""
+    """Return the next joint of the trunk towards the head: the first that is not at the same point, or None."""
     parents = body.skeleton.parents
     top = next((body.roles[role] for role in ("head", "neck", "chest") if role in body.roles), None)
     if top == row:

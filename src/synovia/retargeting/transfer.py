@@ -1,4 +1,4 @@
-"""Transfer the orientations of a motion to another body, and compute its joint values frame by frame."""
+"""Retarget the orientations of a motion, and compute joint values of the target frame by frame."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def world_rotations(source: Body, target: Body, parts: Sequence[Part], frames: A
 
     In the axes of its body, a part of the source has rotated by D = Bᵀ R(t) R₀ᵀ B since the rest pose. The target
     rotates by the same D from its own rest pose after alignment by A (``Part.turn``): W = B' D A B'ᵀ R'₀. A part in a
-    chain of another number of joints takes a share of what the source turns between two joints.
+    chain with another number of joints takes a share of the source's rotation between two joints.
 
     Args:
         source: The body that moves.
@@ -70,22 +70,22 @@ def own_rotations(source: Body, target: Body, parts: Sequence[Part]) -> Array:
 
 
 class Orienter(PathTurns):
-    """Joint values that bring the parts of a body to orientations, as closely as the limits permit.
+    """Joint values that rotate the parts of a body to orientations, as closely as the limits permit.
 
     Joints of no part stay at rest. A free joint that carries the hips takes their orientation, but not their position.
 
     Args:
         target: The body.
         parts: Its parts.
-        still: Rows above the parts that stay at rest too.
+        still: Rows above the parts that also stay at rest.
 
     Attributes:
-        ends: The part that each path takes its orientation from, as its place in ``parts``.
+        ends: Index in ``parts`` of the part that gives each path its orientation.
         onto: Rotation (paths, 3, 3) from the orientation of that part to that of the last joint of the path, z-form.
     """
 
     def __init__(self, target: Body, parts: Sequence[Part], still: Collection[int] = ()) -> None:
-        """Find the path of joints that turns each part."""
+        """Find the path of joints that rotates each part."""
         skeleton = target.skeleton
         rest = target.rest[:, :9].reshape(-1, 3, 3)
         ends: dict[int, tuple[int, Array]] = {}
@@ -111,14 +111,14 @@ def joint_values(
     progress: Progress | None = None,
     still: Collection[int] = (),
 ) -> Array:
-    """Return joint values (T, nq) that bring the target's parts as close to orientations as the limits permit.
+    """Return joint values (T, nq) that rotate the target's parts to orientations as closely as the limits permit.
 
     Args:
         target: The body.
         parts: Its parts.
         wanted: World orientations of the parts, (T, parts, 3, 3).
         progress: Called with (frames done, all).
-        still: Rows above the parts that stay at rest too; see ``Orienter``.
+        still: Rows above the parts that also stay at rest; see ``Orienter``.
     """
     orienter = Orienter(target, parts, still)
     goals = np.ascontiguousarray((wanted[:, orienter.ends] @ orienter.onto).reshape(len(wanted), -1, 9))
@@ -134,7 +134,7 @@ def joint_values(
 
 
 def orientations(source: Body, target: Body, parts: Sequence[Part], limbs: Sequence[Limb], frames: Array) -> Array:
-    """Return the world orientations of the target's parts whose limbs bend as they can, (T, parts, 3, 3)."""
+    """Return the world orientations of the target's parts (T, parts, 3, 3), with limbs in their hinge planes."""
     wanted = world_rotations(source, target, parts, frames)
     set_planes(limbs, target, parts, wanted)
     return wanted
@@ -147,14 +147,14 @@ def follow(
     progress: Progress | None = None,
     still: Collection[int] = (),
 ) -> Array:
-    """Return joint values (T, nq) of a body that follow a motion: orientations and swing planes, not its path.
+    """Return joint values (T, nq) that follow the orientations and swing planes of a motion, without its path.
 
     Args:
         source: The body that moves.
         follower: The body that follows.
         frames: (T, n, 12) world frames of the source.
         progress: Called with (frames done, all).
-        still: Rows above the parts that stay at rest too, for a body whose base does not move.
+        still: Rows above the parts that also stay at rest, for a body whose base does not move.
     """
     target, parts = follower.body, follower.parts
     limbs = limbs_of(source, target, [part.role for part in parts], frames)

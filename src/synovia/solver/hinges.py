@@ -75,7 +75,7 @@ class Hinges(ClosedForm):
 
     @staticmethod
     def _idle(reduced: Reduced, row: int, end: int, goal: Goal) -> bool:
-        """Return whether a row cannot move the goal because it turns about the goal's own point."""
+        """Return whether a row cannot move the goal, because it rotates about the goal's own point."""
         turns = Kind(int(reduced.rows[row, KIND])) is not Kind.SLIDE
         return goal.constrained_parts == POSITION and row == end and turns and not reduced.goals.offsets[0, 9:].any()
 

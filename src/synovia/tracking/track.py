@@ -113,7 +113,7 @@ class Tracked(Solutions):
 
     @cached_property
     def blocked(self) -> tuple[int, ...]:
-        """Frames with a collision on the path from the previous frame, if all joints move at once.
+        """Frames whose path from the previous frame violates a clearance, if all joints move simultaneously.
 
         Only clearance goals that are constraints are checked, by bounds of how far each joint moves its shapes. A pair
         that is too near in a frame may be as near on the paths to and from this frame. Moving obstacles move straight

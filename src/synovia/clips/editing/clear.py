@@ -1,6 +1,6 @@
-"""Clearance goals of a layer: which pairs are too near in a clip, and which limbs move for it.
+"""Clearance goals of a layer: which pairs are too near in a clip, and which limbs move to separate them.
 
-A clearance goal has no target, so nothing of it fades: it holds in each frame in which its layer acts.
+A clearance goal has no target that could fade: it holds in each frame in which its layer acts.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from synovia.model.geometry import Array
 from synovia.model.motion import Motion
 from synovia.text import counted
 
-_ROUNDING: Final = 1e-9  # of the body's size: a pair that lacks less of its distance keeps it
+_ROUNDING: Final = 1e-9  # fraction of the body's size; smaller violations of a distance are ignored
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,9 +32,9 @@ class NearPair:
     """Two links, or a link and an obstacle, that are nearer than a goal of a layer allows.
 
     Args:
-        pair: Their names, a link by its row if it has none.
+        pair: Names of the two; the row of a link without a name.
         distance: Their least distance, length units; negative where they overlap.
-        wanted: The distance that they should have.
+        wanted: The required distance, length units.
         frame: The frame in which they are nearest.
         frames: All frames in which they are too near.
     """
@@ -49,7 +49,7 @@ class NearPair:
         """Return a sentence with the figures.
 
         Args:
-            meters_per_unit: Of the body.
+            meters_per_unit: Metres per length unit of the body.
         """
         say = partial(length_text, meters_per_unit=meters_per_unit)
         first, second = self.pair
@@ -60,7 +60,7 @@ class NearPair:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class EditClearance:
-    """How a clip keeps a clearance goal of a layer.
+    """The result of a clearance goal of a layer in a clip.
 
     Args:
         layer: Label of the layer.
@@ -88,15 +88,15 @@ class EditClearance:
         return tuple(sorted({frame for pair in self.too_near for frame in pair.frames}))
 
     def on(self, motion: Motion, frames: Sequence[int]) -> EditClearance:
-        """Return how another clip of the same body keeps the goal in some frames of its own."""
+        """Return the result of the goal in some frames of another clip of the same body."""
         found = near_pairs(motion.skeleton, motion.q[list(frames)], frames, self.goal)
         return replace(self, frames=tuple(frames), too_near=tuple(found))
 
     def text(self, meters_per_unit: float | None) -> str:
-        """Return a sentence that says in how many frames the distance is kept.
+        """Return a sentence about the number of frames in which the distance is kept.
 
         Args:
-            meters_per_unit: Of the body.
+            meters_per_unit: Metres per length unit of the body.
         """
         far = self.goal.distance
         what = f"kept {length_text(far, meters_per_unit)} clear" if far else "kept clear"
@@ -132,7 +132,7 @@ def near_pairs(skeleton: Skeleton, q: Array, frames: Sequence[int], goal: Cleara
 
 
 def _least(found: Sequence[tuple[float, int]], wanted: float) -> tuple[float, float, int, tuple[int, ...]]:
-    """Return the figures of a pair from its distance in each frame in which it is too near."""
+    """Return the fields of a pair from its distance in each frame in which it is too near."""
     distance, frame = min(found)
     return distance, wanted, frame, tuple(frame for _, frame in found)
 
@@ -163,7 +163,7 @@ def links_of(body: Body, near: Iterable[NearPair]) -> list[int]:
 
 
 def limbs_of(body: Body, links: Sequence[int], feet: Sequence[PlantedFoot]) -> tuple[frozenset[int], list[PlantedFoot]]:
-    """Return the joints of limbs that move some links, and the feet of these limbs, whose ankles then move too.
+    """Return the joints of limbs that move some links, and the feet of these limbs, whose ankles also move.
 
     Args:
         body: The body.

@@ -1,4 +1,4 @@
-"""Keys of a layer: values of joints at some frames, and what they change in between."""
+"""Keys of a layer: joint values at some frames, and the changes between them."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from synovia.model.geometry import UNIT_SLACK, Array
 from synovia.model.pose import clamped
 
 Bools = NDArray[np.bool_]
-_ROUNDING = 1e-15  # error of a normalized length
-_CUT = 1e-6  # radians or length units by which a key must exceed a limit to be reported
+_ROUNDING = 1e-15  # error of a normalized quaternion's length
+_CUT = 1e-6  # radians or length units; a smaller excess over a limit is not reported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Curve:
-    """Keys of joints that have them at the same frames.
+    """Keys of joints that are keyed at the same frames.
 
     Args:
         columns: Which joint values are keyed, (nq,).
@@ -42,7 +42,7 @@ class _Curve:
 
 
 class KeyCurves:
-    """What the keys of a layer change.
+    """The changes of joint values by the keys of a layer.
 
     Args:
         skeleton: The skeleton.
@@ -62,7 +62,7 @@ class KeyCurves:
         ]
 
     def at(self, frames: Array, below: Array) -> Array:
-        """Return what the keys change, (n, nq), at frames of the clip, which may lie between whole ones.
+        """Return the changes of the keys, (n, nq), at frames of the clip, which may be fractional.
 
         Args:
             frames: The frames, (n,).
@@ -83,7 +83,7 @@ class KeyCurves:
         return out
 
     def _unfaded(self, curve: _Curve, frames: Array, below: Array) -> Array:
-        """Return what the keys of some joints change without fades, (n, nq)."""
+        """Return the changes of some joints' keys without fades, (n, nq)."""
         if curve.values is not None:
             return change_between(self._skeleton, below, np.where(curve.columns, curve.values, below))
         if len(curve.changes) == 1:
@@ -128,15 +128,15 @@ def changed_rows(skeleton: Skeleton, change: Array) -> tuple[int, ...]:
 def with_changes(
     skeleton: Skeleton, below: Array, change: Array, moved: Sequence[int]
 ) -> tuple[Array, tuple[int, ...]]:
-    """Return joint values with changes, (n, nq), and the joints that cannot have them, which stay as near as they can.
+    """Return joint values with changes, (n, nq), and the joints that can only approach them.
 
-    They would be outside their limits, or loops could not be closed, which all other joints follow.
+    Their values would be outside their limits, or a loop, which all other joints follow, could not be closed.
 
     Args:
         skeleton: The skeleton.
         below: Joint values below, (n, nq); a row without a change keeps them bit for bit.
         change: The changes, (n, nq).
-        moved: Joints that the keys move in any frame; all others keep their values, outside limits too.
+        moved: Joints that the keys move in any frame; all others keep their values, even outside limits.
     """
     wanted = changed(skeleton, below, change)
     inside = clamped(skeleton, wanted)
@@ -159,7 +159,7 @@ def columns_of(skeleton: Skeleton, rows: Sequence[int]) -> Bools:
 
 
 def _groups(skeleton: Skeleton, keys: Sequence[Key]) -> list[tuple[list[int], tuple[int, ...]]]:
-    """Return the joints that have the same keys, as rows, and the numbers of these keys."""
+    """Return the joints that have the same keys, as rows, and the indices of these keys."""
     by_row: dict[int, list[int]] = {}
     for k, key in enumerate(keys):
         for row in skeleton.by_row(key.values, "pose"):
@@ -171,7 +171,7 @@ def _groups(skeleton: Skeleton, keys: Sequence[Key]) -> list[tuple[list[int], tu
 
 
 def _with_values(skeleton: Skeleton, q: Array, key: Key, rows: Sequence[int]) -> Array:
-    """Return joint values with those of a key for some joints.
+    """Return joint values in which some joints have the values of a key.
 
     Raises:
         InputError: If a value has another size than its joint's, or a quaternion is not of length 1.

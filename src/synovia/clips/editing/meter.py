@@ -6,14 +6,14 @@ from typing import Final
 
 from synovia.arguments import Progress
 
-_SHARE: Final = 0.7  # of what is left of a layer, for one more pass: the first one is usually the last
+_SHARE: Final = 0.7  # share of a layer's remaining progress for one more pass: the first one is usually the last
 
 
 class Meter:
-    """Reports the progress of an edit, which never goes back.
+    """Reports the progress of an edit, which never decreases.
 
     Args:
-        progress: Called with (frames done, all); None: nobody looks.
+        progress: Called with (frames done, all); None for no reports.
         frames: Number of frames in each layer.
     """
 
@@ -23,16 +23,16 @@ class Meter:
         self._before, self._own, self._done, self._step = 0, 0, 0.0, 0.0
 
     def begin_layer(self) -> None:
-        """Note that all frames of the layer before are done, and the next one begins."""
+        """Mark all frames of the previous layer as done, and start the next layer."""
         self._before, self._own, self._done = self._before + self._own, self._left.pop(), 0.0
         self._report()
 
     def begin_pass(self, count: int) -> None:
-        """Note that one more pass over ``count`` frames of this layer begins."""
+        """Start one more pass over ``count`` frames of this layer."""
         self._step = _SHARE * (self._own - self._done) / max(count, 1)
 
     def frames(self, count: int) -> None:
-        """Note that some more frames are done in this pass."""
+        """Mark ``count`` more frames of this pass as done."""
         self._done += count * self._step
         self._report()
 
@@ -42,6 +42,6 @@ class Meter:
         self._report()
 
     def _report(self) -> None:
-        """Report what is done."""
+        """Report the progress."""
         if self._progress is not None:
             self._progress(min(self._before + round(self._done), self._all), self._all)

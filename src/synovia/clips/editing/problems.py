@@ -1,4 +1,4 @@
-"""The packed problems of a layer: its goals, feet that keep their places, and joints that stay at the clip."""
+"""The compiled problems of a layer: its goals, feet that keep their places, and joints that stay near the clip."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ from synovia.tracking.around import Around
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-_REST_STEP: Final = 1e-3  # radians: the last step towards the clip, whose rounding the eye must not see
-_USUAL: Final = 30.0  # frames per second at which it does not; at a higher rate, it is less by the rate squared
-_FOLLOWING: Final = 1  # priority of goals after feet, before their own priority
+_REST_STEP: Final = 1e-3  # radians; convergence threshold of joints towards the clip, which keeps rounding invisible
+_USUAL: Final = 30.0  # frames per second; at higher rates, the threshold is smaller by the rate squared
+_FOLLOWING: Final = 1  # priorities by which goals are lowered so that feet come first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Options:
-    """What an edit is solved with.
+    """Settings of the solves of an edit.
 
     Args:
         watch: When to stop.
-        meter: Takes the progress.
+        meter: Receives the progress.
         tolerance: As in ``IK``; None for the default.
     """
 
@@ -55,10 +55,10 @@ class Asked:
         goal: The goal.
         rows: Rows of its joints, its own first.
         wanted: Targets in the frames of the layer and its fades, (n, 4, 4).
-        lead: Targets on the way from the clip's own place to that of the first frame, (k, 4, 4).
-        between: Whether the fades have targets between; otherwise the change of the joints is faded.
-        stays: Whether it keeps the place that the clip has, in every frame, or a clearance.
-        holds: In which of the frames it counts, (n,); None for all.
+        lead: Targets on the path from the clip's own target to that of the first frame, (k, 4, 4).
+        between: Whether the fades have interpolated targets; otherwise the change of the joints is faded.
+        stays: Whether the goal keeps the place that the clip has in every frame, or is a clearance.
+        holds: In which of the frames the goal holds, (n,); None for all.
     """
 
     goal: Goal
@@ -71,18 +71,18 @@ class Asked:
 
     @property
     def clears(self) -> bool:
-        """Whether it is a clearance goal, which has no target and holds in fades, too."""
+        """Whether it is a clearance goal, which has no target and also holds in fades."""
         return isinstance(self.goal, ClearanceGoal)
 
     @property
     def idle(self) -> bool:
-        """Whether the goal's own joint cannot move it, because it only turns about the goal's point."""
+        """Whether the goal's own joint cannot move it, because the joint only rotates about the goal's point."""
         goal = self.goal
         return goal.constrained_parts == POSITION and not goal.terms and not goal.frame[:3, 3].any()
 
     @property
     def end(self) -> int:
-        """Row of the joint at the end of the limb that it moves, -1 for the whole body."""
+        """Row of the joint at the end of the limb that the goal moves, -1 for the whole body."""
         if not self.rows:
             return -1
         return self.rows[-1] if self.goal.turns_limb else self.rows[0]
@@ -93,12 +93,12 @@ class Stage:
     """Which joints a solve of a layer moves, and what else it keeps.
 
     Args:
-        goals: Numbers of the goals.
+        goals: Indices of the goals.
         feet: Feet that keep their places.
         only: Joints that may move; None for all.
         limbs: Joints of limbs with goals, which move first.
-        lifts: Whether feet that do not stand come after the goals, so that these may lift the body.
-        last: Whether a miss is an answer; otherwise the solve ends there.
+        lifts: Whether feet without contact come after the goals, so that goals can lift the body.
+        last: Whether a miss is accepted; otherwise the solve ends there.
     """
 
     goals: tuple[int, ...]
@@ -110,21 +110,21 @@ class Stage:
 
 
 class Problems:
-    """The packed problems of one stage: one for each set of feet that stand, with all goals or those that fades have.
+    """The compiled problems of one stage: one for each set of planted feet and of goals.
 
     Args:
         body: The body of the clip.
         below: The clip below the layer in its frames, (n, nq).
-        frames: Numbers of these frames, (n,).
+        frames: Frame numbers in the clip, (n,).
         asked: The goals.
         stage: Which joints move.
-        options: When to stop, who takes the progress, and the tolerance.
+        options: Settings of the solves.
     """
 
     def __init__(
         self, body: Body, below: Array, frames: Ints, asked: Sequence[Asked], stage: Stage, options: Options
     ) -> None:
-        """Find where the feet are."""
+        """Find the places of the feet."""
         if stage.only is not None:
             stage = replace(stage, only=with_tied(body.given, stage.only))
         self._body, self._frames, self._asked, self._stage = body, frames, asked, stage
@@ -135,7 +135,7 @@ class Problems:
         self._cache: dict[tuple[tuple[bool, ...], tuple[int, ...]], tuple[Around, list[int]] | None] = {}
 
     def needed(self, frames: Bools) -> Bools | None:
-        """Return frames that must reach their goals; None in the last stage, where a miss is an answer."""
+        """Return the frames that must reach their goals; None in the last stage, where a miss is accepted."""
         return None if self._stage.last else frames
 
     def follow(
@@ -148,16 +148,16 @@ class Problems:
         must: Bools | None,
         lead: bool = False,
     ) -> tuple[Array, Bools] | None:
-        """Return poses (n, nq) of frames in order, and which of them miss a goal; None if a stage ends at a miss.
+        """Return poses (n, nq) of consecutive frames, and which of them miss a goal; None if a stage ends at a miss.
 
         Args:
-            places: Places of the frames among those of the layer, (n,).
+            places: Indices of the frames within the layer, (n,).
             reference: Poses that the joints stay near, (n, nq).
             before: Reference and pose of the frame before the first one, (nq,) each; None for the clip itself.
-            kept: Numbers of the goals.
-            must: Frames that must reach their goals, (n,), as ``needed`` returns them; None: each miss is an answer,
-                and is improved as far as possible.
-            lead: Whether to approach the targets of the first frame on the way from the clip's own places.
+            kept: Indices of the goals.
+            must: Frames that must reach their goals, (n,), as ``needed`` returns them; None: each miss is accepted, and
+                is improved as far as possible.
+            lead: Whether to approach the targets of the first frame along the path from the clip's own places.
         """
         stage = self._stage
         stands = [tuple(bool(foot.stands[self._frames[k]]) or not stage.lifts for foot in stage.feet) for k in places]
@@ -191,16 +191,16 @@ class Problems:
         return out, missed
 
     def _problem(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
-        """Return the problem of frames in which some feet stand, and the numbers of its goals, -1 - k for foot k."""
+        """Return the problem of frames with some planted feet, and the indices of its goals, -1 - k for foot k."""
         key = (stands, kept)
         if key not in self._cache:
             self._cache[key] = self._built(stands, kept)
         return self._cache[key]
 
     def _built(self, stands: tuple[bool, ...], kept: tuple[int, ...]) -> tuple[Around, list[int]] | None:
-        """Return a packed problem, as in ``_problem``; None without goals.
+        """Return a compiled problem, as in ``_problem``; None without goals.
 
-        Feet that stand come first, then the goals, then other feet if the goals may lift them, then the clip.
+        Planted feet come first, then the goals, then other feet if the goals may lift them, then the clip.
         """
         stage, skeleton = self._stage, self._body.skeleton
         goals: list[Goal] = []
@@ -236,7 +236,7 @@ class Problems:
         return Around(ik), numbers
 
     def _lead(self, numbers: Sequence[int], steps: int) -> Array:
-        """Return the table of targets on the way to those of the first frame."""
+        """Return the table of targets on the path to those of the first frame."""
         out = self._table(numbers, np.zeros(steps, np.int64))
         for i, k in enumerate(numbers):
             if k >= 0:
@@ -251,7 +251,7 @@ class Problems:
 
 
 def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[int]:
-    """Return the joints of legs whose feet keep their places, and that are at a limit in a pose.
+    """Return the joints at a limit in a pose, in legs whose feet keep their places.
 
     Args:
         body: The body of the clip.
@@ -266,7 +266,7 @@ def legs_at_limits(body: Body, q: Array, feet: Sequence[PlantedFoot]) -> list[in
 def errors_of(
     body: Body, q: Array, asked: Sequence[Asked], tolerance: tuple[float, float] | None
 ) -> tuple[Array, Array]:
-    """Return the errors of goals at poses (n, goals, 2), lengths and angles, and the largest that are met, (goals, 2).
+    """Return the errors of goals at poses, (n, goals, 2), lengths and angles, and their tolerances, (goals, 2).
 
     Args:
         body: The body of the clip.

@@ -10,11 +10,11 @@ from synovia.model.change import no_change, turns
 from synovia.model.geometry import Array, rotation_between, times_exp
 
 Bools = NDArray[np.bool_]
-_SMALL = 1e-9  # radians or length units, so that joints that do not move do not divide by 0
+_SMALL = 1e-9  # radians or length units; avoids a division by 0 for joints that do not move
 
 
 class Moved:
-    """The joint values that an edit changes, and how smoothly it does.
+    """The joint values that an edit changes, and the smoothness of the change.
 
     Args:
         skeleton: The skeleton.
@@ -23,7 +23,7 @@ class Moved:
     """
 
     def __init__(self, skeleton: Skeleton, own: Array, new: Array) -> None:
-        """Find the values that change, and by how much at most."""
+        """Find the values that change, and their largest changes."""
         off = (own != new).any(axis=0)
         at = turns(skeleton)
         self._owner = np.repeat(np.arange(len(skeleton)), [joint.kind.q_size for joint in skeleton.joints])
@@ -47,10 +47,10 @@ class Moved:
         return float(self.jerks(own, new, blend).max(initial=0.0))
 
     def jerks(self, own: Array, new: Array, blend: int) -> Array:
-        """Return these ratios for each frame but the first and the last, and each value, (m - 2, values)."""
+        """Return these ratios for each frame except the first and the last, and each value, (m - 2, values)."""
         smoothest = 6.0 / blend**2 * self._size  # the largest acceleration of 3 p² - 2 p³
         before = self._accelerations(own).max(axis=0, initial=0.0)
-        if len(self._frees):  # the clip may move the body by another joint than the layer
+        if len(self._frees):  # the clip may move the body by a joint other than the layer's
             travel = np.abs(np.diff(own[:, self._frees], 2, axis=0)).max(axis=0, initial=0.0)
             others = self._owner[self._frees] != self._owner[self._numbers][:, None]
             before[: len(others)] = np.maximum(before[: len(others)], (travel * (others & self._travels)).max(axis=1))
@@ -62,20 +62,20 @@ class Moved:
         return np.concatenate([self._owner[self._numbers], self._owner[self._at[:, 0]]])
 
     def _accelerations(self, q: Array) -> Array:
-        """Return the second differences of the values over time, (m - 2, values): numbers, then rotations."""
+        """Return the second differences of the values over time, (m - 2, values): plain values, then rotations."""
         steps = rotation_between(q[:-1][:, self._at], q[1:][:, self._at])
         turned = np.linalg.norm(np.diff(steps, axis=0), axis=2)
         return np.concatenate([np.abs(np.diff(q[:, self._numbers], 2, axis=0)), turned], axis=1)
 
 
 def without_fast_parts(skeleton: Skeleton, change: Array, width: int, holds: tuple[bool, bool]) -> Array:
-    """Return changes over time (n, nq) as weighted means over ``width`` frames before and after each.
+    """Return changes over time (n, nq), each averaged with weights over ``width`` frames before and after.
 
     Args:
         skeleton: The skeleton.
         change: The changes.
         width: Frames on each side.
-        holds: Whether the first and the last change hold beyond these frames; otherwise nothing changes there.
+        holds: Whether the first and the last change continue beyond these frames; otherwise the change there is zero.
     """
     numbers, at = _numbers(skeleton), turns(skeleton)
     identity = np.broadcast_to((0.0, 0.0, 0.0, 1.0), change[:, at].shape)
@@ -93,7 +93,7 @@ def without_fast_parts(skeleton: Skeleton, change: Array, width: int, holds: tup
 
 
 def _numbers(skeleton: Skeleton) -> Bools:
-    """Return which joint values are plain numbers, (nq,)."""
+    """Return which joint values are plain numbers, not quaternions, (nq,)."""
     out = np.ones(skeleton.nq, bool)
     out[turns(skeleton).ravel()] = False
     return out

@@ -1,1 +1,1 @@
-"""Fingers of bodies in clips: their directions in the frame of the palm, and the joint values that give directions."""
+"""Fingers of bodies in clips: directions in the frame of the palm, and joint values for these directions."""

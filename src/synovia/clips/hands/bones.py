@@ -1,7 +1,7 @@
-"""The hands of a body as bones: the segments of each finger, their directions in the frame of the palm, their axes.
+"""Hands of a body as bones: the segments of each finger, their directions in the frame of the palm, and their axes.
 
 A direction in the frame of the palm means the same in every hand: fingers along y are flat, along z they point out of
-the palm. So directions can be carried from hand to hand, and compared, whatever the rest poses of two files are.
+the palm. So directions can be retargeted and compared between hands, whatever the rest poses of two files are.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from synovia.model.anatomy.hands.landmarks import palm_axes
 from synovia.model.anatomy.names import ROLES, is_finger
 from synovia.model.geometry import Array, unit
 
-_MARKED: Final = 4  # joints of a finger from which the last one, if it has no end, is the mark of the tip
-_INSIDE: Final = 0.5  # a first joint that is nearer to the wrist, in lengths of its bone, begins inside the palm
+_MARKED: Final = 4  # number of joints of a finger from which a last one without an end marks the tip
+_INSIDE: Final = 0.5  # bone lengths; a first joint nearer to the wrist begins inside the palm
 _ALIKE: Final = 0.9  # cosine of directions in the frames of joints that are built alike
-_AXIS: Final = 0.9  # mean cosine from an axis of the joints' frames to those of flexion from which it is meant
-_LEAST: Final = 0.6  # the same, for each joint
-_SAME: Final = 0.8  # cosine between axes of a palm that agree
-_SHORT: Final = 1e-6  # a shorter bone has no direction; a fraction of the skeleton's size
+_AXIS: Final = 0.9  # least mean cosine between an axis of the joints' frames and the flexion axes that it represents
+_LEAST: Final = 0.6  # least cosine for each joint
+_SAME: Final = 0.8  # least cosine between axes of a palm that agree
+_SHORT: Final = 1e-6  # fraction of the skeleton's size; a shorter bone has no direction
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,11 +36,13 @@ class FingerBones:
     Args:
         name: Its name.
         rows: The joint at which each segment begins.
-        groups: The joints that turn each segment and not the one before: that joint, and others at its place.
-        end: The joint that carries the tip.
-        offset: The tip in its frame, (3,).
+        groups: The joints that move each segment but not the one before: the joint of the segment, and others at its
+            place.
+        end: The joint that moves the tip.
+        offset: The tip in the frame of this joint, (3,).
         ways: Directions of the segments at rest in the frame of the palm, (n, 3).
-        axes: Axes about which the segments bend towards the palm at rest, at right angles to them, (n, 3), likewise.
+        axes: Axes about which the segments bend towards the palm at rest, normal to the segments, (n, 3), in the same
+            frame.
         lengths: Lengths of the segments, (n,).
     """
 
@@ -66,7 +68,7 @@ class HandBones:
     Args:
         hand: The hand.
         side: Its side.
-        palm: The joint that carries it.
+        palm: The joint of the palm.
         axes: Axes of the palm in the frame of that joint, (3, 3).
         rest: Orientation of the palm's axes at rest in the world, (3, 3).
         fingers: Its fingers by name, thumb first.
@@ -95,7 +97,7 @@ class HandBones:
 
 @lru_cache(maxsize=32)
 def hands_of_body(skeleton: Skeleton) -> Mapping[str, HandBones]:
-    """Return the hands of a body, or of a file of one hand, by side; none without fingers that have bones."""
+    """Return the hands of a body, or of a file of one hand, by side; empty without fingers that have bones."""
     found: dict[str, HandBones] = {}
     for hand in hands_of(skeleton):
         if hand.side is not None and hand.side not in found and _are_fingers(skeleton, hand):
@@ -110,7 +112,7 @@ def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, Han
 
     Args:
         skeleton: The body.
-        rows: Row of each part, by role; only fingers among them count.
+        rows: Row of each part, by role; fingers that are not among these parts are left out.
     """
     found, known = skeleton.role_rows, {role: row for role, row in rows.items() if role in ROLES}
     moved = any(found.get(role) != row for role, row in known.items() if role.endswith("_hand") or is_finger(role))
@@ -127,9 +129,9 @@ def hands_of_roles(skeleton: Skeleton, rows: Mapping[str, int]) -> dict[str, Han
 
 
 def _are_fingers(skeleton: Skeleton, hand: Hand) -> bool:
-    """Return whether fingers of a hand are surely fingers: three or more, or known by their roles.
+    """Return whether fingers of a hand are certainly fingers: three or more, or known by their roles.
 
-    Next to a thumb that is known, two joints or more are the four fingers of a mitten.
+    Next to a thumb that is known, a chain of two joints or more is the four fingers of a mitten.
     """
     known = [f"{hand.side}_{finger.name}_1" in skeleton.role_rows for finger in hand.fingers]
     return len(known) > 2 or all(known) or (known[0] and len(hand.fingers[1].joints) > 1)
@@ -179,13 +181,13 @@ def _bones(skeleton: Skeleton, hand: Hand) -> HandBones:
 
 
 def _palm(hand: Hand, knuckles: Array) -> Array:
-    """Return the axes of the palm in the frame of its joint, (3, 3): of the wrist and the knuckles, as in landmarks.
+    """Return the axes of the palm in the frame of its joint, (3, 3), from the wrist and the knuckles, as in landmarks.
 
-    If its joint is not where the wrist is, as in some robots, they are those of ``Hand.frame``.
+    If the joint is not at the wrist, as in some robots, the axes are those of ``Hand.frame``.
 
     Args:
         hand: The hand.
-        knuckles: Places of the knuckles in the frame of its joint, (K, 3), from the index finger on.
+        knuckles: Positions of the knuckles in the frame of its joint, (K, 3), from the index finger on.
     """
     axes = hand.frame[:3, :3]
     if len(knuckles) < 2:
@@ -199,9 +201,10 @@ def _palm(hand: Hand, knuckles: Array) -> Array:
 def _segments(
     skeleton: Skeleton, finger: Finger, turns: Array, places: Array, wrist: Array
 ) -> tuple[tuple[tuple[int, ...], ...], int, Array]:
-    """Return the joints that turn each segment of a finger, the joint that carries its tip, and the tip there.
+    """Return the joints that move each segment of a finger, the joint that moves its tip, and the tip in its frame.
 
-    Joints at the place of the next one, as groups of hinges, and bones inside the palm begin no segment.
+    No segment begins at a joint in the same place as the next one (as in groups of hinges) or at a bone inside the
+    palm.
     """
     rows = [skeleton.index(key) for key in finger.joints]
     end, offset = skeleton.index(finger.tip), np.array(finger.offset)
@@ -225,9 +228,9 @@ def _segments(
 
 
 def _ahead(turns: Array, places: Array, rows: list[int], offset: Array) -> Array:
-    """Return the estimated tip in the frame of the last joint, (3,): as the bone before lies in its joint's frame.
+    """Return the estimated tip in the frame of the last joint, (3,), along the bone before as it lies in its frame.
 
-    If the joints' frames are not alike, the tip stays where it is estimated.
+    If the joints' frames are not alike, the tip stays at its estimate.
     """
     before, last = rows[-2:]
     way = turns[before].T @ (places[last] - places[before])
@@ -236,9 +239,9 @@ def _ahead(turns: Array, places: Array, rows: list[int], offset: Array) -> Array
 
 
 def _across(ways: Array) -> Array:
-    """Return the axes about which segments bend towards the palm, by x of the palm, (n, 3).
+    """Return the axes about which segments bend towards the palm, computed from x of the palm, (n, 3).
 
-    A finger that points aside bends about an axis that is turned with it.
+    The axis of a finger that points sideways is rotated with the finger.
     """
     x, y, z = ways.T
     beta, theta = -np.arcsin(np.clip(x, -1.0, 1.0)), np.arctan2(z, y)
@@ -246,13 +249,13 @@ def _across(ways: Array) -> Array:
 
 
 def _meant(usual: list[Array], ways: list[Array], inner: list[Array]) -> Array | None:
-    """Return the axis of the joints' own frames about which fingers bend, (3,) in those frames; None if there is none.
+    """Return the common flexion axis of the joints' own frames, (3,); None if there is none.
 
-    Joints of characters are made so that they bend about the same axis of their frames.
+    Joints of characters are usually made to bend about the same axis of their frames.
 
     Args:
-        usual: Axes of flexion by the palm, (n, 3) in its frame, of each finger.
-        ways: Directions of the bones, likewise.
+        usual: Flexion axes from the palm, (n, 3) in the frame of the palm, of each finger.
+        ways: Directions of the bones, in the same frame.
         inner: Rotations from the palm to the joints' frames, (n, 3, 3), of each finger.
     """
     axes, turns, bones = np.concatenate(usual), np.concatenate(inner), np.concatenate(ways)
@@ -269,7 +272,7 @@ def _hinge_axes(
 ) -> Array | None:
     """Return the axes of the hinges that bend the segments of a finger, (n, 3) in the frame of the palm.
 
-    None if the finger has none. Segments of other joints take the axis of the next hinge.
+    None if the finger has no such hinge. Segments of other joints take the axis of the next hinge.
     """
     finger, rows = hand.finger(name), [group[-1] for group in groups]
     found: list[Array | None] = [None] * len(rows)
@@ -298,9 +301,9 @@ def _across_palm(side: str, ways: Array) -> Array:
 def _of_thumb(side: str, inner: Array, ways: Array, others: tuple[Array, list[tuple[Array, Array]]]) -> Array:
     """Return the axes about which the segments of a thumb of balls bend, (n, 3) in the frame of the palm.
 
-    If its bones lie in the frames of their joints as those of the fingers do, it bends about the same axis of them. If
-    all frames are parallel in the pose in which they were made, the thumb bends across the palm as it was there. Else
-    it bends across the palm as it is at rest.
+    If its bones lie in the frames of their joints like those of the fingers, the thumb bends about the same axis of
+    these frames. If all frames are parallel in the pose in which they were made, the thumb bends across the palm of
+    that pose. Otherwise it bends across the palm at rest.
 
     Args:
         side: Side of the hand.

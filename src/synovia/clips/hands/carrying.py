@@ -1,4 +1,4 @@
-"""Directions of fingers from one hand to another one: other fingers, other numbers of segments."""
+"""Retarget directions of fingers between hands with other fingers or other numbers of segments."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from synovia.clips.hands.bones import FingerBones, HandBones
 from synovia.model.anatomy.hands.hand import FINGERS
 from synovia.model.geometry import Array, unit
 
-_FOLDED: Final = 0.05  # a part of a finger whose ends are nearer, in its lengths, has the direction of its beginning
-# A relaxed hand: how far the segments of a finger have bent from the plane of the palm, degrees
+_FOLDED: Final = 0.05  # segment lengths; a shorter chord has no direction, so the direction at its start is used
+# A relaxed hand: bend of each segment of a finger from the plane of the palm, degrees
 _RELAXED: Final[Mapping[str, tuple[float, ...]]] = {
     "index": (14.0, 36.0, 48.0), "middle": (18.0, 44.0, 60.0), "ring": (22.0, 50.0, 68.0), "little": (25.0, 54.0, 72.0),
 }  # fmt: skip
-_THUMB: Final = ((0.57, 0.76, 0.32), (0.44, 0.88, 0.22), (0.35, 0.92, 0.12))  # of a relaxed right hand
+_THUMB: Final = ((0.57, 0.76, 0.32), (0.44, 0.88, 0.22), (0.35, 0.92, 0.12))  # segments of a relaxed right hand
 
 
 def partner(name: str, fingers: Mapping[str, object]) -> str | None:
-    """Return the finger that a finger follows: the one of its name, else its neighbour; None for a thumb without one.
+    """Return the finger that a finger follows: of the same name, else the nearest; None for an unmatched thumb.
 
     Args:
         name: The finger.
@@ -33,7 +33,7 @@ def partner(name: str, fingers: Mapping[str, object]) -> str | None:
 
 
 def partners(name: str, own: Mapping[str, object], fingers: Mapping[str, object]) -> tuple[str, ...]:
-    """Return the fingers that a finger follows: ``partner``; the one finger of a mitten follows all except the thumb.
+    """Return the fingers that a finger follows: one ``partner``, or all but the thumb for the one finger of a mitten.
 
     Args:
         name: The finger.
@@ -47,12 +47,12 @@ def partners(name: str, own: Mapping[str, object], fingers: Mapping[str, object]
 
 
 def is_mitten(fingers: Mapping[str, object]) -> bool:
-    """Return whether a hand has a thumb and one other finger, which stands for four."""
+    """Return whether a hand has a thumb and one other finger, which represents four."""
     return len(fingers) == 2 and "thumb" in fingers
 
 
 class Carrier:
-    """Carries directions of fingers from one hand to another one.
+    """Retargets directions of fingers from one hand to another.
 
     Args:
         source: The hand that moves.
@@ -60,7 +60,7 @@ class Carrier:
     """
 
     def __init__(self, source: HandBones, target: HandBones) -> None:
-        """Pair the fingers, and list the places between which their segments are."""
+        """Pair the fingers, and list the joints between which their segments are."""
         self._source = source
         self._pairs = [
             (name, source.fingers[other], finger)
@@ -75,7 +75,7 @@ class Carrier:
         self._offsets = np.array([one.offset for one in bones]).reshape(-1, 3)
 
     def directions(self, frames: Array) -> dict[str, Array]:
-        """Return the directions (T, n, 3) in the frame of the palm that the segments of the target should have.
+        """Return the target directions (T, n, 3) of the segments in the frame of the palm.
 
         Args:
             frames: World frames of the source's body, (T, joints, 12).
@@ -92,7 +92,7 @@ class Carrier:
 
 
 def middle_of(ways: Sequence[Array]) -> Array:
-    """Return the middle of directions (T, n, 3) of some fingers: how far they are bent, and aside, on average."""
+    """Return the mean directions (T, n, 3) of some fingers: the mean of bends and of sideways components."""
     if len(ways) == 1:
         return ways[0]
     bent = np.mean([np.unwrap(np.arctan2(way[..., 2], way[..., 1]), axis=1) for way in ways], axis=0)
@@ -102,9 +102,9 @@ def middle_of(ways: Sequence[Array]) -> Array:
 
 
 def matched(ways: Array, source: FingerBones, target: FingerBones) -> Array:
-    """Return directions (T, n, 3) for the segments of a finger from those (T, m, 3) of one with another number of them.
+    """Return directions (T, n, 3) for the segments of a finger from those (T, m, 3) of a finger with other segments.
 
-    A segment has the direction from its beginning to its end along the other finger, both in parts of its length.
+    A segment takes the direction of the chord between the same relative lengths along the other finger.
     """
     if len(source.rows) == len(target.rows):
         return ways
@@ -119,7 +119,7 @@ def matched(ways: Array, source: FingerBones, target: FingerBones) -> Array:
 
 
 def relaxed(hand: HandBones) -> dict[str, Array]:
-    """Return the directions (1, n, 3) of the segments of a relaxed hand, whose fingers are a little bent."""
+    """Return the directions (1, n, 3) of the segments of a relaxed hand, whose fingers are slightly bent."""
     side = 1.0 if hand.side == "right" else -1.0
     out: dict[str, Array] = {}
     for name, finger in hand.fingers.items():
@@ -139,7 +139,7 @@ def relaxed(hand: HandBones) -> dict[str, Array]:
 
 
 def angles_off(source: HandBones, target: HandBones, frames: tuple[Array, Array]) -> dict[str, Array]:
-    """Return the mean angle (T,) between the segments of each finger that both hands have, in their palms, radians.
+    """Return the mean angle (T,) between the segments of each common finger, in the frames of the palms, radians.
 
     Args:
         source: The hand that moves.

@@ -1,8 +1,8 @@
-"""Fit the fingers of a person to the 21 landmarks of a hand: bones of constant lengths, joints that bend as fingers do.
+"""Fit fingers to the 21 landmarks of a hand: bones of constant lengths, joints with the ranges of human fingers.
 
-A hand is made to measure: palm and bones have the median lengths of the points. A knuckle bends, moves aside and turns
-its finger a little; the other joints are hinges. So no noise twists a segment, and no finger bends backwards.
-``fit_positions`` fits it to all frames at once.
+A hand is made to measure: palm and bones have the median lengths of the points. A knuckle bends, abducts and rotates
+its finger slightly; the other joints are hinges. So noise does not twist segments, and fingers do not bend far
+backwards. ``fit_positions`` fits the hand to all frames at once.
 """
 
 from __future__ import annotations
@@ -24,19 +24,19 @@ from synovia.model.pose import world_frames
 
 _Range = tuple[float, float]
 _X, _Y, _Z = np.eye(3)
-# Degrees: flexion of each joint of a finger, its abduction, and how far its plane of flexion is turned about it
+# Degrees: flexion of each joint of a finger, its abduction, and the rotation of its flexion plane about the finger
 _FLEXION: Final[tuple[_Range, ...]] = (-30.0, 95.0), (-5.0, 115.0), (-5.0, 85.0)
 _ABDUCTION: Final[_Range] = -25.0, 25.0
 _PLANE: Final[_Range] = -15.0, 15.0
-# Of a thumb, from where it points at rest: its base opposes and turns it; its other joints bend backwards a little too
+# Degrees from the rest direction of a thumb: its base opposes and rotates it; its other joints also bend backwards
 _THUMB: Final[tuple[_Range, ...]] = (-45.0, 50.0), (-20.0, 75.0), (-25.0, 90.0)
 _THUMB_ASIDE: Final[_Range] = -45.0, 45.0
 _THUMB_PLANE: Final[_Range] = -40.0, 40.0
 _THUMB_REST: Final = (0.6, 0.75, 0.3)  # direction of a right thumb at rest in the frame of the palm
 _SPREAD: Final = (
-    0.5  # part of the angle between a finger's bone in the palm and the middle that it points aside at rest
+    0.5  # share of the angle between a finger's bone in the palm and the middle that the finger keeps at rest
 )
-# Lengths of the bones of a usual hand, from the knuckle on; of a thumb from the joint at the wrist on
+# Relative bone lengths of a typical hand, from the knuckle on; of a thumb, from the joint at the wrist on
 _USUAL: Final[Mapping[str, tuple[float, float, float]]] = {
     "thumb": (46.0, 32.0, 25.0), "index": (43.0, 26.0, 21.0), "middle": (47.0, 30.0, 22.0),
     "ring": (44.0, 29.0, 22.0), "little": (35.0, 21.0, 20.0),
@@ -52,8 +52,8 @@ class HandFit:
         side: The side of the hand.
         ways: Directions of the segments of each finger in the frame of the palm, (T, 3, 3), by name.
         lengths: Lengths of these segments, (3,), by name.
-        palm: Axes of the palm in those of the points, (T, 3, 3).
-        wrist: Places of the wrist, (T, 3).
+        palm: Axes of the palm in the frame of the points, (T, 3, 3).
+        wrist: Positions of the wrist, (T, 3).
         size: Length from the wrist to the middle of the knuckles.
         errors: Distances of the points from the fit, (T, 21), NaN where a point was not seen.
     """
@@ -75,7 +75,7 @@ class HandFit:
 
 @dataclass(frozen=True)
 class FitHand:
-    """How fingers are fitted to landmarks.
+    """Settings for the fit of fingers to landmarks.
 
     Args:
         fps: Frames per second.
@@ -90,7 +90,7 @@ class FitHand:
     limits: bool = True
 
     def of(self, points: Array, weights: Array, side: str) -> HandFit:
-        """Return the fingers that follow 21 landmarks; those that are never seen are left out.
+        """Return the fingers fitted to 21 landmarks; fingers that are never seen are left out.
 
         Args:
             points: The landmarks, (T, 21, 3), NaN where one was not seen.
@@ -184,7 +184,7 @@ def _hand_to_measure(points: Array, palms: Palms, side: str, *, limits: bool) ->
 def _lengths(points: Array) -> dict[str, Array]:
     """Return the median lengths of the bones of each finger whose points were all seen, (3,), by name.
 
-    A bone whose ends were never seen together is as long relative to the others as in a usual hand.
+    A bone whose ends were never seen together has the relative length of a typical hand.
     """
     found = {
         name: _median(np.linalg.norm(np.diff(points[:, numbers], axis=1), axis=2))
@@ -211,19 +211,19 @@ def _hinged(joints: list[Joint], name: str, parent: str, how: tuple[Array, Array
 
 
 def _median(values: Array) -> Array:
-    """Return the median over frames of what was seen, values (T, ...); NaN for what never was."""
+    """Return the median over frames of the seen values (T, ...); NaN where none was seen."""
     seen = np.isfinite(values).any(0)
     return np.where(seen, np.nanmedian(np.where(seen, values, 0.0), axis=0), np.nan)
 
 
 def _fixed(joints: list[Joint], rows: dict[int, int], number: int, place: Array) -> None:
-    """Append a joint that shows a landmark of the palm."""
+    """Append a fixed joint at a landmark of the palm."""
     joints.append(Joint(f"point_{number}", "palm", rest=rigid(place)))
     rows[number] = len(joints) - 1
 
 
 def _rest_way(knuckle: Array) -> Array:
-    """Return where a finger points without abduction, (3,), from the place of its knuckle: fingers fan out a little."""
+    """Return the direction of a finger without abduction, (3,), from the position of its knuckle: fingers fan out."""
     angle = _SPREAD * float(np.arctan2(knuckle[0], knuckle[1]))
     return np.array([np.sin(angle), np.cos(angle), 0.0])
 

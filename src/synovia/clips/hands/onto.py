@@ -1,4 +1,4 @@
-"""Bring fitted fingers onto the hands of a body."""
+"""Apply fitted fingers to the hands of a body."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from synovia.text import listed
 
 
 def turned_hands(skeleton: Skeleton, q: Array, fits: Mapping[str, HandFit], fps: float) -> tuple[Array, list[str]]:
-    """Return joint values (T, nq) of a body with fitted hands and fingers, and notes on what could not be turned.
+    """Return joint values (T, nq) of a body with fitted hands and fingers, and notes on what could not be rotated.
 
     Args:
         skeleton: The body.
@@ -48,7 +48,7 @@ def turned_hands(skeleton: Skeleton, q: Array, fits: Mapping[str, HandFit], fps:
 
 
 def turned_fingers(skeleton: Skeleton, q: Array, hand: HandBones, fit: HandFit, fps: float) -> list[str]:
-    """Turn the fingers of a hand as a fit; change q (T, nq) in place. Return notes on fingers that cannot be turned."""
+    """Rotate the fingers of a hand to a fit; change q (T, nq) in place. Return notes on fingers that cannot rotate."""
     wanted: dict[str, Array] = {}
     for name, finger in hand.fingers.items():
         others = partners(name, hand.fingers, fit.ways)
@@ -59,9 +59,9 @@ def turned_fingers(skeleton: Skeleton, q: Array, hand: HandBones, fit: HandFit, 
 
 
 def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, Array, HandBones, list[str]]:
-    """Return a body, and its joint values (T, nq), whose one hand follows a fit, that hand, and notes.
+    """Return a body, its joint values (T, nq) with one hand that follows a fit, that hand, and notes.
 
-    If the file is one of a hand alone, its root moves so that the palm follows. Else the body stays at rest.
+    If the file has only a hand, its root moves so that the palm follows. Otherwise the body stays at rest.
 
     Raises:
         UnsupportedError: If the body has no hand of that side.
@@ -87,7 +87,7 @@ def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, 
         rest = np.array(body.rest_pose().frames)
         size = float(np.linalg.norm(hand.hand.frame[:3, 3]))
         scale = size / fit.size if size > 0.0 else 1.0
-        turn = fit.palm @ hand.axes.T @ rest[hand.palm, :9].reshape(3, 3).T  # of the whole since rest
+        turn = fit.palm @ hand.axes.T @ rest[hand.palm, :9].reshape(3, 3).T  # rotation of the whole since rest
         place = scale * fit.wrist - np.einsum("tij,j->ti", turn, rest[hand.palm, 9:])
         joint, above = body.joints[root], body.parents[root]
         base = np.eye(3) if above < 0 else rest[above, :9].reshape(3, 3)
@@ -103,7 +103,7 @@ def moved_hand(skeleton: Skeleton, fit: HandFit, fps: float) -> tuple[Skeleton, 
 def _below_root(hand: HandBones, added: int) -> HandBones:
     """Return a hand after joints were added above its skeleton.
 
-    It is not sought again: what moves through the world is more likely a body, whose feet are no hands.
+    The hand is not searched again: a model that moves through the world would more likely be taken for a body.
     """
     fingers = {
         name: replace(
@@ -115,7 +115,7 @@ def _below_root(hand: HandBones, added: int) -> HandBones:
 
 
 def _as_bones(fit: HandFit, name: str) -> FingerBones:
-    """Return a fitted finger as bones, whose lengths determine which part of it a segment of another finger follows."""
+    """Return a fitted finger as bones, whose lengths determine which segments another finger follows."""
     ways = fit.ways[name][0]
     return FingerBones(name, (0,) * len(ways), ((),) * len(ways), 0, np.zeros(3), ways, ways, fit.lengths[name])
 

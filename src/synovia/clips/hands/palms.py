@@ -1,7 +1,7 @@
-"""The palm of 21 landmarks over time: its shape, and where it is in each frame, also where points are hidden.
+"""The palm of 21 landmarks over time: its shape, and its pose in each frame, also where points are hidden.
 
-A palm is rigid. The frames that show most of its points give its shape. Other frames are laid on it by the points that
-they show, and add those that were hidden.
+A palm is rigid. The frames that show most of its points define its shape. Other frames are aligned with the shape by
+their visible points, and add points that were hidden.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from synovia.model.anatomy.hands.landmarks import WRIST, palm_axes
 from synovia.model.geometry import Array
 
-_FEWEST: Final = 3  # points that show where a palm is
-_ROUNDS: Final = 4  # of laying frames on the shape and averaging
-_FLAT: Final = 0.05  # points whose spread across their line is a smaller part of that along it are in line
+_FEWEST: Final = 3  # least number of points that determine the pose of a palm
+_ROUNDS: Final = 4  # rounds of aligning frames with the shape and averaging
+_FLAT: Final = 0.05  # largest ratio of the spreads across and along a line for points that are in line
 
 
 @dataclass(frozen=True, eq=False)
@@ -25,10 +25,10 @@ class Palms:
     """A palm over time.
 
     Args:
-        places: Its points in its own axes from the wrist, by landmark.
-        known: The frames in which enough of them are seen to show where it is.
-        turns: Its axes in those of the landmarks in these frames, (N, 3, 3).
-        origins: Places of the wrist, seen or not, (N, 3).
+        places: Its points in its own axes, relative to the wrist, by landmark.
+        known: The frames in which enough points are seen to determine its pose.
+        turns: Orientations of its axes in the frame of the landmarks, (N, 3, 3), in these frames.
+        origins: Positions of the wrist, seen or not, (N, 3).
     """
 
     places: dict[int, Array]
@@ -92,7 +92,7 @@ def _first(own: Array, seen: NDArray[np.bool_]) -> Array | None:
 
 
 def _laid(shape: Array, own: Array, seen: NDArray[np.bool_]) -> tuple[NDArray[np.intp], Array, Array]:
-    """Return the frames that show where the palm is, and the rotations (N, 3, 3) and shifts (N, 3) of its shape there.
+    """Return the frames that determine the pose of the palm, and rotations (N, 3, 3) and shifts (N, 3) of its shape.
 
     References:
         Kabsch (1976), *A solution for the best rotation to relate two sets of vectors*.
@@ -113,6 +113,6 @@ def _laid(shape: Array, own: Array, seen: NDArray[np.bool_]) -> tuple[NDArray[np
 
 
 def _in_line(places: Array) -> bool:
-    """Return whether points (K, 3) are in line, so that they do not show how a palm is turned."""
+    """Return whether points (K, 3) are in line, so that they do not determine the orientation of a palm."""
     spread = np.linalg.svd(places - places.mean(0), compute_uv=False)
     return bool(spread[1] <= _FLAT * spread[0])

@@ -1,4 +1,4 @@
-"""Fingers that follow directions frame by frame: hinges and balls of any order, also those that follow other joints."""
+"""Fingers that follow directions frame by frame: hinges and balls in any order, also coupled joints."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from synovia.ik.targets import transforms
 from synovia.model import Kind, Skeleton
 from synovia.model.geometry import Array
 
-_REST: Final = 1e-3  # pull to the rest pose, relative to directions
+_REST: Final = 1e-3  # weight of the rest pose, relative to directions
 _STEPS: Final = 6
 
 
@@ -26,20 +26,20 @@ def can_pursue(skeleton: Skeleton, hand: HandBones, name: str) -> bool:
 
 
 class FingerPursuit:
-    """Turns fingers so that their segments have directions in the frames of their palms, one frame after the other.
+    """Rotates fingers to directions of their segments in the frames of their palms, frame by frame.
 
-    Limits hold, followers follow, and the twist of balls stays near that of the rest pose.
+    Limits and couplings hold, and the twist of balls stays near that of the rest pose.
 
     Args:
         skeleton: The body.
-        fingers: Its hands, and the names of the fingers of each that are turned.
+        fingers: Its hands, and the names of the fingers of each that are rotated.
 
     Attributes:
-        values: Indices into ``q`` of the joints that are turned.
+        values: Indices into ``q`` of the joints that are rotated.
     """
 
     def __init__(self, skeleton: Skeleton, fingers: Sequence[tuple[HandBones, Sequence[str]]]) -> None:
-        """Pack the problem."""
+        """Compile the problem."""
         rest = np.array(skeleton.rest_pose().frames)[:, :9].reshape(-1, 3, 3)
         self._skeleton, self._fingers = skeleton, fingers
         goals, rows = list[Goal](), set[int]()
@@ -61,14 +61,14 @@ class FingerPursuit:
         self.values = np.array([at for one in slices for at in range(one.start, one.stop)], np.intp)
 
     def turn(self, wanted: Sequence[Mapping[str, Array]], q: Array, start: Array | None = None) -> Array:
-        """Turn the fingers; change q (T, nq) in place, and return its last frame.
+        """Rotate the fingers; change q (T, nq) in place, and return its last frame.
 
-        Fingers turn in the frames of their palms, so all is done with the rest of the body in its rest pose.
+        Directions are relative to the palms, so the rest of the body stays in its rest pose in the solve.
 
         Args:
             wanted: Directions (T, n, 3) in the frame of the palm of each hand, by the name of the finger.
             q: Joint values of the body.
-            start: Joint values (nq,) of the frame before; None to start again.
+            start: Joint values (nq,) of the frame before; None to restart.
         """
         table, weights = self._pursuit.table(len(q))
         ways = [wanted[k][name] @ hand.rest.T for k, (hand, names) in enumerate(self._fingers) for name in names]
@@ -85,17 +85,17 @@ class FingerPursuit:
 
 
 def turn(skeleton: Skeleton, hand: HandBones, wanted: Mapping[str, Array], q: Array, fps: float) -> list[str]:
-    """Turn fingers so that their segments have directions in the frame of the palm; change q (T, nq) in place.
+    """Rotate fingers so that their segments have directions in the frame of the palm; change q (T, nq) in place.
 
     Args:
         skeleton: The body.
         hand: Its hand.
         wanted: Directions of the segments of some fingers, (T, n, 3), by name.
-        q: Joint values, from which hinges start.
+        q: Joint values, the start for hinges.
         fps: Frames per second.
 
     Returns:
-        Names of the fingers that stay as they are, because of joints that are neither hinges nor balls.
+        Names of the fingers that stay as they are, because they have joints other than hinges and balls.
     """
     exact = {name: ways for name, ways in wanted.items() if can_turn(skeleton, hand.fingers[name])}
     turn_fingers(skeleton, hand, exact, q, fps)

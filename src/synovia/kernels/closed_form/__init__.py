@@ -1,1 +1,1 @@
-"""Methods that compute their answer by formulas."""
+"""Closed-form methods, which compute their answer by formulas."""

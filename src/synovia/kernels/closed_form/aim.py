@@ -1,12 +1,12 @@
-"""Aim in closed form: one joint, or a chain that shares the turn, points an axis at a target.
+"""Aim in closed form: one joint, or a chain that shares the rotation, points an axis at a target.
 
-The axis a passes through a point at e from the joint's centre, and the target is at d from that centre. A turn of the
-joint can bring the point e + s a of the axis to the target if |e + s a| = |d|, a quadratic equation in s. The smallest
-such turn is the one from e + s a onto d. For a hinge the same holds across its axis. A turn about d keeps the aim; the
-roll about d brings a direction of the joint nearest to an upward one.
+The axis a passes through a point at e from the joint's centre, and the target is at d from that centre. A rotation of
+the joint can bring the point e + s a of the axis to the target if |e + s a| = |d|, a quadratic equation in s. The
+smallest such rotation takes e + s a to d. For a hinge the same holds for the components normal to its axis. A rotation
+about d keeps the aim; the roll about d brings the up direction of the joint as near as possible to a given one.
 
-In a chain, each joint from the root on takes its part of the turn that would aim from there; the last one takes the
-rest.
+In a chain, each joint from the root on takes its part of the rotation that would aim from there. The last joint takes
+the rest.
 """
 
 import math
@@ -71,7 +71,7 @@ def aim_error(z, e, a, d, angle):
 
 @device
 def aim_hinge(problem, q, row, z, e, a, d, share):
-    """Turn a hinge by its share of the turn that aims the axis, seen along the hinge; or to its better limit."""
+    """Turn a hinge by its share of the angle that aims the axis, seen along the hinge, or to its better limit."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
     level = reject(d, z)
@@ -88,9 +88,9 @@ def aim_hinge(problem, q, row, z, e, a, d, share):
 
 @device
 def roll_of(problem, targets, term, R, G, turn, line):
-    """Return the turn about the line of sight that brings the joint's top nearest to up, plus the twist.
+    """Return the roll about the line of sight that brings the joint's top nearest to up, plus the twist.
 
-    Up is that of the goal, else that of the settings.
+    The up direction is that of the goal, else that of the settings.
     """
     if problem.general.ints[term, TARGET_PARTS] & ROTATION:
         up, top = column(target_frame(targets, problem.general.ints[term, GOAL])[0], 2), column(G, 1)
@@ -105,7 +105,7 @@ def roll_of(problem, targets, term, R, G, turn, line):
 
 @device
 def aim_within_limits(problem, frames, q, row, turn, a, e, d):
-    """Turn a ball to the allowed rotation whose axis points nearest to a target; ``turn`` aims, beyond the limits."""
+    """Set a ball to the allowed rotation whose axis points nearest to a target; ``turn`` aims beyond the limits."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
     R, base = rotation_of(frames, row), ball_rest_rotation(problem, frames, q, row)
@@ -118,7 +118,7 @@ def aim_within_limits(problem, frames, q, row, turn, a, e, d):
 
 @device
 def aim_one(problem, work, targets, q, term, row, share, last):
-    """Turn one joint by its share of the aim; work.frames are at q, before and after."""
+    """Turn one joint by its share of the aiming rotation; work.frames are at q, before and after."""
     G, _ = goal_frame(problem, work.frames, problem.general.ints[term, GOAL])
     R, o = frame_of(work.frames, row)
     a = column(G, 2)
@@ -146,7 +146,7 @@ def aim_one(problem, work, targets, q, term, row, share, last):
 
 @device
 def aim_chain(problem, work, targets, q, term):
-    """Aim a goal term with its chain, from the root on: each joint takes its part of the remaining turn."""
+    """Aim a goal term with its chain, from the root on: each joint takes its part of the remaining rotation."""
     count = np.int64(problem.params[COUNT])
     left = F(0)
     for i in range(count):

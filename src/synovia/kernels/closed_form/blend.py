@@ -54,7 +54,7 @@ def load_values(problem, q, values):
 
 @device
 def blend(problem, q, values, weight):
-    """Move q to a part of the way from the saved values to itself: hinges evenly, balls about one axis."""
+    """Interpolate from the saved values to q: hinges linearly, balls about one axis."""
     for k in range(problem.variables.shape[0]):
         at = problem.variables[k, BLOCK_Q]
         if problem.variables[k, BLOCK] == SCALAR:
@@ -88,7 +88,7 @@ def blend_answer(problem, work, q, weight):
 
 @inline
 def motion_of(targets, b):
-    """Return the sum of the motions of all targets from frame b - 1 to frame b."""
+    """Return the sum of the displacements of all targets from frame b - 1 to frame b."""
     total = F(0)
     for g in range(targets.shape[1]):
         now, before = targets[b, g], targets[b - 1, g]
@@ -98,7 +98,7 @@ def motion_of(targets, b):
 
 @inline
 def solve_in_order(search, problem, work, targets, begins, out, warm, first):
-    """Solve one problem after the other, and write the motion of the targets for each; as ``multistart.solve_rows``."""
+    """Solve problems one after the other as ``multistart.solve_rows``; write the motion of the targets before each."""
     missed = 0
     for b in range(first, out.shape[0]):
         open_values(problem, work).motion[0] = motion_of(targets, b) if warm and b > 0 else F(np.inf)

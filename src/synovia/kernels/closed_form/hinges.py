@@ -1,4 +1,4 @@
-"""One and two hinges or slides in closed form: the pose nearest to a target of all within the limits, and each branch.
+"""One and two hinges or slides in closed form: the pose within the limits nearest to a target, and all branches.
 
 A turn by x about the axis z through o brings the point p nearest to t if (t - o)·(turned p - o), that is
 A cos x + B sin x, is largest: x = atan2(B, A). Of two hinges the second moves p on a circle q(y). The first then turns
@@ -31,8 +31,8 @@ from synovia.kernels.tree.problem import open_problem, open_work
 from synovia.kernels.tree.turn import add_direction, add_frame, harmonic, hinge_angle, zero_covariance
 
 DEGREE = 4
-POLISH = 8  # secant steps at most
-FLAT = F(1e-12)  # of the squared lengths: a shorter lever counts as zero
+POLISH = 8  # largest number of secant steps
+FLAT = F(1e-12)  # fraction of the squared lengths: a shorter lever counts as zero
 
 
 @inline
@@ -88,7 +88,7 @@ class Joint(NamedTuple):
     z: tuple[float, float, float]  # axis
     o: tuple[float, float, float]  # origin
     x: float  # value
-    low: float  # how far the value may go down, and up
+    low: float  # smallest and largest change of the value within the limits
     high: float
 
 
@@ -110,7 +110,7 @@ def move_by(problem, q, joint, by):
 
 @inline
 def put_pair(problem, q, table, count, first, a, second, b):
-    """Write the candidate of these steps of two joints; return the new count. q stays."""
+    """Write the candidate in which two joints move by steps a and b; return the new count. q is unchanged."""
     move_by(problem, q, first, a)
     move_by(problem, q, second, b)
     put_candidate(problem, q, table, count)
@@ -169,7 +169,7 @@ def two_hinges(problem, work, targets, q, first, second):
 
 @device
 def two_slides(problem, work, targets, q, first, second):
-    """Write all candidates of two slides: the least squares of both, and each at its limits with the other's best."""
+    """Write all candidates of two slides: the least-squares solution, and each at its limits with the other's best."""
     _, p = goal_frame(problem, work.frames, 0)
     _, t = target_frame(targets, 0)
     d = sub(t, p)
@@ -195,7 +195,7 @@ def two_slides(problem, work, targets, q, first, second):
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Write all candidates to the scratch memory; return how many. q stays."""
+    """Write all candidates to the scratch memory; return how many. q is unchanged."""
     forward(problem.tree, q, work.frames)
     row, above = moving_row(problem, problem.goals[0, GOAL_ROW], 0), moving_row(problem, problem.goals[0, GOAL_ROW], 1)
     if above < 0:

@@ -1,7 +1,8 @@
 """Limbs on a tree: their joints, their frames in the world, and their motion.
 
-A limb consists of the two nearest moving joints above a goal: a root that turns about any axis and a middle joint, a
-hinge or ball. With a rotation goal the joint nearest to the goal takes the rotation, and the two above are the limb.
+A limb consists of the two nearest moving joints above a goal: a root that rotates about any axis, and a middle joint
+that is a hinge or ball. With a rotation goal the joint nearest to the goal takes the rotation, and the two joints above
+are the limb.
 """
 
 import math
@@ -54,7 +55,7 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import add_direction, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import clamp_block
 
-SWEEPS = 200  # at most, when limits rule the closed form out
+SWEEPS = 200  # largest number of sweeps over root and middle joint, where limits rule out the closed form
 STILL = F(1e-11)  # radians: smaller turns end the sweeps
 
 
@@ -65,17 +66,17 @@ class Limb(NamedTuple):
     mid: np.int64
     root: np.int64
     A: tuple[float, float, float]  # position of the root
-    U: tuple[float, float, float]  # from root to mid
-    V: tuple[float, float, float]  # from mid to tip
+    U: tuple[float, float, float]  # vector from root to mid
+    V: tuple[float, float, float]  # vector from mid to tip
     n: tuple[float, float, float]  # axis of the bend
     t: tuple[float, float, float]  # target of the tip
-    lower: float  # least turn of the bend from the present one
-    upper: float  # largest
+    lower: float  # smallest change of the bend (radians) from the present one
+    upper: float  # largest change
 
 
 @device
 def limb_of(problem, frames, targets, q, g):
-    """Return the limb of goal g. With a rotation, the target frame gives the place of the joint that takes it."""
+    """Return the limb of goal g. For a rotation goal, the target frame gives the position of the tip joint."""
     R, C = goal_frame(problem, frames, g)
     T, t = target_frame(targets, g)
     row = problem.goals[g, GOAL_ROW]
@@ -104,7 +105,7 @@ def bend_joint(problem, frames, q, limb, turn):
     """Turn the middle joint by ``turn`` about the axis of the bend, within its limits.
 
     Returns:
-        The turn that it made, a quaternion in the world frame.
+        The rotation of the joint, a quaternion in the world frame.
     """
     if problem.tree.ints[limb.mid, KIND] == HINGE:
         at = problem.variables[problem.tree.ints[limb.mid, VARIABLE], BLOCK_Q]
@@ -117,7 +118,7 @@ def bend_joint(problem, frames, q, limb, turn):
 
 @device
 def wrist_of(problem, frames, targets, q, limb, g, moved):
-    """Return the target rotation of the tip of goal g's limb after the joints above moved it by a quaternion."""
+    """Return the target rotation of the tip of goal g's limb after the joints above rotated it by ``moved``."""
     if limb.tip < 0:
         return no_wrist()
     R, _ = goal_frame(problem, frames, g)
@@ -140,9 +141,9 @@ def pole_of(problem, targets, mid):
 
 @device
 def pole_swivel(problem, limb, targets, aimed, line, twist):
-    """Return (the turn of the plane about the line that points the bend at its pole, plus a twist; whether it has one).
+    """Return (the angle about the line that points the bend at its pole, plus a twist; whether the limb has a pole).
 
-    A pole on the line has no direction: the plane stays.
+    A pole on the line has no direction; then the plane stays.
     """
     found, pole = pole_of(problem, targets, limb.mid)
     to = reject(sub(pole, limb.A), line)
@@ -161,7 +162,7 @@ def tip_of(problem, frames, limb, g):
 
 @device
 def descend_limb(problem, work, q, limb, goal_at, g):
-    """Turn root and middle joint alternately towards a place, within their limits, until they stop moving."""
+    """Rotate root and middle joint alternately towards a position, within their limits, until they stop moving."""
     for _ in range(SWEEPS):
         most = F(0)
         for row in (limb.root, limb.mid):
@@ -177,7 +178,7 @@ def descend_limb(problem, work, q, limb, goal_at, g):
 
 @algorithm
 def prove_limbs(problem, work, targets, q):
-    """Return 1 if a target is too far from its limb's root, or too near, for the limits of the bend."""
+    """Return 1 if a target is too far from its limb's root, or too near to it, for the limits of the bend."""
     for g in range(problem.goals.shape[0]):
         if not problem.goals[g, PARTS] & POSITION:
             continue

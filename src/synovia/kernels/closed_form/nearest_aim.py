@@ -1,11 +1,10 @@
 """The nearest aim of a ball: the rotation within its limits that points an axis nearest to a target.
 
-It is for targets that no allowed rotation reaches. All quantities are in the limit's own frame. There the allowed
-rotations are a disc of swings times an interval of twists (see ``swing_twist``); the four quarters of the ellipse are
-scaled to a quarter of the unit disc each. For a given swing the best twist is that of a hinge. The remaining function
-of the swing has a few local minima, mostly on the rim. A compass search (Kolda, Lewis & Torczon 2003), which works
-across the rim and the creases between the quarters, descends from the present pose and from the best directions of the
-disc.
+It is for targets that no allowed rotation aims at. All quantities are in the limit's own frame. There the allowed
+rotations are a disc of swings times an interval of twists (see ``swing_twist``). Each quarter of the ellipse is scaled
+to a quarter of the unit disc. For a given swing the best twist is that of a hinge. The remaining function of the swing
+has a few local minima, mostly on the rim. A compass search (Kolda, Lewis & Torczon 2003) descends from the present pose
+and from the best directions of the disc. It works across the rim and the creases between the quarters.
 """
 
 import math
@@ -30,9 +29,9 @@ from synovia.kernels.math.two_segments import FLAT, nearest_turn
 from synovia.kernels.math.vectors import axpy, dot, norm, reject, sub
 
 WORST = F(4)  # squared distance of opposite unit vectors
-COLUMNS, RINGS = 18, 5  # directions of the disc, and samples on each besides the middle
-WIDE, NARROW, FINE = F(0.25), F(1e-2), F(1e-8)  # steps: the first, for comparing candidates, the last
-ROUNDS = 400  # of the compass search at most
+COLUMNS, RINGS = 18, 5  # directions of the disc, and samples on each in addition to the centre
+WIDE, NARROW, FINE = F(0.25), F(1e-2), F(1e-8)  # step sizes: first, to compare candidates, last
+ROUNDS = 400  # largest number of rounds of the compass search
 BETTER = F(5e-4)  # radians by which another minimum must be nearer, so that answers do not flicker between equals
 Z = (F(0), F(0), F(1))
 
@@ -42,8 +41,8 @@ class Sight(NamedTuple):
 
     axis: tuple[float, float, float]  # unit vector
     eye: tuple[float, float, float]  # a point of the axis, from the joint's centre
-    target: tuple[float, float, float]  # from the joint's centre
-    twist: float  # the choice if all are equal
+    target: tuple[float, float, float]  # vector from the joint's centre to the target
+    twist: float  # radians; used if all twists are equal
 
 
 class Candidate(NamedTuple):
@@ -133,7 +132,7 @@ def best_of_column(limit, k, sight, j):
 
 @inline
 def stepped(limit, k, at, way, size):
-    """Return (u, v, twist) a step away in one of six directions, brought back into the limits."""
+    """Return (u, v, twist) after a step in one of six directions, clamped to the limits."""
     step = size if way % 2 == 0 else -size
     u = at.u + (step if way < 2 else F(0))
     v = at.v + (step if way // 2 == 1 else F(0))
@@ -146,7 +145,7 @@ def stepped(limit, k, at, way, size):
 
 @device
 def search(limit, k, sight, at, first, last):
-    """Return the local minimum near a candidate, by steps from a first size down to a last."""
+    """Return the local minimum near a candidate by a compass search with step sizes from ``first`` down to ``last``."""
     size = first
     for _ in range(ROUNDS):
         moved = False
@@ -193,7 +192,7 @@ def nearest_aim(limit, k, q, wanted, axis, eye, target):
         limit: Limits.
         k: Row of the limit.
         q: The present rotation.
-        wanted: A rotation that aims, beyond the limits; its twist counts if no other is better.
+        wanted: A rotation that aims but exceeds the limits; its twist is used if no other is better.
         axis: Unit vector in the joint's frame.
         eye: A point of the axis in the joint's frame.
         target: Vector from the joint's centre to the target, in the joint's frame before its own motion.

@@ -2,7 +2,7 @@
 
 Ball, hinge and ball have seven degrees of freedom for the six of a pose. The seventh is the swivel, a turn of the whole
 limb about the line from shoulder to wrist (Tolani, Goswami & Badler 2000). For each bend that brings the wrist to its
-distance, the swivel goes as near to the pole, or to the start pose, as the limits of shoulder and wrist allow.
+distance, the swivel is as near to the pole, or to the start pose, as the limits of shoulder and wrist allow.
 The code calls the three joints root, mid and tip.
 """
 
@@ -23,9 +23,9 @@ from synovia.kernels.tree.problem import copy, open_general, open_work
 
 @device
 def one_branch(problem, work, targets, q, g, limb, turn):
-    """Write the joint values of a limb for one turn of its bend.
+    """Write the joint values of a limb for one change of its bend.
 
-    work.frames are those of the start and change.
+    work.frames are those of the start; they are overwritten.
     """
     way = sub(limb.t, limb.A)
     if norm(way) <= FLAT * problem.reach:
@@ -46,7 +46,7 @@ def one_branch(problem, work, targets, q, g, limb, turn):
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Write all candidates to the scratch memory; return how many. q stays."""
+    """Write all candidates to the scratch memory; return how many. q is unchanged."""
     copy(q, work.trial)
     g = 0
     while not problem.goals[g, PARTS] & POSITION:

@@ -2,7 +2,7 @@
 
 E2 E3 E4 keep components along the common direction h. The last two axes meet in w. So h·E1⁻¹ D w = h·w gives the first
 turn and h·R1ᵀ R z6 = h·R5 z6 the fifth; a rotation about h and the sixth turn follow from the remaining rotation R. The
-remaining problem is planar, of two bones. There are at most two ways each for the first, fifth and third turn.
+remaining problem is planar, with two bones. The first, fifth and third turn have at most two solutions each.
 """
 
 import math
@@ -47,7 +47,7 @@ DEPENDENT = F(1e-7)  # sine of the angle between two axes; below it they count a
 def bent_turn(curve, distance2):
     """Return (ω, its sine and cosine): the turns φ ± ω give this squared distance (``two_segments``), or come closest.
 
-    Values within ``STRAIGHT`` of an end of the range are taken as the end.
+    Values within ``STRAIGHT`` of an end of the range are set to that end.
     """
     x = (curve.most - distance2) / (F(2) * curve.wide) if curve.wide > F(0) else F(0)
     return double_arcsine(F(0) if x < STRAIGHT else F(1) if x > F(1) - STRAIGHT else x)
@@ -63,7 +63,7 @@ def parallel_candidates(problem, work, q, R, t, every):
         q: The start.
         R: Rotation of the motion D.
         t: Its translation.
-        every: Whether to write all candidates; else those that already turn more than the nearest one are left out.
+        every: Whether to write all candidates; otherwise those found farther from q than the nearest one are skipped.
     """
     f, memory = work.frames[base_row(problem) :], open_branches(work)
     h, z0, z4, z5 = axis(f, 1), axis(f, 0), axis(f, 4), axis(f, 5)
@@ -86,7 +86,7 @@ def parallel_candidates(problem, work, q, R, t, every):
         if not every and turn_cost(a) >= nearest:
             continue
         sca = plus(base_middle, half_sc, first)
-        up = spin(z0, h, sca)  # h as the first joint turns it
+        up = spin(z0, h, sca)  # h rotated by the first joint
         aim, place = spin(z0, last_axis, opposite(sca)), add(o0, spin(z0, there, opposite(sca)))
         spread, spread_sc = half_width(tilt, F(1), dot(up, last_axis))
         side = nearer_side(tilt.middle, spread)
@@ -123,7 +123,7 @@ def parallel_candidates(problem, work, q, R, t, every):
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Write all candidates to the scratch memory; return how many. q stays."""
+    """Write all candidates to the scratch memory; return how many. q is unchanged."""
     R, t = motion_to_target(problem, work, targets, q)
     return parallel_candidates(problem, work, q, R, t, True), F(0)
 

@@ -7,9 +7,10 @@ g. With D the motion of the goal's frame to its target, E1 ... E7 = D. For a giv
 - z5·E4⁻¹S = z5·E6 (E7 D⁻¹ S), seen from W, the sixth, and then the fifth follows,
 - the first three make the remaining rotation.
 
-Each has at most two solutions, so there are eight branches. Points that g moves run on circles, so it takes a few
-products to test a g. The kernel tries g up and down from the start in ever finer steps until a branch lies within the
-limits, and takes the branch nearest to the start. If there is none, Levenberg-Marquardt solves the problem (``arm``).
+Each has at most two solutions, so there are eight branches. Points that g moves run on circles, so testing a value of
+g takes a few products. The kernel tries values of g on both sides of the start, in ever finer steps, until a branch
+lies within the limits. It takes the branch nearest to the start. If there is none, Levenberg-Marquardt solves the
+problem (``arm``).
 """
 
 import math
@@ -36,13 +37,13 @@ from synovia.kernels.tree.problem import copy, open_problem, open_work, with_ste
 from synovia.kernels.tree.variables import start_random
 
 JOINTS = 7
-CLOSE = (F(0.02), F(0.1))  # radians: last turns to try first, so that an arm that follows a target turns little
-COARSEST = F(0.4)  # radians between those to try next
-HALVINGS = 4  # of these steps; descent finds the windows between
+CLOSE = (F(0.02), F(0.1))  # radians: changes of the last joint to try first, for small moves along a path
+COARSEST = F(0.4)  # radians between the changes to try next
+HALVINGS = 4  # how often this step is halved; descent finds narrower windows
 EDGE = F(1e-12)  # how far beyond 1 a cosine may be by rounding
-SLACK = F(1e-9)  # radians beyond a limit that are rounding
+SLACK = F(1e-9)  # largest excess over a limit (radians) that is rounding
 COINCIDENT = F(1e-7)  # sine of the angle between the first and third axis; below it they count as one
-STEPS, RESTARTS = 60, 100  # of descent
+STEPS, RESTARTS = 60, 100  # largest numbers of steps of a descent, and of descents
 
 
 class SevenHinges(NamedTuple):
@@ -50,18 +51,18 @@ class SevenHinges(NamedTuple):
 
     z: tuple[tuple[float, float, float], ...]
     R: tuple[float, float, float, float, float, float, float, float, float]  # rotation of D
-    back: tuple[float, float, float]  # the first axis, turned back by D
-    shoulder: tuple[float, float, float]  # from the fourth joint
-    wrist: tuple[float, float, float]  # from the fourth joint
-    elbow: tuple[float, float, float]  # cosine of the fourth turn from its middle: constant, and by cos g and sin g
-    middle: float  # of the fourth turn
-    seen: tuple[tuple[float, float, float], ...]  # E7 D⁻¹ S from W: constant, and by cos g and sin g
+    back: tuple[float, float, float]  # the first axis, rotated by D⁻¹
+    shoulder: tuple[float, float, float]  # vector from the fourth joint
+    wrist: tuple[float, float, float]  # vector from the fourth joint
+    elbow: tuple[float, float, float]  # cosine of the fourth turn from its middle: factors of 1, cos g and sin g
+    middle: float  # middle of the two fourth turns (radians)
+    seen: tuple[tuple[float, float, float], ...]  # E7 D⁻¹ S from W: factors of 1, cos g and sin g
     second: Turn
 
 
 @inline
 def circle(z, r):
-    """Return (constant, by cosine, by sine) of r turned about z."""
+    """Return r rotated about z as (constant part, factor of the cosine, factor of the sine)."""
     along = scale(dot(z, r), z)
     return along, sub(r, along), cross(z, r)
 
@@ -84,7 +85,7 @@ def seven_of(problem, frames, targets):
     seen = sub(add(last, constant), W), by_cos, by_sin
     h, w = sub(S, o), sub(W, o)
     bend = turn_of(z[3], w, h)
-    # |D E7⁻¹ W - S| = |E7 D⁻¹ S - W| is a constant and a harmonic of g: by_cos and by_sin are normal and of one length
+    # |D E7⁻¹ W - S| = |E7 D⁻¹ S - W| is a constant and a harmonic of g: by_cos and by_sin are orthogonal, of one length
     far2 = dot(seen[0], seen[0]) + dot(by_cos, by_cos)
     k = F(1) / bend.size
     elbow = (
@@ -138,7 +139,7 @@ def append_candidates(problem, q, arm, turns, table, count):
         if norm(cross(lifted, z[0])) > COINCIDENT:
             first = turn_to(z[0], lifted, goal)
             third = turn_to(z[2], back, spin(z[1], z[0], opposite(scb)))
-        else:  # only the sum of the first and third turn counts: the third stays
+        else:  # only the sum of the first and third turn is determined: the third stays
             u = perpendicular(z[2])
             away = spin(z[4], spin(z[3], u, opposite(scd)), opposite(sce))
             away = apply(arm.R, spin(z[6], spin(z[5], away, opposite(scf)), opposite(scg)))
@@ -193,7 +194,7 @@ def candidates_on_either_side(problem, q, arm, g, low, high, table):
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Write the candidates of the first last turn that has any to the scratch memory; return how many. q stays."""
+    """Write the candidates of the first tried g that has any to the scratch memory; return how many. q is unchanged."""
     forward(problem.tree, q, work.frames)
     arm = seven_of(problem, work.frames, targets)
     x = q[problem.variables[6, BLOCK_Q]]
@@ -213,7 +214,7 @@ def branches(problem, work, targets, q):
         g = step
         while count == 0 and g <= max(high, -low):
             count = candidates_on_either_side(problem, q, arm, g, low, high, open_branches(work).candidates)
-            g += step if level == 0 else F(2) * step  # those between were tried before
+            g += step if level == 0 else F(2) * step  # the values between were tried with the larger step
         if count > 0:
             break
         step *= F(0.5)

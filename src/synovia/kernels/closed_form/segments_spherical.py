@@ -33,12 +33,12 @@ from synovia.kernels.search.multistart import Begins, Search, solve_rows
 from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import open_problem, open_work
 
-SCAN_ANGLES = 36  # third turns to try if none is exact
+SCAN_ANGLES = 36  # number of third turns to try if none is exact
 DEPENDENT = F(1e-7)  # sine of the angle between directions; below it they count as parallel, as a short b does
 
 
 class Shoulder(NamedTuple):
-    """The first three axes z in the start pose, points on the first two, and where they have to carry the wrist."""
+    """The first three axes z in the start pose, points on the first two, and the wrist with its target position."""
 
     z: tuple[tuple[float, float, float], ...]
     o2: tuple[float, float, float]
@@ -65,7 +65,7 @@ def shoulder_of(frames, x, w):
 
 @inline
 def components(arm, c):
-    """Return (v, p = u·R2 v, q = s·R2 v) as the two equations ask for after a third turn c."""
+    """Return (v, p = u·R2 v, q = s·R2 v), the values that the two equations require after a third turn c."""
     v = sub(turned_about(arm.z[2], arm.o3, c, arm.w), arm.o2)
     along = dot(arm.z[1], v)
     p = dot(arm.z[0], sub(arm.x, arm.b)) - dot(arm.z[0], arm.z[1]) * along
@@ -94,7 +94,7 @@ def third_equation(arm, c):
 
 @device
 def third_turns(arm, h):
-    """Write the third turns to the roots, or the nearest one if none is exact; return how many."""
+    """Write the third turns to the table of roots, or the nearest one if none is exact; return how many."""
     for j in range(5):
         h.samples[j] = third_equation(arm, sample_angle(j, 2))
     found = real_angles(h.samples, 2, h.search, h.roots)
@@ -112,7 +112,7 @@ def third_turns(arm, h):
 
 @inline
 def second_turn(arm, c, other):
-    """Return the second turn after a third turn c; the other of two if there are two."""
+    """Return the second turn after a third turn c; with ``other``, the second solution if there are two."""
     v, p, q = components(arm, c)
     if not arm.single:
         return turn_to(arm.z[1], v, normal_part(arm, p, q))
@@ -165,7 +165,7 @@ def turned_back(arm, first, second, third, p):
 
 @algorithm
 def branches(problem, work, targets, q):
-    """Write all candidates to the scratch memory; return how many. q stays."""
+    """Write all candidates to the scratch memory; return how many. q is unchanged."""
     R, t = motion_to_target(problem, work, targets, q)
     return spherical_candidates(problem, work, q, R, t), F(0)
 

@@ -1,7 +1,7 @@
 """Selection among the branches of a closed form: choose the best one, or list all that meet the goals.
 
 A closed form writes its candidates, values of all variables within their limits, to ``candidates`` of its scratch
-memory: a flat table with ``width`` numbers for each. Forward kinematics then decides which of them meet the goals.
+memory: a flat table with ``width`` values for each. Forward kinematics then decides which of them meet the goals.
 """
 
 import math
@@ -16,8 +16,8 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_row, write_head
 from synovia.kernels.tree.variables import block_size, step_unit
 
-ALIKE = F(1e-6)  # radians, or lengths per reach; nearer branches count as one
-BETTER = F(1) - F(1e-6)  # factor by which a cost must be lower, so that repeated calls do not wander
+ALIKE = F(1e-6)  # distance (radians, or lengths divided by the length scale); nearer branches count as one
+BETTER = F(1) - F(1e-6)  # factor by which a cost must fall to replace the best; repeated calls return one pose
 
 
 Branches = record("Branches", BRANCHES)
@@ -32,7 +32,7 @@ def open_branches(work):
 
 @inline
 def width(problem):
-    """Return how many numbers a candidate has."""
+    """Return how many values a candidate has."""
     total = 0
     for k in range(problem.variables.shape[0]):
         total += block_size(problem.variables, k)
@@ -62,7 +62,7 @@ def take_candidate(problem, q, table, i):
 
 @inline
 def variable_distance(problem, q, table, at, k):
-    """Return how far variable k in q is from a candidate whose numbers for it begin at ``at``: radians or reaches."""
+    """Return the distance of variable k in q from a candidate that stores it at ``at``, in radians or length scales."""
     x = problem.variables[k, BLOCK_Q]
     if problem.variables[k, BLOCK] == SCALAR:
         return abs(q[x] - table[at]) * (F(1) / step_unit(problem.limits, k, problem.reach))
@@ -72,7 +72,7 @@ def variable_distance(problem, q, table, at, k):
 
 @device
 def distance(problem, q, table, i):
-    """Return how far candidate i is from q: the root of the sum of squares over all variables (radians, reaches)."""
+    """Return the distance of candidate i from q: the root of the sum of squares (radians, length scales)."""
     at = i * width(problem)
     total = F(0)
     for k in range(problem.variables.shape[0]):
@@ -151,9 +151,9 @@ def nearest_left(order, count):
 
 @inline
 def is_listed(problem, out, taken, table, i, away):
-    """Return whether candidate i, ``away`` from the start, is alike to one of the rows, which are ordered by distance.
+    """Return whether candidate i, at distance ``away`` from the start, equals a row that is already listed.
 
-    A row that is alike is as far from the start.
+    The rows are ordered by distance. An equal row is as far from the start.
     """
     b = taken - 1
     while b >= 0 and away - out[b, COST] <= ALIKE:
@@ -169,7 +169,7 @@ def list_branches(branches, problem, work, targets, starts, out):
     """Write the candidates of the first problem that meet the goals to rows of the answer, the nearest first.
 
     ``branches(problem, work, targets, q)`` writes the candidates to its scratch memory and returns (their number,
-    0). As many are tried as there are rows but for the last one, which is scratch.
+    0). At most one candidate is tried for each row except the last row, which is scratch.
     Column ``COST`` of a row gets the distance from the start.
 
     Returns:
@@ -179,7 +179,7 @@ def list_branches(branches, problem, work, targets, starts, out):
     if refused >= 0:
         return REFUSED - refused
     memory = open_branches(work)
-    table, order = memory.candidates, memory.search  # no polynomial is solved any more
+    table, order = memory.candidates, memory.search  # the search memory is free: no more polynomials are solved
     start = starts[0]
     q, _, kept = open_row(problem, out[out.shape[0] - 1])
     if not all_given(problem, targets[0]):

@@ -1,8 +1,8 @@
 """Common parts of the closed forms of arms of six hinges.
 
-All turns are counted from the start pose. E1 ... E6 are the turns about the axes as they are there, and D is the motion
-that takes the goal's frame to its target: E1 E2 E3 E4 E5 E6 = D. Each closed form writes candidates: six joint values
-that make these turns.
+All turns are measured from the start pose. E1 ... E6 are the turns about the axes in the start pose, and D is the
+motion that takes the goal's frame to its target: E1 E2 E3 E4 E5 E6 = D. Each closed form writes candidates: six joint
+values that make these turns.
 """
 
 import math
@@ -18,7 +18,7 @@ from synovia.kernels.math.two_segments import nearest_turn
 from synovia.kernels.math.vectors import add, axpy, cross, dot, sub
 from synovia.kernels.tree.forward import forward
 
-PROVEN = F(1e-12)  # squared error (radians, reaches); a larger one is not rounding
+PROVEN = F(1e-12)  # squared error (radians, length scales) up to which it is rounding
 
 
 @inline
@@ -38,7 +38,7 @@ def axis(frames, i):
 
 @inline
 def crossing(frames, i, j):
-    """Return the point of the axis of joint i that is nearest to the axis of joint j: where they meet."""
+    """Return the point of the axis of joint i that is nearest to the axis of joint j, such as their intersection."""
     u, v = axis(frames, i), axis(frames, j)
     o = origin_of(frames, i)
     d = sub(origin_of(frames, j), o)
@@ -48,13 +48,13 @@ def crossing(frames, i, j):
 
 @inline
 def turned_about(z, o, angle, p):
-    """Return the point p turned about the axis z through o."""
+    """Return the point p rotated about the axis z through o."""
     return add(o, turned(z, sub(p, o), angle))
 
 
 @inline
 def put_turns(problem, table, q, count, turns):
-    """Write six turns as a candidate: joint values, shifted by whole turns towards the present ones, then clamped.
+    """Write six turns as a candidate: joint values, shifted by multiples of 2π towards the present ones, then clamped.
 
     ``turns`` and the variables are both in joint order.
 
@@ -75,7 +75,7 @@ def put_turns(problem, table, q, count, turns):
 
 @inline
 def turn_cost(turn):
-    """Return the squared size of a turn without its whole turns."""
+    """Return the square of a turn (radians²), reduced by multiples of 2π."""
     turn -= F(2) * PI * math.floor(turn / (F(2) * PI) + F(0.5))
     return turn * turn
 
@@ -88,7 +88,7 @@ def nearer_side(middle, half):
 
 @device
 def motion_to_target(problem, work, targets, q):
-    """Return (R, t), the motion D. Write work.frames at q, and note that no wrist was singular yet."""
+    """Return (R, t), the motion D. Write work.frames at q, and reset the flag for singular wrists."""
     forward(problem.tree, q, work.frames)
     open_branches(work).singular[0] = F(0)
     G, p = goal_frame(problem, work.frames, 0)

@@ -1,9 +1,10 @@
-"""Two-bone limbs in closed form: the middle joint opens to the target's distance, the root turns the limb onto it.
+"""Two-bone limbs in closed form: the middle joint sets the distance of the tip, the root points the limb at the target.
 
-The law of cosines gives the bend, the smallest turn gives the direction, and one angle about the line from root to tip
-gives the plane of the bend (pole, twist). The equations are in ``two_segments``. Each goal has a limb of its own. The
-bend stays within the limits of its joint. The plane makes the smallest turn that brings the root within its limits; if
-there is none, root and middle joint alternately take their best turns within the limits, as in cyclic descent.
+The law of cosines gives the bend, the smallest rotation gives the direction, and one angle about the line from root to
+tip gives the plane of the bend (pole, twist). The equations are in ``two_segments``. Each goal has its own limb.
+The bend stays within the limits of its joint. The plane rotates by the smallest angle that brings the root within its
+limits. If there is none, root and middle joint alternately take their best rotations within the limits, as in cyclic
+descent.
 """
 
 import numpy as np
@@ -55,14 +56,14 @@ def solve_limb(problem, work, targets, q, g):
     aimed = aim_limb(limb.U, limb.V, quat_apply(bent, limb.V), limb.n, line)
     first = open_values(problem, work).motion[0] == np.inf
     wanted, found = pole_swivel(problem, limb, targets, aimed, line, problem.params[TWIST])
-    if found and not first:  # in a track the turn is bounded by the motion of the goals
+    if found and not first:  # in a track the swivel per frame is bounded by the motion of the targets
         most = problem.params[PACE] * open_values(problem, work).motion[0] / problem.reach
         wanted = min(max(wanted, -most), most)
     elif not found and first:
         wanted = problem.params[TWIST]
     wrist = wrist_of(problem, work.frames, targets, q, limb, g, quat_mul(aimed, bent))
     turn, inside = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, wrist, wanted)
-    if limb.tip >= 0 and not inside:  # no swivel suits the wrist too: the position goes first
+    if limb.tip >= 0 and not inside:  # no swivel satisfies the wrist too: the position has priority
         turn, inside = nearest_allowed_swivel(problem, work.frames, q, limb.root, aimed, line, no_wrist(), wanted)
     rotate_ball(problem, work.frames, q, limb.root, quat_mul(turn_about(line, turn), aimed))
     forward(problem.tree, q, work.frames)
@@ -71,7 +72,7 @@ def solve_limb(problem, work, targets, q, g):
         if norm(sub(add(add(limb.A, limb.U), limb.V), goal_at)) <= norm(
             sub(tip_of(problem, work.frames, limb, g), goal_at)
         ):
-            copy(work.trial, q)  # so that solving again from an answer leaves it
+            copy(work.trial, q)  # so that solving an answer again returns it unchanged
         descend_limb(problem, work, q, limb, goal_at, g)
     if limb.tip >= 0:
         T, _ = target_frame(targets, g)

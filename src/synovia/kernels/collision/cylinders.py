@@ -1,14 +1,14 @@
-"""The depth of two cylinders that overlap; a segment, the core of a capsule, is a cylinder of radius 0.
+"""Penetration depth of two cylinders; a segment, the core of a capsule, is a cylinder of radius 0.
 
-Let A have the unit axis u, the half length h and the radius r, and B have v, k and t. Along a unit vector n, A - B goes
-as far as
+Let A have the unit axis u, the half length h and the radius r, and B have v, k and t. The extent of A - B along a unit
+vector n is
 
     f(n) = h |n·u| + r √(1 - (n·u)²) + k |n·v| + t √(1 - (n·v)²) + n·s,
 
-where s is the origin of A less that of B. The depth is the least f. At the least one, n is an axis, or normal to both
-axes, or normal to one of them, or both circular edges touch. The first six are compared directly; on the circle normal
-to an axis, and on the sphere, Newton's method starts at the lowest of some samples. So curved sides cost no more than
-flat ones, and nearly coaxial cylinders, where f hardly changes around the axis, are no exception.
+where s is the origin of A minus that of B. The depth is the minimum of f. At the minimum, n is an axis, or normal to
+both axes, or normal to one of them, or both circular edges touch. The first six directions are compared directly. On
+the circle normal to an axis, and on the sphere, Newton's method starts at the lowest of some samples. So curved sides
+cost no more than flat ones, also for nearly coaxial cylinders, where f hardly changes around the axis.
 """
 
 import math
@@ -16,12 +16,12 @@ import math
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, perpendicular, scale, sub
 
-SAMPLES = 16  # of a circle
-STEPS = 20  # of Newton's method
+SAMPLES = 16  # number of samples of a circle
+STEPS = 20  # largest number of Newton steps
 EXACT = F(1e-13)  # radians: a smaller step is rounding
 LARGEST_STEP = F(0.5)  # relative to the sines of the direction and the axes
-NUDGE = F(0.05)  # radians
-STARTS = 2  # lowest of the directions from which both edges are tried
+NUDGE = F(0.05)  # radians between the best direction so far and further starts
+STARTS = 2  # number of lowest samples of the sphere that start a descent to both edges
 PARALLEL = F(1e-10)  # sine of the angle between axes that count as parallel
 LEVEL = F(1e-9)  # cosine below which a direction is normal to an axis
 ROUND = F(1e-300)  # keeps divisions finite
@@ -29,7 +29,7 @@ ROUND = F(1e-300)  # keeps divisions finite
 
 @inline
 def rim(a, n):
-    """Return how far the cylinder (axis, half length, radius) goes along n, and its point there."""
+    """Return the extent of the cylinder (axis, half length, radius) along n, and its farthest point."""
     u, h, r = a
     x = dot(n, u)
     e = axpy(-x, u, n)
@@ -48,7 +48,7 @@ def extent(a, b, s, n):
 def slope_on_circle(b, s, beta, p, q, angle, side):
     """Return the first and second derivative of f at an angle of the circle of ``lowest_on_circle``.
 
-    ``side`` is the sign of n·v. Where n is the axis of b, f has an edge; the second derivative there is given as 0.
+    ``side`` is the sign of n·v. If n is the axis of b, f has an edge, and the second derivative is returned as 0.
     """
     _, k, t = b
     sine, cosine = math.sin(angle), math.cos(angle)
@@ -69,7 +69,7 @@ def slope_on_circle(b, s, beta, p, q, angle, side):
 
 @device
 def lowest_on_circle(a, b, s, m):
-    """Return the least f of directions n normal to the axis of a, and n.
+    """Return the minimum of f over directions n normal to the axis of a, and n.
 
     n = cos(angle) m + sin(angle) q, where m is normal to both axes. The circle is cut at ±m, where f has an edge.
     """
@@ -85,7 +85,7 @@ def lowest_on_circle(a, b, s, m):
         first, _ = slope_on_circle(b, s, beta, m, q, low, side)
         last, _ = slope_on_circle(b, s, beta, m, q, high, side)
         if first > F(0) or last < F(0):
-            continue  # no lowest place inside
+            continue  # no minimum inside the interval
         angle = middle
         for _ in range(3 * STEPS):
             slope, curve = slope_on_circle(b, s, beta, m, q, angle, side)
@@ -109,7 +109,7 @@ def lowest_on_circle(a, b, s, m):
 
 @device
 def lowest_of_edges(a, b, s, n):
-    """Descend from n to where the circular edges of both touch; return the least f on the way, and its direction.
+    """Descend from n to where the circular edges of both touch; return the lowest f found, and its direction.
 
     The gradient of f is the point w of A - B along n. On the tangent plane the Hessian is
     r/α p pᵀ + t/β g gᵀ - f, where p and g are the directions of the edges, and α and β the sines of n and the axes.
@@ -118,7 +118,7 @@ def lowest_of_edges(a, b, s, n):
     for _ in range(STEPS):
         first, second = rim(a, n), rim(b, n)
         w = add(add(first[1], second[1]), s)
-        f = first[0] + second[0] + dot(n, s)  # near an axis, n·w would be rounded
+        f = first[0] + second[0] + dot(n, s)  # near an axis, n·w would lose accuracy
         if not f < best:
             break
         best, where = f, n
@@ -132,7 +132,7 @@ def lowest_of_edges(a, b, s, n):
         ra, rb = a[2] / alpha, b[2] / beta
         xx, xy, yy = ra + rb * c * c - f, rb * c * d, rb * d * d - f
         det = xx * yy - xy * xy
-        if not (det > F(0) and xx > F(0)):  # no lowest place near: go down
+        if not (det > F(0) and xx > F(0)):  # not convex: take a damped step downhill
             xx, yy = xx + F(1.5) * abs(f), yy + F(1.5) * abs(f)
             det = xx * yy - xy * xy
         i, j = dot(w, x), dot(w, y)
@@ -156,7 +156,7 @@ def lower(a, b, s, n, best, where):
 
 @device
 def lowest_between(a, b, s, m, best, where):
-    """Return the lower of the best so far and of where both edges touch."""
+    """Return the lower of the best f so far and the minimum where both edges touch, and its direction."""
     u = a[0]
     v = cross(m, u)
     for k in range(4):  # between the axes, however near they are, and next to the direction found
@@ -169,7 +169,7 @@ def lowest_between(a, b, s, m, best, where):
     done = -F(math.inf)
     for _ in range(STARTS):
         low, start = F(math.inf), m
-        for k in range(24):  # by the signs along three normal directions, and by which of them counts most
+        for k in range(24):  # all signs along three orthogonal directions, and a larger weight for each of them
             most = k >> 3
             n = scale(F(1 - 2 * (k & 1)) * (F(2) if most == 0 else F(0.7)), u)
             n = axpy(F(1 - (k & 2)) * (F(2) if most == 1 else F(0.7)), v, n)
@@ -187,20 +187,20 @@ def lowest_between(a, b, s, m, best, where):
 
 @device
 def point_of_first(a, b, s, n, depth):
-    """Return the deepest point of A: of all points farthest along n, one that has a point of B straight behind it."""
+    """Return the deepest point of A: a farthest point along n that has a point of B behind it, along n."""
     u, h, r = a
     v, k, _ = b
     pa, pb = rim(a, n)[1], rim(b, n)[1]
     x, y = dot(n, u), dot(n, v)
-    if norm(axpy(-x, u, n)) <= LEVEL:  # the end of A: any of its points
+    if norm(axpy(-x, u, n)) <= LEVEL:  # an end face of A
         p = sub(scale(depth, n), add(pb, s))
-        if abs(y) <= LEVEL:  # a line of B: its point nearest to the axis of A
+        if abs(y) <= LEVEL:  # a line of B is deepest: use its point nearest to the axis of A
             now = dot(pb, v)
             p = axpy(now - min(max(now + dot(p, v), -k), k), v, p)
         across = axpy(-dot(p, u), u, p)
         size = norm(across)
         return axpy(math.copysign(h, x), u, scale(min(F(1), r / size) if size > F(0) else F(0), across))
-    if abs(x) <= LEVEL:  # a line of A
+    if abs(x) <= LEVEL:  # a line of A is deepest
         rest = sub(scale(depth, n), add(add(pa, pb), s))
         way = cross(n, v) if abs(y) <= LEVEL else u  # lines cross
         along = dot(way, u)
@@ -217,7 +217,7 @@ def depth_of_cylinders(a, b, s):
     Args:
         a: Unit axis, half length and radius of A.
         b: The same of B.
-        s: Origin of A less that of B; the axes are not parallel, or A - B has a volume nevertheless.
+        s: Origin of A minus that of B. If the axes are parallel, A - B must still have a volume.
 
     Returns:
         Depth, direction, and the point relative to the origin of A.

@@ -1,11 +1,11 @@
-"""Signed distances of pairs of shapes: formulas for the simple ones, iterations for the others.
+"""Signed distances of pairs of shapes: formulas for simple shapes, iterations for the others.
 
-The distance is negative where shapes overlap: minus the shortest way that separates them. The normal n is a unit vector
+If shapes overlap, the distance is minus the shortest displacement that separates them. The normal n is a unit vector
 from the second shape B to the first A, and the nearest points are a = b + distance n. Moving A by t along n adds t to
 the distance.
 
-A sphere is a capsule of length 0. Around a core with a radius, the distance is that of the cores, less the radii, also
-where the cores overlap.
+A sphere is a capsule of length 0. If cores have radii, the distance of the shapes is that of the cores minus the radii,
+also if the cores overlap.
 
 References:
     C. Ericson, *Real-Time Collision Detection*, 2005, 5.1.9: the nearest points of two segments.
@@ -41,10 +41,10 @@ from synovia.kernels.math.rotations import apply, apply_t, column, load_rotation
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
 
 PARALLEL = F(1e-20)  # squared sine of the angle between segments that count as parallel
-CLOSE = F(1e-9)  # of the size: segments that are nearer have the normal of both, not that of the rounded points
-# Work, see ``watch``: of a formula; a step towards shapes that are apart, and what a point of a hull adds to it; the
-# depth of cylinders; a corner of a polytope inside shapes that overlap, and what each earlier corner adds to it. These
-# are ratios of times of the steps, which are alike for all shapes of a kind: 3.3 is 65 ns.
+CLOSE = F(1e-9)  # fraction of the size: nearer segments use the normal of both axes, because their points are rounded
+# Work, see ``watch``: of a formula; of a step for separate shapes, and the share of each point of a hull; of the depth
+# of cylinders; of a corner of a polytope inside overlapping shapes, and the share of each earlier corner. These are
+# ratios of measured times, which are similar for all shapes of a kind: 3.3 is 65 ns.
 WORK_OF_FORMULA, WORK_OF_STEP, WORK_OF_POINT, WORK_OF_CYLINDERS = F(3.5), F(3.3), F(0.05), F(250)
 WORK_OF_CORNER, WORK_OF_FACES = F(5.5), F(0.25)
 
@@ -57,10 +57,10 @@ def within(x, low, high):
 
 @device
 def segments(c, u, h, v, k):
-    """Return the vector between two segments, the normal, and the place on the first.
+    """Return the distance between two segments, the normal, and the parameter of the nearest point on the first.
 
-    The first segment has its middle at the origin and goes from -h u to h u, the second goes from c - k v to c + k v;
-    u and v are unit vectors. If segments are parallel, the middle of the part along which they are nearest is taken.
+    The first segment goes from -h u to h u, the second from c - k v to c + k v; u and v are unit vectors. For parallel
+    segments, the nearest point is the middle of the part along which they are nearest.
 
     Returns:
         The distance, the unit vector from the second to the first, and the parameter on the first.
@@ -69,7 +69,7 @@ def segments(c, u, h, v, k):
     n = cross(u, v)
     sine2 = dot(n, n)
     if sine2 <= PARALLEL:
-        # the part of the first that faces the second
+        # the part of the first segment that faces the second
         low, high = f - abs(b) * k, f + abs(b) * k
         low, high = (max(low, -h), min(high, h)) if low <= h and high >= -h else (within(f, -h, h), within(f, -h, h))
         s = F(0.5) * (low + high)
@@ -134,7 +134,7 @@ def point_cylinder(p, h, r):
 
 @inline
 def middle(x, h, k):
-    """Return the middle of what the intervals x - h to x + h and -k to k have in common, less x."""
+    """Return the middle of the intersection of the intervals x - h to x + h and -k to k, minus x."""
     return F(0.5) * (max(x - h, -k) + min(x + h, k)) - x
 
 
@@ -142,8 +142,8 @@ def middle(x, h, k):
 def parallel_cylinders(p, h, r, k, t):
     """Return signed distance, normal and point from a cylinder at the origin to one at p, both along z.
 
-    The first one has the half length h and the radius r, the second one k and t. The set of all differences is a
-    cylinder, too, with the sums of both.
+    The first cylinder has the half length h and the radius r, the second one k and t. The set of all differences is
+    also a cylinder, with the sums of both half lengths and of both radii.
     """
     d, n = point_cylinder(p, h + k, r + t)
     across = math.hypot(p[0], p[1])
@@ -157,8 +157,8 @@ def parallel_cylinders(p, h, r, k, t):
 def of_ordered(solids, i, j, enough, memory):
     """Return signed distance, normal, and the point of A relative to its origin, of shapes whose kinds are in order.
 
-    A distance larger than ``enough`` may be too large. ``memory`` is scratch memory: corners, faces and edges. The last
-    value is the work, see ``watch``.
+    A distance larger than ``enough`` may be overestimated. ``memory`` is scratch memory: corners, faces and edges. The
+    last value is the work, see ``watch``.
     """
     shapes, _ = solids
     corners, faces, edges = memory
@@ -214,7 +214,7 @@ def of_ordered(solids, i, j, enough, memory):
 
 @device
 def put_contact(solids, i, j, enough, contacts, row, memory):
-    """Write the contact of shapes i and j to a row; of a distance larger than ``enough``, only that it is larger.
+    """Write the contact of shapes i and j to a row; a distance larger than ``enough`` is only known to be larger.
 
     Returns:
         The work, see ``watch``.

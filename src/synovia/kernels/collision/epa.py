@@ -1,9 +1,10 @@
-"""The depth of two shapes that overlap: the expanding polytope algorithm.
+"""Penetration depth of two shapes: the expanding polytope algorithm.
 
-Shapes that overlap have the origin inside A - B, and the depth is its distance from the boundary: moving A by it along
-the normal there separates the shapes. A polytope inside A - B grows: the face nearest to the origin gets the point of
-A - B that is farthest along its normal, until that point is no farther than the face. A face has a signed offset, so
-the polytope may begin anywhere, and the origin may be on the boundary or slightly outside.
+If shapes overlap, the origin is inside A - B, and the depth is its distance from the boundary. Moving A by the depth
+along the normal at the nearest boundary point separates the shapes. A polytope inside A - B grows: the face nearest to
+the origin is extended to the point of A - B that is farthest along its normal, until that point is no farther than the
+face. A face has a signed offset, so the polytope may begin anywhere, and the origin may be on the boundary or slightly
+outside.
 
 References:
     G. van den Bergen, "Proximity queries and penetration depth computation on 3D game objects", GDC 2001.
@@ -27,11 +28,11 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, scale, store, sub
 
-EXACT = F(4e-14)  # of the size: a face that lies no deeper is on the boundary
-CURVED = F(1e-10)  # the same where a core is curved, so that no face is exact
-LEVEL = F(2e-14)  # of the size: a point that is no higher is in the plane of a face
-FLAT = F(1e-12)  # of the size: a set that is no thicker has no inside
-TIED = F(1e-12)  # of the size: faces whose offsets differ less are in one plane
+EXACT = F(4e-14)  # fraction of the size: a face at most this far inside the boundary is on it
+CURVED = F(1e-10)  # the same if a core is curved, so that no face is exact
+LEVEL = F(2e-14)  # fraction of the size: a point at most this far above a face is in its plane
+FLAT = F(1e-12)  # fraction of the size: a thinner set has no volume
+TIED = F(1e-12)  # fraction of the size: faces whose offsets differ less are in one plane
 
 
 @inline
@@ -55,7 +56,7 @@ def begin(solids, i, j, c, corners):
     """Store four corners of A - B that span a volume.
 
     Returns:
-        How many directions they span (3 unless A - B is flat), the normal of the flat set, and the size of A - B.
+        Number of directions that the corners span (3 unless A - B is flat), normal of the flat set, and size of A - B.
     """
     widest, size = 0, F(-1)
     for k in range(3):
@@ -110,7 +111,7 @@ def put_face(corners, faces, n, i, j, k):
 
 @inline
 def toggle_edge(edges, n, i, j):
-    """Add an edge of a face that goes, or remove it if the face on its other side goes too; return the number."""
+    """Add an edge of a removed face, or delete it if the face on its other side is removed too; return the number."""
     for k in range(n):
         if edges[k, EDGE_FROM] == j and edges[k, EDGE_TO] == i:
             edges[k, EDGE_FROM], edges[k, EDGE_TO] = edges[n - 1, EDGE_FROM], edges[n - 1, EDGE_TO]
@@ -121,7 +122,10 @@ def toggle_edge(edges, n, i, j):
 
 @device
 def remove_visible(faces, count, edges, w, nearest, slack):
-    """Remove the faces that the point w sees, and list the edges around them; return the numbers of both."""
+    """Remove the faces visible from the point w, and list the edges around them; return the numbers of both.
+
+    The second number is -1 if there are too many edges.
+    """
     n, k = 0, 0
     borders = 0
     while k < count:
@@ -159,20 +163,21 @@ def weights(corners, faces, k):
 
 @device
 def deepest(solids, i, j, c, corners, faces, edges):
-    """Return the depth of the cores of two shapes that overlap, the way out, and where it begins.
+    """Return the penetration depth of two cores, the direction that separates them, and the deepest point of A.
 
     Args:
         solids: The tables of all shapes, and of the points of hulls.
         i: Row of the first shape A.
         j: Row of the second one B.
-        c: Origin of B less that of A.
+        c: Origin of B minus that of A.
         corners: Scratch memory for points of A - B.
         faces: Scratch memory for faces of the polytope.
         edges: Scratch memory for edges.
 
     Returns:
         Whether A - B has a volume. If so, the depth, the unit vector along which A leaves B, and the deepest point of
-        A, relative to the origin of A. If not, the depth is 0, and the point is unknown. Corners of the polytope.
+        A, relative to the origin of A. If not, the depth is 0, and the point is unknown. The last value is the number
+        of corners of the polytope.
     """
     spans, normal, size = begin(solids, i, j, c, corners)
     if spans < 3:
@@ -209,7 +214,7 @@ def deepest(solids, i, j, c, corners, faces, edges):
             put_face(corners, faces, count, int(edges[k, EDGE_FROM]), int(edges[k, EDGE_TO]), n)
             count += 1
         n += 1
-    # of the faces in the plane that is nearest, take the one that has the point nearest to the origin
+    # among the faces in the nearest plane, take the face that contains the point nearest to the origin
     best, inside = -1, -math.inf
     for k in range(count):
         tied = faces[k, FACE_OFFSET] <= depth + TIED * size

@@ -1,12 +1,13 @@
 """Further points of a flat contact: a face that lies on a face, an edge or a row of corners.
 
 The nearest points of such shapes jump from one corner to another when a shape tilts. So one pair of points does not
-show how a shape may move: a step that lifts one corner pushes the next one in. All corners of the area of contact do.
+show how a shape may move: a step that lifts one corner pushes the next one in. The corners of the contact area do.
 
-Let n be the normal of the contact, from B to A. For all points a of A and b of B, n·(a - b) is at least the distance:
-so a corner never lacks more than the nearest pair, and a bound for it takes away no pose that keeps the distance. The
-area is that of both faces, projected along n. Its corners are corners of one face over the other, and crossings of
-edges. One shape owns the normal: it is that of its face, and turns with it. The other carries the points.
+Let n be the normal of the contact, from B to A. For all points a of A and b of B, n·(a - b) is at least the distance.
+So the gap at a corner is never smaller than that of the nearest pair, and a bound for the corner excludes no pose that
+keeps the distance. The contact area is the intersection of both faces, projected along n. Its corners are corners of
+one face over the other face, and crossings of edges. One shape owns the normal, which is that of its face and rotates
+with the shape. The other shape carries the points.
 
 References:
     E. Catto, "Contact manifolds", GDC 2007.
@@ -39,21 +40,21 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, apply_t, column, load_rotation
 from synovia.kernels.math.vectors import add, axpy, cross, dot, load, norm, perpendicular, reject, scale, store, sub
 
-MOST_POINTS = 4  # besides the nearest pair
-MOST_SIDES = 16  # of a face
-RIM, EIGHTH = 8, F(math.sqrt(0.5))  # corners of the end of a cylinder; cosine and sine of the angle between two
+MOST_POINTS = 4  # in addition to the nearest pair
+MOST_SIDES = 16  # largest number of sides of a face
+RIM, EIGHTH = 8, F(math.sqrt(0.5))  # number of corners of a cylinder's end; cosine and sine of 45°
 ALIGNED = F(0.99)  # cosine of the normal and that of the face that owns it
-LEVEL = F(1e-9)  # of the size of a hull: corners that are no deeper belong to its face
+LEVEL = F(1e-9)  # fraction of the size of a hull: corners at most this deep belong to its face
 TILT = F(0.15)  # slope within which corners of a hull take part in a contact
-BORDER = F(1e-9)  # of the squared length of an edge: twice the area beyond it that is rounding
-STEEP = F(0.3)  # cosine of the normal and a face below which the face does not carry points
-SAME = F(1e-6)  # of the size of the area: points that are nearer are one
+BORDER = F(1e-9)  # fraction of the squared length of an edge: twice an area beyond the edge that is rounding
+STEEP = F(0.3)  # cosine between the normal and a face below which the face does not carry points
+SAME = F(1e-6)  # fraction of the size of the area: nearer points count as one
 SECOND, FOUND = MOST_SIDES, 2 * MOST_SIDES  # rows of the scratch memory: corners of B, then points
 
 
 @device
 def box_face(shapes, i, d, corners, first):
-    """Write the corners of the face of a box that looks along d; return its normal."""
+    """Write the corners of the face of a box that faces along d; return its normal."""
     R, p = load_rotation(shapes, i, ORIENTATION), load(shapes, i, ORIGIN)
     along = apply_t(R, d)
     k = 0 if abs(along[0]) >= abs(along[1]) and abs(along[0]) >= abs(along[2]) else 1
@@ -70,9 +71,10 @@ def box_face(shapes, i, d, corners, first):
 
 @device
 def hull_face(solids, i, d, corners, first):
-    """Write the corners of a hull that look along d, of a face in their order; return their number, and if it is one.
+    """Write the corners of a hull that face along d; return their number, and whether they form a face.
 
-    Without a face there, they are four, the last ones to four sides of the farthest corner, which may be the same.
+    The corners of a face are in order around it. Without a face, they are four: the outermost ones to four sides of the
+    farthest corner, which may coincide.
     """
     shapes, vertices = solids
     R, o = load_rotation(shapes, i, ORIENTATION), load(shapes, i, ORIGIN)
@@ -137,10 +139,11 @@ def sort_around(corners, first, count, x, y):
 
 @device
 def face_along(solids, i, d, corners, first):
-    """Write the corners of the face or edge of shape i that looks along the unit vector d, in the world.
+    """Write the corners of the face or edge of shape i that faces along the unit vector d, in the world.
 
     Returns:
-        Their number; the normal of the face, zero without a face; how far the shape goes beyond them along d.
+        The number of corners; the normal of the face, zero without a face; how far the shape extends beyond the corners
+        along d (the radius of a capsule).
     """
     shapes, _ = solids
     kind, none = shapes[i, SHAPE_KIND], (F(0), F(0), F(0))
@@ -195,10 +198,10 @@ def put_point(corners, count, p, gap, feature, limit):
 
 @device
 def put_crossings(corners, carrier, owner, m, f, limit, count):
-    """Store the points of the carrier's edges over the edges of the owner; return the number of points.
+    """Store the points where the carrier's edges cross the edges of the owner, along m; return the number of points.
 
-    ``carrier`` is the first row of its corners, their number, and how far the shape goes beyond; ``owner`` the first
-    row and the number. m is the normal from the owner to the carrier, f that of the owner's face.
+    ``carrier`` is (first row of its corners, their number, how far the shape extends beyond them); ``owner`` is (first
+    row, number). m is the normal from the owner to the carrier, f that of the owner's face.
     """
     first, sides, beyond = carrier
     other, edges = owner
@@ -225,10 +228,10 @@ def put_crossings(corners, carrier, owner, m, f, limit, count):
 
 @device
 def keep_spread(corners, count, p, n):
-    """Move at most ``MOST_POINTS`` points to the front that, seen along n, are far from p and from each other.
+    """Move at most ``MOST_POINTS`` points to the front that are far from p and from each other, seen along n.
 
     Returns:
-        Their number.
+        The number of these points.
     """
     size = F(0)
     for k in range(FOUND, FOUND + count):
@@ -263,12 +266,12 @@ def flat_points(solids, i, j, n, points, limit, corners):
         j: Row of the second one B.
         n: Normal of the contact, from B to A.
         points: Nearest points of A and B.
-        limit: Points whose gap is not below this are left out.
-        corners: Scratch memory. A point has its place, on the line along n of the point that its shape carries, its
-            gap, and a number of which corner it is, from 1 on.
+        limit: Points are left out unless their gap is below this.
+        corners: Scratch memory. A point has a position, its gap, and the number of its corner, from 1 on. The position
+            may differ along n from that of the point on the carrying shape.
 
     Returns:
-        The number of points; the side that carries them, 0 for A; how far its shape goes beyond its corners along n.
+        The number of points; the side that carries them, 0 for A; how far its shape extends beyond its corners along n.
     """
     shapes, _ = solids
     back = scale(F(-1), n)

@@ -1,11 +1,11 @@
-"""The distance between the cores of two shapes that are apart: the algorithm of Gilbert, Johnson and Keerthi.
+"""Distance between the cores of two separate shapes: the algorithm of Gilbert, Johnson and Keerthi.
 
-The distance between A and B is that of the origin from A - B, the set of all a - b. A simplex of points of A - B comes
-nearer to the origin in each step: its point v that is nearest to the origin, and the point w that is farthest from it
-along -v, make the next one. v·w / |v| is a lower bound of the distance, and |v| is an upper one.
+The distance between A and B is that of the origin from A - B, the set of all a - b. In each step, a simplex of points
+of A - B comes nearer to the origin. Let v be its point nearest to the origin. The next simplex is the part with v, and
+the point w of A - B that is farthest along -v. v·w / |v| is a lower bound of the distance, and |v| is an upper bound.
 
-The nearest point of a simplex is that of one of its parts: of all parts with the newest point, the nearest one is
-taken. Each candidate is a point of the simplex, so rounding makes it no nearer than the sets are.
+The nearest point of a simplex is that of one of its parts. Of all parts with the newest point, the nearest is used.
+Each candidate is a point of the simplex, so rounding makes it no nearer than the sets are.
 
 References:
     E. Gilbert, D. Johnson, S. Keerthi, "A fast procedure for computing the distance between complex objects in
@@ -20,17 +20,17 @@ from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.layout import CORNER, CORNER_FIRST
 from synovia.kernels.math.vectors import axpy, cross, dot, load, norm, scale, store, sub
 
-STEPS = 200  # far more than pairs need
-EXACT = F(1e-15)  # of the squared distance, or of the distance times the size: a smaller gap of the bounds is rounding
-TOUCHING = F(1e-11)  # of the size: shapes that are nearer overlap, so that the normal comes from the faces
-FLAT = F(1e-28)  # squared sine of the least angle of a triangle
+STEPS = 200  # largest number of steps, far more than pairs need
+EXACT = F(1e-15)  # fraction of the squared distance, or of distance times size: a smaller gap of the bounds is rounding
+TOUCHING = F(1e-11)  # fraction of the size: nearer shapes count as overlapping, so that faces give the normal
+FLAT = F(1e-28)  # squared sine of the smallest angle of a triangle with an area
 
 
 @device
 def face(w, e, f):
     """Return the weights of w + e and w + f for the point of a triangle's plane nearest to the origin; w is a corner.
 
-    The first one is negative if that point is outside the triangle, or if it has no area.
+    The first weight is negative if that point is outside the triangle, or if the triangle has no area.
     """
     n = cross(e, f)
     area2 = dot(n, n)
@@ -48,7 +48,7 @@ def nearest_part(corners, n):
     """Reduce a simplex of n corners to its part nearest to the origin, with the newest corner.
 
     Returns:
-        The number of corners, 4 if the origin is inside; the nearest point; and its point of the first shape.
+        The number of corners, 4 if the origin is inside; the nearest point; and the matching point of the first shape.
     """
     last = n - 1
     w, a = load(corners, last, CORNER), load(corners, last, CORNER_FIRST)
@@ -106,18 +106,18 @@ def nearest_part(corners, n):
 
 @device
 def apart(solids, i, j, c, enough, corners):
-    """Return whether the cores of two shapes are apart, the shortest vector from the second to the first, and its end.
+    """Return whether the cores of two shapes are separate, the shortest vector from B to A, and its end.
 
     Args:
         solids: The tables of all shapes, and of the points of hulls.
         i: Row of the first shape A.
         j: Row of the second one B.
-        c: Origin of B less that of A.
-        enough: The search ends once the distance is known to be larger than this; the vector is then too long.
+        c: Origin of B minus that of A.
+        enough: The search ends once the distance is known to be larger than this; the vector may then be too long.
         corners: Scratch memory for the simplex.
 
     Returns:
-        Whether they are apart; the vector v; the point of A at its end, relative to the origin of A; steps taken.
+        Whether they are separate; the vector v; the point of A at its end, relative to the origin of A; steps taken.
     """
     v = (-c[0], -c[1], -c[2])
     if dot(v, v) == F(0):
@@ -125,7 +125,7 @@ def apart(solids, i, j, c, enough, corners):
     w, a = difference(solids, i, j, c, (-v[0], -v[1], -v[2]))
     store(corners, 0, CORNER, w)
     store(corners, 0, CORNER_FIRST, a)
-    if dot(v, w) > enough * norm(v):  # along the line of the origins, they are farther apart than that
+    if dot(v, w) > enough * norm(v):  # the lower bound along the line of the origins already exceeds ``enough``
         return True, w, a, 1
     v, p, n = w, a, 1
     size2 = dot(w, w)
@@ -136,7 +136,7 @@ def apart(solids, i, j, c, enough, corners):
         d = scale(F(-1) / math.sqrt(vv), v)
         w, a = difference(solids, i, j, c, d)
         size2 = max(size2, dot(w, w))
-        low = -dot(d, w)  # of the distance
+        low = -dot(d, w)  # lower bound of the distance
         gap = math.sqrt(vv) - low
         if low > enough or gap <= EXACT * (math.sqrt(vv) + math.sqrt(size2)):
             break

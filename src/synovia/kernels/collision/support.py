@@ -26,7 +26,7 @@ from synovia.kernels.math.rotations import apply, apply_t, load_rotation
 from synovia.kernels.math.vectors import dot, load, norm, scale, sub
 
 LEVEL = F(1e-12)  # cosine below which a direction counts as normal to an edge or face
-POINTS_OF_RIM = F(22)  # points of a hull that take as long as the farthest point of a rim
+POINTS_OF_RIM = F(22)  # number of points of a hull that take as long as the farthest point of a rim
 
 
 @inline
@@ -46,14 +46,14 @@ def is_curved(solids, i):
 
 @inline
 def points_of(shapes, i):
-    """Return how many points of a hull take as long as the farthest point of a shape; those of a hull itself."""
+    """Return the cost of the farthest point of a shape, in points of a hull; for a hull, its number of points."""
     kind = shapes[i, SHAPE_KIND]
     return shapes[i, POINTS] if kind == HULL else (POINTS_OF_RIM if kind == CYLINDER or kind == ELLIPSOID else F(0))
 
 
 @inline
 def on_ellipsoid(radii, d):
-    """Return the point of an ellipsoid in its own frame that is farthest along d; the middle of a disc from above."""
+    """Return the farthest point of an ellipsoid along d, in its own frame; for a disc seen from above, the centre."""
     a, b, c = radii
     x, y, z = a * d[0], b * d[1], c * d[2]
     size = norm((x, y, z))
@@ -93,7 +93,7 @@ def farthest(solids, i, d):
 
 @inline
 def _side(half, along):
-    """Return the coordinate of the end of an edge along a direction; of its middle if the edge is normal to it."""
+    """Return the coordinate of the farthest end of an edge along a direction, or 0 if both are orthogonal."""
     return F(0) if abs(along) <= LEVEL else math.copysign(half, along)
 
 
@@ -134,7 +134,7 @@ def middle_of_farthest(solids, i, d):
 
 @inline
 def difference(solids, i, j, c, d):
-    """Return the point of A - B that is farthest along d, and its point of A; c is the origin of B less that of A."""
+    """Return the farthest point of A - B along d, and its point of A; c is the origin of B minus that of A."""
     a = farthest(solids, i, d)
     b = farthest(solids, j, (-d[0], -d[1], -d[2]))
     return sub(a, (b[0] + c[0], b[1] + c[1], b[2] + c[2])), a

@@ -1,7 +1,7 @@
-"""Which links of a body touch each other, in many poses.
+"""Find which links of a body touch each other, in many poses.
 
-Two links touch if any of their shapes do. Only links whose bounding spheres meet are looked at, and of these only the
-shapes whose bounding spheres meet.
+Two links touch if any of their shapes touch. Only links whose bounding spheres meet are tested, and only their shapes
+whose bounding spheres meet.
 """
 
 from synovia.kernels.collision.distance import point_box, point_cylinder, segments
@@ -30,7 +30,7 @@ from synovia.kernels.layout import (
 from synovia.kernels.math.rotations import apply, apply_t, column, frame_of, load_rotation, matmul, store_frame
 from synovia.kernels.math.vectors import add, dot, load, norm, scale, store, sub
 
-CLOSE = F(1e-9)  # of the size: shapes that are nearer touch, so that rounding does not separate exact contacts
+CLOSE = F(1e-9)  # fraction of the size: nearer shapes touch, so that rounding does not separate exact contacts
 
 
 @device
@@ -83,7 +83,7 @@ def place(shapes, links, frames, placed):
 
 @device
 def links_touch(solids, links, a, b, corners):
-    """Return whether any shape of one link touches any of another one."""
+    """Return whether any shape of one link touches any shape of another link."""
     placed = solids[0]
     first_cover = placed.shape[0] - links.shape[0]
     if not meet(placed, first_cover + a, first_cover + b):
@@ -97,7 +97,7 @@ def links_touch(solids, links, a, b, corners):
 
 @entry
 def touching(shapes, vertices, links, frames, pairs, placed, corners):
-    """Add to each pair of links in how many poses they touch.
+    """Count for each pair of links the poses in which they touch, and add this number to the pair.
 
     Args:
         shapes: All shapes, each in the frame of its joint; those of one link are neighbours. A sphere around each link

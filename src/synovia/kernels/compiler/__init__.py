@@ -1,18 +1,18 @@
 """Compilation of kernels: decorators, the cache of compiled code, and calls from kernels to Python and C.
 
-Kernels run in one of four ways, which ``SYNOVIA_KERNELS`` may choose:
+Kernels run in one of four modes, which ``SYNOVIA_KERNELS`` may choose:
 
-``prebuilt``  the machine code that came with the package, for the processor's level or a level that is named
+``prebuilt``  machine code that came with the package, for the processor's level; or name a level instead
 ``jit``       compiled by numba at their first use
 ``python``    as plain Python, slowly; NUMBA_DISABLE_JIT=1 means the same
 ``none``      not at all: they raise an error that says what to install
 
-By default, the first of ``prebuilt``, ``jit`` and ``python`` that is possible is taken; the last one warns at the first
-call. ``compiled`` takes the first of ``prebuilt``, ``jit`` and ``none``. ``uncompiled`` chooses the first of
-``prebuilt`` and ``python``, for one small solve, which takes less time than the compiler does.
+The default is the first of ``prebuilt``, ``jit`` and ``python`` that is possible; ``python`` warns at the first call.
+``compiled`` chooses the first of ``prebuilt``, ``jit`` and ``none``. ``uncompiled`` chooses the first of ``prebuilt``
+and ``python``, for one small solve, which takes less time than the compiler.
 
-numba is imported for ``jit`` alone, and without SciPy: numba imports its BLAS for functions that our kernels never
-call, which takes longer than everything else together. Otherwise ``numba`` is None.
+numba is imported only for ``jit``, and without SciPy: numba imports SciPy's BLAS for functions that our kernels never
+call, which takes longer than all other imports together. In other modes ``numba`` is None.
 """
 
 import contextlib
@@ -32,7 +32,7 @@ def _scipy_hidden() -> Generator[None]:
     if "scipy" in sys.modules or threading.active_count() > 1:
         yield
         return
-    sys.modules["scipy"] = None  # type: ignore[assignment]  # makes an import fail
+    sys.modules["scipy"] = None  # type: ignore[assignment]  # this entry makes an import fail
     try:
         yield
     finally:
@@ -48,14 +48,14 @@ def _start_numba() -> tuple[Any, str]:
             import numba
             from numba.core.registry import cpu_target
 
-            started: Any = numba  # its type stubs lack what follows
+            started: Any = numba  # the type stubs of numba lack the names below
             target: Any = cpu_target
             target.target_context.refresh()
     except Exception as error:  # noqa: BLE001 - a numba that does not fit NumPy or llvmlite raises anything
         return None, f"numba cannot be imported ({type(error).__name__}: {error})"
     arrays: Any = sys.modules.get("numba.np.arraymath")
     if hasattr(arrays, "_HAVE_BLAS"):
-        arrays._HAVE_BLAS = find_spec("scipy") is not None  # for kernels of users
+        arrays._HAVE_BLAS = find_spec("scipy") is not None  # restored for kernels of users
     return started, ""
 
 
@@ -63,7 +63,7 @@ CHOICE = os.environ.get("SYNOVIA_KERNELS", "")
 
 
 def _choose() -> tuple[str, Prebuilt, Any, str]:
-    """Return how kernels run, those that came compiled, numba, and what to do where they cannot run."""
+    """Return the mode, the prebuilt kernels, numba or None, and advice for kernels that cannot run."""
     no_jit = os.environ.get("NUMBA_DISABLE_JIT", "0")
     if CHOICE == "python" or no_jit not in ("", "0"):
         chosen = "SYNOVIA_KERNELS=python" if CHOICE == "python" else f"NUMBA_DISABLE_JIT={no_jit}"
@@ -86,7 +86,7 @@ def _choose() -> tuple[str, Prebuilt, Any, str]:
     from synovia.errors import install_command
 
     commands = [install_command("jit")]
-    if FOLDER.exists():  # from a wheel that has them
+    if FOLDER.exists():  # from a wheel with prebuilt kernels
         commands.insert(0, "pip install --force-reinstall synovia")
     advice = f"run {', or '.join(commands)}"
     if CHOICE:
@@ -95,8 +95,8 @@ def _choose() -> tuple[str, Prebuilt, Any, str]:
 
 
 mode, prebuilt, numba, advice = _choose()
-unasked = mode == "python" and bool(advice)  # plain Python, as nothing faster is possible here
-mistaken = mode == "none" and CHOICE not in ("", "compiled", "jit", "prebuilt", "none")  # no such way or level
+unasked = mode == "python" and bool(advice)  # plain Python, because nothing faster is possible
+mistaken = mode == "none" and CHOICE not in ("", "compiled", "jit", "prebuilt", "none")  # no such mode or level
 
 
 def compiled() -> bool:

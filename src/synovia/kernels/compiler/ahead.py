@@ -1,4 +1,4 @@
-"""Compile entry points ahead of use; as a program, compile those that another process asks for."""
+"""Compile entry points ahead of use; as a program, compile the entry points that another process requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def compile_entry(name: str, *, wait: bool = True) -> float:
 
     Args:
         name: The entry point.
-        wait: Whether to wait while another process compiles it; otherwise it is left to that one.
+        wait: Whether to wait while another process compiles the same code; otherwise skip this code.
     """
     begun = time.perf_counter()
     kernel = kernel_of(name)
@@ -26,13 +26,13 @@ def compile_entry(name: str, *, wait: bool = True) -> float:
 
 
 def serve(names: TextIO, answers: TextIO) -> None:
-    """Read entry points as JSON, one a line, compile each, and write its seconds as JSON, until the input ends.
+    """Read entry points as JSON, one per line, compile each, and write the seconds taken as JSON, until the input ends.
 
     A line has the name of an entry point, and whether to ``wait`` for other processes. An answer also has the warnings
-    so far: if code cannot be stored, there is one.
+    so far, such as a warning that code cannot be stored.
 
-    The process then ends at once, also while it compiles: its parent has ended, or does not want it any more. It
-    ignores Ctrl-C, which is for the parent.
+    When the input ends, the process ends at once, even while it compiles: its parent has ended or no longer needs it.
+    It ignores Ctrl-C, which is for the parent.
     """
     import gc
     import json
@@ -71,5 +71,5 @@ def serve(names: TextIO, answers: TextIO) -> None:
 
 
 if __name__ == "__main__":
-    found, sys.stdout = sys.stdout, sys.stderr  # what else prints does not come between the answers
+    found, sys.stdout = sys.stdout, sys.stderr  # other output must not mix with the answers
     serve(sys.stdin, found)

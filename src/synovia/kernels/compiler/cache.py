@@ -4,10 +4,10 @@ The cache has one folder for each kernel file. Its name ends in a hash of everyt
 ``sources``), where numba hashes the path. In the folder, a file is named by argument types and processor. (numba
 numbers its files and keeps an index next to them, which fails when two processors share a home folder.)
 
-Each file starts with a checksum. A file that is cut short, damaged or does not match is compiled again and replaced. If
-the folder cannot be written, cached code is still read, and new code lasts for its process only.
+Each file starts with a checksum. If a file is cut short, damaged or does not match, its code is compiled again and the
+file replaced. If the folder cannot be written, cached code is still read, and new code lasts for its process only.
 
-Only one process at a time compiles an entry point: another one that needs it waits, and loads what is stored then.
+Only one process at a time compiles an entry point: another process that needs it waits, then loads the stored code.
 """
 
 import functools
@@ -24,7 +24,7 @@ from synovia.kernels.compiler import numba
 from synovia.kernels.compiler.kept import cache_root, note_use, remove_old, write_whole
 from synovia.kernels.compiler.sources import digest, name_of
 
-keep: Any = None  # gives an entry point this cache; None if numba lacks what that needs
+keep: Any = None  # function that gives an entry point this cache; None if numba does not support it
 logger = logging.getLogger("synovia.kernels")
 _warned: list[bool] = []  # whether the warning about an unusable cache was given
 
@@ -75,11 +75,11 @@ try:
 
         @classmethod
         def from_function(cls, py_func, py_file):
-            """Return the folder, whether it can be written or not."""
+            """Return the folder, even if it cannot be written."""
             return cls(py_func, py_file)
 
         def get_source_stamp(self) -> Any:
-            """Return the hash that the folder is named by."""
+            """Return the hash in the name of the folder."""
             return Path(self._cache_path).name
 
     class _Form(CompileResultCacheImpl):

@@ -9,7 +9,7 @@ import ctypes
 
 from synovia.kernels.compiler import numba
 
-# (what to evaluate, number of the goal, pointer to the joint values, pointer to the output) -> a number
+# (quantity to evaluate, index of the goal, pointer to the joint values, pointer to the output) -> float
 FUNCTION = ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_int64, ctypes.c_int64, ctypes.c_void_p, ctypes.c_void_p)
 
 if numba is not None:

@@ -3,18 +3,18 @@
 **Messages.** A compilation takes seconds, so the logger ``synovia.kernels`` reports it at level INFO. Each record has
 the attributes ``compiling`` (True before, False after), ``solver`` (the purpose of the kernel) and ``seconds`` (an
 estimate before, None if unknown; the time taken after). If the logger has no handler, a process that has compiled for
-two seconds prints a line on stderr for what it compiles then and from then on. A log level above INFO silences both.
+two seconds prints a line on stderr for the present and each later compilation. A log level above INFO silences both.
 
 **Another process.** The compiler is written in Python, so it slows down all other threads of its process. A thread can
-have another process compile what it needs (``delegated``); it then loads the result from the cache on disk. Two
-processes never compile the same at the same time: the second one waits for what the first one stores.
+have another process compile the code that it needs (``delegated``); it then loads the result from the cache on disk.
+Two processes never compile the same code at the same time: the second waits until the first has stored it.
 
-**Ctrl-C.** It is handled between two functions, where the compiler can be interrupted safely. An exception at any other
-moment can break numba for the rest of the process (it ends a generator that numba keeps), and an exception during a
-callback from LLVM is printed and lost.
+**Ctrl-C.** It is handled between the compilations of two functions, where the compiler can be interrupted safely. An
+exception at any other moment can break numba for the rest of the process (it ends a generator that numba reuses), and
+an exception during a callback from LLVM is printed and lost.
 
-**Fallback.** ``link`` uses private parts of numba. If a compilation with it fails, numba compiles the ordinary way, now
-and for the rest of the process. This is reported once.
+**Fallback.** ``link`` uses private parts of numba. If a compilation with ``link`` fails, numba compiles the ordinary
+way, for this code and for the rest of the process. This is reported once.
 """
 
 import contextlib
@@ -31,22 +31,22 @@ from typing import Any
 from synovia.kernels.compiler.entries import entry_of, name_of_entry
 
 logger = logging.getLogger("synovia.kernels")
-_POLL = 0.02  # seconds between two looks whether another process has compiled what this one needs
-PATIENCE = 2.0  # seconds of compiling in a process before lines are printed
+_POLL = 0.02  # seconds between two checks whether another process has compiled the needed code
+PATIENCE = 2.0  # seconds of compilation in a process before lines are printed
 
 
 class Linking:
     """Whether ``link`` is in use."""
 
     active = True
-    failure: Exception | None = None  # why it cannot be used, until reported
-    forget_helpers: Callable[[], None]  # discards what was compiled for linking; set by ``link``
+    failure: Exception | None = None  # why ``link`` cannot be used; None once reported
+    forget_helpers: Callable[[], None]  # discards code that was compiled for linking; set by ``link``
 
 
 linking = Linking()
-_handlers: list[Callable[..., Any]] = []  # of the user, while ours records Ctrl-C
+_handlers: list[Callable[..., Any]] = []  # the user's handler while ours records Ctrl-C
 _interrupts: list[bool] = []
-_handler_errors: list[Exception] = []  # by the user's handler
+_handler_errors: list[Exception] = []  # exceptions raised by the user's handler
 
 
 # Messages ---------------------------------------------------------------------------------------------------------
@@ -89,7 +89,7 @@ class _Listener:
                 self._timer.start()
 
     def on_end(self, event: Any) -> None:
-        """Report how long it took."""
+        """Report the time that the compilation took."""
         del event
         function, begun = self._inside.pop()
         if self._inside or not _is_ours(function):
@@ -111,7 +111,7 @@ def _report_start(function: Any) -> tuple[str, float | None]:
 
 
 def _report_end(function: Any, seconds: float) -> None:
-    """Log how long it took."""
+    """Log the time that the compilation took."""
     more: dict[str, Any] = {"compiling": False, "solver": purpose(function)[0], "seconds": seconds}
     logger.info("compiled %s in %.1f s", more["solver"], seconds, extra=more)
 
@@ -168,9 +168,9 @@ def delegated(
     """Have another process compile the entry points that this thread needs, if a cache can hold them.
 
     Args:
-        compile_elsewhere: Compiles the entry point of a name, and returns when it is stored. What is not stored then is
-            compiled by this process.
-        check: Called between two functions that this thread compiles all the same; it may raise to end that.
+        compile_elsewhere: Compiles the entry point of a name, and returns when it is stored. If it is not stored then,
+            this process compiles it.
+        check: Called between two functions that this thread compiles itself; may raise to stop the compilation.
         start: Begins to compile entry points that will be needed soon, and returns at once.
     """
     _delegate.compile, _delegate.check, _delegate.start = compile_elsewhere, check, start
@@ -181,7 +181,7 @@ def delegated(
 
 
 def start_elsewhere(names: Iterable[str]) -> bool:
-    """Have another process begin to compile entry points, if this thread wants that; return whether it does."""
+    """Have another process begin to compile entry points, if this thread delegates; return whether it delegates."""
     start = getattr(_delegate, "start", None)
     if start is not None:
         start(names)
@@ -200,7 +200,7 @@ def missing_code(dispatcher: Any, signature: Any) -> str:
 
 @contextmanager
 def _reported(function: Any) -> Generator[None]:
-    """Report that another process compiles a kernel for this one."""
+    """Report that another process compiles a kernel for this process."""
     begun = time.perf_counter()
     _report_start(function)
     try:
@@ -223,7 +223,7 @@ def is_being_compiled(dispatcher: Any, signature: Any) -> bool:
 
 
 def _compile_elsewhere(dispatcher: Any, signature: Any) -> None:
-    """Compile an entry point by another process, if this thread wants that and no compiled code is stored."""
+    """Have another process compile an entry point, if this thread delegates and no compiled code is stored."""
     compile_elsewhere = getattr(_delegate, "compile", None)
     if compile_elsewhere is not None and missing_code(dispatcher, signature):
         with _reported(dispatcher.py_func):
@@ -232,7 +232,7 @@ def _compile_elsewhere(dispatcher: Any, signature: Any) -> None:
 
 @contextmanager
 def _one_at_a_time(dispatcher: Any, signature: Any) -> Generator[None]:
-    """Wait while another process compiles the same entry point; what it stores is there to load then."""
+    """Wait while another process compiles the same entry point; its stored code can then be loaded."""
     from synovia.kernels.compiler import kept
 
     name = missing_code(dispatcher, signature)
@@ -261,7 +261,7 @@ def _one_at_a_time(dispatcher: Any, signature: Any) -> Generator[None]:
 
 @contextmanager
 def interrupt_deferred() -> Generator[None]:
-    """Defer Ctrl-C until ``handle_interrupt`` or the end of the block. It concerns the main thread only."""
+    """Defer Ctrl-C until ``handle_interrupt`` or the end of the block. Only the main thread is concerned."""
     handler = signal.getsignal(signal.SIGINT)
     if _handlers or threading.current_thread() is not threading.main_thread() or not callable(handler):
         yield
@@ -301,7 +301,7 @@ def handle_interrupt() -> None:
 
 
 def guard(dispatcher: Any) -> None:
-    """Make an entry point compile, or load cached code, with Ctrl-C deferred and with the fallback."""
+    """Defer Ctrl-C and enable the fallback while an entry point compiles or loads cached code."""
 
     @functools.wraps(type(dispatcher).compile)
     def compiling(signature: Any) -> Any:

@@ -16,7 +16,7 @@ class Entry(NamedTuple):
     seconds: float
 
 
-# By module and function, the most used first. Neighbours share helpers, which one process compiles only once.
+# By module and function, the most used first. Neighbouring entries share helpers, which a process compiles only once.
 ENTRIES: Final = {
     "tree.forward.forward_many": Entry("poses", 1.5),
     "tree.tables.validate": Entry("joint values", 1.0),
@@ -74,7 +74,7 @@ ENTRIES: Final = {
     "collision.touching.touching": Entry("links that touch each other", 4.0),
 }
 
-# Types of the arguments of entry points, by their names: kind of number and dimensions, 0 for a number itself.
+# Types of the arguments of entry points, by their names: kind of number and number of dimensions, 0 for a scalar.
 _ARGUMENTS: Final = {
     "ints": ("int32", 1),
     "floats": ("float64", 1),
@@ -170,12 +170,12 @@ def entry_of(function: Any) -> Entry | None:
 
 
 def name_of_entry(function: Any) -> str:
-    """Return the name of an entry point: its module in the package of kernels, and its own."""
+    """Return the name of an entry point: its module below the package of kernels, and its function."""
     return f"{(function.__module__ or '').removeprefix('synovia.kernels.')}.{function.__name__}"
 
 
 def signatures(name: str) -> list[tuple[Any, ...]]:
-    """Return the signatures of an entry point: one, or two for kernels in either precision."""
+    """Return the signatures of an entry point: one, or two for kernels with single and double precision."""
     from numba import types
 
     code = kernel_of(name).py_func.__code__
@@ -192,7 +192,7 @@ def signatures(name: str) -> list[tuple[Any, ...]]:
 
 
 def described(names: list[str]) -> str:
-    """Return in words what some entry points are called with, for keys of what is compiled from it."""
+    """Return the arguments of some entry points as text, for the keys of their compiled code."""
     return repr((_ARGUMENTS, _PRECISION, [_OTHERS.get(name) for name in names]))
 
 

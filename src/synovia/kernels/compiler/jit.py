@@ -1,14 +1,14 @@
-"""Decorators of kernels, which alone set the compile options, the caching and the float type.
+"""Decorators of kernels; only this file sets the compile options, the caching and the float type.
 
 ``inline``     small functions, inlined by LLVM into all callers; never called from Python
 ``device``     larger helpers that only kernels call; most are inlined too
 ``apart``      helpers that are never inlined, because large kernels would take a minute to compile as one function
 ``entry``      functions that Python calls; only these are cached on disk
 ``algorithm``  functions that can be passed to other kernels as arguments; not inlined
-``step``       the same for the step that a loop repeats; inlined
+``step``       the same for a step that a loop repeats; inlined
 
-Where kernels came compiled, or run as plain Python, the decorators leave functions as they are, and ``entry`` returns
-the compiled one.
+With prebuilt kernels or in plain Python, the decorators return functions unchanged; ``entry`` returns the prebuilt
+function if there is one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ F = np.float64  # the float type of all kernels: F(0) is a zero of this type
 
 # contract: FMA; nsz, arcp, afn: cheaper scalars. Never nnan or ninf: they delete checks for NaN and gain nothing.
 SAFE = {"contract", "nsz", "arcp", "afn"}
-DOT = SAFE | {"reassoc"}  # lets sums vectorise: 3 times faster dense products
+DOT = SAFE | {"reassoc"}  # allows vectorised sums: dense products take a third of the time
 
 _HELPER: dict[str, Any] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 _APART: dict[str, Any] = {**_HELPER, "forceinline": False}  # explicit, or numba inherits the option of the caller
@@ -66,7 +66,7 @@ def _decorator(cached: bool = False, **options: Any) -> Callable[..., Any]:
 
 
 def _other_entry(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an entry point where numba compiles nothing: the machine code that came with the package, if it did."""
+    """Return an entry point for modes without numba: machine code, plain Python, or a function that raises."""
     name = name_of_entry(function)
     if mode == "none" and name in ENTRIES:
 
@@ -86,7 +86,7 @@ _warned: list[bool] = []
 
 
 def _with_warning(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Return an entry point in plain Python that warns once in a process that it is not compiled."""
+    """Return an entry point in plain Python that warns once per process that it is not compiled."""
 
     @functools.wraps(function)
     def entry(*arguments: Any) -> Any:
@@ -100,13 +100,13 @@ def _with_warning(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _take_integers_alike(kernel: Any) -> None:
-    """Have a helper compiled once for all integers; numba would do so for int32, int64 and each number as a literal."""
+    """Compile a helper once for all integers; numba would compile it for int32, int64 and each integer literal."""
     from numba.core.types import int32, int64, unliteral
 
     def widened(kind: Any) -> Any:
         return int64 if kind == int32 else unliteral(kind)
 
-    if find := getattr(kernel, "get_call_template", None):  # a part of numba that has no promise to stay
+    if find := getattr(kernel, "get_call_template", None):  # a private part of numba, which may disappear
         kernel.get_call_template = lambda args, kws: find(tuple(map(widened, args)), kws)
 
 
@@ -116,7 +116,7 @@ def _keep(kernel: Any, file: Path) -> None:
         return
     if name_of(file) is not None and cache.keep is not None:
         cache.keep(kernel)
-    elif cache.WRITABLE:  # our hash does not cover what a file from elsewhere imports
+    elif cache.WRITABLE:  # our hash does not cover the imports of a file from outside the package
         before = numba.config.CACHE_DIR
         numba.config.CACHE_DIR = str(cache.cache_folder(file))
         try:
@@ -137,8 +137,8 @@ entry = _decorator(cached=True, **_ENTRY)
 def ready(kernel: Callable[..., Any], *like: Any) -> Callable[..., Any]:
     """Load or compile an entry point by a call without work, and return its C function.
 
-    The C function skips numba's dispatch on argument types, which takes a third of a call. So its arguments must have
-    exactly the types of ``like``. Return ``kernel`` itself if it is not a compiled entry point.
+    The C function skips numba's dispatch on argument types, which takes a third of the time of a call. So its arguments
+    must have exactly the types of ``like``. Return ``kernel`` itself if it is not a compiled entry point.
     """
     searches = gc.isenabled()
     gc.disable()  # scanning the many long-lived objects of the compiler takes a tenth of the time
@@ -161,9 +161,9 @@ def algorithm(function: Callable[..., Any]) -> Any:
     """Return a handle of a kernel that can be passed to other kernels, which call it as ``perform(handle, ...)``.
 
     numba can pass a compiled function directly, but it stores the address, so callers could not be cached. The handle
-    is an empty named tuple: its type selects the function when the caller is compiled.
+    is an empty named tuple; its type selects the function when the caller is compiled.
 
-    The kernel is compiled once, although the search and the finish of misses call it from several places.
+    The kernel is compiled once, although several parts of the search call it.
     """
     return _handle(function, apart)
 

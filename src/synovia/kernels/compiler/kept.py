@@ -1,12 +1,12 @@
-"""The user's cache folder of compiled code: where it is, how files get into it, and how old ones are removed.
+"""The user's cache folder of compiled code: find it, write its files, and remove old ones.
 
     MODULE-HASH           code that numba compiled for this user's processors, a folder for each kernel file (``cache``)
     objects/MODULE-HASH   objects that ``packaging/kernels.py`` compiled ahead, a folder for each kernel file and level
-    modules/LEVEL-HASH    extension modules that it linked of them, with their description (``prebuilt``)
+    modules/LEVEL-HASH    extension modules that the script linked from these objects, with a description (``prebuilt``)
 
-Each name ends in a hash of all that determines the code, so that clones of the same sources share it. Making a folder
-removes old ones of its kind: those that no process has used for a month, and the least recently used beyond a total
-size. The file ``locks`` keeps processes from compiling the same at the same time.
+Each name ends in a hash of everything that determines the code, so that clones of the same sources share it. When a
+folder is made, old folders of its kind are removed: those that no process has used for a month, and the least recently
+used beyond a total size. The file ``locks`` prevents processes from compiling the same code at the same time.
 """
 
 import functools
@@ -19,10 +19,10 @@ import uuid
 from contextlib import suppress
 from pathlib import Path
 
-DAYS = 30  # after which an unused folder is removed
-SIZE = 500_000_000  # bytes of each kind; the kernels of one version for one processor take some 15 million
+DAYS = 30  # days after which an unused folder is removed
+SIZE = 500_000_000  # bytes of each kind of folder; kernels of one version for one processor take about 15 million
 _OURS = re.compile(r"[a-z0-9_.]+-[0-9a-f]{16}")
-_FILES = "*.nb[ci]*", "*.o", "*.so", "symbols.json", "made.json"  # of compiled code
+_FILES = "*.nb[ci]*", "*.o", "*.so", "symbols.json", "made.json"  # names of files of compiled code
 _DAY = 86400.0
 
 
@@ -57,10 +57,10 @@ def note_use(folder: Path) -> None:
 
 
 def remove_old(new: Path) -> None:
-    """Remove the folders next to ``new`` that no process has used for long, and the oldest beyond the total size.
+    """Remove the folders next to ``new`` that were not used for ``DAYS``, and the oldest beyond the total ``SIZE``.
 
-    Only files of compiled code, and folders that are empty then, are removed. A process that loses a folder compiles
-    again.
+    Only files of compiled code, and folders that are then empty, are removed. A process whose folder was removed
+    compiles again.
     """
     with suppress(OSError):
         folders = [folder for folder in new.parent.iterdir() if _OURS.fullmatch(folder.name) and folder != new]
@@ -87,9 +87,9 @@ def _remove(folder: Path) -> None:
 
 
 def lock(name: str) -> bool:
-    """Try to get the lock of a name, for this process among all that share the cache; return False if another has it.
+    """Try to get the lock of a name among all processes that share the cache; return False if another process has it.
 
-    The system releases the locks of a process that ends. Where there are no such locks, each process goes ahead.
+    The system releases the locks of a process that ends. On systems without such locks, each process continues.
     """
     with suppress(ImportError, OSError, RuntimeError):
         import fcntl
@@ -97,7 +97,7 @@ def lock(name: str) -> bool:
         file = _lock_file()
         try:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, _place(name))
-        except (BlockingIOError, PermissionError):  # either may say that another process has it
+        except (BlockingIOError, PermissionError):  # either may mean that another process has the lock
             return False
     return True
 
@@ -112,10 +112,10 @@ def unlock(name: str) -> None:
 
 @functools.cache
 def _lock_file() -> int:
-    """Return the file of locks, one a byte. It stays open: closing it would release all."""
+    """Return the file of locks, one per byte. It stays open, because closing it would release all locks."""
     return os.open(cache_root() / "locks", os.O_RDWR | os.O_CREAT, 0o666)
 
 
 def _place(name: str) -> int:
-    """Return the byte that stands for a name; names that share one wait for each other."""
+    """Return the index of the byte that locks a name; names that share a byte wait for each other."""
     return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4], "big") >> 1

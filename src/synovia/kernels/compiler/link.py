@@ -1,21 +1,21 @@
 """Compile helpers for linking only, which halves the time of a first compilation.
 
-By default, numba optimises every function, also one that is only inlined into others: it links all callees into the
+By default, numba optimises every function, even if it is only inlined into others: it links all callees into the
 function, and optimises them again inside each caller. Here a helper stays an unoptimised LLVM module. An entry point
 links each helper below it once and is optimised once, as a whole.
 
 CPU seconds until the first answer of a new process without cached code, numba 0.68, with and without this linking:
 ``lm`` 11 and 15, ``fabrik`` 34 and 68, ``ccd`` 25 and 55.
 
-The libraries below override private methods of numba's code generator. Whatever goes wrong with them, on import or in a
-compilation, ``jit`` compiles the ordinary way instead: slower, same results. See ``compile_events.guard``.
+The libraries below override private methods of numba's code generator. If they fail, on import or in a compilation,
+``jit`` compiles the ordinary way instead: slower, with the same results. See ``compile_events.guard``.
 """
 
 from typing import Any
 
-from synovia.kernels.compiler import compile_events  # in this form: the hash of kernels leaves that file out
+from synovia.kernels.compiler import compile_events  # as a module: the hash of kernels leaves it out
 
-helper_pipeline: Any = None  # for ``jit``; None where numba lacks what this file needs
+helper_pipeline: Any = None  # used by ``jit``; None if numba lacks the parts that this file needs
 separate_pipeline: Any = None
 entry_pipeline: Any = None
 
@@ -31,13 +31,13 @@ try:
         """The library of an entry point: every helper below it is linked once."""
 
         def add_linking_library(self, library):
-            """Note a library, and those that it needs."""
+            """Add a library, and the libraries that it needs."""
             for one in (library, *(library._linking_libraries if isinstance(library, _Helper) else ())):
                 if one not in self._linking_libraries:
                     super().add_linking_library(one)
 
         def _link_into(self, module, linkage=Linkage.internal):
-            """Link what was noted into a module; helpers may go once they are inlined."""
+            """Link the added libraries into a module; helpers may be dropped once they are inlined."""
             for one in self._linking_libraries:
                 helper = isinstance(one, _Helper)
                 module.link_in(one._final_module if helper else one._get_module_for_linking(), preserve=True)
@@ -46,16 +46,16 @@ try:
                     function = module.get_function(name)
                     function.linkage = linkage
                     if linkage is Linkage.internal:
-                        # LLVM's loader finds local symbols, too: an ordinary function of numba that shares this helper
+                        # LLVM's loader also finds local symbols: an ordinary function of numba that shares this helper
                         # would call this copy, whose arguments the optimiser may have changed
                         function.name = f"{name}.own"
 
         def finalize(self):
-            """Link, optimise once (numba's other round is for reference counts), and make ready to run."""
+            """Link, optimise once (numba's second round is for reference counts), and prepare to run."""
             self._raise_if_finalized()
             self._inherit_reloads()
             self._link_into(self._final_module)
-            for one in self._final_module.functions:  # called, it would end the process
+            for one in self._final_module.functions:  # a call of an undefined function would end the process
                 if one.is_declaration and one.name.startswith("_ZN"):
                     raise RuntimeError(f"{one.name} is not linked")
             passes, builder = self._codegen._module_pass_manager()
@@ -69,14 +69,14 @@ try:
                     self._reload_init.update(library._reload_init)
 
     class _Helper(_Entry):
-        """The library of a helper: linked into others, never run by itself."""
+        """The library of a helper: linked into other libraries, never run by itself."""
 
         inlined = True
         defined: tuple[str, ...] = ()
         whole: Any = None
 
         def add_ir_module(self, ir_module):
-            """Add a module; where nothing is to be inlined its text says so, which every LLVM understands."""
+            """Add a module; mark its functions as noinline if they are not to be inlined."""
             for function in ir_module.functions:
                 if not (self.inlined or function.is_declaration):
                     function.attributes.add("noinline")
@@ -86,7 +86,7 @@ try:
             ll_module.data_layout = self._codegen._data_layout
 
         def finalize(self):
-            """Close the module as it is."""
+            """Finalise the module without optimisation."""
             self._inherit_reloads()
             self.defined = tuple(one.name for one in self._final_module.functions if not one.is_declaration)
             self._finalize_dynamic_globals()
@@ -104,7 +104,7 @@ try:
         def get_pointer_to_function(self, name):
             """Return 0, as for functions without a Python wrapper.
 
-            numba then sets the function's environment. No code here reads it, but it needs memory to write to.
+            numba then sets the function's environment. No code reads it, but numba needs memory to write to.
             """
             self._ensure_finalized()
             engine = self._codegen._engine
@@ -143,7 +143,7 @@ try:
         return _compiler(_Entry, *arguments)
 
     def _forget_helpers():
-        """Discard what was compiled for linking and what failed, which numba caches."""
+        """Discard the code compiled for linking and the failures, both of which numba caches."""
         for one in gc.get_objects():
             if issubclass(type(one), Dispatcher):
                 one._compiler._failed_cache.clear()

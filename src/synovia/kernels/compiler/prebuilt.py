@@ -1,4 +1,4 @@
-"""Kernels that came compiled with the package: which there are, whether they fit, and their functions.
+"""Kernels that came compiled with the package: find them, check whether they fit, and load their functions.
 
 A platform wheel holds an extension module for each level of the instruction set (``packaging/kernels.py`` writes them).
 They are used if they were made from the very sources that lie next to them, so that an edited kernel is never passed
@@ -29,26 +29,26 @@ FOLDER = Path(_CHOSEN or Path(__file__).parents[1] / "prebuilt")
 class Prebuilt(NamedTuple):
     """Compiled entry points of one level, or why there are none."""
 
-    level: str  # of the instruction set, "" if none can be used
-    entries: dict[str, Callable[..., Any]]  # by module and function
-    reason: str  # in words, for people
+    level: str  # level of the instruction set, "" if none can be used
+    entries: dict[str, Callable[..., Any]]  # functions by module and function name
+    reason: str  # why no level, or a lower level, is used; shown to users
 
 
 class _Made(NamedTuple):
     """The description that ``packaging/kernels.py`` writes next to the modules."""
 
     sources: dict[str, str]  # hashes of the kernels' files
-    levels: list[str]  # the lowest first
-    bytes: dict[str, int]  # size of each module: a part of one that is loaded can end the process
+    levels: list[str]  # levels of the modules, the lowest first
+    bytes: dict[str, int]  # size of each module: loading a truncated module can end the process
 
 
 def load(level: str = "") -> Prebuilt:
     """Return the compiled entry points for this processor.
 
-    A level that cannot be loaded leaves the next lower one, with the reason.
+    If a level cannot be loaded, the next lower level is used, and the reason is returned.
 
     Args:
-        level: The level to take; "" for the highest that both the processor and the package have.
+        level: The level to use; "" for the highest that both the processor and the package have.
     """
     if level and level not in LEVELS:
         return Prebuilt("", {}, f"expected jit, python, prebuilt, or a level among {', '.join(LEVELS)}")
@@ -59,13 +59,13 @@ def load(level: str = "") -> Prebuilt:
         for highest in LEVELS if (kept.cache_root() / "modules").is_dir() else ():
             folder = kept_folder(highest)
             if folder.is_dir() and _extension(folder, "processor", _description(folder)).level() == highest:
-                kept.note_use(folder)  # on a processor of a higher level, numba compiles better code
+                kept.note_use(folder)  # not below the processor's level: numba would compile better code
                 return _load(folder, level)
     return found
 
 
 def kept_folder(level: str) -> Path:
-    """Return the folder in the cache for modules of these sources up to a level, also if there is none."""
+    """Return the folder in the cache for modules of these sources up to a level, even if it does not exist."""
     return kept.cache_root() / "modules" / f"{level}-{_key()}"
 
 
@@ -108,11 +108,11 @@ def _load(folder: Path, level: str) -> Prebuilt:
 
 
 def _description(folder: Path) -> _Made:
-    """Return what lies in a folder.
+    """Return the description of the modules in a folder.
 
     Raises:
-        OSError: If the description is not there or cannot be read.
-        ImportError: If it is damaged.
+        OSError: If the description does not exist or cannot be read.
+        ImportError: If the description is damaged.
     """
     file = folder / "made.json"
     try:
@@ -130,7 +130,7 @@ def _extension(folder: Path, name: str, made: _Made) -> ModuleType:
     """Return an extension module of a folder.
 
     Raises:
-        ImportError: If it is damaged or is for another platform.
+        ImportError: If the module is damaged or is for another platform.
     """
     file = folder / f"{name}.abi3.so"
     size, whole = file.stat().st_size, made.bytes[file.name]

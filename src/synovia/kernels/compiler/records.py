@@ -1,13 +1,13 @@
 """Open flat arrays as the tables that ``layout`` declares, without cost in compiled code.
 
-``record`` makes the named tuple of some declarations. ``opener`` makes the kernel function that fills it from a packed
-problem, which holds the starts of its tables. ``cutter`` makes one for memory in which the tables follow each other.
-``changer`` makes one that gives fields other values.
+``record`` makes the named tuple of some declarations. ``opener`` makes the kernel function that fills this tuple from a
+packed problem, which holds the starts of its tables. ``cutter`` makes such a function for memory in which the tables
+follow each other. ``changer`` makes a function that replaces the values of fields.
 
 In plain Python a record is a named tuple of views. In compiled code it is a few pointers and numbers, and a field is
-computed where it is read. A tuple of views would be some three hundred values, which each call of a function would
-list one by one: that was most of the code that the compiler had to read. What the head of a problem holds stays the
-same during a call, and the loads say so (``invariant.load``), so that they move out of loops.
+computed where it is read. A tuple of views would be about three hundred values, which each call of a function would
+list one by one; that was most of the code that the compiler had to read. The head of a problem does not change during
+a call, so its loads are marked as invariant (``invariant.load``) and move out of loops.
 
 This file uses only numba's extension API.
 """
@@ -24,12 +24,12 @@ from synovia.kernels.layout import COUNTS, FLOAT_HEAD, INT_TABLES, PROBLEM, STAR
 
 
 def tables_of(group: str) -> list[Table]:
-    """Return the tables of a problem or its scratch memory that belong to a group: "" or what a dot ends."""
+    """Return the tables of a problem or its scratch memory in a group: the part of their names before a dot, or ""."""
     return [table for table in (*PROBLEM, *WORK) if table.name.rpartition(".")[0] == group]
 
 
 def record(name: str, tables: Sequence[Table], *others: str) -> Any:
-    """Return a named tuple of some tables, then of other fields."""
+    """Return a named tuple type with fields for some tables, then other fields."""
     return namedtuple(name, [*map(_field, tables), *others])  # pyright: ignore[reportUntypedNamedTuple]  # declared there
 
 
@@ -39,7 +39,7 @@ def _field(table: Table) -> str:
 
 
 def _known_starts() -> dict[str, int]:
-    """Return the starts that are the same in every problem: of tables that come before any with a number of rows."""
+    """Return the starts that are the same in every problem: of all tables up to the first with a variable size."""
     out: dict[str, int] = {}
     for integers, start in ((True, INT_TABLES), (False, FLOAT_HEAD)):
         for table in PROBLEM:
@@ -66,8 +66,8 @@ if numba is not None:
     class _Record(types.Type):
         """The type of a record in compiled code.
 
-        ``stored``: names and types of what it stores; pointers have names with a star.
-        ``computed``: by field, its type, and a function of (builder, what is stored by name) that writes its value.
+        ``stored``: names and types of the stored values; names of pointers begin with a star.
+        ``computed``: for each field, its type and a function of (builder, stored values) that writes its code.
         """
 
         def __init__(self, name, stored, computed):
@@ -84,18 +84,18 @@ if numba is not None:
         key = _Record
 
         def generic_resolve(self, value, attr):
-            """Return the type of a field, None if there is none of that name."""
+            """Return the type of a field, None if no field has this name."""
             return value.computed[attr][0] if attr in value.computed else value.stored.get(attr)
 
     @lower_getattr_generic(_Record)
     def _read_field(context, builder, kind, value, attr):
-        """Write the code of a field that is read."""
+        """Write the code that reads a field."""
         if attr in kind.computed:
             return kind.computed[attr][1](context, builder, _Stored(builder, kind, value))
         return _Stored(builder, kind, value)[attr]
 
     class _Stored:
-        """What a record stores, by name."""
+        """The stored values of a record, by name."""
 
         def __init__(self, builder, kind, value):
             self._builder, self._names, self._value = builder, list(kind.stored), value
@@ -111,7 +111,7 @@ if numba is not None:
         return out
 
     def _constant_load(builder, pointer, place):
-        """Return an element that stays the same during a call; it is loaded once, wherever it is read."""
+        """Return an element that does not change during a call, so that it is loaded only once."""
         out = builder.load(builder.gep(pointer, [_number(place)]))
         out.set_metadata("invariant.load", builder.module.add_metadata([]))
         return out
@@ -156,10 +156,10 @@ def opener(
     Args:
         kind: The named tuple: the tables of the group, those of ``scratch``, integers, reals, then ``others``, a tuple.
         group: See ``tables_of``.
-        integers: Places of the integers in ``ints``.
-        reals: Places of the reals in ``floats``.
-        scratch: A group of tables in scratch memory, which is then the last one of ``others``.
-        changes: Fields that a ``changer`` changes without a new type: they are stored.
+        integers: Indices of the integers in ``ints``.
+        reals: Indices of the reals in ``floats``.
+        scratch: A group of tables in scratch memory, which is then the last element of ``others``.
+        changes: Fields that a ``changer`` can replace without a new type; their values are stored.
     """
     tables, more = tables_of(group), tables_of(scratch) if scratch else []
     named = [*map(_field, (*tables, *more))]
@@ -215,7 +215,7 @@ def cutter(kind: Any, tables: Sequence[Table], names: Sequence[str]) -> Any:
     Args:
         kind: The named tuple of the tables.
         tables: The tables.
-        names: Names of the ``numbers``, a tuple, which count rows and columns.
+        names: Names of the sizes in the tuple ``numbers``, which are numbers of rows and columns.
     """
     if numba is None:
 
@@ -262,7 +262,7 @@ def cutter(kind: Any, tables: Sequence[Table], names: Sequence[str]) -> Any:
 
 
 def changer(kind: Any, *names: str) -> Any:
-    """Return a kernel function ``change(record, values)`` that gives the named fields other values, in a tuple."""
+    """Return a kernel function ``change(record, values)`` that replaces the named fields by a tuple of values."""
     if numba is None:
 
         def changed(record, values):
@@ -288,5 +288,5 @@ def changer(kind: Any, *names: str) -> Any:
 
 
 def _cut(source: Any, start: int, shape: Sequence[int]) -> Any:
-    """Return a view of a flat array from a start on."""
+    """Return a view of a flat array with a shape, from a start on."""
     return source[start : start + math.prod(shape)].reshape(shape)

@@ -8,8 +8,8 @@ of this package that it imports, directly or indirectly, in any form:
     from synovia.kernels import (a, b)        import synovia.kernels
 
 Files have dotted names below ``synovia.kernels``. Imports are found by regular expressions, without parsing, because
-this runs at every start. Any text that looks like an import counts: a file too many costs a compilation, a missing one
-would leave stale code. A file that imports the bare package depends on all of it.
+this runs at every start. Any text that looks like an import is used: an unnecessary file costs a compilation, but a
+missing file would leave stale code. A file that imports the bare package depends on all its files.
 """
 
 import functools
@@ -33,7 +33,7 @@ CHANGE_NO_CODE = {
     "compiler.sources": "this file, which decides what is hashed",
 }
 
-# Not compiled here: ``re`` does that when they are first used, which is never if the kernels came compiled.
+# ``re`` compiles these patterns at their first use, which never happens with prebuilt kernels.
 _JOINED = rb"\\\r?\n"  # a line continued by a backslash
 _COMMENT = rb"#[^\n]*"
 _NAMES = rb"(\([^)]*\)|[^\n;]*)"
@@ -44,7 +44,7 @@ _WORD = rb"[\w.]+"
 
 @functools.cache
 def modules() -> dict[str, Path]:
-    """Return the files of the package by their dotted names below it; ``""`` is the package itself."""
+    """Return the files of the package by their dotted names below the package; ``""`` is the package itself."""
     out: dict[str, Path] = {}
     for folder, _, files in os.walk(ROOT):
         parts = Path(folder).relative_to(ROOT).parts
@@ -111,7 +111,7 @@ def _absolute(dots: int, module: str, package: str | None) -> str | None:
 
 
 def _existing(name: str) -> Iterator[str]:
-    """Yield a module and its parent packages, as far as they exist: importing it runs them all."""
+    """Yield a module and its parent packages, if they exist: importing the module runs them all."""
     parts = name.split(".") if name else []
     for k in range(len(parts) + 1):
         part = ".".join(parts[:k])
@@ -145,10 +145,10 @@ def _read(file: Path) -> tuple[bytes, set[str]]:
 
 
 def digest(file: Path, versions: tuple[str, ...]) -> str:
-    """Return a hash of a kernel file, of all that it imports, and of the versions of what compiles them.
+    """Return a hash of a kernel file, of all files that it imports, and of the versions of the compilers.
 
-    The location of the files is not hashed, so environments with the same versions share compiled code. A file from
-    elsewhere counts by its content.
+    The location of the files is not hashed, so environments with the same versions share compiled code. Of a file from
+    outside the package, only the content is hashed.
     """
     out = hashlib.sha256("\0".join(versions).encode())
     for name, text in sorted(sources_of(file).items()):
@@ -158,14 +158,14 @@ def digest(file: Path, versions: tuple[str, ...]) -> str:
 
 
 def digests_of_all() -> dict[str, str]:
-    """Return the hashes of all files that go into compiled code, by dotted names."""
+    """Return the hashes of all files that affect compiled code, by dotted names."""
     return {name: _digest_of(file) for name, file in sorted(modules().items()) if name not in CHANGE_NO_CODE}
 
 
 def changed_since(digests: Mapping[str, str]) -> str | None:
     """Return the path of a file that has changed since these hashes were made, None if none has.
 
-    Files without a hash do not count: no file that has one imports them.
+    Files without a hash are ignored: no file with a hash imports them.
     """
     for name, digest_before in digests.items():
         file = modules().get(name)

@@ -1,6 +1,6 @@
 """Views of a flat array without cost: a pointer and a shape, without the reference count of an ordinary slice.
 
-Each call opens a problem as two dozen tables; as slices they took longer than a step of the solver. A view must not
+Each call opens a problem as two dozen tables; ordinary slices took longer than a step of the solver. A view must not
 outlive its array, so it never leaves a kernel. This file uses only numba's extension API.
 """
 

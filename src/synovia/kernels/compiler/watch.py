@@ -1,16 +1,16 @@
 """The watch: stop kernels at a deadline, when a signal handler raises (Ctrl-C), or when their work limit is reached.
 
-Every long loop calls ``stopped`` once a step and, if True, returns its best result so far. The call is one subtraction:
-the clock is read only after some work, and signals are handled only in long calls. Once stopped, all further loops of
-this call and of later ones end at once, until Python clears the watch.
+Every long loop calls ``stopped`` once per step and, if True, returns its best result so far. The call is one
+subtraction: the clock is read only after some work, and signals are handled only in long calls. Once the watch has
+stopped a loop, all further loops of this call and of later calls end at once, until Python clears the watch.
 
 Work is counted in visits of a joint, about 50 nanoseconds each. The work limit of one row of the answer is part of the
 problem (``problem.most_work``). So default settings end in time on bodies of any size, and always at the same step.
 
-A kernel runs without the interpreter's lock, so signal handlers, that of Ctrl-C included, do not run meanwhile. A long
-call takes the lock from time to time and runs them. If a handler raises an exception, the kernel stores it in its
-scratch memory, and Python raises it after the kernel returns (see ``ik.interrupts``). C functions are found by name
-when code is loaded, so kernels that call them can be cached on disk. On a GPU there are no signals and no clock.
+A kernel runs without the interpreter's lock, so signal handlers, such as that of Ctrl-C, do not run meanwhile. A long
+call takes the lock from time to time and runs them. If a handler raises an exception, the kernel stores the exception
+in its scratch memory, and Python raises it after the kernel returns (see ``ik.interrupts``). C functions are found by
+name when code is loaded, so kernels that call them can be cached on disk. On a GPU there are no signals and no clock.
 
 The watch is the head of the scratch memory. Zeros mean no deadline and no stop.
 """
@@ -33,8 +33,8 @@ from synovia.kernels.layout import (
     WORK_RESERVE,
 )
 
-PORTION = F(256)  # work between two looks at the clock
-WAIT = F(0.1)  # seconds between two looks for signals
+PORTION = F(256)  # work between two readings of the clock
+WAIT = F(0.1)  # seconds between two checks for signals
 
 WINDOWS = sys.platform == "win32"
 
@@ -137,7 +137,7 @@ else:
 
 @inline
 def begin_watch(watch):
-    """Begin a call, with the first look for signals after ``WAIT``."""
+    """Begin a call, with the first check for signals after ``WAIT``."""
     watch[NEXT_SIGNAL_CHECK] = F(0)
     begin_work(watch, F(math.inf))
 
@@ -153,7 +153,7 @@ def begin_work(watch, most):
 
 @inline
 def stopped(watch, work):
-    """Count the work of a step and return whether to stop."""
+    """Add the work of a step, and return whether to stop."""
     watch[WORK_LEFT] -= work
     if watch[WORK_LEFT] > F(0):
         return False

@@ -1,10 +1,11 @@
 """Aim goal: the z axis u of a frame at p points at a target point t, and its y axis v upwards, if an up is given.
 
-With d = t - p, the error is the smallest rotation from u to d. A shift δp turns d by δp × d / |d|². With an upward
-direction a, the z axis of the target, the error has a part along u, too: the roll φ, the angle about u from v to a.
+With d = t - p, the error is the smallest rotation from u to d. A shift δp rotates d by δp × d / |d|². With an up
+direction a, the z axis of the target, the error has a component along u, too: the roll φ, the angle about u from v to
+a.
 
-Let w be the part of a normal to u. A rotation ω of the frame turns v by ω·u about u, and w by (ω·w) (u·a) / |w|². Where
-u is nearly vertical, w is undefined: there, the roll fades to 0 smoothly.
+Let w be the part of a normal to u. A rotation ω of the frame rotates v by ω·u about u, and w by (ω·w) (u·a) / |w|². If
+u is nearly vertical, w is undefined, so the roll fades to 0 smoothly.
 """
 
 import math
@@ -17,13 +18,13 @@ from synovia.kernels.math.bend import smoothstep
 from synovia.kernels.math.rotations import column
 from synovia.kernels.math.vectors import TINY, axpy, cross, dot, norm, reject, scale, sub
 
-TOUCHING = F(1e-6)  # of the reach: for a nearer target the direction is undefined
+TOUCHING = F(1e-6)  # fraction of the length scale: the direction of a nearer target is undefined
 STEEP = F(0.2)  # sine of the angle between axis and up below which the roll fades
 
 
 @inline
 def upward(problem, R, targets, term):
-    """Return the part of up normal to the axis, and how much of the roll counts: 0 without an up."""
+    """Return the part of up normal to the axis, and the weight of the roll (0 to 1): 0 without an up direction."""
     if problem.general.ints[term, TARGET_PARTS] & ROTATION == 0:
         return NOTHING, F(0)
     w = reject(column(target_frame(targets, problem.general.ints[term, GOAL])[0], 2), column(R, 2))
@@ -33,7 +34,7 @@ def upward(problem, R, targets, term):
 
 @inline
 def error(problem, frames, targets, term):
-    """Return the rotation onto the direction of the target, and the roll; 0 if the target is at the point itself."""
+    """Return the rotation onto the direction of the target plus the roll, 0 if the target is at p."""
     g = problem.general.ints[term, GOAL]
     R, p = goal_frame(problem, frames, g)
     d = sub(target_frame(targets, g)[1], p)
@@ -63,7 +64,7 @@ def rows(problem, q, frames, targets, term, J):
 
 @inline
 def start_target(problem, frames, term):
-    """Return the target that keeps the start: a point on the axis, one reach away, and the y axis as up."""
+    """Return the target that keeps the start: a point on the axis, one length scale away, and the y axis as up."""
     R, p = goal_frame(problem, frames, problem.general.ints[term, GOAL])
     turned = (R[2], R[0], R[1], R[5], R[3], R[4], R[8], R[6], R[7])  # its z axis is the y axis of R
     return turned, axpy(problem.reach, column(R, 2), p)

@@ -1,7 +1,7 @@
 """Centre-of-mass goals: the centre is at a target position, or above a support polygon.
 
-All masses are parts of the total. The subtree of a joint has the mass μ and the first moment s = Σ m c, summed from the
-tips to the root. The Jacobian column of a joint with axis z at o is z × (s - μ o) for a rotation and μ z for a
+All masses are fractions of the total mass. The subtree of a joint has the mass μ and the first moment s = Σ m c, summed
+from the tips to the root. The Jacobian column of a joint with axis z at o is z × (s - μ o) for a rotation and μ z for a
 translation (Sugihara et al. 2002).
 """
 
@@ -28,7 +28,7 @@ from synovia.kernels.math.vectors import (
 
 @inline
 def row_moment(masses, frames, i):
-    """Return mass times position, in the world, of what row i carries rigidly."""
+    """Return mass times position, in the world, of the body parts that are fixed to row i."""
     moment = apply(rotation_of(frames, i), load(masses, i, MOMENT))
     return axpy(masses[i, MASS], origin_of(frames, i), moment)
 
@@ -70,10 +70,10 @@ def add_centre_row(problem, q, frames, force, J, k):
 
 @device
 def vector_to_support(vertices, first, count, up, c):
-    """Return the vector from a point, seen along ``up``, to a convex polygon, and whether a corner is nearest.
+    """Return the vector from a point to a convex polygon, both seen along ``up``, and whether a corner is nearest.
 
-    Above the polygon the vector is 0. The corners lie in the plane through the origin normal to ``up``,
-    counterclockwise; two are an edge, one a point.
+    The vector is 0 above the polygon. The corners lie in the plane through the origin normal to ``up``,
+    counterclockwise. Two corners are an edge, one is a point.
     """
     p = reject(c, up)
     nearest = (F(0), F(0), F(0))

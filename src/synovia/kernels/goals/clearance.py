@@ -1,20 +1,21 @@
 """Clearance goals: links of the body stay apart from each other, and from obstacles.
 
-The error of a goal is how much the nearest pair of shapes lacks to the distance of the goal plus the tolerance: so a
-goal that is met within the tolerance keeps its whole distance. A pair adds a residual row only if it is near. The
-nearest pairs have slots, one for each row, and a pair keeps its slot while it is among them: a row then means the same
-from one pose to the next.
+The error of a goal is its distance plus the tolerance, minus the gap of the nearest pair of shapes. So a goal that is
+met within the tolerance keeps its whole distance. A pair adds a residual row only if it is near. Each row has a slot.
+The nearest pairs have the slots, and a pair keeps its slot while it is among them. So a row means the same from one
+pose to the next.
 
 Links are compared by their bounding spheres, then the shapes of near links by theirs. The bounded shapes of obstacles
-are the leaves of a binary tree of boxes, which is stored as a heap: node k has the children 2k and 2k + 1. So what is
-far away costs little.
+are the leaves of a binary tree of boxes, which is stored as a heap: node k has the children 2k and 2k + 1. So distant
+shapes cost little.
 
 The gap of a pair with the normal n, from the second shape to the first, changes by n·(v_a - v_b), where v_a and v_b are
 the velocities of the nearest points.
 
-A flat contact has further points (see ``collision.flat``) in slots that are left. Their rows bound the step, but they
-add nothing to the error, because the nearest pair lacks more. All its points move with the shape that carries them,
-and the normal with the other one: measured at another pose, the nearest points would be at another corner.
+A flat contact has further points (see ``collision.flat``) in the free slots. Their rows bound the step, but they add
+nothing to the error, because the gap of the nearest pair is smaller. All its points move with the shape that carries
+them, and the normal with the other shape. If the contact were measured again at another pose, its nearest points could
+be at another corner.
 """
 
 import math
@@ -86,20 +87,20 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.vectors import add, axpy, dot, load, norm, scale, store, sub
 
-WORK_OF_PAIR = F(3)  # to place both shapes
-WORK_OF_FLAT, WORK_OF_POINT = F(15), F(0.15)  # to find further points of a flat contact; that of a point of a hull
-NEAR = F(0.01)  # reaches beyond its distance: pairs that are farther apart have no row
+WORK_OF_PAIR = F(3)  # work of placing both shapes
+WORK_OF_FLAT, WORK_OF_POINT = F(15), F(0.15)  # work of finding points of a flat contact; share of a point of a hull
+NEAR = F(0.01)  # length scales in addition to the distance of the goal: pairs with larger gaps have no row
 
 
 @inline
 def point_on(frames, row, p):
-    """Return the world position of a point of a row; row -1 is the world."""
+    """Return the world position of a point p in the frame of a row; row -1 is the world."""
     return p if row < 0 else add(origin_of(frames, row), apply(rotation_of(frames, row), p))
 
 
 @inline
 def place_shape(clear, frames, shape, row, to):
-    """Copy a shape of a row to row ``to`` of the pair of shapes in the world."""
+    """Write a shape of a row, placed in the world, to row ``to`` of ``clear.placed``."""
     for k in range(HALF_SIZES, SHAPE_WIDTH):
         clear.placed[to, k] = clear.shapes[shape, k]
     R, p = load_rotation(clear.shapes, shape, ORIENTATION), load(clear.shapes, shape, ORIGIN)
@@ -111,7 +112,7 @@ def place_shape(clear, frames, shape, row, to):
 
 @device
 def measure_pair(clear, frames, first, second, enough, contacts, slot):
-    """Write the contact of two shapes, each given with its row, to a slot; see ``put_contact``."""
+    """Write the contact of two shapes, each given as (shape, row), to a slot; see ``put_contact``."""
     i, row = first
     j, other = second
     place_shape(clear, frames, i, row, 0)
@@ -148,12 +149,12 @@ def farthest(found, count):
 
 @device
 def consider(clear, frames, t, first, second, count, limit):
-    """Measure a pair of shapes if it may be among the nearest ones of goal t, of which ``found`` has ``count``.
+    """Measure a pair of shapes if it may be among the nearest pairs of goal t; ``found`` holds ``count`` of these.
 
-    ``first`` and ``second`` are a shape and its row.
+    ``first`` and ``second`` are (shape, row).
 
     Returns:
-        (their new number, the gap above which a pair is not among the nearest).
+        (new number of nearest pairs, the gap above which a pair is not among them).
     """
     i, row = first
     j, other = second
@@ -167,7 +168,7 @@ def consider(clear, frames, t, first, second, count, limit):
     if not least < limit:
         return count, limit
     slots = clear.ints[t, SLOTS]
-    measure_pair(clear, frames, first, second, limit, clear.found, count)  # it has a row more than there are slots
+    measure_pair(clear, frames, first, second, limit, clear.found, count)  # ``found`` has one row more than slots
     if not clear.found[count, GAP_SIZE] < limit:
         return count, limit
     if count < slots:
@@ -193,7 +194,7 @@ def gap_to_box(nodes, node, p):
 
 @device
 def meet_links(clear, frames, t, a, b, count, limit):
-    """Consider the pairs of shapes of two links; returns as ``consider``."""
+    """Consider the pairs of shapes of two links; return the values of ``consider``."""
     row, other = clear.links[a, LINK_ROW], clear.links[b, LINK_ROW]
     p, q = (
         point_on(frames, row, load(clear.balls, a, BALL_CENTER)),
@@ -209,7 +210,7 @@ def meet_links(clear, frames, t, a, b, count, limit):
 
 @device
 def meet_obstacles(clear, frames, t, a, count, limit):
-    """Consider the pairs of the shapes of link a and all obstacles of goal t; returns as ``consider``."""
+    """Consider the pairs of the shapes of link a and all obstacles of goal t; return the values of ``consider``."""
     row = clear.links[a, LINK_ROW]
     p, radius = point_on(frames, row, load(clear.balls, a, BALL_CENTER)), clear.balls[a, BALL_RADIUS]
     first = clear.links[a, FIRST_OF_LINK]
@@ -263,13 +264,13 @@ def sort_into_slots(clear, t, count):
 
 @inline
 def point_of(frames, row, p):
-    """Return a point of the world in the frame of a row; the inverse of ``point_on``."""
+    """Return the coordinates of a world point in the frame of a row; the inverse of ``point_on``."""
     return p if row < 0 else apply_t(rotation_of(frames, row), sub(p, origin_of(frames, row)))
 
 
 @device
 def carry(contacts, k, frames, side, p, n):
-    """Let a side of contact k carry the point p, and the other side the normal n."""
+    """Attach the point p to a side of contact k, and the normal n to the other side."""
     row, other = int(contacts[k, CONTACT_ROWS + side]), int(contacts[k, CONTACT_ROWS + 1 - side])
     contacts[k, CONTACT_CARRIER] = F(side)
     store(contacts, k, CARRIED_POINT, point_of(frames, row, p))
@@ -278,7 +279,7 @@ def carry(contacts, k, frames, side, p, n):
 
 @device
 def put_carried(contacts, k, frames):
-    """Write the normal and the points of contact k, both on its line, at other frames."""
+    """Write the normal and both points of contact k, which lie on one line, at other frames."""
     side = int(contacts[k, CONTACT_CARRIER])
     row, other = int(contacts[k, CONTACT_ROWS + side]), int(contacts[k, CONTACT_ROWS + 1 - side])
     p, n = point_on(frames, row, load(contacts, k, CARRIED_POINT)), load(contacts, k, CARRIED_NORMAL)
@@ -289,10 +290,10 @@ def put_carried(contacts, k, frames):
 
 @device
 def add_flat_points(clear, frames, nearest, count, most, limit):
-    """Add further points of contact ``nearest`` to those found, ``count`` so far and ``most`` at most, if it is flat.
+    """Add further points of the contact ``nearest``, if it is flat, to the ``count`` contacts found, up to ``most``.
 
     Returns:
-        Their new number.
+        The new number of contacts.
     """
     found = clear.found
     i, j = int(found[nearest, CONTACT_SHAPES]), int(found[nearest, CONTACT_SHAPES + 1])
@@ -320,7 +321,7 @@ def add_flat_points(clear, frames, nearest, count, most, limit):
 
 @device
 def find_contacts(clear, problem, frames, t):
-    """Write the nearest contacts of goal t to its slots; none while clearance is ignored."""
+    """Write the nearest contacts of goal t to its slots; write none while clearance is ignored."""
     if clear.state[IGNORED] != F(0):
         sort_into_slots(clear, t, 0)
         return
@@ -340,7 +341,7 @@ def find_contacts(clear, problem, frames, t):
 
 @inline
 def lacking(clear, problem, t, slot):
-    """Return how much the contact in a slot lacks to the distance of goal t plus the tolerance; negative if nothing."""
+    """Return the clearance error of a slot: distance of goal t plus the tolerance minus the gap; negative if met."""
     return clear.data[t, CLEAR_DISTANCE] + problem.tolerance - clear.contacts[slot, GAP_SIZE]
 
 
@@ -358,7 +359,7 @@ def is_nearest(clear, slot):
 
 @apart
 def forget_contacts(clear):
-    """Empty all slots: which pair has which slot then depends on the pose alone. Clearance counts from now on."""
+    """Empty all slots, so that the slot of each pair depends only on the pose; stop ignoring clearance."""
     if clear is None:
         return
     if clear.state.shape[0] > 0:
@@ -369,14 +370,14 @@ def forget_contacts(clear):
 
 @apart
 def ignore_contacts(clear, ignored):
-    """Let clearance not count, or count again."""
+    """Ignore clearance goals, or stop ignoring them."""
     if clear is not None:
         clear.state[IGNORED] = F(ignored)
 
 
 @inline
 def keeps_clear(clear):
-    """Return whether there are clearance goals: without any, a solve saves the calls that follow."""
+    """Return whether there are clearance goals; without them, a solve skips the calls that follow."""
     return clear.ints.shape[0] > 0
 
 
@@ -430,7 +431,7 @@ def _measure(clear, problem, frames, errors):
 
 @apart
 def mark_idle(clear, forces, share):
-    """Mark the contacts whose force is at most ``share`` of the largest one, by rows; with a negative share, none."""
+    """Mark contacts as idle if their force (by rows) is at most ``share`` of the largest; none if share is negative."""
     if clear is None:
         return
     largest = F(0)
@@ -445,7 +446,7 @@ def mark_idle(clear, forces, share):
 
 @apart
 def measure_again(clear, frames):
-    """Measure the contacts that are not idle at other frames; each slot keeps its pair, a flat contact its points."""
+    """Measure the contacts that are not idle at other frames; slots keep their pairs, flat contacts their points."""
     if clear is None:
         return
     for slot in range(clear.contacts.shape[0]):

@@ -17,7 +17,7 @@ from synovia.kernels.math.rotations import column
 
 @inline
 def error(problem, frames, targets, term):
-    """Return the error: no length, and the smallest rotation vector of the normal onto the target normal."""
+    """Return the error: zero length, and the smallest rotation vector from the normal to the target normal."""
     g = problem.general.ints[term, GOAL]
     R, _ = goal_frame(problem, frames, g)
     T, _ = target_frame(targets, g)
@@ -26,6 +26,6 @@ def error(problem, frames, targets, term):
 
 @device
 def rows(problem, q, frames, term, J):
-    """Add to three Jacobian rows of zeros."""
+    """Add the three Jacobian rows to rows of zeros."""
     R, p = goal_frame(problem, frames, problem.general.ints[term, GOAL])
     turn_rows(problem, q, frames, term, column(R, 2), p, NOTHING, NOTHING, J)

@@ -15,14 +15,14 @@ from synovia.kernels.math.rotations import column, origin_of, rotation_of
 from synovia.kernels.math.vectors import TINY, cross, dot, norm, scale, sub
 from synovia.kernels.tree.forward import translation_axes
 
-AXES = 6  # of one joint: three rotations, then three translations
+AXES = 6  # largest number of axes of one joint: three rotations, then three translations
 
 
 @inline
 def axis_of(problem, q, frames, row, c):
     """Return (column, 1 for a rotation and 0 for a translation, scaled axis in the world) of axis c of a joint.
 
-    The column is -1 if the joint has no such axis or is held. Translations are per reach.
+    The column is -1 if the joint has no such axis or is held. Translations are per length scale.
     """
     tree = problem.tree
     kind, v = tree.ints[row, layout.KIND], tree.ints[row, layout.COLUMN]
@@ -43,18 +43,18 @@ def axis_of(problem, q, frames, row, c):
 
 @device
 def curvature(problem, q, frames, targets, H):
-    """Write H, the Hessian of e·e / 2 less JᵀJ, over all columns and ignoring limits.
+    """Write H, the Hessian of e·e / 2 minus JᵀJ, over all columns and ignoring limits.
 
     With r = p - o and i the joint nearer to the root, ∂²p/∂qi∂qj = zi × (zj × r), symmetrised for two axes of one ball.
-    For rotations, the Hessian by a rotation vector from the left is c 1 + (1 - c) u uᵀ, c = (θ/2) cot(θ/2). Two turns
-    compose to the rotation vector zi δi + zj δj + (zi × zj) δi δj / 2 (Baker, Campbell, Hausdorff).
+    For rotations, the Hessian by a rotation vector from the left is c 1 + (1 - c) u uᵀ, c = (θ/2) cot(θ/2). Two small
+    rotations compose to the rotation vector zi δi + zj δj + (zi × zj) δi δj / 2 (Baker, Campbell, Hausdorff).
     """
     H[:, :] = F(0)
     tree = problem.tree
     for g in range(problem.goals.shape[0]):
         parts = problem.goals[g, layout.PARTS]
         if parts == 0:
-            continue  # general goals have JᵀJ alone, custom ones apart
+            continue  # general goals keep only JᵀJ; custom goals are added separately
         d, w = goal_error(problem, frames, targets, g)
         wp = problem.goal_data[g, layout.POSITION_WEIGHT] / problem.reach
         wr = problem.goal_data[g, layout.ROTATION_WEIGHT]

@@ -7,10 +7,10 @@ from synovia.kernels.compiler.callback import call_python
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.layout import CALLBACK, GOAL, KIND, NUMBERS, WEIGHT
 
-CUSTOM = 0  # kind of a general goal; ``general`` has the others
+CUSTOM = 0  # kind of a general goal; ``general`` has the other kinds
 # A call computes one of these. RESIDUAL writes the rows -√weight·r, JACOBIAN their derivatives, GRADIENT that of a
 # secondary objective, and CURVATURE adds Σ rᵢ∇²rᵢ, the part of the Hessian that Gauss-Newton drops. RESIDUAL and LENGTH
-# return the norm of r without its weight.
+# return the norm of r without the weight.
 RESIDUAL, LENGTH, JACOBIAN, GRADIENT, CURVATURE = 0, 1, 2, 3, 4
 
 
@@ -20,12 +20,12 @@ def custom_residual(problem, q, term, e):
     general = problem.general
     length = call_python(problem.params[CALLBACK], RESIDUAL, general.ints[term, GOAL], q, e)
     weighted = general.data[term, WEIGHT] * length
-    return weighted * weighted, length / general.data[term, NUMBERS]  # its only number: the tolerance
+    return weighted * weighted, length / general.data[term, NUMBERS]  # the only number of the term is its tolerance
 
 
 @inline
 def custom_length(problem, q, term):
-    """Return the length of the residual of a custom goal; nothing is written to q."""
+    """Return the norm of the residual of a custom goal, without its weight; write nothing."""
     return call_python(problem.params[CALLBACK], LENGTH, problem.general.ints[term, GOAL], q, q)
 
 

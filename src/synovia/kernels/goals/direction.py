@@ -1,4 +1,4 @@
-"""Direction goal: the z axis u of a frame points along the direction d of the target, of any length but 0.
+"""Direction goal: the z axis u of a frame points along the direction d of the target, which has any length except 0.
 
 The error is the smallest rotation from u to d. Translations have no effect.
 """

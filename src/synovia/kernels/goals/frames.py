@@ -30,7 +30,7 @@ FARTHEST = F(1e15)  # largest coordinate, length units; ``LONGEST`` of the joint
 
 @inline
 def frame_on(frames, row, R, p):
-    """Return the world frame of the frame (R, p) on a row; row -1 is the world."""
+    """Return the frame (R, p) on a row in the world; row -1 is the world."""
     if row < 0:
         return R, p
     W = rotation_of(frames, row)
@@ -65,7 +65,7 @@ def target_frame(targets, g):
 
 @inline
 def row_target(problem, targets, g):
-    """Return the world position of the row of goal g when the goal, which has a rotation, is at its target."""
+    """Return the world position of the row of goal g if the goal, which has a rotation, is at its target."""
     T, t = target_frame(targets, g)
     R, p = local_frame(problem, g)
     return sub(t, apply(matmul_t(T, R), p))
@@ -140,9 +140,9 @@ def add_column(J, k, parts, v, linear, angular, wp, wr):
 
 @inline
 def rate(problem, row):
-    """Return by how much the hinge or slide of a row moves for a unit of its column: radians or length units.
+    """Return the motion of the hinge or slide of a row (radians or length units) per unit of its column.
 
-    The unit is that of the variable that drives it: a slide may follow a hinge.
+    The unit of the column is that of the driving variable: a slide may follow a hinge.
     """
     tree = problem.tree
     return tree.couple[row, RATIO] * step_unit(problem.limits, tree.ints[row, VARIABLE], problem.reach)
@@ -153,7 +153,7 @@ def add_frame_rows(problem, q, frames, row, p, parts, k, wp, wr, J):
     """Add the Jacobian of a frame at p on a row of the tree, position times wp and rotation times wr, to rows from k.
 
     A hinge has the column (z × (p - o), z), a slide (z, 0), and a ball those of three hinges about its own axes.
-    Columns of translations are per reach.
+    Columns of translations are per length scale.
     """
     tree = problem.tree
     zero = (F(0), F(0), F(0))

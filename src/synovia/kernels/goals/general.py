@@ -1,4 +1,4 @@
-"""General goals: all goals but positions and rotations in the world. This file calls the code of each kind of term.
+"""General goals: all goals except positions and rotations in the world. This file calls the code of each kind of term.
 
 Functions that take ``problem.general`` as their first argument do nothing if it is None, and their code for general
 goals is then not compiled.
@@ -33,13 +33,13 @@ TERMS = ("custom", "aim", "pole", "distance", "plane", "range", "centre", "suppo
 
 @inline
 def is_bounded(kind):
-    """Return whether a kind keeps one number within bounds, so that its error is 0 between them."""
+    """Return whether a kind of term keeps one value within bounds; its error is 0 between them."""
     return kind == DISTANCE or kind == PLANE or kind == RANGE
 
 
 @device
 def bounds(problem, q, frames, targets, term):
-    """Return the bounds of the number of a term, relative to its present value."""
+    """Return the bounds of the value of a term, relative to its present value."""
     kind = problem.general.ints[term, KIND]
     if kind == DISTANCE:
         return distance.bounds(problem, frames, targets, term)
@@ -50,7 +50,7 @@ def bounds(problem, q, frames, targets, term):
 
 @device
 def error(problem, q, frames, targets, term):
-    """Return the error of a term as lengths d and angles w; a single number is the first."""
+    """Return the error of a term as lengths d and angles w; a single value is the first component."""
     kind = problem.general.ints[term, KIND]
     if is_bounded(kind):
         low, high = bounds(problem, q, frames, targets, term)
@@ -73,7 +73,7 @@ def error(problem, q, frames, targets, term):
 
 @device
 def bounded_row(problem, q, frames, targets, term, J):
-    """Write the derivative of the number of a term, even if it is within its bounds."""
+    """Write the derivative of the value of a term, even if the value is within its bounds."""
     kind = problem.general.ints[term, KIND]
     if kind == DISTANCE:
         distance.rows(problem, q, frames, targets, term, J)
@@ -117,7 +117,7 @@ def aim_vectors(problem, frames, targets, term, o):
 
 @device
 def start_target(problem, frames, term):
-    """Return the target (R, p) of a term that keeps the start as it is."""
+    """Return the target (R, p) of a term that keeps the start."""
     kind = problem.general.ints[term, KIND]
     if kind == AIM:
         return aim.start_target(problem, frames, term)
@@ -147,7 +147,7 @@ def first_invalid_general(general, targets):
 
 @device
 def all_general_given(general, targets):
-    """Return whether all terms are given all parts of their targets."""
+    """Return whether the targets of all terms are complete."""
     if general is None:
         return True
     for term in range(general.ints.shape[0]):
@@ -159,7 +159,7 @@ def all_general_given(general, targets):
 
 @device
 def complete_general(general, problem, frames, targets, complete):
-    """Write the targets that keep the start, for the parts of targets that are not given."""
+    """Write targets that keep the start for all parts of targets that are not given."""
     if general is None:
         return
     for term in range(general.ints.shape[0]):
@@ -182,7 +182,7 @@ def write_given_general(general, targets, complete):
 
 @inline
 def has_terms(general):
-    """Return whether there are general goals: without any, a solve saves the calls that follow."""
+    """Return whether there are general goals; without them, a solve skips the calls that follow."""
     return general.ints.shape[0] > 0
 
 

@@ -1,9 +1,9 @@
-"""Ways between the frames of a clip among obstacles that move: as ``ways``, with the motion of obstacles.
+"""Paths between the frames of a clip among moving obstacles: as ``ways``, with the motion of obstacles.
 
-From one frame to the next, the origin of an obstacle goes straight, and the obstacle turns by the shortest rotation,
-both evenly while all joints move. So none of its points goes farther than its origin does, plus the angle times the
-distance of its farthest point (its radius). A link and an obstacle come nearer by no more than that, beyond what the
-joints do.
+From one frame to the next, the origin of an obstacle moves on a straight line, and the obstacle rotates by the shortest
+rotation, both linearly in time, as all joints do. So the displacement of its points is at most that of its origin, plus
+the angle times the distance of its farthest point (its radius). This displacement and the motion of the joints together
+bound how much the distance between a link and an obstacle can shrink.
 """
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
@@ -43,7 +43,7 @@ def turn_between(R, S):
 
 @device
 def put_between(clear, pieces, before, after, share):
-    """Put all obstacles that move at a share of their ways from one frame to the next."""
+    """Place all moving obstacles at a fraction ``share`` of their paths from one frame to the next."""
     for k in range(after.shape[0]):
         R, p = frame_of(before, k)
         S, to = frame_of(after, k)
@@ -57,7 +57,7 @@ def put_between(clear, pieces, before, after, share):
 
 @device
 def longest_way(before, after):
-    """Return how far any point of an obstacle goes from one frame to the next, at most."""
+    """Return an upper bound of the displacement of any point of an obstacle from one frame to the next."""
     most = F(0)
     for k in range(after.shape[0]):
         R, p = frame_of(before, k)
@@ -82,18 +82,19 @@ def meets_obstacles(clear, u):
 
 @device
 def go_among(problem, frames, body, ways, moved, pieces):
-    """Find whether a way is clear, as ``ways.go`` does, among obstacles that move.
+    """Return whether a path among moving obstacles is clear, as ``ways.go`` does for obstacles at rest.
 
     Args:
-        problem: As there.
-        frames: As there.
-        body: As there.
-        ways: The tables of ways: the way goes from ``begin`` to ``end``, and ``rest`` is left of each pair there.
-        moved: The obstacles that move, at both ends.
+        problem: See ``ways.go``.
+        frames: See ``ways.go``.
+        body: See ``ways.go``.
+        ways: The tables of paths. The path leads from ``begin`` to ``end``; ``rest`` is the remaining clearance of each
+            pair at ``begin``, and is changed to that at ``end``.
+        moved: The moving obstacles at both ends.
         pieces: The pieces of all obstacles.
 
     Returns:
-        Whether each pair keeps at least its least.
+        Whether each pair keeps at least its clearance ``least``.
     """
     before, after, left, place = moved[0], moved[1], ways.rest, ways.poses[0]
     displace(body, ways.begin, ways.end, ways.steps, ways.sizes)
@@ -118,19 +119,19 @@ def go_among(problem, frames, body, ways, moved, pieces):
 
 @entry
 def moving_way(ints, floats, scratch, variables, limits, memory, moved, pieces):
-    """Return 1 if a way between two frames of a clip among obstacles that move is not clear, else 0.
+    """Return 1 if a path between two frames of a clip among moving obstacles is not clear, else 0.
 
-    A pair that is too near in a frame may be as near on the ways to and from it.
+    A pair that is too near in a frame may be equally near on the paths to and from this frame.
 
     Args:
         ints: A packed problem with clearance goals, each with a single slot.
-        floats: Its numbers; obstacles are put where they stand at the end.
-        scratch: Its scratch memory.
-        variables: All variables of the skeleton, each a number of joint values or a rotation.
-        limits: Their limits.
-        memory: The tables of ways, see ``layout.WAYS``: the way goes from ``begin``, where ``left`` is what is left of
-            each pair, to ``end``; then ``left`` is that at the end.
-        moved: The obstacles that move and their frames at both ends, (2, k, 14), see ``layout.MOVED_OBSTACLE``.
+        floats: Values of the problem; obstacles are placed where they are at the end.
+        scratch: Scratch memory of the problem.
+        variables: All variables of the skeleton, each a scalar or a rotation.
+        limits: Limits of the variables.
+        memory: The tables of paths, see ``layout.WAYS``. The path leads from ``begin`` to ``end``; ``left`` is the
+            remaining clearance of each pair at ``begin``, and is changed to that at ``end``.
+        moved: The moving obstacles and their frames at both ends, (2, k, 14), see ``layout.MOVED_OBSTACLE``.
         pieces: The pieces of all obstacles, as in ``goals.obstacles.put_obstacles``.
     """
     problem, work = open_clear(ints, floats, scratch), open_work(ints, scratch)

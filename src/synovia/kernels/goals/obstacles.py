@@ -1,8 +1,9 @@
-"""Obstacles that move: their shapes in a packed problem, and the boxes and spheres around them, in other places.
+"""Moving obstacles: place their shapes, boxes and bounding spheres in a packed problem.
 
-An obstacle is given by its frame in the world. All that depends on it is written into the packed numbers: the frames of
-its shapes, the boxes of these in the tree of the goal, up to the top, and the sphere around it if a pair names it. The
-tree keeps its order, so a box that has left its neighbours costs time, but nothing is missed.
+An obstacle is given by its frame in the world. All values that depend on this frame are written into the packed
+problem: the frames of its shapes, the boxes of these shapes in the tree of the goal, up to the top, and the sphere
+around the obstacle if a pair names it. The tree keeps its order. So a box that has moved away from its neighbours costs
+time, but no contact is missed.
 """
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
@@ -30,7 +31,7 @@ _open_tables = opener(Tables, "clear")
 
 @inline
 def open_tables(ints, floats):
-    """Open the tables of clearance goals alone."""
+    """Open only the tables of clearance goals."""
     return _open_tables(ints, floats, ())
 
 
@@ -47,7 +48,7 @@ def enclose(clear, shape, node):
 
 @device
 def enclose_upwards(clear, top, node):
-    """Write the boxes of all nodes above one, of the tree that begins at row ``top``, until one stays as it is."""
+    """Update the boxes of the ancestors of a node, in the tree that begins at row ``top``, until a box is unchanged."""
     while node > 1:
         node //= 2
         first, changed = top + 2 * node, False
@@ -63,7 +64,7 @@ def enclose_upwards(clear, top, node):
 
 @inline
 def put_piece(clear, pieces, k, R, p):
-    """Put a piece of an obstacle whose frame is (R, p)."""
+    """Place a piece of an obstacle with the frame (R, p)."""
     row, node = int(pieces[k, PIECE_ROW]), int(pieces[k, PIECE_NODE])
     turn, place = frame_of(pieces, k)
     place = add(p, apply(R, place))
@@ -77,7 +78,7 @@ def put_piece(clear, pieces, k, R, p):
 
 @device
 def first_piece(pieces, obstacle):
-    """Return the first piece of an obstacle, or of the next one that has any."""
+    """Return the first piece of an obstacle, or of the next obstacle that has pieces."""
     low, high = 0, pieces.shape[0]
     while low < high:
         middle = (low + high) // 2
@@ -90,7 +91,7 @@ def first_piece(pieces, obstacle):
 
 @device
 def put_obstacle(clear, pieces, obstacle, R, p):
-    """Put an obstacle where its frame is (R, p)."""
+    """Place an obstacle at the frame (R, p)."""
     first = last = first_piece(pieces, obstacle)
     while last < pieces.shape[0] and pieces[last, PIECE_OBSTACLE] == obstacle:
         put_piece(clear, pieces, last, R, p)
@@ -102,13 +103,13 @@ def put_obstacle(clear, pieces, obstacle, R, p):
 
 @entry
 def put_obstacles(ints, floats, moved, pieces):
-    """Put some obstacles of a packed problem in other places.
+    """Move some obstacles of a packed problem to given frames.
 
     Args:
         ints: The packed problem.
-        floats: Its numbers; changed.
-        moved: The obstacles that move and their frames, (k, 14), see ``layout.MOVED_OBSTACLE``.
-        pieces: The pieces of all obstacles, (n, 16), in the order of these.
+        floats: Values of the problem; changed.
+        moved: The moving obstacles and their frames, (k, 14), see ``layout.MOVED_OBSTACLE``.
+        pieces: The pieces of all obstacles, (n, 16), in the order of the obstacles.
     """
     clear = open_tables(ints, floats)
     for k in range(moved.shape[0]):

@@ -2,7 +2,7 @@
 
 The frame of a goal is a product of transforms, T = B M(x) S: M is the motion of one joint, B the transforms before it
 and S those after it. So ∂T/∂x = B ∂M/∂x S. The derivative of a motion is a 3x3 matrix D and a vector d. The cross
-products of ``residuals.geometric_jacobian`` give the same numbers in less time.
+products of ``residuals.geometric_jacobian`` give the same values in less time.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
@@ -99,7 +99,7 @@ def differentiate(problem, J, g, v, B, D, d, S, R):
 def partial_jacobian(problem, q, frames, targets, J):
     """Write the Jacobian by partial derivatives, in the units of ``residuals.jacobian``.
 
-    General goals are differentiated as there; custom goals are left out.
+    General goals are differentiated as in ``residuals.jacobian``; custom goals are left out.
     """
     tree = problem.tree
     J[:, :] = F(0)

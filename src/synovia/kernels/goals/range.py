@@ -1,4 +1,4 @@
-"""Range goal: the value of a joint stays within bounds. It is read from q, so whole turns of a hinge count."""
+"""Range goal: the value of a joint stays within bounds. The value is read from q, so full turns of a hinge count."""
 
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.goals.frames import add_joint_row
@@ -10,7 +10,7 @@ from synovia.kernels.math.vectors import norm, normalize, scale
 
 @inline
 def joint_value(problem, q, row):
-    """Return the value of a row's joint: angle of a hinge, length of a slide, or angle of a ball from its rest."""
+    """Return the value of a row's joint: angle of a hinge, length of a slide, or angle of a ball from rest."""
     tree = problem.tree
     at = tree.ints[row, FIRST_Q]
     if tree.ints[row, KIND] == BALL:
@@ -22,7 +22,7 @@ def joint_value(problem, q, row):
 def value_axis(problem, q, frames, row):
     """Return the world axis about which, or along which, the value of a row's joint grows.
 
-    For a ball at rest the axis is undefined; take its z axis.
+    For a ball at rest the axis is undefined; its z axis is returned.
     """
     R = rotation_of(frames, row)
     if problem.tree.ints[row, KIND] == BALL:

@@ -27,7 +27,7 @@ from synovia.kernels.math.vectors import add, axpy, dot, norm, sub
 
 @inline
 def slide_limits(problem, row):
-    """Return the least and the largest value of a slide, also if it follows another joint."""
+    """Return the limits of a slide, also if it follows another joint."""
     k = problem.tree.ints[row, VARIABLE]
     a, b = problem.tree.couple[row, RATIO], problem.tree.couple[row, OFFSET]
     u, v = a * problem.limits[k, LOWER] + b, a * problem.limits[k, UPPER] + b
@@ -36,7 +36,7 @@ def slide_limits(problem, row):
 
 @inline
 def slide_span(v, axis, low, high):
-    """Return the least and the largest distance between two joints if the second is a slide.
+    """Return the smallest and the largest distance between two joints if the second is a slide.
 
     ``v`` leads from the first joint to the slide at the value zero; the slide then moves along ``axis`` by ``low`` to
     ``high``.
@@ -71,19 +71,19 @@ def least_distance(problem, frames, targets, row, tip, point):
     """Return a lower bound of the distance between ``point`` and the tip of a chain, over all postures.
 
     The tip is at distance ``tip`` from joint ``row``. A negative bound proves nothing. A free root without a target of
-    its own reaches every point; with one, the root is taken at its target.
+    its own reaches every point; if the root has a target, it is assumed to be there.
 
-    The chain is a row of segments between the origins of its moving joints. What does not move between them (fixed and
-    held joints, the translation of a free joint) is part of a segment, so its length is the distance in the current
-    pose. A slide has a span of lengths. From a fixed base, segments of lengths from a_i to b_i reach at most Σ b_i, and
-    no nearer than max(a_i + b_i) - Σ b_i. Limits of angles can only shrink that range.
+    The chain is a sequence of segments between the origins of its moving joints. Rigid parts between them (fixed and
+    held joints, the translation of a free joint) belong to a segment, so its length is the distance in the current
+    pose. A slide has a range of lengths. From a fixed base, segments of lengths from a_i to b_i reach at most Σ b_i,
+    and no nearer than max(a_i + b_i) - Σ b_i. Limits of angles can only shrink that range.
     """
     total = tip
     widest = F(2) * tip
     above = next_moving(problem, row)
     if above < 0:
         return F(-np.inf)
-    if above != row:  # held joints carry the tip
+    if above != row:  # held joints between the tip and the moving joint
         held = norm(sub(origin_of(frames, row), origin_of(frames, above)))
         total += held
         widest = max(widest, F(2) * held)
@@ -96,7 +96,7 @@ def least_distance(problem, frames, targets, row, tip, point):
             if g < 0:
                 return F(-np.inf)
             _, origin = target_frame(targets, g)
-            slack = problem.tolerance  # the root may miss its target by that much
+            slack = problem.tolerance  # the root may miss its target by the tolerance
             break
         is_slide = problem.tree.ints[row, KIND] == SLIDE
         above = next_moving(problem, problem.tree.ints[row, PARENT])
@@ -119,7 +119,7 @@ def least_distance(problem, frames, targets, row, tip, point):
 
 @inline
 def rest_origin(problem, frames, row):
-    """Return the origin of a joint before its own motion, in the world."""
+    """Return the world origin of a joint before its own motion."""
     a = problem.tree.ints[row, PARENT]
     p = origin_of(problem.tree.fixed, row)
     return p if a < 0 else add(origin_of(frames, a), apply(rotation_of(frames, a), p))
@@ -138,8 +138,8 @@ def missed(problem, frames, targets, g):
 def prove_unreachable(problem, work, targets, q):
     """Return (1, 0) if a goal is beyond the reach of its chain or inside its hole, else (0, 0). work.frames are at q.
 
-    A goal with a rotation is also tested at its joint, whose target position then follows. A missed position or
-    rotation that no joint moves is unreachable.
+    A goal with a rotation is also tested at its joint, because the goal then determines the joint's position. A missed
+    position or rotation that no joint moves is unreachable.
     """
     frames = work.frames
     for g in range(problem.goals.shape[0]):
@@ -164,7 +164,7 @@ def prove_unreachable(problem, work, targets, q):
 
 @device
 def at_bound(problem, frames, targets, errors):
-    """Return whether each error is within the tolerance of its lower bound, so that other postures cannot gain."""
+    """Return whether each error is within the tolerance of its lower bound, so that no other pose can be better."""
     for g in range(problem.goals.shape[0]):
         row = problem.goals[g, GOAL_ROW]
         if row >= 0 and next_moving(problem, row) < 0:
@@ -202,7 +202,7 @@ def prove_arm_unreachable(problem, work, targets, q):
     origin = origin_of(tree.fixed, 0)
     tip = norm(goal_offset(problem, 0))
     slack = problem.tolerance + F(1e-12) * (problem.reach + norm(t))
-    for step in range(2):  # the goal itself, then the joint that carries it
+    for step in range(2):  # the goal itself, then its joint
         if step == 1:
             if not problem.goals[0, PARTS] & ROTATION:
                 break

@@ -1,4 +1,4 @@
-"""Relative goal: a frame on a joint has a target position, rotation or both in the frame of another joint."""
+"""Relative goal: a frame on a joint has a target position, a rotation, or both, in the frame of another joint."""
 
 from synovia.kernels.compiler.jit import device, inline
 from synovia.kernels.goals.frames import add_frame_rows, goal_frame, target_frame
@@ -10,7 +10,7 @@ from synovia.kernels.math.vectors import add, sub
 
 @inline
 def wanted(problem, frames, targets, term):
-    """Return the target (R, p), given in the frame of the other joint, in the world."""
+    """Return the world frame (R, p) of the target, which is given in the frame of the other joint."""
     R, p = other_frame(problem, frames, term)
     T, t = target_frame(targets, problem.general.ints[term, GOAL])
     return matmul(R, T), add(p, apply(R, t))
@@ -18,7 +18,7 @@ def wanted(problem, frames, targets, term):
 
 @inline
 def error(problem, frames, targets, term):
-    """Return the vector to the target position and the rotation vector onto the target, each 0 if not part of it."""
+    """Return the vector to the target position and the rotation vector to the target, 0 for a part without a target."""
     general = problem.general
     R, p = goal_frame(problem, frames, general.ints[term, GOAL])
     T, t = wanted(problem, frames, targets, term)
@@ -28,7 +28,7 @@ def error(problem, frames, targets, term):
 
 @device
 def rows(problem, q, frames, targets, term, J):
-    """Write the Jacobian rows: those for a fixed target, less the motion of the target with the other joint."""
+    """Write the Jacobian rows: those for a fixed target, minus the motion of the target with the other joint."""
     general = problem.general
     g, k, w = general.ints[term, GOAL], general.ints[term, FIRST], general.data[term, WEIGHT]
     parts = (POSITION if general.ints[term, LENGTHS] > 0 else 0) | (ROTATION if general.ints[term, ANGLES] > 0 else 0)

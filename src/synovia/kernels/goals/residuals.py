@@ -55,7 +55,7 @@ def first_invalid_target(problem, targets):
 
 @inline
 def all_given(problem, targets):
-    """Return whether all goals are given complete targets, so that the frames of the start are not needed."""
+    """Return whether the targets of all goals are complete, so that the frames of the start are not needed."""
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] & int(targets[g, GIVEN]) != problem.goals[g, PARTS]:
             return False
@@ -66,7 +66,7 @@ def all_given(problem, targets):
 def complete_targets(problem, frames, targets, complete):
     """Write the complete targets: the given parts, and the frames of the start for parts that are not given.
 
-    If all parts that a goal uses are given, the others are those of the unit frame.
+    If all parts that a goal uses are given, the other parts are those of the unit frame.
     """
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] & int(targets[g, GIVEN]) == problem.goals[g, PARTS]:
@@ -88,7 +88,7 @@ def write_given_targets(problem, targets, complete):
 
 @inline
 def goal_error(problem, frames, targets, g):
-    """Return (vector to the target, rotation vector onto the target) of goal g, in the world, 0 if it has no such."""
+    """Return (vector to the target, rotation vector to the target) of goal g in the world, 0 for an unused part."""
     parts = problem.goals[g, PARTS]
     if parts == 0:
         return NOTHING, NOTHING
@@ -100,7 +100,7 @@ def goal_error(problem, frames, targets, g):
 
 @device
 def residual(problem, q, frames, targets, e):
-    """Write the weighted residuals at q, with lengths in reaches. ``frames`` are the world frames at q.
+    """Write the weighted residuals at q, with lengths divided by the length scale. ``frames`` are those of q.
 
     Returns:
         (cost e·e, the largest error in units of its tolerance). The latter is at most 1 if all goals are reached, and
@@ -134,7 +134,7 @@ def residual(problem, q, frames, targets, e):
 def measure(problem, q, frames, targets, errors):
     """Write each goal's distance (length units) and angle (radians); return the largest in units of its tolerance.
 
-    Return infinity if an error is NaN, because comparisons with NaN would pass.
+    If an error is NaN, return infinity, because a comparison with NaN would hide it.
     """
     worst = F(0)
     for g in range(problem.goals.shape[0]):
@@ -161,9 +161,9 @@ def jacobian(problem, q, frames, targets, J):
 
 @device
 def geometric_jacobian(problem, q, frames, targets, J):
-    """Write the Jacobian of all goals but custom ones, by cross products.
+    """Write the Jacobian of all goals except custom goals, by cross products.
 
-    Translations are per reach, like the residuals. Only ancestors of a goal have non-zero columns.
+    Translations are per length scale, like the residuals. Only ancestors of a goal have non-zero columns.
     """
     J[:, :] = F(0)
     for g in range(problem.goals.shape[0]):
@@ -181,7 +181,7 @@ def geometric_jacobian(problem, q, frames, targets, J):
 
 @device
 def to_units(problem, dq):
-    """Convert a step from the units of the solvers, lengths in reaches, to the units of q."""
+    """Convert a step from the units of the solvers, with lengths in length scales, to the units of q."""
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] == SCALAR:
             dq[problem.variables[k, BLOCK_COLUMN]] *= step_unit(problem.limits, k, problem.reach)
@@ -191,8 +191,9 @@ def to_units(problem, dq):
 def evaluate_rows(ints, floats, targets, q, scratch, e, J, errors):
     """Write residuals, Jacobians and errors of the goals at each row of q (T, nq).
 
-    ``e`` (T, residuals) and its negative derivative ``J`` (T, residuals, columns) are weighted, with lengths in
-    reaches; a J without rows is skipped. ``errors`` (T, 2 goals) are distance and angle; ``targets`` (T, goals, 16).
+    ``e`` (T, residuals) and its negative derivative ``J`` (T, residuals, columns) are weighted, with lengths divided by
+    the length scale; a J without rows is skipped. ``errors`` (T, 2 goals) are distance and angle; ``targets`` are
+    (T, goals, 16).
     """
     problem = open_problem(ints, floats)
     work = open_work(ints, scratch)

@@ -1,7 +1,7 @@
 """Swivel angle of a limb about its line root-tip towards its pole, also from frame to frame of a clip.
 
 Close to the line, the pole hardly defines a plane. There the angle φ of ``bend`` shrinks by
-TOLERANCE_SHARE τ (1 - s) / s, where s is the fade and τ the tolerance. The faded error that is left is within the
+TOLERANCE_SHARE τ (1 - s) / s, where s is the fade and τ the tolerance. So the remaining faded error is within the
 tolerance, and the angle grows smoothly from 0.
 
 In a clip, the plane must not spin when a pole passes close to the line. If the part v of the pole normal to the line
@@ -9,7 +9,8 @@ has moved by δ since the previous frame, the plane turns from its previous dire
 
     RATE δ / (|m - r| + |t - m|)
 
-radians. Only a pole nearer to the line than a RATE-th of the limb, or one that was held back there, needs more.
+radians. This limits only poles nearer to the line than 1 / RATE of the limb's length, and poles that were limited there
+before.
 
 The row of a pole goal in ``points`` stores the previous frame: v (ACROSS), the part u of the middle joint normal to the
 line (BENT), and one of the states below (KNOWN).
@@ -26,9 +27,9 @@ from synovia.kernels.math.swing_twist import wrap
 from synovia.kernels.math.vectors import TINY, axpy, cross, dot, load, norm, store, sub
 from synovia.kernels.tree.forward import forward
 
-TOLERANCE_SHARE = F(0.5)  # part of the tolerance that the faded error may keep
-RATE = F(50)  # 3.6 degrees a millimetre on a limb of 0.8 metres
-NO_FRAME, LOOSE, HELD = F(0), F(1), F(2)  # states: no previous frame; one; one that limits the turn
+TOLERANCE_SHARE = F(0.5)  # fraction of the tolerance that may remain as faded error
+RATE = F(50)  # 3.6 degrees per millimetre on a limb of 0.8 metres
+NO_FRAME, LOOSE, HELD = F(0), F(1), F(2)  # states: no previous frame, one that does not limit the turn, one that does
 
 
 @inline
@@ -40,7 +41,7 @@ def reject_line(v, line):
 
 @device
 def forget_poles(general, problem, work):
-    """Forget the previous frame of all poles."""
+    """Discard the previous frame of all poles."""
     if general is None:
         return
     for term in range(general.ints.shape[0]):
@@ -50,7 +51,7 @@ def forget_poles(general, problem, work):
 
 @device
 def remember_poles(general, problem, work, targets, q):
-    """Store for all poles this frame, with its answer q and its targets, as the previous one."""
+    """Store the present frame, with its answer q and its targets, as the previous frame of all poles."""
     if general is None:
         return
     forward(problem.tree, q, work.frames)

@@ -1,11 +1,11 @@
-"""Terms of general goals: access to their numbers, and functions that several kinds of terms share.
+"""Terms of general goals: access to their values, and functions that several kinds of terms share.
 
-A term is a row of the tables of general goals; functions take its number as ``term``. Each kind has its own file in
+A term is a row of the tables of general goals; functions take its index as ``term``. Each kind has its own file in
 this folder, with these functions:
 
-``error``         the error as lengths d and angles w; a single number is the first
+``error``         the error as lengths d and angles w; a single value is the first component
 ``rows``          add minus the derivative of the weighted error to the Jacobian rows, which are zero
-``bounds``        instead of ``error``, for a number within bounds: the bounds relative to its present value
+``bounds``        instead of ``error``, for a value within bounds: the bounds relative to the present value
 ``start_target``  the target (R, p) that keeps the start; without this function, the frame of the goal
 
 ``general`` calls them by the number of the kind. The two kinds in ``center_of_mass`` have prefixes: ``centre_``,
@@ -59,7 +59,7 @@ def tip_point(problem, frames, term):
 
 @inline
 def unit_weight(problem, term):
-    """Return the factor from the error of a term to its residual: the weight, for lengths divided by the reach."""
+    """Return the factor from the error of a term to its residual: its weight; for lengths, per length scale."""
     w = problem.general.data[term, WEIGHT]
     return w / problem.reach if problem.general.ints[term, LENGTHS] > 0 else w
 
@@ -68,7 +68,7 @@ def unit_weight(problem, term):
 def turn_between(u, d):
     """Return the smallest rotation vector from the unit vector u to the direction d, 0 if d is 0.
 
-    Opposite directions turn about a fixed perpendicular of u.
+    Opposite directions rotate about a fixed perpendicular of u.
     """
     c = cross(u, d)
     s = norm(c)
@@ -82,9 +82,9 @@ def turn_between(u, d):
 def turn_rows(problem, q, frames, term, u, p, by, about, J):
     """Write the Jacobian rows of a direction u at the point p: (1 - u uᵀ) ω + u (``about``·ω) + ``by`` × v.
 
-    ω is the angular velocity of the goal's joint, and v the velocity of p. ``about`` turns ω into the rate of the roll
-    about u, 0 for a goal that leaves it free. ``by`` is the vector by which v turns the direction to the target; it
-    does not change the roll.
+    ω is the angular velocity of the goal's joint, and v the velocity of p. ``about``·ω is the rate of the roll about u;
+    ``about`` is 0 if the goal leaves the roll free. ``by`` × v is the rotation rate of the direction to the target,
+    which does not change the roll.
     """
     general = problem.general
     w, row, k = general.data[term, WEIGHT], problem.goals[general.ints[term, GOAL], GOAL_ROW], general.ints[term, FIRST]

@@ -1,11 +1,11 @@
-"""Ways between two poses that keep the distances of clearance goals: conservative advancement, pair by pair.
+"""Paths between two poses that keep the distances of clearance goals: conservative advancement, pair by pair.
 
-What a goal keeps apart are pairs: two links, or a link and all obstacles. A pair comes nearer by no more than the axes
-between its links move, times the distance of the farthest point of a link that each carries (its lever). What is left
-of the distance of a pair is used up by that, and only a pair that has used it up is measured again (Mirtich 1996;
-Zhang, Lee & Kim 2006).
+A goal keeps pairs apart: two links, or a link and all obstacles. The distance of a pair shrinks by at most the motion
+of each axis between its links, times the lever of the axis: the distance of the farthest point of a link that the axis
+moves. This bound is subtracted from the remaining clearance of the pair. A pair is measured again only if no clearance
+remains (Mirtich 1996; Zhang, Lee & Kim 2006).
 
-An axis is a number that moves, or one of the three components of a rotation vector, in the order of the variables.
+An axis is a scalar variable, or one of the three components of a rotation vector, in the order of the variables.
 """
 
 import math
@@ -64,7 +64,7 @@ def count_axes(variables):
 
 @device
 def shift(body, q, way, share, out):
-    """Write joint values that are away from q by a share of how far each axis goes."""
+    """Write to ``out`` the joint values q moved by a fraction ``share`` of the displacement ``way`` of each axis."""
     variables, _, followers, coupling = body
     i = 0
     for k in range(variables.shape[0]):
@@ -82,9 +82,9 @@ def shift(body, q, way, share, out):
 
 @device
 def displace(body, q, to, way, sizes):
-    """Write how far each axis goes between two poses, by the shorter way, and the size of that.
+    """Write the displacement ``way`` of each axis between two poses, on the shorter path, and its size.
 
-    A rotation has the size of its whole turn on its first axis, 0 on the others.
+    The size of a rotation is its angle, stored on its first axis; the other two axes have size 0.
 
     Returns:
         The largest size.
@@ -113,7 +113,7 @@ def displace(body, q, to, way, sizes):
 
 @device_dot
 def nearer(levers, u, sizes):
-    """Return by how much pair u comes nearer at most if each axis moves by no more than its size."""
+    """Return an upper bound of the decrease of the distance of pair u if each axis moves by at most its size."""
     length = F(0)
     for i in range(sizes.shape[0]):
         length += levers[u, i] * sizes[i]
@@ -122,7 +122,7 @@ def nearer(levers, u, sizes):
 
 @inline
 def open_ways(clear, nq, axes, memory):
-    """Open the tables of ways, see ``layout.WAYS``."""
+    """Open the tables of paths, see ``layout.WAYS``."""
     count = 0
     for t in range(clear.ints.shape[0]):
         count += clear.ints[t, LINK_PAIRS] + clear.ints[t, AVOIDING]
@@ -131,9 +131,9 @@ def open_ways(clear, nq, axes, memory):
 
 @apart
 def left_of_pair(clear, frames, u, seen):
-    """Return how much more than its distance pair u is apart, at most ``seen``.
+    """Return the remaining clearance of pair u: its gap minus the distance of its goal, at most ``seen``.
 
-    The pairs of a goal are those of links, then links that avoid its obstacles. A link that no joint moves avoids none.
+    The pairs of a goal are pairs of links, then links that avoid its obstacles. Links that no joint moves are skipped.
     """
     t, k = 0, u
     while k >= clear.ints[t, LINK_PAIRS] + clear.ints[t, AVOIDING]:
@@ -153,20 +153,20 @@ def left_of_pair(clear, frames, u, seen):
 
 @device
 def go(problem, frames, body, ways, q, to, left):
-    """Subtract from what is left of each pair what a way may use up, and measure the pairs that have nothing left.
+    """Subtract the bound of a path from the remaining clearance of each pair; measure pairs with no clearance left.
 
     Args:
         problem: A problem with clearance goals, each with a single slot.
         frames: Scratch memory for world frames.
         body: Variables of the skeleton, their limits, mimic joints and their coupling.
-        ways: The tables of ways; the way ends where less than ``least`` is left of a pair.
-        q: Joint values where the way begins.
-        to: Joint values where it ends.
-        left: What is left of each pair at q; changed to what is left at the end, at least. Infinite for a pair that
-            does not count.
+        ways: The tables of paths. The path is rejected where a pair has less clearance than ``least``.
+        q: Joint values at the start of the path.
+        to: Joint values at the end of the path.
+        left: Remaining clearance of each pair at q; changed to a lower bound of that at the end. Infinite for ignored
+            pairs.
 
     Returns:
-        Whether each pair keeps at least its least.
+        Whether each pair keeps at least its clearance ``least``.
     """
     displace(body, q, to, ways.steps, ways.sizes)
     place, at_end = ways.poses[0], False
@@ -194,18 +194,18 @@ def go(problem, frames, body, ways, q, to, left):
 
 @entry
 def clear_ways(ints, floats, scratch, variables, limits, memory, q, left):
-    """Measure what is left of each pair at each pose of a clip, and find ways between them that are not clear.
+    """Measure the remaining clearance of each pair at each pose of a clip, and mark paths that are not clear.
 
     Args:
         ints: A packed problem with clearance goals, each with a single slot.
-        floats: Its numbers.
-        scratch: Its scratch memory.
-        variables: All variables of the skeleton, each a number of joint values or a rotation.
-        limits: Their limits.
-        memory: The tables of ways, see ``layout.WAYS``.
+        floats: Values of the problem.
+        scratch: Scratch memory of the problem.
+        variables: All variables of the skeleton, each a scalar or a rotation.
+        limits: Limits of the variables.
+        memory: The tables of paths, see ``layout.WAYS``.
         q: Joint values, (T, nq).
-        left: What is left of each pair in each frame, then 1 if the way to the frame is not clear, else 0,
-            (T, pairs + 1); written. A pair that is too near in a frame may be as near on the ways to and from it.
+        left: Remaining clearance of each pair in each frame, then 1 if the path to the frame is not clear, else 0,
+            (T, pairs + 1); written. A pair that is too near in a frame may be equally near on the paths to and from it.
     """
     problem, work = open_clear(ints, floats, scratch), open_work(ints, scratch)
     body = variables, limits, problem.followers, problem.coupling

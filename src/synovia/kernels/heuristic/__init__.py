@@ -1,1 +1,1 @@
-"""Heuristic methods, which move positions or one joint at a time: FABRIK, CCD and particles."""
+"""Heuristic solvers, which move positions, or one joint at a time: FABRIK, CCD and particles."""

@@ -1,12 +1,12 @@
-"""Cyclic coordinate descent on trees: joint after joint, from the tips to the root, takes the turn best for its goals.
+"""Cyclic coordinate descent on trees: each joint, from the tips to the root, takes the best rotation for its goals.
 
 For a hinge with one position goal, this is the angle between the projections of effector and target onto the plane
 normal to its axis. For a ball, it is the smallest rotation that points the effector at the target (Wang & Chen 1991;
 Welman 1993). Several goals and orientations enter the optimum of one joint with their weights, so no step raises the
-error. Coupled joints move together (``coupled``). Stiff joints make a smaller turn away from their preferred value
+error. Coupled joints move together (``coupled``). Stiff joints rotate less away from their preferred value
 (``turn.apply_stiffness``).
 
-Poles come last: each limb turns about the line from root to tip, which leaves both where they are (``poles``).
+Poles come last: each limb rotates about the line from root to tip, which moves neither of them (``poles``).
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, step
@@ -43,20 +43,20 @@ from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_j
 
 @inline
 def effector(work, n, g):
-    """Return the world frame of goal g, as far as the sweep has moved it."""
+    """Return the current world frame of goal g during the sweep."""
     return frame_of(work.points, n + g)
 
 
 @inline
 def carries(problem, work, i, g):
-    """Return whether joint i carries pose goal g in this sweep."""
+    """Return whether joint i moves pose goal g in this sweep."""
     n = problem.tree.ints.shape[0]
     return problem.goals[g, PARTS] != 0 and work.points[n + g, CARRIER] == i
 
 
 @device
 def place_effectors(problem, work):
-    """Write the world frames of the pose goals at work.frames; rows of poles stay as they are (see ``swivel``)."""
+    """Write the world frames of the pose goals at work.frames; rows of poles are unchanged (see ``swivel``)."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if problem.goals[g, PARTS] == 0:
@@ -67,7 +67,7 @@ def place_effectors(problem, work):
 
 @device
 def goal_covariance(problem, work, targets, i, o):
-    """Return the covariance M (see ``tree.turn``) of the goals that joint i, with origin o, carries."""
+    """Return the covariance M (see ``tree.turn``) of the goals that joint i, with origin o, moves."""
     n = problem.tree.ints.shape[0]
     M = zero_covariance()
     for g in range(problem.goals.shape[0]):
@@ -85,7 +85,7 @@ def goal_covariance(problem, work, targets, i, o):
 
 @device
 def slide_error(problem, work, targets, i, axis):
-    """Return how far joint i should slide along an axis: the weighted mean of the errors of its position goals."""
+    """Return the displacement of joint i along an axis: the weighted mean of the errors of its position goals."""
     n = problem.tree.ints.shape[0]
     error = F(0)
     total = F(0)
@@ -101,7 +101,7 @@ def slide_error(problem, work, targets, i, axis):
 
 @device
 def turn_goals(problem, work, i, o, D):
-    """Turn the goals that joint i carries by the rotation D about o."""
+    """Rotate the goals that joint i moves by D about o."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g):
@@ -111,7 +111,7 @@ def turn_goals(problem, work, i, o, D):
 
 @step
 def sweep(problem, work, targets, q):
-    """Move every joint once, from the tips to the root; return the largest turn (radians or lengths per reach)."""
+    """Move every joint once, from the tips to the root; return the largest step (radians or length scales)."""
     tree = problem.tree
     stiffness = problem.params[STIFFNESS_FACTOR]
     place_effectors(problem, work)
@@ -136,7 +136,7 @@ def sweep(problem, work, targets, q):
                 shift_goals(problem, work, i, axis, by)
                 moved = abs(by) / problem.reach
         elif k >= 0:
-            axes = translation_axes(tree, i, q, R) if kind == FREE else R  # before the turn
+            axes = translation_axes(tree, i, q, R) if kind == FREE else R  # before the rotation
             M = goal_covariance(problem, work, targets, i, o)
             new, moved = turn_joint(problem, q, i, R, M, problem.params[SMALLEST_TURN], stiffness)
             if moved > F(0):
@@ -160,7 +160,7 @@ def sweep(problem, work, targets, q):
 
 @inline
 def shift_goals(problem, work, i, axis, by):
-    """Shift the goals that joint i carries along an axis."""
+    """Shift the goals that joint i moves along an axis."""
     n = problem.tree.ints.shape[0]
     for g in range(problem.goals.shape[0]):
         if carries(problem, work, i, g):

@@ -1,8 +1,8 @@
 """CCD on one chain of unlimited balls with one position goal (Wang & Chen 1991; Welman 1993).
 
-From the tip to the root, each ball takes the smallest turn that points the effector at the target. A turn moves only
-the joints below, so a sweep needs the frames of its beginning and the present effector. ``ccd`` does the same on any
-tree, with limits and stiffness.
+From the tip to the root, each ball takes the smallest rotation that points the effector at the target. A rotation moves
+only the joints below, so a sweep needs only the frames at its start and the present effector. ``ccd`` does the same on
+any tree, with limits and stiffness.
 """
 
 import math
@@ -29,7 +29,7 @@ from synovia.kernels.tree.problem import open_problem, open_work
 
 @step
 def sweep(problem, work, targets, q):
-    """Turn every joint once, from the tip to the root; return the largest turn (radians)."""
+    """Rotate every joint once, from the tip to the root; return the largest angle (radians)."""
     tree = problem.tree
     smallest = problem.params[SMALLEST_TURN]
     _, tip = goal_frame(problem, work.frames, 0)

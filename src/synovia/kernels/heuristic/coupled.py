@@ -1,8 +1,8 @@
 """Move the joints of one variable together, such as the joints of a finger that one motor closes.
 
-Mimic joints follow the value of their leader. The turn that is best for one of them also moves the others, so turns of
-single joints do not lead to a minimum. The variable takes a Gauss-Newton step for the goals that its joints carry
-instead. A step that does not lower the cost is shortened to the minimum of the parabola through what is known of it.
+Mimic joints follow the value of their leader. The best rotation for one of them also moves the others, so rotations of
+single joints do not lead to a minimum. Instead, the variable takes a Gauss-Newton step for the goals that its joints
+move. A step that does not lower the cost is shortened to the minimum of the parabola through both costs and the slope.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
@@ -32,8 +32,8 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.turn import apply_stiffness
 from synovia.kernels.tree.variables import step_unit
 
-TRIALS = 8  # lengths that a step is tried with
-SHORTEST = F(0.1)  # of the length before: a parabola through rounding errors may be far off
+TRIALS = 8  # largest number of step lengths tried
+SHORTEST = F(0.1)  # smallest factor of the step length, because rounding errors distort the parabola
 
 
 @inline
@@ -63,7 +63,7 @@ def is_last_row(problem, i):
 
 @device
 def pose_cost(problem, frames, targets, k):
-    """Return the cost of the pose goals, -1/2 its derivative by variable k, and 1/2 the second one (Gauss-Newton)."""
+    """Return the cost of the pose goals, -1/2 its first and 1/2 its second derivative by variable k (Gauss-Newton)."""
     tree = problem.tree
     cost = F(0)
     slope = F(0)
@@ -73,7 +73,7 @@ def pose_cost(problem, frames, targets, k):
         if parts == 0:
             continue
         _, p = goal_frame(problem, frames, g)
-        shift = (F(0), F(0), F(0))  # of the goal's frame, for a unit of the variable
+        shift = (F(0), F(0), F(0))  # displacement of the goal's frame per unit of the variable
         turn = (F(0), F(0), F(0))
         i = problem.goals[g, GOAL_ROW]
         while i >= 0:
@@ -103,8 +103,8 @@ def pose_cost(problem, frames, targets, k):
 def move_together(problem, work, targets, q, k, smallest, stiffness):
     """Move the rows of variable k towards the goals, within its limits; work.frames follow q.
 
-    Skip steps below ``smallest`` (radians, or lengths in reaches). ``stiffness`` is a factor on the stiffness of the
-    variable (see ``apply_stiffness``).
+    Skip steps below ``smallest`` (radians or length scales). ``stiffness`` is a factor on the stiffness of the variable
+    (see ``apply_stiffness``).
 
     Returns:
         The size of the step in the same units, 0 if none lowers the cost.

@@ -1,14 +1,14 @@
-"""FABRIK on trees of any joints: forward and backward reaching with joint limits inside (Aristidou & Lasenby 2011).
+"""FABRIK on trees of any joints: forward and backward reaching within joint limits (Aristidou & Lasenby 2011).
 
 The backward pass goes from the targets to the root (the paper calls this forward reaching). It places each joint on the
 line to its neighbour, at the length of the bone,
 
     p_i ← d_k + L_ik (p_i - d_k) / |p_i - d_k|.
 
-A joint with several branches (a sub-base) goes to the weighted centroid of the places that its branches propose;
-branches without a goal propose none. A joint between two immobile ones goes to the circle about both (``spheres``). A
-root with a target of its own goes there. In the forward pass, from the root, joints turn within their limits and bones
-keep their lengths (``forward_pass``). So limits hold in every iteration, and the answer is joint values.
+A joint with several branches (a sub-base) moves to the weighted centroid of the positions that its branches propose;
+branches without a goal propose none. A joint between two immobile joints moves to the circle about both (``spheres``).
+A root with its own target moves to this target. In the forward pass, from the root, joints rotate within their limits
+and bones keep their lengths (``forward_pass``). So limits hold in every iteration, and the answer is joint values.
 """
 
 from synovia.kernels.compiler.jit import F, algorithm, device, entry, inline, step
@@ -58,7 +58,7 @@ def on_line(d, p, length):
 
 @device
 def mark_immobile(problem, points):
-    """Mark the rows with immobile origins: neither these rows nor those above them slide, walk or turn a bone."""
+    """Mark the rows with immobile origins: they do not slide or translate, and no row above them can move."""
     tree = problem.tree
     for i in range(tree.ints.shape[0]):
         a = tree.ints[i, PARENT]
@@ -69,7 +69,7 @@ def mark_immobile(problem, points):
 
 @inline
 def turns_freely(problem, a, b):
-    """Return whether rows a and b are balls without limits; others rarely reach the nearest point of the circle."""
+    """Return whether rows a and b are unlimited balls; other joints rarely reach the nearest point of the circle."""
     for i in (a, b):
         k = problem.tree.ints[i, VARIABLE]
         if problem.tree.ints[i, KIND] != BALL or k < 0 or is_limited(problem.limits, k):
@@ -79,7 +79,7 @@ def turns_freely(problem, a, b):
 
 @inline
 def has_fixed_place(problem, points, j):
-    """Return whether a target alone sets the place of point j: a goal, or a row that carries one goal alone."""
+    """Return whether point j is a goal, or a row whose only child is a goal that determines the row's position."""
     n = problem.tree.ints.shape[0]
     if j >= n:
         return True
@@ -97,10 +97,10 @@ def has_fixed_place(problem, points, j):
 
 @device
 def carrier_place(problem, frames, points, j, place, length):
-    """Return the place that point j proposes for the joint that carries it.
+    """Return the position that point j proposes for its parent joint.
 
-    It is on the line from the place of j to the joint; or on the circle, if the joint is between an immobile joint and
-    a point whose place is fixed.
+    It is on the line from the place of j to the joint. If the joint is between an immobile joint and a point with a
+    fixed place, it is on the circle about both.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
@@ -124,7 +124,7 @@ def carrier_place(problem, frames, points, j, place, length):
 
 @device
 def backward_pass(problem, frames, targets, points):
-    """Write the place of each joint's origin, and the sum of the weights of its candidates."""
+    """Write the new position (place) of each joint's origin, and the sum of the weights of its candidates."""
     tree = problem.tree
     n = tree.ints.shape[0]
     for i in range(n):
@@ -139,7 +139,7 @@ def backward_pass(problem, frames, targets, points):
         _, t = target_frame(targets, g)
         store(points, n + g, PLACE, t)
         points[n + g, WEIGHT_SUM] = w
-        if parts & ROTATION:  # then the target frame sets the joint's own place
+        if parts & ROTATION:  # the target frame then determines the joint's own position
             place = row_target(problem, targets, g)
         else:
             place = carrier_place(problem, frames, points, n + g, t, norm(goal_offset(problem, g)))
@@ -162,7 +162,7 @@ def backward_pass(problem, frames, targets, points):
 
 @step
 def iterate(problem, work, targets, q):
-    """Run the backward pass (or aim at an unreachable target) and the forward pass; return the largest turn."""
+    """Run the backward pass (or aim at an unreachable target) and the forward pass; return the largest step."""
     backward_pass(problem, work.frames, targets, work.points)
     aim_straight(problem, work, targets)
     return forward_pass(problem, work, targets, q), F(0)
@@ -181,7 +181,7 @@ def attempt(problem, work, targets, q):
 
 @algorithm
 def attempt_with_limbs(problem, work, targets, q):
-    """Meet the pose goals, then turn limbs to their poles."""
+    """Meet the pose goals, then rotate limbs towards their poles."""
     return attempt_with_poles(attempt, problem, work, targets, q)
 
 

@@ -1,8 +1,8 @@
-"""FABRIK as published, on positions alone: one chain of unlimited balls, one position goal (Aristidou & Lasenby 2011).
+"""FABRIK as published, on positions only: one chain of unlimited balls, one position goal (Aristidou & Lasenby 2011).
 
 The points move as in the paper's Algorithm 1: backward from the target, then forward from the root (the paper calls
-them forward and backward reaching). At the end each bone takes the smallest turn from its old direction to that of its
-points; the forward kinematics of these joint values are the points. Two bones need no iteration (``spheres``).
+them forward and backward reaching). At the end each bone takes the smallest rotation from its old direction to that of
+its points. The forward kinematics of these joint values gives the points. Two bones need no iteration (``spheres``).
 ``fabrik`` does the same on any tree, with limits.
 """
 
@@ -45,7 +45,7 @@ def placed(K, p, towards, length):
 
     If both are at the same point, return that point.
 
-    It computes in the type K and without a branch, so that ``simd.fabrik_chain`` can use it too.
+    The function computes in the type K and without a branch, so that ``simd.fabrik_chain`` can also use it.
     """
     u = sub(towards, p)
     size2 = dot(u, u)
@@ -101,7 +101,7 @@ def place_elbow(problem, work, t):
 
 @device
 def turn_joints(problem, work, q):
-    """Turn the joints in q so that they lie on the best points; each turn is the smallest that does."""
+    """Rotate the joints in q so that they lie on the best points; each rotation is the smallest possible."""
     tree = problem.tree
     n = tree.ints.shape[0]
     R = identity()
@@ -162,7 +162,7 @@ def attempt(problem, work, targets, q):
                 break
             nudged = True
             perform(nudge, problem, work, targets, q)
-            lay_out(problem, work, q)  # start again from the pose off the line
+            lay_out(problem, work, q)  # restart from the pose off the line
     if k > 0:
         turn_joints(problem, work, q)
     weight = problem.goal_data[0, POSITION_WEIGHT] / problem.reach

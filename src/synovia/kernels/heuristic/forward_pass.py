@@ -1,13 +1,13 @@
-"""The forward pass of FABRIK and particles: from the root on, every joint turns its bones towards new positions.
+"""The forward pass of FABRIK and particles: from the root on, every joint rotates its bones towards new positions.
 
-Each joint and each goal has a place: the position that the last step wants it to take. The parent's world frame is
-known. So each joint takes the turn within its limits that best points the joints and goals below it at their places,
-and forward kinematics gives the frames of its children.
+Each joint and each goal has a place: the position that the previous step computed for it. The parent's world frame is
+known. So each joint takes the rotation within its limits that best points the joints and goals below it at their
+places. Forward kinematics then gives the frames of its children.
 
-Columns of ``points`` (rows of the tree, then its goals): place (0-2) and the sum of its weights (3); of goals the row
-of the wrist that is nearest to the root (4); the branches (5-8, see ``branches``); of goals, which have no children,
-the row nearest to the tip that uses them directly (8, again) and their position after the last iteration (9-11). Column
-9 of row 0 holds whether a goal is out of reach (``STRAIGHT``). Rows of general goals belong to ``swivel``.
+Columns of ``points`` (rows of the tree, then its goals): place (0-2) and the sum of its weights (3); for goals, the row
+of the wrist that is nearest to the root (4); the branches (5-8, see ``branches``). Goals have no children; their column
+8 holds the row nearest to the tip that uses them directly, and columns 9-11 their position after the last iteration.
+Column 9 of row 0 holds the goal that is out of reach, or -1 (``STRAIGHT``). Rows of general goals belong to ``swivel``.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline
@@ -52,8 +52,8 @@ from synovia.kernels.tree.forward import forward, translation_axes, world_frame
 from synovia.kernels.tree.turn import add_direction, add_frame, slide_to, turn_joint, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
-LEVER = F(1e-6)  # of the reach: a point nearer to a hinge's axis is not moved by it
-WRIST = 3  # degrees of freedom above a goal that serve its rotation
+LEVER = F(1e-6)  # fraction of the length scale: a hinge does not move points nearer to its axis
+WRIST = 3  # number of degrees of freedom above a goal that serve its rotation
 
 
 @inline
@@ -66,7 +66,7 @@ def is_unlimited_ball(problem, row):
 
 @device
 def is_driven_below(problem, row, g):
-    """Return whether a row between goal g and this one has the same variable, so that this one adds no freedom."""
+    """Return whether a row between goal g and ``row`` has the same variable, so that ``row`` adds no freedom."""
     i = problem.goals[g, GOAL_ROW] if problem.coupled else row
     while i != row:
         if problem.tree.ints[i, VARIABLE] == problem.tree.ints[row, VARIABLE]:
@@ -77,14 +77,14 @@ def is_driven_below(problem, row, g):
 
 @device
 def find_serving_joints(problem, points):
-    """Write, for each goal, the joints that use it directly, and not only by the places of their bones.
+    """Write, for each goal, the joints that use it directly, and not only through the places of their bones.
 
-    ``WRIST_TOP``: the row nearest to the root whose turn serves the rotation: three degrees of freedom, from the goal
-    on.
+    ``WRIST_TOP``: the row nearest to the root that serves the rotation of the goal. The first three degrees of freedom
+    above the goal do.
 
-    ``DIRECT``: the first row from the goal to the root that is not an unlimited ball. It and all rows above use the
-    position of the goal. Above a hinge the turn of an unlimited ball about its bone matters too, and the place of the
-    bone does not determine it. ``link_children`` must run before.
+    ``DIRECT``: the first row from the goal to the root that is not an unlimited ball. This row and all rows above use
+    the position of the goal. Above a hinge the rotation of an unlimited ball about its bone also matters, and the place
+    of the bone does not determine it. ``link_children`` must run before.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
@@ -93,14 +93,14 @@ def find_serving_joints(problem, points):
         top = row
         direct = -1
         freedom = 0
-        lever = norm(goal_offset(problem, g)) > F(0)  # else its own joint does not move it
+        lever = norm(goal_offset(problem, g)) > F(0)  # else the goal's own joint does not move it
         while row >= 0:
             if freedom < WRIST and tree.ints[row, VARIABLE] >= 0 and not is_driven_below(problem, row, g):
                 freedom += 1 if tree.ints[row, KIND] == HINGE else (0 if tree.ints[row, KIND] == SLIDE else 3)
                 top = row
             if lever and direct < 0 and not is_unlimited_ball(problem, row):
                 direct = row
-            lever = True  # the joints above move it
+            lever = True  # the joints above move the goal
             row = tree.ints[row, PARENT]
         points[n + g, WRIST_TOP] = top
         points[n + g, DIRECT] = direct
@@ -126,10 +126,10 @@ def add_candidate(points, i, place, w):
 def bone_covariance(problem, frames, targets, points, i, R, o):
     """Return the covariance M (see ``tree.turn``) of the points below joint i; R, o is its world frame before its turn.
 
-    The nearest carried points with a lever count. A point on the axis of a hinge does not determine its turn, so the
-    points beyond it count instead. A joint that is not an unlimited ball, and every joint above one, also uses the
-    goals directly: with bones alone a seven-hinge arm reached none of 60 targets, and with the goals all; an unlimited
-    ball above a hinge reached 6 of 100.
+    The nearest points below with a lever are used. A point on the axis of a hinge does not determine its rotation, so
+    the points beyond it are used instead. A joint that is not an unlimited ball, and every joint above such a joint,
+    also uses the goals directly. With only bones, a seven-hinge arm reached none of 60 targets, and an unlimited ball
+    above a hinge 6 of 100. With the goals, the arm reached all of them.
     """
     tree = problem.tree
     n = tree.ints.shape[0]
@@ -142,9 +142,9 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
         deeper = False
         if points[j, WEIGHT_SUM] > F(0):
             here = origin_of(frames, j) if j < n else load(points, j, GOAL_NOW)
-            d = apply(R, apply_t(W, sub(here, p)))  # all below the joint turn with it
+            d = apply(R, apply_t(W, sub(here, p)))  # all points below rotate with the joint
             across = axpy(-dot(d, column(R, 2)), column(R, 2), d) if hinge else d
-            deeper = not norm(across) > LEVER * problem.reach  # then the points that it carries count
+            deeper = not norm(across) > LEVER * problem.reach  # use the points below instead
             if not deeper:
                 M = add_direction(M, points[j, WEIGHT_SUM], d, sub(load(points, j, PLACE), o))
         j = next_point(problem, points, i, j, deeper)
@@ -164,10 +164,10 @@ def bone_covariance(problem, frames, targets, points, i, R, o):
 
 @device
 def slide_error(problem, frames, points, i, R, o):
-    """Return how far joint i should slide; R, o is its world frame before.
+    """Return the displacement of slide i along its axis; R, o is its world frame before.
 
-    It is the weighted mean of what the position goals that it carries lack along its axis. The places of joints do not
-    count: they keep the lengths and not the directions of bones, and a slide moves its bones without a turn.
+    It is the weighted mean of the errors of the position goals below along the axis. The places of joints are ignored:
+    they keep the lengths and not the directions of bones, and a slide moves its bones without a rotation.
     """
     n = problem.tree.ints.shape[0]
     axis = column(R, 2)
@@ -186,9 +186,9 @@ def slide_error(problem, frames, points, i, R, o):
 
 @device
 def forward_pass(problem, work, targets, q):
-    """Turn every joint towards the places, root first; return the largest turn (radians) or slide (reaches).
+    """Move every joint towards the places, root first; return the largest step (radians or length scales).
 
-    Joints that share a variable move afterwards, together, towards the goals.
+    Joints that share a variable move together afterwards, towards the goals.
     """
     tree = problem.tree
     frames, points = work.frames, work.points

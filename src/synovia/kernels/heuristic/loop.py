@@ -1,6 +1,6 @@
 """The loop of FABRIK, CCD and particles, whose iterations converge slowly.
 
-It also ends when the joints stop moving, unless a ``nudge`` off a straight line helps.
+The loop also ends when the joints stop moving, unless a ``nudge`` off a straight line helps.
 """
 
 from synovia.kernels.compiler.jit import F, device, inline, step
@@ -13,13 +13,13 @@ from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import perturb
 
-COARSE_STEPS = 20  # from a random start: enough to rank the minima
-NUDGE = F(1e-3)  # radians: enough to leave a straight line, too little to be seen
+COARSE_STEPS = 20  # steps from a random start: enough to rank the minima
+NUDGE = F(1e-3)  # radians: enough to leave a straight line, too small to see
 
 
 @step
 def nudge(problem, work, targets, q):
-    """Turn all joints a little, the same every time: a straight chain in line with its target would never bend."""
+    """Move all joints a little, always by the same steps, so that a straight chain in line with its target can bend."""
     perturb(problem, work, q, NUDGE)
     forward(problem.tree, q, work.frames)
     return 0, F(0)
@@ -36,8 +36,8 @@ def iterate_from(iterate, problem, work, targets, q):
 def solve_and_finish(attempt, problem, work, targets, begins, out, warm, first):
     """Solve rows by attempts that converge slowly, and finish the missed ones.
 
-    It takes an attempt in place of a ``Search``, then what ``solve_rows`` takes, and returns the same code. With WARM
-    the loop of ``solve_rows`` ended at the first miss, which then stays near its start.
+    It takes an attempt in place of a ``Search``, then the arguments of ``solve_rows``, and returns the same code. With
+    WARM the loop of ``solve_rows`` ended at the first miss, which then stays near its start.
     """
     search = Search(attempt, random_start, prove_unreachable, None)
     code = solve_rows(search, problem, work, targets, begins, out, warm, first)

@@ -1,13 +1,13 @@
-"""Joints as particles: position-based dynamics with limits inside (Jakobsen 2001; Müller et al. 2007).
+"""Joints as particles: position-based dynamics with joint limits (Jakobsen 2001; Müller et al. 2007).
 
 Each goal's point has a particle, and so has each joint that a position goal depends on. Goals are pinned to their
-targets (inverse mass w = 0), and so is the root to its position unless it can translate. Then the particles meet one
-distance constraint after the other, as in a simulation of cloth, with n = (p_i - p_j) / |p_i - p_j|:
+targets (inverse mass w = 0), and the root to its position unless it can translate. Then the distance constraints are
+met one after the other, as in a simulation of cloth, with n = (p_i - p_j) / |p_i - p_j|:
 
     p_i ← p_i - w_i / (w_i + w_j) (|p_i - p_j| - d) n,    p_j ← p_j + w_j / (w_i + w_j) (|p_i - p_j| - d) n
 
 (Müller et al., eq. 10 and 11). Bones are such constraints, and so are the distances between the children of one joint,
-which keep its branches in shape. After some rounds every joint turns towards its particles within its limits
+which keep its branches in shape. After some rounds every joint rotates towards its particles within its limits
 (``forward_pass``). The next iteration starts from the forward kinematics of these joints.
 """
 
@@ -42,13 +42,13 @@ from synovia.kernels.tree.branches import parent_of_point
 from synovia.kernels.tree.problem import open_general, open_work
 
 # More columns of ``points``: inverse mass of the particle (12), length of the bone to its parent (13)
-MIN_ROUNDS, MAX_ROUNDS = 4, 5000  # rounds
-SPREAD = 20  # a correction spreads like heat: over n bones in a number of rounds that grows with n²
+MIN_ROUNDS, MAX_ROUNDS = 4, 5000  # smallest and largest number of rounds
+SPREAD = 20  # n² / 20 rounds for n bones: a correction spreads like heat, in rounds that grow with n²
 
 
 @device
 def rounds_of(problem):
-    """Return how often an iteration moves every bone: the setting, or n² / 20 for the longest chain of n joints.
+    """Return the number of rounds of an iteration: the setting, or n² / 20 for the longest chain of n joints.
 
     Measured on 10 to 300 bones: with fewer rounds, each iteration of a long chain gains almost nothing.
     """
@@ -67,9 +67,9 @@ def rounds_of(problem):
 
 @device
 def place_particles(problem, work, targets):
-    """Put a particle at every joint and goal, and pin those with a target.
+    """Place a particle at every joint and goal, and pin the particles that have a target.
 
-    Each row gets the sum of the weights of the position goals below it; if it is 0, its particle is not used.
+    Each row gets the sum of the weights of the position goals below it; if the sum is 0, its particle is not used.
     """
     tree, points = problem.tree, work.points
     n = tree.ints.shape[0]
@@ -91,7 +91,7 @@ def place_particles(problem, work, targets):
         _, t = target_frame(targets, g)
         store(points, n + g, PLACE, t)
         points[n + g, INVERSE_MASS] = F(0)
-        if parts & ROTATION:  # then the target frame sets the joint's own place
+        if parts & ROTATION:  # the target frame then determines the joint's own position
             store(points, row, PLACE, row_target(problem, targets, g))
             points[row, INVERSE_MASS] = F(0)
     for i in range(n - 1, -1, -1):
@@ -144,7 +144,7 @@ def meet_constraints(problem, work, j):
 
 @step
 def iterate(problem, work, targets, q):
-    """Pin the goals, meet the constraints in rounds, then turn the joints; return the largest turn (radians)."""
+    """Pin the goals, meet the constraints in rounds, then rotate the joints; return the largest step (radians)."""
     points = work.points
     count = points.shape[0]
     place_particles(problem, work, targets)
@@ -171,7 +171,7 @@ def attempt(problem, work, targets, q):
 
 @algorithm
 def attempt_with_limbs(problem, work, targets, q):
-    """Meet the pose goals, then turn limbs to their poles."""
+    """Meet the pose goals, then rotate limbs towards their poles."""
     return attempt_with_poles(attempt, problem, work, targets, q)
 
 

@@ -1,11 +1,12 @@
-"""Poles of the heuristics: after an attempt at the pose goals, limbs turn about their lines from root to tip.
+"""Poles of the heuristics: after an attempt at the pose goals, limbs rotate about their lines from root to tip.
 
-Root and tip stay where they are. No error of a pose goal grows beyond its tolerance, or the largest error before if
-that is larger. Each turn brings the middle joint to the point of its circle that is nearest to the pole. With a pole
-for every inner joint of a chain, sweeps in the order of the goals lower the sum of the squared distances to the poles.
-The ball at the root of the limb makes the turn; a limb whose root is another joint does not turn. The ball at its tip
-turns back, so that the joints that it carries keep their orientation. If a limit cuts the turn of the root, a ball in
-the middle points at the old place of the tip. If that does not help, the limb turns as far as it can.
+Root and tip keep their positions. No error of a pose goal grows beyond its tolerance, or beyond the largest error
+before if that is larger. Each rotation brings the middle joint to the point of its circle that is nearest to the pole.
+With a pole for every inner joint of a chain, sweeps in the order of the goals lower the sum of the squared distances to
+the poles. The ball at the root of the limb makes the rotation; a limb with another joint as its root does not rotate.
+The ball at its tip rotates back, so that the joints below keep their orientation. If a limit cuts the rotation of the
+root, a ball in the middle points at the old position of the tip. If this does not help, the limb rotates as far as it
+can.
 
 Letters: ``r``, ``m`` and ``t`` are the root, the middle and the tip of a limb.
 """
@@ -38,24 +39,24 @@ from synovia.kernels.tree.problem import copy, pose_goals_only
 from synovia.kernels.tree.turn import add_direction, turn_ball, zero_covariance
 from synovia.kernels.tree.variables import is_limited
 
-TRIALS = 30  # turns that are tried in the search for the largest one that limits and pose goals allow
-DONE = F(0.99)  # share of the wanted turn; if less is made, a limit has cut it
-SMALLEST_SWEEP = F(1e-3)  # of the tolerance of angles: smaller turns of a sweep end the sweeps
-AT_JOINT = F(1e-9)  # of the reach: a tip nearer to its joint counts as at the joint
+TRIALS = 30  # bisections in the search for the largest angle that limits and pose goals allow
+DONE = F(0.99)  # fraction of the wanted angle; below it, a limit has cut the rotation
+SMALLEST_SWEEP = F(1e-3)  # fraction of the angle tolerance: sweeps end when the largest rotation is smaller
+AT_JOINT = F(1e-9)  # fraction of the length scale: a tip nearer to its joint counts as at the joint
 LEAST_TURN = F(1e-12)  # radians
-NOT_MADE = F(1e300)  # cost of an attempt that was not made
+NOT_MADE = F(1e300)  # cost of an attempt that was skipped
 
 
 @inline
 def turns_as_ball(problem, row):
-    """Return whether a row is a ball or a free joint that can turn; False for row -1, the world."""
+    """Return whether a row is a ball or a free joint that can rotate; False for row -1, the world."""
     kind = problem.tree.ints[row, KIND] if row >= 0 else -1
     return (kind == BALL or kind == FREE) and problem.tree.ints[row, VARIABLE] >= 0
 
 
 @device
 def turn_row(problem, q, frames, row, w):
-    """Turn the ball of a row by the rotation vector w in the world, as far as its limit allows; update the frames."""
+    """Rotate the ball of a row by the world rotation vector w, as far as its limit allows; update the frames."""
     k = problem.tree.ints[row, VARIABLE]
     at = problem.variables[k, BLOCK_Q]
     new = quat_normalize(quat_mul(load_quat(q, at), quat_exp(apply_t(rotation_of(frames, row), w))))
@@ -65,12 +66,12 @@ def turn_row(problem, q, frames, row, w):
 
 @device
 def swivel_limb(problem, work, targets, q, term, angle):
-    """Turn the limb of a pole goal about its line by an angle (radians), within the limits."""
+    """Rotate the limb of a pole goal about its line by an angle (radians), within the limits."""
     ints, frames = problem.general.ints, work.frames
     root, middle, tip_row = ints[term, OTHER_ROW], problem.goals[ints[term, GOAL], GOAL_ROW], ints[term, TIP_ROW]
     r, _, t, _ = limb(problem, frames, targets, term)
     line = sub(t, r)
-    is_joint = norm(load(problem.general.data, term, TIP_POINT)) <= AT_JOINT * problem.reach  # else its turn moves it
+    is_joint = norm(load(problem.general.data, term, TIP_POINT)) <= AT_JOINT * problem.reach  # else it moves the tip
     turns_back = is_joint and tip_row != root and tip_row != middle and turns_as_ball(problem, tip_row)
     before = rotation_of(frames, tip_row if turns_back else root)  # unused unless turns_back
     turn_row(problem, q, frames, root, scale(angle / norm(line), line))
@@ -86,9 +87,9 @@ def swivel_limb(problem, work, targets, q, term, angle):
 
 @device
 def approach_pole(problem, work, targets, q, term):
-    """Turn the limb of a pole goal towards its pole, as far as limits and pose goals allow; return how far (radians).
+    """Rotate the limb of a pole goal towards its pole, as far as limits and pose goals allow; return the angle.
 
-    If the whole turn is not allowed, bisect its share.
+    The angle is in radians. If the whole rotation is not allowed, bisect its share.
     """
     wanted = swivel_to_pole(problem, work, targets, term)
     if wanted == F(0) or not turns_as_ball(problem, problem.general.ints[term, OTHER_ROW]):
@@ -119,10 +120,10 @@ def approach_pole(problem, work, targets, q, term):
 
 @inline
 def attempt_with_poles(attempt, problem, work, targets, q):
-    """Meet the pose goals by an attempt of their own, then turn limb after limb, sweep after sweep.
+    """Meet the pose goals by a separate attempt, then rotate the limbs to their poles in sweeps.
 
     Returns:
-        (steps and sweeps, cost: a pole that is one radian off counts as much as a position off by its tolerance).
+        (steps and sweeps, cost). In the cost, one radian of a pole weighs as much as the tolerance of a position.
     """
     if pole_is_held(problem, work):
         return 0, NOT_MADE

@@ -1,4 +1,4 @@
-"""The straight-line rule: if the only target is beyond reach, every bone points at it (Aristidou & Lasenby 2011).
+"""The straight-line rule: if the only target is out of reach, every bone points at it (Aristidou & Lasenby 2011).
 
 For balls without limits this is the best pose. With a hinge or a limit the ordinary passes end nearer to the target.
 """
@@ -14,8 +14,8 @@ from synovia.kernels.tree.variables import is_limited
 
 @device
 def aim_straight(problem, work, targets):
-    """Place every joint at the target beyond reach, if there is one; return whether."""
-    if problem.tree.ints.shape[0] == 0:  # then the first row of ``points`` is that of a goal
+    """Set the place of every joint to the target that is out of reach; return whether there is such a target."""
+    if problem.tree.ints.shape[0] == 0:  # the first row of ``points`` is then that of a goal
         return False
     straight = int(work.points[0, STRAIGHT])
     if straight < 0:
@@ -29,7 +29,7 @@ def aim_straight(problem, work, targets):
 
 @device
 def unreachable_goal(problem, work, targets):
-    """Return the goal that is beyond reach if it is the only one except for a root's own target; -1 otherwise.
+    """Return the goal that is out of reach if it is the only goal except for a root's own target; -1 otherwise.
 
     work.frames are at the start.
     """

@@ -1,6 +1,6 @@
-"""Frames that are solved along a clip: each starts at its own pose there, changed as the frame before it was.
+"""Starts along a clip: each frame starts at its pose in the clip, with the change that solved the frame before.
 
-So a frame that needs the same change as the one before takes few steps, whatever the clip itself does in between. The
+So a frame that needs the same change as the frame before takes few steps, however the clip moves in between. The
 pose of the clip is also the reference of rest goals.
 """
 
@@ -13,7 +13,7 @@ from synovia.kernels.tree.variables import clamp_block
 
 @apart
 def start_along(problem, q, before):
-    """Turn a pose of the clip into the start of its frame, and make it the reference of rest goals.
+    """Change a pose of the clip into the start of its frame, and store the pose as the reference of rest goals.
 
     Rotations change from the left: with the clip's r before and s now, an answer p becomes s r⁻¹ p.
 

@@ -27,7 +27,7 @@ from synovia.kernels.layout import (
 )
 
 INDEPENDENT = F(1e-9)  # relative length of a row's remainder above which the row is independent of the basis
-ZERO_ROW = F(1e-12)  # length of a row (reaches or radians a radian) that is rounding
+ZERO_ROW = F(1e-12)  # length of a row (length scales or radians per radian) that is rounding
 DEPENDENT_COLUMN = F(1e-6)  # squared remainder of a unit vector below which the basis already holds its column
 STIFF_SHARE = F(0.1)  # squared remainder of a row of ``R`` below which it is an error of finite differences
 REORTHOGONALIZE = F(1e-2)  # relative remainder of a row below which it is orthogonalised again
@@ -39,7 +39,7 @@ _open = cutter(Levels, LEVELS, _NUMBERS)
 
 
 def _numbers(m, n):
-    """Return what counts the rows and columns of the tables of ``Levels``, for m rows and n columns."""
+    """Return the sizes of the tables of ``Levels`` for m rows and n columns."""
     return m, n, m + 1, n + 1, max(m, n)
 
 
@@ -47,7 +47,7 @@ _compiled_numbers = inline(_numbers)
 
 
 def levels_size(m: int, n: int) -> int:
-    """Return the number of float64 that ``open_levels`` needs."""
+    """Return the number of float64 values that ``open_levels`` needs."""
     return size_of_all(LEVELS, dict(zip(_NUMBERS, _numbers(m, n), strict=True)))
 
 
@@ -62,7 +62,7 @@ def open_levels(scratch, m, n):
 
 @device
 def reset_columns(h):
-    """Make all columns free; the basis has no rows of R."""
+    """Make all columns free, and remove the rows of R from the basis."""
     h.state[FREE_COUNT] = F(h.v.shape[1])
     h.state[STIFF_COUNT] = F(0)
     h.state[ANY_PINNED] = F(0)

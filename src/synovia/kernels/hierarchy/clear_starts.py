@@ -1,9 +1,9 @@
-"""Where a restart with clearance goals begins: at a pose that meets the other goals and is as clear as possible.
+"""Restarts with clearance goals: start at a pose that meets the other goals and has the smallest clearance error.
 
-A descent that keeps its distance and begins at a random pose often ends in front of an obstacle. On an arm among 20
-obstacles it reached 28 % of the harder targets. So the other goals are met first, without clearance, from several
-random poses; this takes few and cheap steps. The attempt starts at the pose that lacks the least distance. From such
-poses, it reached 77 %, mostly within five steps.
+A descent with clearance that starts at a random pose often ends in front of an obstacle. On an arm among 20 obstacles
+it reached 28 % of the harder targets. So the other goals are met first, without clearance, from several random poses.
+This takes few and cheap steps. The attempt starts at the pose with the smallest clearance error. From such poses, it
+reached 77 %, mostly within five steps.
 """
 
 import math
@@ -28,13 +28,13 @@ GIVEN, CLEAREST = 1, 2  # rows of the stored poses, which only finishing needs: 
 
 @apart
 def begin_draws(work):
-    """Begin to count the draws that miss."""
+    """Reset the count of draws that missed other goals."""
     work.watch[MISSED_DRAWS] = F(0)
 
 
 @apart
 def draw_clear(problem, work, targets, q):
-    """Write the start of a restart to q, which holds the start of the problem; return the steps that this took."""
+    """Write the start of a restart to q, which holds the start of the problem; return the number of steps taken."""
     poses = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)
     h = open_hierarchy(problem, work)
     copy(q, poses[GIVEN])

@@ -26,8 +26,8 @@ from synovia.kernels.tree.problem import copy
 
 PATIENCE = 2  # steps without improvement before the damping grows
 MIN_DAMPING, INCREASE, DECREASE = F(1e-2), F(10), F(0.3)
-LOOSE = F(0.2)  # radians or reaches that loops may lack between two steps
-LOOSE_SHARE = F(10)  # what they may lack relative to the errors of the goals: both fall with the square of the step
+LOOSE = F(0.2)  # largest closure error (radians or length scales) of loops between two steps
+LOOSE_SHARE = F(10)  # the same, relative to the errors of the goals: both fall with the square of the step
 MAX_DAMPING = F(1e6)  # damping: if an even shorter step does not improve the pose, none does
 
 
@@ -41,21 +41,21 @@ def open_hierarchy(problem, work):
 
 @inline
 def work_of_levels(problem):
-    """Return the estimated work of a step of all levels, see ``watch``; pairs of shapes count by themselves."""
+    """Return the estimated work of a step of all levels (see ``watch``), without that of pairs of shapes."""
     m, v = F(problem.residuals), F(problem.columns) + F(contact_slacks(problem.clear))
     return F(4) * F(problem.tree.ints.shape[0]) + m * v / F(4) + m * v * v / F(512)
 
 
 @inline
 def evaluate_closed(problem, work, targets, q, h, exactly):
-    """Evaluate q after a step, as ``evaluate_levels``; close its loops first if they lack too much.
+    """Evaluate q after a step, as ``evaluate_levels``; close its loops first if their closure error is too large.
 
     The next step also reduces what the loops lack, so closing them after each step would do the same work twice. They
     are closed where they lack so much that the errors of the goals mean little, where the goals are met, and, if
     ``exactly``, in any case. A pose that cannot be closed returns to the last one that was closed.
 
     Returns:
-        (the largest error in units of its tolerance, what the loops lack).
+        (the largest error in units of its tolerance, the closure error of the loops).
     """
     worst = evaluate_levels(problem, work, targets, q, h)
     if problem.loops.ints.shape[0] == 0:
@@ -93,7 +93,7 @@ def descend_levels(problem, work, targets, q, h, count):
         met_error = smallest_tolerance(problem)
     earlier = F(0)
     size = F(0)
-    open_by = F(0)  # what the loops of the best pose lack
+    open_by = F(0)  # closure error of the best pose
     damping = F(0)
     worse_steps = 0
     cost_of_step = work_of_levels(problem)
@@ -103,7 +103,7 @@ def descend_levels(problem, work, targets, q, h, count):
         reached = worst <= INSIDE and count > levels
         if k == 0 or reached != met:
             better = k == 0 or reached
-        elif reached:  # within the tolerance only the posture counts
+        elif reached:  # within the tolerance only the posture is compared
             better = h.errors[levels] < h.best[levels] - EQUAL_ERRORS
         else:
             better = is_better_pose(h, count, met_error)

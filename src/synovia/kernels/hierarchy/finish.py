@@ -3,12 +3,12 @@
 The levels are polished one after the other, highest first. Then longer steps, and random starts (see
 ``search.finish``), look for a better pose.
 
-At a saddle, such as a chain that points straight away from its target, the gradient is zero. A way out is a column
-along which an error falls on every side that the limits allow. A minimum has no such column, so it is returned
+At a saddle, such as a chain that points straight away from its target, the gradient is zero. The pose can leave it
+along a column whose error falls on every side that the limits allow. A minimum has no such column, so it is returned
 unchanged.
 
 Random starts are ranked by the errors of all levels, so a level may stay in a minimum that suits the levels below. The
-last search is therefore one of the missed upper levels alone, as if they were solved again from the answer.
+last search is therefore one of the missed upper levels only, as if they were solved again from the answer.
 """
 
 import math
@@ -57,12 +57,12 @@ from synovia.kernels.tree.chart import INFINITE, write_bounds
 from synovia.kernels.tree.problem import copy, open_row
 from synovia.kernels.tree.variables import draw, start_random
 
-PASSES = 6  # over all levels, at most
+PASSES = 6  # largest number of passes over all levels
 BEFORE = 1  # row of the stored poses that holds the pose before a polish; there are no finalists yet
 MIN_GAIN = F(1e-8)  # relative to 1 + error: gain of a level for which another pose replaces the best
-COARSE_STEPS = 15  # from a random start: enough to rank the minima
+COARSE_STEPS = 15  # steps from a random start: enough to rank the minima
 EQUAL_COST = F(0)  # relative difference of costs below which two coarse descents found the same minimum
-ERROR_STEP = F(1e-3)  # errors (reaches, radians) of coarse descents are rounded down to multiples of this
+ERROR_STEP = F(1e-3)  # errors (length scales, radians) of coarse descents are rounded down to multiples of this
 MAX_ERROR_STEPS = F(1e4)  # larger errors are equal
 UPPER_GAIN = F(1e-7)  # relative to 1 + error: gain of an upper level for which a pose elsewhere replaces the best
 UPPER_WEIGHT = F(1e-4)  # weight of the error of an upper level relative to the level above
@@ -142,10 +142,10 @@ def try_longer_steps(problem, work, targets, q, h, count):
 
 @device
 def improve_upper_levels(problem, work, targets, q, h):
-    """Return whether a descent of the upper levels alone finds a better pose than q, and move q there.
+    """Return whether a descent of only the upper levels finds a better pose than q, and move q there.
 
-    Its steps are longer than those of ``refine``, so it can leave a minimum for a lower one. Losses of lower levels do
-    not count. In the end all levels are tried together, as they are when the answer is solved again.
+    Its steps are longer than those of ``refine``, so it can leave a minimum for a lower one. Losses of lower levels are
+    ignored. Finally all levels are tried together, as they are when the answer is solved again.
     """
     evaluate_levels(problem, work, targets, q, h)
     copy(h.errors, h.saved_errors)
@@ -162,7 +162,7 @@ def improve_upper_levels(problem, work, targets, q, h):
 
 @device
 def refine_all(problem, work, targets, q, h):
-    """Polish the highest level alone, then the first two, and so on to the posture; repeat while q moves.
+    """Polish the highest level, then the first two levels, and so on to the posture; repeat while q moves.
 
     Returns:
         (steps taken, whether all levels converged).
@@ -199,7 +199,7 @@ def keep_better(problem, work, targets, other, q, h):
 def polish_levels(problem, work, targets, q, h):
     """Polish all levels of q; if a limit cuts that short, q is no worse than it was.
 
-    An upper level that is polished first disturbs those below, which have their turn later.
+    Polishing an upper level disturbs the levels below, which are polished after it.
 
     Returns:
         (steps taken, whether all levels converged).
@@ -238,7 +238,7 @@ def first_polish(problem, work, targets, q):
         return steps, F(0)
     better = is_better(problem, work, targets, start, q, h)
     stored = matrix(work.watch, OTHERS, FINALISTS + 1, q.shape[0] + POSE_MORE)
-    if stored[0, q.shape[0] + 1] > F(0) and not better:  # from a restart
+    if stored[0, q.shape[0] + 1] > F(0) and not better:  # the answer comes from a restart
         copy(q, stored[BEFORE])
         copy(start, q)
         taken, converged = refine_all(problem, work, targets, q, h)
@@ -383,7 +383,7 @@ def polish_again(problem, work, targets, q, row):
 def search_upper_levels(problem, work, out, search):
     """Polish the rows that the work limit cut short; with ``search``, look elsewhere for the missed upper levels.
 
-    The search is one from random starts, for poses that are better for the missed upper levels alone.
+    The search uses random starts. It compares poses by the missed upper levels only.
     """
     for b in range(out.shape[0]):
         row = out[b]
@@ -399,7 +399,7 @@ def search_upper_levels(problem, work, out, search):
             continue
         if not lower_levels_missed_above(problem, work, targets, q, errors):
             continue
-        row[STATUS] = STALLED  # a goal that was proved out of reach is proved again when the row is classified
+        row[STATUS] = STALLED  # classification proves again which goals are out of reach
         forget_contacts(problem.clear)
         store_best(work, q)
         cost, before = row[COST], row[WINNER]

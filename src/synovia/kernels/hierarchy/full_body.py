@@ -1,10 +1,10 @@
 """The full-body solver: goals in strict priorities, hard limits in every level, and the posture in their null space.
 
-One entry point solves and one finishes misses, each for goals of all kinds and for loops. Entry points for positions
-and rotations only were at most 5 % faster. They are two, because a solve needs the first one only, and because two
-processes can compile them at the same time.
+One entry point solves and another finishes misses, each for goals of all kinds and for loops. Entry points for
+positions and rotations only were at most 5 % faster. The two are separate because a solve needs only the first one,
+and because two processes can compile them at the same time.
 
-Loops are the first level, so that a step corrects what they lack, and keeps them closed to first order. Every pose that
+Loops are the first level, so a step corrects their closure error and keeps them closed to first order. Every pose that
 an attempt returns is closed exactly (see ``descent``).
 """
 
@@ -42,7 +42,7 @@ def attempt(problem, work, targets, q):
 def prove_hopeless(problem, work, targets, q):
     """Return 1 if a goal is proved out of reach and no other goal is missed: another attempt cannot help.
 
-    This is called after the first attempt alone, so the restarts begin here.
+    This is called only after the first attempt, so it also prepares the restarts.
     """
     begin_restarts(problem, work, targets, q)
     count = 0
@@ -71,8 +71,9 @@ def finish_misses(problem, work, starts, out, warm):
 def full_body(ints, floats, targets, starts, out, scratch, warm, first):
     """Solve a batch of problems with goals of any kind, and loops; see ``search.multistart``.
 
-    With WARM and several starts, these are poses of a clip along which the rows are solved (``along_clip``), from the
-    second one on. The posture is that of the row before the first. They become the starts, up to the first miss.
+    With WARM and several starts, the starts from the second one on are poses of a clip, along which the rows are solved
+    (``along_clip``). The posture is that of the row before the first. The poses are overwritten by the starts used, up
+    to the first miss.
     """
     problem, work = open_all(ints, floats, scratch), open_work(ints, scratch)
     begins, along, b = Begins(starts, ints, floats), warm and starts.shape[0] > 1, first

@@ -1,6 +1,7 @@
 """One-sided goals (inequalities) in a hierarchy: rows with slack variables, so that steps stop where a goal would fail.
 
-A goal that is met has no rows in its level. Then a lower level steps through it, the next step moves back, and so on.
+A goal that is met has no rows in its level. Then a lower level steps across its bound, the next step moves back, and
+so on.
 So each one-sided goal keeps its row a·x in its level, with a slack column z: a·x - z = 0, where z lies between the
 least and the largest allowed change of the goal's value. The row constrains the step only if z is at a bound; the
 multiplier of that bound then belongs to the goal (the slack of Escande, Mansard & Wieber 2014).
@@ -8,7 +9,7 @@ multiplier of that bound then belongs to the goal (the slack of Escande, Mansard
 A clearance goal has a slack column for each of its contacts; the bound is the distance that the pair still has.
 
 A support polygon has two slack columns: one for the nearest edge, and one for the nearer of its two neighbours. With
-one alone, a step near a corner would leave the polygon through the other edge.
+only one, a step near a corner would leave the polygon across the other edge.
 """
 
 from synovia.kernels.compiler.jit import F, apart, device, inline
@@ -35,7 +36,7 @@ from synovia.kernels.math.vectors import cross, dot, load, norm, normalize, scal
 
 SLACK_SCALE = F(1e3)  # entry of a slack column in its row: moving the slack then costs almost nothing
 SLACK_STIFFNESS = F(1e12)  # a slack is no joint: the largest move of a step never limits it
-TOUCHES = F(1e-9)  # distance outside a polygon, relative to the reach, that is rounding
+TOUCHES = F(1e-9)  # distance outside a polygon, relative to the length scale, that is rounding
 
 
 @inline
@@ -83,8 +84,8 @@ def edge_depth(general, i, c, edge):
 def nearest_edges(general, i, c, near):
     """Return the two edges of polygon i, in their order, that constrain point c; -1 for none.
 
-    Inside, they are the nearest edge and its nearer neighbour. Outside, only the nearest edge counts, because the
-    others may be crossed on the way in. Outside a corner there is none: the violated goal has two rows of its own. A
+    Inside, they are the nearest edge and its nearer neighbour. Outside, only the nearest edge constrains c, because the
+    path inside may cross the others. Outside a corner there is none: the violated goal has its own two rows. A
     point that is outside by at most ``near`` counts as inside.
     """
     n = general.ints[i, VERTICES]
@@ -192,7 +193,7 @@ def write_slacks(general, problem, q, frames, targets, h, first):
             low, high, active = slack_bounds(problem, q, frames, targets, i, h.edges[slot + side])
             write_slack(h, first + slot + side, row + side, w * low, w * high, active)
         if general.ints[i, KIND] == SUPPORT and h.edges[slot] + h.edges[slot + 1] > F(-2):
-            h.e[row + (0 if h.edges[slot] < F(0) else 1)] = F(0)  # of the edge that is not in use, if there is one
+            h.e[row + (0 if h.edges[slot] < F(0) else 1)] = F(0)  # right side of the unused edge, if there is one
         slot += slots(general, i)
 
 

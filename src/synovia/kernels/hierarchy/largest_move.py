@@ -15,7 +15,7 @@ from synovia.kernels.math.swing_twist import from_limit_frame, join, split, to_l
 from synovia.kernels.math.vectors import axpy, dot, load, norm, scale
 from synovia.kernels.tree.variables import block_size, is_limited, step_unit
 
-HALVINGS = 30  # in the search for the largest part of a move that is allowed
+HALVINGS = 30  # bisections in the search for the largest allowed part of a move
 NO_MOVE = F(1e-3)  # relative to the least of the largest moves: a smaller one is rounding or lies within tolerances
 
 
@@ -50,10 +50,10 @@ def rotation_vector_between(p, q):
 
 @apart
 def restrict_step(problem, q, box, saved):
-    """Tighten the bounds of a step to what is left of the largest move.
+    """Tighten the bounds of a step to the remaining part of the largest move.
 
-    Afterwards no hinge or slide can exceed it. A ball can, if the step is large or its three directions are not
-    orthogonal; ``enforce_largest_move`` then moves it back.
+    Afterwards no hinge or slide can exceed its largest move. A ball can, if the step is large or its three directions
+    are not orthogonal; ``enforce_largest_move`` then moves it back.
     """
     for k in range(problem.variables.shape[0]):
         largest = problem.moves[k]

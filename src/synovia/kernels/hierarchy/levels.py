@@ -46,11 +46,11 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.math.linear import solve_part
 
-MAX_CHANGES = 200  # changes of the active set in one level, in addition to one a column
+MAX_CHANGES = 200  # changes of the active set in one level, in addition to one per column
 MAX_RELEASES = 2.0  # releases of the same bound in one level; more could cycle
 MULTIPLIER_NOISE = F(1e-10)  # multiplier relative to the largest gradient that is rounding
-TOUCHING = F(1e-9)  # radians or reaches from a bound
-MOVE_NOISE = F(1e-14)  # move towards a bound (radians, reaches) that is rounding
+TOUCHING = F(1e-9)  # distance (radians or length scales) from a bound that counts as touching
+MOVE_NOISE = F(1e-14)  # move towards a bound (radians, length scales) that is rounding
 
 
 @apart_dot
@@ -150,7 +150,7 @@ def release_bounds(h, scale, release_all):
         if push < -MULTIPLIER_NOISE * scale and h.v[RELEASES, k] < MAX_RELEASES and h.v[PERMANENT, k] == F(0):
             if release_all:
                 h.v[RELEASES, k] += F(1)
-                release_column(h, k)  # swaps it with the first fixed column, which has been checked
+                release_column(h, k)  # swaps column k with the first fixed column, which has been checked
                 count += 1
             elif push < worst:
                 worst = push
@@ -223,7 +223,7 @@ def solve_level(h, first, last, damping, error_damping, max_move, releases):
 
 @apart
 def solve_posture(h, damping, max_move, releases):
-    """Move x towards the reference by 1 / (1 + damping) of the way, as far as the levels above allow."""
+    """Move x by 1 / (1 + damping) of the difference to the reference, as far as the levels above allow."""
     n = h.v.shape[1]
     for k in range(n):
         h.v[RELEASES, k] = F(0)
@@ -283,8 +283,8 @@ def solve_hierarchy(A, e, edges, bounds, scratch, step, damping, error_damping, 
         e: (m,) right sides.
         edges: (levels + 1,) first row of each level, then m.
         bounds: (4, n) lower bound, upper bound, reference and stiffness of each column.
-        scratch: ``levels_size(m, n)`` numbers.
-        step: (n,) gets the step.
+        scratch: Scratch memory of ``levels_size(m, n)`` values.
+        step: (n,) the step; written.
         damping: Constant part of the damping.
         error_damping: Factor of the squared error in the damping.
         max_move: Largest change of a column.

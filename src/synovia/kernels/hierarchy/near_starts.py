@@ -1,6 +1,6 @@
 """Restarts of a full body: near the start if the first attempt ended close to its goals and its start, else random.
 
-Where links keep apart, ``clear_starts`` chooses among random poses.
+With clearance goals, ``clear_starts`` chooses among random poses.
 
 A body whose limbs are straight, or at a limit, may miss a target close to it: the error falls to no side there. The
 nearest poses that reach it are found from starts a little aside. A random pose would find an answer far away, and less
@@ -20,18 +20,18 @@ from synovia.kernels.math.rotations import load_quat, quat_exp, quat_mul, quat_n
 from synovia.kernels.search.restarts import random_start
 from synovia.kernels.tree.variables import clamp_block, draw, step_unit
 
-CLOSE_MISS = F(0.03)  # error (reaches, radians, all goals together) up to which the first attempt has ended close
-CLOSE_POSE = F(1.5)  # radians, or reaches: largest move of a variable in an attempt that stays close to its start
-RESTARTS = 4  # near the start
-MOVE = F(0.1)  # radians, or reaches: a variable of restart k moves by at most k times as much
-LONG = F(1e30)  # a range of a slide without limits
-# place in the watch of the number of the next restart, 1 for the first: the memory of poses that only misses need
+CLOSE_MISS = F(0.03)  # largest error (length scales, radians) of a first attempt that ended close to all goals
+CLOSE_POSE = F(1.5)  # radians, or length scales: largest move of a variable in an attempt that stays close to its start
+RESTARTS = 4  # number of restarts near the start
+MOVE = F(0.1)  # radians, or length scales: in restart k each variable moves by at most k times this value
+LONG = F(1e30)  # a slide with a longer range has no limits
+# place in the watch of the number of the next restart (1 for the first); only misses need this memory of poses
 NEXT = OTHERS
 
 
 @apart
 def begin_restarts(problem, work, targets, q):
-    """Choose the kind of the restarts by the error at q, the answer of the first attempt; ``work.frames`` are there."""
+    """Choose the kind of restarts by the error at q, the answer of the first attempt, with ``work.frames`` at q."""
     cost, _ = residual(problem, q, work.frames, targets, work.e)
     begin_draws(work)
     work.watch[NEXT] = F(1) if cost <= CLOSE_MISS * CLOSE_MISS else F(math.inf)
@@ -48,7 +48,7 @@ def is_close(problem, q, other):
 
 @apart
 def draw_beside(problem, work, q, most):
-    """Move every variable of q to a random value within its limits, at most ``most`` (radians, reaches) away.
+    """Move every variable of q to a random value within its limits, at most ``most`` (radians, length scales) away.
 
     Slides and coordinates of a root without limits stay, as in ``random_start``.
     """

@@ -1,11 +1,11 @@
-"""Newton's method for an infeasible priority level: its rows alone do not show which motions make it worse.
+"""Newton's method for an infeasible priority level, whose rows do not show which motions increase its error.
 
 Consider an arm that is stretched towards a target out of reach. Bending the elbow makes the error larger, but only to
 second order, so no row of the Jacobian forbids it. The second derivative does: the remaining residual acts on the hand
 like a force, and this force times the change of the rows is a geometric stiffness C. With C the level maximises the
-quadratic g·p - p·(GᵀG + C) p / 2 within the bounds, and levels below may not move along stiff directions. Without it,
-poses at the edge of reach flicker. Pfeiffer, Escande & Rabiee (2018) add second derivatives to a hierarchy in the same
-way. C includes the constraint forces of the levels above, because their rows change with the step too.
+quadratic g·p - p·(GᵀG + C) p / 2 within the bounds, and levels below may not move along stiff directions. Without C,
+poses at the edge of reach flicker. Pfeiffer, Escande & Rabiee (2018) add second derivatives to a hierarchy similarly.
+C includes the constraint forces of the levels above, because their rows change with the step too.
 """
 
 import math
@@ -44,12 +44,12 @@ from synovia.kernels.search.polish import hessian_to_box
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import displace
 
-DIFFERENCE = F(3e-5)  # radians or reaches, for central differences of Jᵀs; their error is about 1e-9
+DIFFERENCE = F(3e-5)  # radians or length scales, for central differences of Jᵀs; their error is about 1e-9
 SOFT_STIFFNESS = F(1e-5)  # relative to the force: stiffness below which a direction counts as free
 TINY = F(1e-12)
 IDLE_FORCE = F(1e-7)  # relative to the largest force: the stiffness of a contact that pushes less is rounding
 REGULARIZATION = F(1e-12)  # added to G Gᵀ, which dependent rows make singular
-MAX_CHANGES = 40  # of the active set; it starts from the one that the rows alone gave
+MAX_CHANGES = 40  # largest number of changes of the active set, which starts from that of the rows without C
 STRONG_MULTIPLIER = F(1e-7)  # multiplier relative to the largest gradient: lower levels may not release this bound
 FORCE_NOISE = F(1e-10)  # multiplier relative to the force that is rounding, if no gradient is left
 
@@ -58,7 +58,7 @@ FORCE_NOISE = F(1e-10)  # multiplier relative to the force that is rounding, if 
 def constraint_forces(h, first, last):
     """Write into s the constraint forces of the rows above that balance the residual of rows first to last: Gᵀ s = 0.
 
-    That residual must be in s before. Other entries of s become zero; ``A`` and ``c`` are overwritten.
+    Before the call, s must hold that residual. Other entries of s become zero; ``A`` and ``c`` are overwritten.
     """
     free = int(h.state[FREE_COUNT])
     residual_gradient(h, first, last)
@@ -141,7 +141,7 @@ def reduced_hessian(h, H, first, last, base):
 def pivoted_cholesky(h, kept, smallest):
     """Write rows R with Rᵀ R = A for pivots above ``smallest``: Cholesky with the largest pivot first.
 
-    They follow the first ``kept`` rows of R. Directions of negative curvature are left out.
+    The new rows follow the first ``kept`` rows of R. Directions of negative curvature are left out.
 
     Returns:
         The number of rows of R.
@@ -187,9 +187,9 @@ def level_gradient(h, H, first, last):
 
 @apart
 def unlock_rows(h, first, last, kept, stiff):
-    """Let the rows of an infeasible level constrain nothing if they span more directions than ``stiff``.
+    """Remove the constraints of the rows of an infeasible level if they span more directions than ``stiff``.
 
-    Reason: if an error rotates with the body, its rows change but its length does not.
+    If an error rotates with the body, its rows change but its length does not.
     """
     h.state[STIFF_COUNT] = F(kept)
     h.state[BASIS_STALE] = F(1)
@@ -256,6 +256,6 @@ def newton_level(h, H, first, last, damping, max_move, force):
     unlock_rows(h, first, last, kept, count - kept)
     for r in range(kept, count):
         for k in range(n):
-            h.R[r, k] /= math.sqrt(soft)  # in units of the least stiffness, see ``rebuild_basis``
+            h.R[r, k] /= math.sqrt(soft)  # R in units of the least stiffness, see ``rebuild_basis``
     h.state[STIFF_COUNT] = F(count)
     h.state[BASIS_STALE] = F(1)

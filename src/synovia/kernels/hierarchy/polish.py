@@ -30,24 +30,24 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.tree.problem import copy, work_of_newton
 
-MAX_STEPS = 300  # of each level
-NEWTON_COST = F(5)  # work of a Newton step here, relative to ``search.polish``
+MAX_STEPS = 300  # largest number of steps of each level
+NEWTON_COST = F(5)  # work of a Newton step in this file, relative to ``search.polish``
 MIN_GAIN, MAX_LOSS = (
     F(1e-13),
     F(1e-12),
 )  # relative to 1 + error: gain of the polished level, loss of levels above
 UPPER_LOSS = F(1e-11)  # loss of the levels above over all steps that is rounding
-MAX_RESTORATIONS = 5  # restoration steps of the levels above after one step of the last
-RESTORATIONS_AT_BOUNDS = 3  # of these, the first ones keep the active bounds
-AT_BOUND = F(1e-5)  # distance (radians, reaches) from a bound at which it is active: swings end slightly before π
+MAX_RESTORATIONS = 5  # restoration steps of the levels above after one step of the last level
+RESTORATIONS_AT_BOUNDS = 3  # number of first restoration steps that keep the active bounds
+AT_BOUND = F(1e-5)  # distance (radians, length scales) from a bound at which it is active: swings end slightly before π
 MIN_DAMPING, MAX_DAMPING = F(1e-4), F(1e7)  # damping: if an even shorter step does not help, none does
 INCREASE, DECREASE = F(10), F(0.2)
 SHRINK, EXPAND = F(0.3), F(3)  # factors of the largest move after a rejected and an accepted step
-UPPER_SHARE = F(1e-4)  # damping of the levels above relative to the last
-SMALL_STEP = F(1e-6)  # step (radians, reaches) that hardly disturbs the levels below
-MAX_KEPT_DAMPING = F(1)  # damping that a converged level keeps at most
-MIN_STEP = F(1e-10)  # step (radians, reaches) that is rounding
-MISSED_ERROR = F(1e-7)  # error of a level (reaches, radians) above which it counts as infeasible
+UPPER_SHARE = F(1e-4)  # damping of the levels above relative to that of the last level
+SMALL_STEP = F(1e-6)  # step (radians, length scales) that hardly disturbs the levels below
+MAX_KEPT_DAMPING = F(1)  # largest damping that a converged level keeps
+MIN_STEP = F(1e-10)  # step (radians, length scales) that is rounding
+MISSED_ERROR = F(1e-7)  # error of a level (length scales, radians) above which it counts as infeasible
 BASE_DAMPING = F(1e-12)
 
 
@@ -62,7 +62,7 @@ def record_active_bounds(h):
 def fix_recorded_bounds(h, n):
     """Fix the recorded bounds for a whole step, if the pose is still at them; the first n columns are joints.
 
-    The coordinates of a ball rotate with it, so a recorded bound may now be elsewhere.
+    The coordinates of a ball rotate with the ball, so a recorded bound may have moved.
     """
     for k in range(h.v.shape[1] - 1, -1, -1):
         c = int(h.v[POSE_COLUMN, k])
@@ -226,7 +226,7 @@ def refine(problem, work, targets, q, h, count):
             continue
         ends = size < MIN_STEP or upper_levels_kept(h, last)
         if ends and 0 < restorations <= RESTORATIONS_AT_BOUNDS and not upper_levels_kept(h, last):
-            restorations, ends = RESTORATIONS_AT_BOUNDS, False  # they cannot restore the levels within those bounds
+            restorations, ends = RESTORATIONS_AT_BOUNDS, False  # restoration failed within the recorded bounds
         restorations += 1
         if ends or restorations > MAX_RESTORATIONS:
             restorations = 0

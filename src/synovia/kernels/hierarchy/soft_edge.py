@@ -1,8 +1,8 @@
 """Soft IK: soften the edge of reach, where joint angles change with the square root of the target's distance.
 
 A target near the full length L of a chain, or beyond, is moved closer. With a share s, a target at the distance
-far > (1 - s) L moves to (1 - s) L + s L (1 - exp(-(far - (1 - s) L) / (s L))). The slope of this is continuous, and it
-stays below L. The final check measures the distance to the target itself.
+far > (1 - s) L moves to (1 - s) L + s L (1 - exp(-(far - (1 - s) L) / (s L))). This distance has a continuous slope and
+stays below L. The final check measures the distance to the original target.
 """
 
 import math
@@ -30,8 +30,8 @@ from synovia.kernels.math.vectors import norm, scale, sub
 def chain_length(problem, g):
     """Return (length of the chain of goal g; row of the moving joint nearest to the root).
 
-    The length is the distance along the bones from that joint to the goal. The row is -1, and the length without a
-    meaning, if nothing moves or if a slide or a free joint makes the chain longer.
+    The length is the distance along the bones from that joint to the goal. The row is -1, and the length is undefined,
+    if no joint moves or if a slide or a free joint can lengthen the chain.
     """
     row = problem.goals[g, GOAL_ROW]
     total = norm(goal_offset(problem, g))
@@ -53,13 +53,13 @@ def chain_length(problem, g):
 
 @device
 def soften(problem, frames, targets, share, e):
-    """Replace the position residuals in e by those to the softened targets.
+    """Replace the position residuals in e by the residuals to the softened targets.
 
-    ``share`` is the part of the length of a chain, from 0 to 1, in which targets are softened.
+    ``share`` is the fraction (0 to 1) of the length of a chain in which targets are softened.
 
     Returns:
-        The largest of these residuals in units of the tolerance, 0 without a softened target. Callers take the maximum
-        of it and the true error, so that a descent does not stop where a goal is met by chance on the way.
+        The largest of these residuals in units of the tolerance, 0 without a softened target. Callers use the maximum
+        of this value and the true error, so that a descent does not stop at a pose that meets a goal by chance.
     """
     worst = F(0)
     for g in range(problem.goals.shape[0]):

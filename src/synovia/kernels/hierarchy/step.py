@@ -44,14 +44,14 @@ from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited, step_unit
 
 POSTURE_DAMPING = F(10)  # factor of the posture's damping relative to that of the levels
-EQUAL_ERRORS = F(1e-9)  # errors (reaches, radians) that differ by less are equal
+EQUAL_ERRORS = F(1e-9)  # errors (length scales, radians) that differ by less are equal
 LEVEL_WEIGHT = F(1e-2)  # weight of the squared error of a level relative to the level above
 STAY_WEIGHT = F(0.01)  # weight of staying in place, relative to the largest weight of the posture
 
 
 @apart
 def update_frames(problem, q, frames):
-    """Write the frames of q; compiled once here and not into each caller."""
+    """Write the frames of q. This function is compiled once, not into each caller."""
     forward(problem.tree, q, frames)
 
 
@@ -64,7 +64,7 @@ def update_jacobian(problem, q, frames, targets, J, h):
 
 @apart
 def apply_step(problem, q, y):
-    """Move q by the step y, and close its loops again; a pose that cannot be closed there stays where it was."""
+    """Move q by the step y, and close its loops again; if they cannot be closed, q is unchanged."""
     keep_pose(problem.loops, q)
     move(problem, q, y, F(1))
     close_again(problem.loops, problem, q, problem.params[LARGEST_MOVE] < INFINITE)
@@ -86,8 +86,8 @@ def ball_reference(limit, k, q, wanted):
 def write_references(problem, q, h):
     """Write the posture's reference and stiffness of every column; return the weighted distance to the posture.
 
-    Without other goals a variable of relative weight w moves w / (w + STAY_WEIGHT) of the way, and all others stay.
-    Upper levels that are tried alone have no posture: they take the steps that they would take without goals below.
+    Without other goals a variable of relative weight w moves by w / (w + STAY_WEIGHT) of the difference, and all others
+    stay. Upper levels that are tried separately have no posture: their steps are those without goals below.
     """
     largest = F(0)
     for k in range(problem.variables.shape[0]):
@@ -164,7 +164,7 @@ def evaluate_levels(problem, work, targets, q, h):
 
 @inline
 def smallest_tolerance(problem):
-    """Return the error (reaches, radians) below which a level is met."""
+    """Return the error (length scales, radians) below which a level is met."""
     return min(problem.tolerance / problem.reach, problem.tolerance_angle)
 
 

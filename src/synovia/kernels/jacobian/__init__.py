@@ -1,1 +1,1 @@
-"""Solvers that step along the Jacobian of the goals."""
+"""Solvers that compute their steps from the Jacobian of the goals."""

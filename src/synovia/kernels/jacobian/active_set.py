@@ -12,9 +12,9 @@ from synovia.kernels.math.vectors import TINY, axpy, dot, scale
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited, step, step_unit
 
-NEAR = F(1e-7)  # distance from a limit (radians, reaches) at which a joint counts as at the limit
+NEAR = F(1e-7)  # distance from a limit (radians, length scales) at which a joint counts as at the limit
 PUSH_NOISE = F(1e-9)  # relative size of a push against a limit that is rounding: of the residual, or of the step
-LARGEST_TURN = F(1.0)  # radians in one step; beyond, the linear model is poor
+LARGEST_TURN = F(1.0)  # largest step (radians); the linear model is poor beyond it
 
 
 @device
@@ -35,8 +35,8 @@ def hold_at_limits(problem, q, J, g, slack, held_before):
     A push of at most ``slack`` counts as zero: many pushes are zero in exact arithmetic, and rounding gives them a
     sign.
 
-    With ``held_before``, g is a solution that was computed after this function had changed J. Directions that were
-    removed then have no push left and stay removed.
+    With ``held_before``, g is a solution that was computed after this function had changed J. Directions that it
+    removed have no push in g, and stay removed.
 
     Returns:
         The largest multiplier (the part of the gradient that a limit holds back) and its variable, or -1.
@@ -129,16 +129,16 @@ def linearise(problem, work, targets, q):
 
 @device
 def apply_dq(problem, work, q, share):
-    """Move q by ``share`` of dq (radians, reaches), within the limits; afterwards dq has the units of q."""
+    """Move q by ``share`` of dq (radians, length scales), within the limits; afterwards dq has the units of q."""
     to_units(problem, work.dq)
     step(problem.variables, problem.limits, q, work.dq, share)
 
 
 @device
 def damped_move(problem, work, targets, q, damping):
-    """Move q by a damped step of at most LARGEST_TURN; return the largest part before that clamp.
+    """Move q by a damped step of at most LARGEST_TURN; return the largest part before this clamp.
 
-    Frames and residual are at q before.
+    Before the call, frames and residual are at q.
     """
     linearise(problem, work, targets, q)
     damped_step(work, damping)

@@ -4,8 +4,8 @@ This is the method of ``levenberg`` with the same settings, written for six resi
 frame in registers, and J Jᵀ + λ is factorised without an array. ``arm_step`` has the formulas.
 
 With error-scaled damping, a step includes geodesic acceleration (Transtrum & Sethna 2012): the same factors solve the
-equations again for -r″/2, where r″ is the acceleration of the residual along the step. This takes two cross products a
-joint and saves an eighth to a quarter of all steps.
+equations again for -r″/2, where r″ is the acceleration of the residual along the step. This takes two cross products
+per joint and saves an eighth to a quarter of all steps.
 """
 
 import math
@@ -46,7 +46,7 @@ from synovia.kernels.search.restarts import random_scalars
 from synovia.kernels.tree.problem import copy
 
 SMALL_TURN = F(0.1)  # radians up to which an orientation error has its full weight
-MAX_CURVE_SHARE = F(0.25)  # most acceleration, squared and relative to the step: a longer one is not reliable
+MAX_CURVE_SHARE = F(0.25)  # largest squared acceleration relative to the step; a larger one is not reliable
 
 
 @inline
@@ -79,8 +79,8 @@ def arm_forward(problem, q, axes):
 def rotation_weight(weight, angle2):
     """Return the weight of an orientation error in a step; ``angle2`` is the square of its angle.
 
-    Large angles weigh less, so that half a turn counts as much as the reach. With a constant weight, orientation errors
-    dominate the damping, and arms of six hinges take a sixth more steps. Small angles keep their full weight:
+    Large angles weigh less, so that half a turn weighs as much as the length scale. With a constant weight, orientation
+    errors dominate the damping, and arms of six hinges take a sixth more steps. Small angles keep their full weight:
     otherwise they would be damped away near singular poses, and tracks would jump.
     """
     return weight / min(max(F(1), math.sqrt(angle2) / SMALL_TURN), PI)
@@ -117,8 +117,8 @@ def column_dot(axes, i, y):
 def half_acceleration(problem, axes, wr, y):
     """Return -r″/2, the weighted acceleration (linear, angular) of the residual along the step Jᵀ y.
 
-    Let t be the angular velocity of the joints before joint i. Its contributions c to the goal's velocity and w to its
-    angular velocity change at the rates (2 t + w) × c and t × w.
+    Let t be the angular velocity of the joints before joint i. The contributions of joint i, c to the goal's velocity
+    and w to its angular velocity, change at the rates (2 t + w) × c and t × w.
     """
     t = linear = angular = (F(0), F(0), F(0))
     for i in range(problem.tree.ints.shape[0]):

@@ -1,7 +1,7 @@
 """The formulas of a Levenberg-Marquardt step of an arm, for one problem and for SIMD batches.
 
 ``arm`` applies them to one arm, in registers, and ``simd.arm_step`` to a batch of thirty-two arms. They take and return
-numbers and tuples of one type K, and select instead of branching, so that a loop over a batch becomes vector
+scalars and tuples of one type K, and select instead of branching, so that a loop over a batch becomes vector
 instructions. Constants have the type K, so that single precision stays single.
 """
 
@@ -12,7 +12,7 @@ from synovia.kernels.math.vectors import add, axpy, cross, scale, sub
 
 @inline
 def carried(R, p, G, g):
-    """Return the frame (G, g) of a body in the world, from the frame (R, p) of the body that carries it."""
+    """Return the world frame of a body from its frame (G, g) in a parent with the world frame (R, p)."""
     return matmul(R, G), add(p, apply(R, g))
 
 

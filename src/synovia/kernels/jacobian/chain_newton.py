@@ -1,4 +1,4 @@
-"""Newton's method for a chain of balls that reaches a target and rotates its bones least.
+"""Newton's method for a chain of balls: reach a target with the smallest rotation of the bones.
 
 Given unit vectors d_i along the bones and their lengths L_i, find new directions u_i that
 
@@ -28,8 +28,8 @@ from synovia.kernels.search.multistart import Search, multistart
 from synovia.kernels.search.restarts import random_start
 
 ARMIJO = F(1e-4)  # share of the predicted decrease that a step must achieve
-HALVINGS = 30  # of one step at most
-ROUNDING = F(1e-15)  # of Φ, relative to the length of the chain
+HALVINGS = 30  # largest number of halvings of one step
+ROUNDING = F(1e-15)  # rounding error of Φ, relative to the length of the chain
 SINGULAR = F(1e-12)  # share of the trace of ∇²Φ that is added to its diagonal
 
 

@@ -1,7 +1,7 @@
 """The Jacobian family: descend by the steps of ``methods``, with clamps, joint limits and secondary objectives.
 
-A step computes the Jacobian in either form, clamps the error, solves for the step within the limits, and clamps it.
-Secondary objectives add a motion in the null space (``null_space``). Levenberg-Marquardt and damped least squares
+A step computes the Jacobian in either form, clamps the error, solves for the step within the limits, and clamps the
+step. Secondary objectives add a motion in the null space (``null_space``). Levenberg-Marquardt and damped least squares
 without these options have faster kernels, ``arm`` and ``levenberg``.
 """
 
@@ -35,8 +35,8 @@ def goal_step(problem, work, q):
 def move(problem, work, targets, q):
     """Take one step towards the goals: dq = J⁺e + (J⁺J - 1) ∇H with the method's own form of J⁺e.
 
-    H is the sum of the secondary objectives. The second part is never longer than the first: its second-order error
-    would keep the goals from converging.
+    H is the sum of the secondary objectives. The second part is never longer than the first; otherwise its second-order
+    error would keep the goals from converging.
     """
     scratch, objectives = open_scratch(work), has_objectives(problem)
     if objectives:

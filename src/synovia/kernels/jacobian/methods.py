@@ -1,6 +1,7 @@
-"""The steps of the Jacobian family: each method solves J dq = e in its own way.
+"""The steps of the Jacobian family: methods that solve J dq = e.
 
-Jacobian transpose, pseudo-inverse and damped least squares; ``selective`` has the fourth, by singular values.
+The methods are Jacobian transpose, pseudo-inverse and damped least squares; ``selective`` has the fourth, by singular
+values.
 """
 
 from synovia.kernels.compiler.jit import F, apart, device
@@ -10,8 +11,8 @@ from synovia.kernels.jacobian.shared import clamp_largest
 from synovia.kernels.math.linear import times, times_t
 
 TRANSPOSE, PSEUDO_INVERSE, DAMPED, SELECTIVE = 0, 1, 2, 3
-SINGULAR = F(1e-3)  # regularity (radians, reaches; squared) below which damping begins
-MOST_DAMPING = F(1e-4)  # at a regularity of zero
+SINGULAR = F(1e-3)  # regularity (radians, length scales; squared) below which damping begins
+MOST_DAMPING = F(1e-4)  # damping at a regularity of zero
 MAX_REDOS = 16  # solves of one step, each with more joints held at limits
 
 

@@ -21,16 +21,16 @@ from synovia.kernels.search.descent import INSIDE
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_step
 
-MAX_NULL_STEP = F(0.3)  # longest step in the null space, radians or reaches
+MAX_NULL_STEP = F(0.3)  # longest step in the null space, radians or length scales
 MIN_NULL_STEP = F(1e-6)  # shorter steps end the descent
-CORRECTIONS = 10  # most steps back to the goals after a null-space step
+CORRECTIONS = 10  # largest number of steps back to the goals after a null-space step
 INCREASE, DECREASE = F(1.5), F(0.5)  # factors of the gain, after a step that lowered H and one that did not
 CONVERGED = F(1e-9)  # relative fall of H that ends the descent
 
 
 @device
 def project_to_null_space(scratch, m, out):
-    """Write out = (1 - J⁺J) z: solve (J Jᵀ) b = J z, out = z - Jᵀb. The scratch W met J, and z in the row below it.
+    """Write out = (1 - J⁺J) z: solve (J Jᵀ) b = J z, out = z - Jᵀb. The scratch W holds J, with z in the row below.
 
     A second pass removes the rounding errors of an ill-conditioned J Jᵀ.
     """

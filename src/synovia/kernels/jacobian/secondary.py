@@ -37,7 +37,7 @@ from synovia.kernels.math.vectors import dot
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.variables import displace, is_limited, rotated, step_unit
 
-DIFFERENCE = F(1e-5)  # radians or reaches, for central differences of a ball's range
+DIFFERENCE = F(1e-5)  # radians or length scales, for central differences of a ball's range
 JACOBIAN_DIFFERENCE = F(1e-4)  # the same, for the Jacobian
 FLOOR = F(1e-12)  # added to J Jᵀ, so that its logarithm is finite at a singular pose
 IDENTITY = (F(0), F(0), F(0), F(1))  # preferred rotation of every ball
@@ -96,7 +96,7 @@ def range_gradient(problem, q, gradient):
 def add_spring(problem, q, k, alpha, value, rotation, gradient):
     """Add the gradient of α |offset|² at variable k; return α |offset|².
 
-    The offset of a scalar is its distance from ``value`` (radians, reaches). The offset of a ball is the rotation
+    The offset of a scalar is its distance from ``value`` (radians, length scales). The offset of a ball is the rotation
     vector from ``rotation``.
     """
     at, v = problem.variables[k, BLOCK_Q], problem.variables[k, BLOCK_COLUMN]
@@ -185,7 +185,7 @@ def has_objectives(problem):
 
 @apart
 def write_gradient(problem, work, targets, q, gradient):
-    """Write ∇H by column (radians and reaches) and return H; frames and J are at q afterwards."""
+    """Write ∇H by column (radians and length scales) and return H; frames and J are at q afterwards."""
     for v in range(gradient.shape[0]):
         gradient[v] = F(0)
     total = posture_gradient(problem, q, gradient)

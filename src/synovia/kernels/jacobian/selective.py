@@ -1,4 +1,4 @@
-"""Selectively damped least squares (Buss & Kim 2005): each singular vector has a damping of its own.
+"""Selectively damped least squares (Buss & Kim 2005): each singular vector has its own damping.
 
 The singular value decomposition J = U Σ Vᵀ comes from one-sided Jacobi rotations (Hestenes 1958). They rotate pairs of
 rows of J until all rows are orthogonal; then row i is σi viᵀ, and the product of the rotations is U. Small singular
@@ -10,9 +10,9 @@ import math
 from synovia.kernels.compiler.jit import F, device, device_dot
 from synovia.kernels.jacobian.shared import clamp_largest, goal_rows
 
-SWEEPS = 30  # about five are usual
-ORTHOGONAL = F(1e-14)  # cosine of two rows
-ZERO_SINGULAR = F(1e-20)  # squared singular value, radians and reaches, that is rounding
+SWEEPS = 30  # largest number of sweeps; five are usual
+ORTHOGONAL = F(1e-14)  # cosine of two rows below which they are orthogonal
+ZERO_SINGULAR = F(1e-20)  # squared singular value, radians and length scales, that is rounding
 
 
 @device_dot

@@ -18,7 +18,7 @@ _open = cutter(FamilyScratch, FAMILY, ("rows", "columns"))
 
 
 def scratch_size(residuals: int, columns: int) -> int:
-    """Return the number of float64 that ``open_scratch`` needs."""
+    """Return the number of float64 values that ``open_scratch`` needs."""
     return size_of_all(FAMILY, {"rows": residuals + 1, "columns": columns})
 
 
@@ -53,7 +53,7 @@ def goal_rows(problem, g):
 
 @device
 def clamp_errors(problem, e, most):
-    """Shorten the residual of each goal to at most the length ``most`` (weighted; reaches and radians)."""
+    """Shorten the residual of each goal to at most the length ``most`` (weighted; length scales and radians)."""
     for g in range(problem.goals.shape[0]):
         first, last = goal_rows(problem, g)
         squared = F(0)

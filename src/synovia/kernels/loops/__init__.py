@@ -1,1 +1,1 @@
-"""Loops: frames of the body that are tied to each other, and how a pose is closed."""
+"""Loops: constraints that tie frames of the body to each other, and the solver that closes a pose."""

@@ -1,10 +1,10 @@
-"""Close a pose: Newton's method on what its loops lack, by the smallest step within the limits.
+"""Close a pose: Newton's method on the closure error of its loops, by the smallest step within the limits.
 
-Each step is the minimum of the rows of all loops within the bounds of the joints, as a level of the hierarchy solves
-it: rows that depend on others, as those of a plane loop in space, add nothing. So a pose moves as little as the limits
-allow, and along a path of poses that are nearly closed it stays in its assembly branch.
+Each step minimises the rows of all loops within the bounds of the joints, as a level of the hierarchy. Rows that
+depend on others, such as those of a planar loop in space, add nothing. So a pose moves as little as the limits allow.
+Along a path of nearly closed poses it stays in its assembly branch.
 
-Far from closed, the step is damped and bounded, so that a loop which cannot close ends at its smallest gap.
+If the closure error is large, the step is damped and bounded. A loop that cannot close ends at its smallest gap.
 """
 
 from synovia.kernels.compiler.jit import F, apart, device, entry, inline
@@ -41,18 +41,18 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_mechanism
 from synovia.kernels.tree.variables import clamp_block
 
-CLOSED = F(1e-12)  # what the loops of a closed pose lack at most (reaches, radians), if rounding allows it
-NEARLY = F(1e-10)  # what they lack where rounding does not
-STEPS = 20  # to close a pose after a step
+CLOSED = F(1e-12)  # largest closure error of a closed pose (length scales, radians), if rounding allows it
+NEARLY = F(1e-10)  # largest closure error (length scales, radians) where rounding prevents a smaller one
+STEPS = 20  # largest number of Newton steps that close a pose after a step
 DAMPING, ERROR_DAMPING = F(1e-15), F(1e-2)
-LARGEST_STEP = F(0.3)  # radians, or reaches
-WAY = 16  # steps of a way to a random pose
-GROWS = F(4)  # factor by which the largest lack may grow in between
+LARGEST_STEP = F(0.3)  # largest change of a column (radians, or length scales)
+WAY = 16  # steps of the path to a random pose
+GROWS = F(4)  # factor by which the closure error may grow during the steps; beyond it they end
 
 
 @apart
 def newton_step(loops, problem, q, limited):
-    """Move q by one step towards closed; ``closing.frames`` are there, and the lack in the rows of its level."""
+    """Move q by one Newton step that closes its loops; ``loops.frames`` and the residual rows are those of q."""
     m, n = loops.J.shape
     h = open_levels(loops.scratch, m, n)
     loops.J[:, :] = F(0)
@@ -81,14 +81,14 @@ def newton_step(loops, problem, q, limited):
 
 @apart
 def close(loops, problem, q, limited, steps):
-    """Close the pose q by at most so many steps; return what its loops lack then.
+    """Close the pose q; return the remaining closure error.
 
     Args:
         loops: The loops of the problem, if any; None if their tables were not opened.
         problem: The problem.
         q: The pose, within the limits.
-        limited: Whether no joint may go farther than its largest move from the pose of ``remember_start``.
-        steps: The most steps.
+        limited: Whether each joint must stay within its largest move from the pose of ``remember_start``.
+        steps: Largest number of steps.
     """
     if loops is None:
         return F(0)
@@ -116,7 +116,7 @@ def close(loops, problem, q, limited, steps):
 
 @apart
 def remember_start(loops, problem, q):
-    """Keep the pose from which largest moves are measured."""
+    """Store the pose from which largest moves are measured."""
     if loops is None:
         return
     if loops.ints.shape[0] > 0:
@@ -125,7 +125,7 @@ def remember_start(loops, problem, q):
 
 @inline
 def keep_pose(loops, q):
-    """Keep a closed pose before a step, to return to it where the step opens the loops."""
+    """Store a closed pose before a step, to return to if the step opens the loops."""
     if loops is None:
         return
     if loops.ints.shape[0] > 0:
@@ -134,7 +134,7 @@ def keep_pose(loops, q):
 
 @device
 def close_again(loops, problem, q, limited):
-    """Close q after a step; if it cannot be closed there, return to the pose that was kept. Return whether it could."""
+    """Close q after a step, or restore the stored pose if q cannot be closed; return whether it was closed."""
     if loops is None:
         return True
     if loops.ints.shape[0] == 0 or close(loops, problem, q, limited, STEPS) <= NEARLY:
@@ -145,9 +145,9 @@ def close_again(loops, problem, q, limited):
 
 @apart
 def go_closed(loops, problem, q, begin):
-    """Move q, which holds random values, along a way from the closed pose ``begin`` that ends near them.
+    """Replace the random values in q by a closed pose near them, on a path from the closed pose ``begin``.
 
-    Along the way the loops stay closed, so that the assembly branch stays the same. Where they cannot, it ends earlier.
+    The loops stay closed along the path, so the assembly branch stays the same. The path ends where they cannot close.
     """
     if loops is None:
         return
@@ -173,10 +173,10 @@ def go_closed(loops, problem, q, begin):
 
 @entry
 def close_rows(ints, floats, q, scratch, lacks, most, limited):
-    """Close each row of q (T, nq) by at most ``most`` steps; write what its loops lack then to ``lacks`` (T, loops).
+    """Close each row of q (T, nq) by at most ``most`` steps; write the closure errors then to ``lacks`` (T, loops).
 
-    What a loop lacks is the largest of its rows, in radians or reaches. Joints that follow others are not set. With
-    ``limited``, no variable goes farther than its largest move.
+    The closure error of a loop is the largest of its rows, in radians or length scales. Joints that follow others are
+    not set. With ``limited``, each variable stays within its largest move.
     """
     problem = open_mechanism(ints, floats, scratch)
     loops = problem.loops
@@ -191,9 +191,9 @@ def close_rows(ints, floats, q, scratch, lacks, most, limited):
 
 @entry
 def write_rows(ints, floats, q, scratch, e, J):
-    """Write what the loops lack at each row of q (T, nq) to e (T, rows), minus its derivative to J (T, rows, columns).
+    """Write the loop residual of each row of q (T, nq) to e (T, rows), minus its derivative to J (T, rows, columns).
 
-    Lengths are in reaches.
+    Lengths are in length scales.
     """
     problem = open_mechanism(ints, floats, scratch)
     for t in range(q.shape[0]):

@@ -1,10 +1,10 @@
-"""Loops: how far two frames, or some joint values, are from being tied, and the Jacobian rows of that.
+"""Loops: closure errors of tied frames and of coupled joint values, and their Jacobian rows.
 
-A loop ties a frame of one link to a frame of another one, or to the world. Along some axes of the first frame, the
-second one may not move; and its turn is free, none, about the z axis, or such that both z axes are at right angles. Or
-the distance of both origins is given. A coupling ties joint values: a sum of their powers is constant.
+A loop ties a frame of one link to a frame of another link or to the world. The second origin may not move along some
+axes of the first frame, or the distance of both origins is given. The relative rotation is free, none, about the z
+axis, or such that both z axes are at right angles. A coupling ties joint values: a sum of their powers is constant.
 
-All rows are what a pose lacks to be closed: lengths in reaches, angles in radians. The rows of axes are sines.
+All rows are closure errors: lengths in length scales, angles in radians. The rows of axes are sines.
 """
 
 import math
@@ -41,13 +41,13 @@ from synovia.kernels.math.rotations import column, load_rotation, log_rotation, 
 from synovia.kernels.math.vectors import cross, dot, load, norm, normalize, scale, sub
 
 NOTHING = (F(0), F(0), F(0))
-OPEN = F(1e-9)  # reaches or radians: a pose whose loops lack more is not closed
-OPPOSITE = F(1)  # instead of the sine between two axes, if they point opposite ways
+OPEN = F(1e-9)  # largest closure error of a closed pose (length scales or radians)
+OPPOSITE = F(1)  # closure error of two axes in opposite directions, whose sine may be zero
 
 
 @inline
 def has_loops(loops):
-    """Return whether the tables of loops were opened and have any."""
+    """Return whether the problem has loops whose tables were opened."""
     if loops is None:
         return False
     return loops.ints.shape[0] > 0
@@ -55,7 +55,7 @@ def has_loops(loops):
 
 @inline
 def has_priorities(problem):
-    """Return whether the goals of a problem have several levels; its loops are a level of their own."""
+    """Return whether the goals of a problem have several priority levels; the level of the loops is not counted."""
     return problem.levels.shape[0] - 1 - (1 if has_loops(problem.loops) else 0) > 1
 
 
@@ -75,13 +75,13 @@ def second_frame(loops, frames, t):
 
 @inline
 def value_of(tree, q, row):
-    """Return the value of the hinge or slide of a row."""
+    """Return the value (radians or length) of the hinge or slide of a row."""
     return tree.couple[row, RATIO] * q[tree.ints[row, FIRST_Q]] + tree.couple[row, OFFSET]
 
 
 @device
 def coupling_lack(problem, q, t):
-    """Return what coupling t lacks to its constant, radians or reaches."""
+    """Return the closure error of coupling t (radians or length scales): its constant minus the sum of powers."""
     loops = problem.loops
     lack = loops.data[t, TIE_CONSTANT]
     for i in range(loops.ints[t, FIRST_MONOMIAL], loops.ints[t, FIRST_MONOMIAL] + loops.ints[t, MONOMIALS]):
@@ -111,7 +111,7 @@ def coupling_row(problem, q, frames, t, k, J):
 
 @device
 def frame_lack(problem, frames, t, e):
-    """Write what the two frames of loop t lack to be tied to its rows of e; return the largest."""
+    """Write the closure errors of the two frames of loop t to its rows of e; return the largest."""
     loops = problem.loops
     place, turn, k = loops.ints[t, TIED_PLACE], loops.ints[t, TIED_TURN], loops.ints[t, TIED_ROW]
     A, a = first_frame(loops, frames, t)
@@ -148,7 +148,7 @@ def frame_lack(problem, frames, t, e):
 
 @inline
 def add_between(problem, q, frames, t, b, wrench, k, J):
-    """Add to row k the Jacobian row of a wrench at b, a force and a torque, on the second link less the first."""
+    """Add to row k the Jacobian row of a wrench (force, torque) at b on the second link, minus that on the first."""
     force, torque = wrench
     first, second = problem.loops.ints[t, TIED_FIRST], problem.loops.ints[t, TIED_SECOND]
     add_wrench_row(problem, q, frames, second, b, force, torque, J, k)
@@ -192,7 +192,7 @@ def frame_rows(problem, q, frames, t, J):
 
 @device
 def lack_of(problem, q, frames, t, e):
-    """Write what loop t lacks to be closed to its rows of e; return the largest."""
+    """Write the closure errors of loop t to its rows of e; return the largest."""
     if problem.loops.ints[t, MONOMIALS] > 0:
         k = problem.loops.ints[t, TIED_ROW]
         e[k] = coupling_lack(problem, q, t)
@@ -202,7 +202,7 @@ def lack_of(problem, q, frames, t, e):
 
 @apart
 def loop_residual(loops, problem, q, frames, e):
-    """Write what the loops lack to be closed to the first rows of e; return the largest, infinity for NaN."""
+    """Write the closure errors of all loops to the first rows of e; return the largest, infinity for NaN."""
     if loops is None:
         return F(0)
     worst = F(0)
@@ -216,7 +216,7 @@ def loop_residual(loops, problem, q, frames, e):
 
 @apart
 def loop_rows(loops, problem, q, frames, J):
-    """Add the Jacobian rows of the loops, minus the derivative of what they lack, to rows of zeros."""
+    """Add the Jacobian rows of the loops (minus the derivative of their residual) to rows of zeros."""
     if loops is None:
         return
     for t in range(loops.ints.shape[0]):

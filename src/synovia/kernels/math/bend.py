@@ -1,8 +1,9 @@
 """The bend plane of a limb r, m, t (shoulder, elbow, wrist), and its angle to a pole about the line r-t.
 
 Let a be the unit vector along the line, and u and v the parts of m - r and pole - r normal to it. The angle is that
-from u to v about a. When the points move, u turns by b·(δm - (1-s) δr - s δt) / |u|, where b = a × u / |u| and s is the
-foot of m on the line as a part of its length (Blondel & Karplus 1996, derivatives of a dihedral angle); v likewise.
+from u to v about a. When the points move, u rotates by b·(δm - (1-s) δr - s δt) / |u|, where b = a × u / |u| and s is
+the foot of m on the line, as a fraction of its length (Blondel & Karplus 1996, derivatives of a dihedral angle). The
+same holds for v.
 """
 
 import math
@@ -11,7 +12,7 @@ from typing import NamedTuple
 from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.math.vectors import TINY, axpy, cross, dot, norm, scale, sub
 
-FLAT = F(1e-3)  # of the length r-m-t: below this distance from the line, a point does not define the plane
+FLAT = F(1e-3)  # fraction of the length r-m-t: a point nearer to the line does not define the plane
 
 
 class Bend(NamedTuple):

@@ -9,9 +9,9 @@ from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.layout import BOX_LOWER, BOX_UPPER, HELD, NEXT_HELD
 from synovia.kernels.math.linear import solve_ldl
 
-ROUNDS = 60  # most solves; one or two are usual from the second step on
+ROUNDS = 60  # largest number of solves; from the second step on, one or two are usual
 PATIENCE = 3  # rounds in a row without progress before marks change one by one
-ROUNDING = F(1e-15)  # excess of a bound (radians or reaches) that counts as rounding
+ROUNDING = F(1e-15)  # excess over a bound (radians or length scales) that counts as rounding
 
 
 @device
@@ -27,7 +27,7 @@ def mark_held(box, g, near, slack):
 
 @device
 def free_and_held_gradient(box, g, near, slack):
-    """Mark the active bounds; return the largest part of g that is free and the largest that a bound holds."""
+    """Mark the active bounds; return the largest free entry of g and the largest entry that a bound holds."""
     mark_held(box, g, near, slack)
     free = F(0)
     held = F(0)
@@ -40,7 +40,7 @@ def free_and_held_gradient(box, g, near, slack):
 
 @device
 def solve_free(H, damping, g, box, K, y):
-    """Write y: held unknowns at their bounds, the rest from the linear system. Return whether that is a minimum."""
+    """Write y: held unknowns at their bounds, the rest from the linear system. Return whether y is a minimum."""
     n = g.shape[0]
     for i in range(n):
         if box[i, HELD] != F(0):
@@ -66,7 +66,7 @@ def solve_free(H, damping, g, box, K, y):
 
 @device
 def check_marks(H, damping, g, box, y, slack):
-    """Write the mark that each unknown should have (NEXT_HELD); return (the number of wrong marks, the last of them).
+    """Write the correct mark of each unknown (NEXT_HELD); return (number of wrong marks, last unknown with one).
 
     A free unknown must be within its bounds. The gradient must push a held unknown against its bound.
     """

@@ -73,7 +73,7 @@ def solve_ldl(A, b, n):
 
 @apart_dot
 def solve_part(A, b, n):
-    """Call ``solve_ldl``; compiled once here and not into each caller."""
+    """Call ``solve_ldl``. This function is compiled once, not into each caller."""
     solve_ldl(A, b, n)
 
 
@@ -102,7 +102,8 @@ def times_t(J, x, out):
 def factor6(one, a):
     """Return the factors of a 6x6 symmetric positive definite A = L D Lᵀ; a is its lower triangle row by row (21).
 
-    Unrolled, so that all numbers stay in registers: seven times faster than loops. ``one`` sets the float type.
+    The code is unrolled, so that all values stay in registers: seven times faster than loops. ``one`` sets the float
+    type.
 
     Returns:
         L below its diagonal of ones, row by row (15), then the inverses of D (6).

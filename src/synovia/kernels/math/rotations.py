@@ -1,6 +1,6 @@
 """Rotations: matrices as tuples of nine (row-major), unit quaternions as tuples of four (x, y, z, w).
 
-A frame in an array is a row of twelve numbers: nine of the matrix, then three of the origin.
+A frame in an array is a row of twelve values: nine of the matrix, then three of the origin.
 """
 
 import math
@@ -145,7 +145,7 @@ def log_rotation(E):
     v = (F(0.5) * (E[7] - E[5]), F(0.5) * (E[2] - E[6]), F(0.5) * (E[3] - E[1]))  # sin(angle) axis
     c = F(0.5) * (E[0] + E[4] + E[8] - F(1))
     if c >= F(0):
-        cos2 = F(0.5) * (F(1) + c)  # of half the angle
+        cos2 = F(0.5) * (F(1) + c)  # cos² of half the angle
         a, b = arcsine(F(1) - cos2)
         return scale(a / (b * math.sqrt(cos2)), v)
     s = math.sqrt(dot(v, v))
@@ -196,7 +196,7 @@ def quat_normalize(a):
 
 @inline
 def quat_apply(a, v):
-    """Return v turned by the unit quaternion a."""
+    """Return v rotated by the unit quaternion a."""
     u = (a[0], a[1], a[2])
     t = cross(u, v)
     t = add(t, t)
@@ -265,7 +265,7 @@ def quat_log(a):
 def quat_between(a, b):
     """Return the smallest rotation from direction a to direction b (of any lengths).
 
-    Opposite directions turn about a fixed perpendicular of a. A zero vector gives the identity.
+    Opposite directions rotate about a fixed perpendicular of a. A zero vector gives the identity.
     """
     length2 = dot(a, a) * dot(b, b)
     if not length2 > F(0):

@@ -4,16 +4,16 @@ import numpy as np
 
 from synovia.kernels.compiler.jit import F, device_dot
 
-SMALLEST_PIVOT = F(1e-12)  # of the largest: for A = J Jᵀ, singular values of J below 1e-6 of the largest count as zero
+SMALLEST_PIVOT = F(1e-12)  # fraction of the largest pivot: for A = J Jᵀ, 1e-6 of the largest singular value of J
 
 
 @device_dot
 def solve_semidefinite(A, b, order, n):
     """Solve A x = b for a symmetric positive semi-definite (n, n) block A with b in its range.
 
-    Eliminate symmetrically, the largest pivot first, without damping. When all pivots that remain are rounding, set
-    their unknowns to zero, which solves the system too. Both triangles of A are read and overwritten, and x
-    replaces b. ``order`` (n,) gets the row numbers of A in the order of their pivots, as floats.
+    Eliminate symmetrically, the largest pivot first, without damping. When all remaining pivots are rounding, set their
+    unknowns to zero, which also solves the system. Both triangles of A are read and overwritten, and x replaces b. The
+    row numbers of A in the order of their pivots are written to ``order`` (n,), as floats.
 
     Returns:
         The rank.

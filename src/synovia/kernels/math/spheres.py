@@ -1,7 +1,7 @@
 """Place a joint between two fixed neighbours: on the circle in which two spheres intersect.
 
-Aristidou & Lasenby (2011, section 4) do so by conformal geometric algebra. Here one square root gives the circle about
-the line of the two centres.
+Aristidou & Lasenby (2011, section 4) use conformal geometric algebra. Here one square root gives the circle about the
+line of the two centres.
 """
 
 import math
@@ -10,8 +10,8 @@ from synovia.kernels.compiler.jit import F, device
 from synovia.kernels.math.rotations import apply, apply_t, quat_apply, quat_between
 from synovia.kernels.math.vectors import axpy, dot, norm, normalize, perpendicular, reject, scale, sub
 
-ON_AXIS = F(1e-9)  # of a radius: a point nearer to the axis does not define a side
-CONCENTRIC = F(1e-12)  # of a radius
+ON_AXIS = F(1e-9)  # fraction of a radius: a point nearer to the axis does not define a side
+CONCENTRIC = F(1e-12)  # fraction of a radius: spheres with nearer centres are concentric
 
 
 @device
@@ -19,7 +19,7 @@ def nearest_on_circle(a, ra, b, rb, p, side):
     """Return the point at distance ra from a and rb from b that is nearest to p.
 
     If the spheres do not intersect or only touch, return the point of the first that is nearest to the second. If p is
-    on the axis, the direction ``side`` chooses; if ``side`` is along the axis too, a fixed perpendicular does.
+    on the axis, use the direction ``side`` instead; if ``side`` is also along the axis, use a fixed perpendicular.
     """
     d = sub(b, a)
     away = norm(d)
@@ -46,7 +46,7 @@ def nearest_on_circle(a, ra, b, rb, p, side):
 
 @device
 def bend_at_rest(R, base, along, here, there):
-    """Return the side to which the joint between two bones bends at rest, turned to the present ends of the bones.
+    """Return the direction in which the joint between two bones bends at rest, rotated to the present bone ends.
 
     Args:
         R: World rotation of the frame of the vectors at rest.

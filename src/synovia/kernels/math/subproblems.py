@@ -1,7 +1,7 @@
-"""Paden-Kahan subproblems: turns about given axes that take a point to a target.
+"""Paden-Kahan subproblems: rotations about given axes that take a point to a target.
 
-Here are the first (point to point) and the fourth (point to plane), and three turns that compose a given rotation. The
-third (point to a distance) is in ``two_segments``.
+This file has the first (point to point) and the fourth (point to plane), and three turns that compose a given rotation.
+The third (point to a distance) is in ``two_segments``.
 """
 
 import math
@@ -12,11 +12,11 @@ from synovia.kernels.math.rotations import PI, apply, apply_t
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, perpendicular, scale
 
-ALONG = F(1e-9)  # sine below which a direction is parallel to an axis, so that a turn about it has no effect
+ALONG = F(1e-9)  # sine below which a direction is parallel to an axis, so that rotating it has no effect
 
 
 class Turn(NamedTuple):
-    """The component along a direction of a point turned about an axis: constant + size cos(angle - middle)."""
+    """The component, along a direction, of a point rotated about an axis: constant + size cos(angle - middle)."""
 
     constant: float
     size: float
@@ -25,7 +25,7 @@ class Turn(NamedTuple):
 
 @inline
 def spin(z, p, sc):
-    """Return p turned about a unit axis by the angle with this sine and cosine (Rodrigues)."""
+    """Return p rotated about a unit axis by the angle with this sine and cosine (Rodrigues)."""
     s, c = sc
     return add(axpy(c, p, scale(s, cross(z, p))), scale((F(1) - c) * dot(z, p), z))
 
@@ -38,13 +38,13 @@ def opposite(sc):
 
 @inline
 def turned(z, p, angle):
-    """Return p turned about a unit axis."""
+    """Return p rotated about a unit axis."""
     return spin(z, p, sincos(angle))
 
 
 @inline
 def turn_of(z, p, h):
-    """Return the component along h of p turned about a unit axis."""
+    """Return the component along h of p rotated about a unit axis, as a function of the angle."""
     constant = dot(h, z) * dot(z, p)
     a, b = dot(h, p) - constant, dot(h, cross(z, p))
     return Turn(constant, math.sqrt(a * a + b * b), math.atan2(b, a))
@@ -65,20 +65,20 @@ def turn_to(z, p, t):
 
 @inline
 def unit(y, x):
-    """Return sine and cosine of atan2(y, x); those of no turn if both are zero."""
+    """Return sine and cosine of atan2(y, x); those of angle 0 if both are zero."""
     size = math.sqrt(x * x + y * y)
     return (y / size, x / size) if size > F(0) else (F(0), F(1))
 
 
 @inline
 def plus(a, b, side):
-    """Return sine and cosine of the angle a + side * b, of those of a and b; ``side`` is 1 or -1."""
+    """Return sine and cosine of the angle a + side * b, from those of a and b; ``side`` is 1 or -1."""
     return a[0] * b[1] + side * (a[1] * b[0]), a[1] * b[1] - side * (a[0] * b[0])
 
 
 @inline
 def double_arcsine(x):
-    """Return (2 asin √x, its sine and cosine), for an x that is moved into [0, 1]."""
+    """Return (2 asin √x, its sine and cosine), with x clamped to [0, 1]."""
     x = min(max(x, F(0)), F(1))
     angle = F(2) * math.asin(math.sqrt(min(x, F(1) - x)))  # near 1 the arcsine of √x would lose half the digits
     return angle if x <= F(0.5) else PI - angle, (F(2) * math.sqrt(x * (F(1) - x)), F(1) - F(2) * x)
@@ -88,7 +88,7 @@ def double_arcsine(x):
 def turns_to_plane(z, p, h, d):
     """Return (middle, half): the turns middle ± half about z give p the component d along h (subproblem 4).
 
-    If d is out of range, half is 0 or π, the closest.
+    If d is out of range, half is 0 or π, whichever comes closest to d.
     """
     turn = turn_of(z, p, h)
     return turn.middle, half_width(turn, norm(p), d)[0]
@@ -96,7 +96,7 @@ def turns_to_plane(z, p, h, d):
 
 @inline
 def half_width(turn, length, d):
-    """Return half of ``turns_to_plane`` for a turn and a point of this length, and the sine and cosine of half."""
+    """Return ``half`` of ``turns_to_plane`` for a ``Turn`` of a point of this length, and its sine and cosine."""
     if turn.size <= ALONG * ALONG * length:
         return F(0), (F(0), F(1))
     return double_arcsine((F(1) - (d - turn.constant) / turn.size) * F(0.5))
@@ -107,7 +107,7 @@ def three_turns(z1, z2, z3, R, side):
     """Return (three turns about z1, z2, z3 that compose the rotation R, whether the outer axes are parallel).
 
     ``side`` is 1 or -1 and selects one of the two solutions. If the outer axes become parallel, only the sum of their
-    turns matters, and the last turn is 0.
+    turns is determined, and the last turn is 0.
     """
     goal = apply(R, z3)
     middle, half = turns_to_plane(z2, z3, z1, dot(z1, goal))

@@ -1,12 +1,12 @@
 """Limits of a ball joint: rotation = swing · twist, bounded by an ellipse of four half-angles and by an interval.
 
-In the limit's own frame z is the twist axis. The swing is a rotation vector (sx, sy, 0) of length up to pi, so
-half-angles beyond 90 degrees are ordinary values and there is no singularity before a half turn, where the twist is
-undefined (Yamane & Nakamura 2002 bound the swing in the same vector; Baerlocher & Boulic 2001 split off the twist the
-same way).
+In the limit's own frame z is the twist axis. The swing is a rotation vector (sx, sy, 0) of length up to pi. So
+half-angles beyond 90 degrees are ordinary values, and the only singularity is at half a turn, where the twist is
+undefined. (Yamane & Nakamura 2002 bound the swing in the same vector; Baerlocher & Boulic 2001 split off the twist the
+same way.)
 
-A limit is a row of eleven numbers: quaternion of the limit frame in the joint's rest frame (4), half-angles x-, x+,
-y-, y+ (4), twist lower and upper (2), and a mark that is not 0 where there is a limit at all (see ``variables``).
+A limit is a row of eleven values: quaternion of the limit frame in the joint's rest frame (4), half-angles x-, x+,
+y-, y+ (4), twist lower and upper (2), and a mark that is not 0 if the joint has a limit (see ``variables``).
 """
 
 import math
@@ -79,18 +79,18 @@ def from_limit_frame(limit, k, q):
 
 @device
 def nearest_on_ellipse(x, y, a, b):
-    """Return the point of the ellipse (x/a)² + (y/b)² = 1 nearest to a point outside it; all four numbers >= 0.
+    """Return the point of the ellipse (x/a)² + (y/b)² = 1 nearest to a point outside it; all four arguments >= 0.
 
     The nearest point is (a² x / (t + a²), b² y / (t + b²)) for the one t >= 0 that puts it on the ellipse (Eberly,
     *Distance from a point to an ellipse*). There is no closed form. The left side of the equation is convex and falls
     in t, so Newton's method from below approaches the root and never passes it. Unlike bisection, it keeps its relative
-    precision where a is a billion times smaller than b.
+    precision if a is a billion times smaller than b.
     """
     if x <= F(0):
         return F(0), min(y, b)
     if y <= F(0):
         return min(x, a), F(0)
-    t = max(F(0), a * (x - a), b * (y - b))  # one coordinate alone is at most on the ellipse: a lower bound of the root
+    t = max(F(0), a * (x - a), b * (y - b))  # each coordinate by itself gives a lower bound of the root
     u = a * x / (t + a * a)
     v = b * y / (t + b * b)
     for _ in range(ROUNDS):
@@ -115,13 +115,13 @@ def wrap(angle):
 
 @inline
 def is_whole_turn(limit, k):
-    """Return whether the twist of limit k has no ends."""
+    """Return whether the twist of limit k is unlimited (its range is a full turn)."""
     return limit[k, TWIST_UPPER] - limit[k, TWIST_LOWER] >= F(2) * PI - EDGE
 
 
 @inline
 def twist_step(limit, k, first, second):
-    """Return the way from one twist inside limit k to another: the shorter one if the twist has no ends."""
+    """Return the difference between two twists inside limit k: the shorter one if the twist is unlimited."""
     return wrap(second - first) if is_whole_turn(limit, k) else second - first
 
 
@@ -173,8 +173,8 @@ def nearest_swing(limit, k, sx, sy):
 def unfold(limit, k, sx, sy):
     """Return an allowed swing vector, shortened to just below half a turn if the twist or the swing has limits.
 
-    At half a turn the twist is undefined: another twist is the same rotation as a swing in another direction. Close to
-    it, the rounding of a quaternion (1e-16) changes both by 1e-16 / cos(swing / 2).
+    At half a turn the twist is undefined: a change of twist is the same as a change of swing direction. Close to half a
+    turn, the rounding of a quaternion (1e-16) changes both by 1e-16 / cos(swing / 2).
     """
     squared = sx * sx + sy * sy
     if squared > FOLDED * FOLDED and (
@@ -190,8 +190,8 @@ def unfold(limit, k, sx, sy):
 def project(limit, k, q):
     """Return the allowed rotation nearest to q: the nearest swing vector in the plane, and the nearest twist.
 
-    The plane of swing vectors ends at half a turn. A swing a little beyond it appears on the opposite side, and is
-    projected onto the limit there, although the limit that it passed is nearer. See ``unfold`` for swings just below
+    The plane of swing vectors ends at half a turn. A swing slightly beyond half a turn appears on the opposite side. It
+    is projected onto the limit there, although the limit that it passed is nearer. See ``unfold`` for swings just below
     half a turn.
     """
     sx, sy, twist = split(to_limit_frame(limit, k, q))

@@ -11,8 +11,8 @@ from synovia.kernels.compiler.jit import F, device, inline
 from synovia.kernels.layout import LARGEST_DEGREE
 from synovia.kernels.math.trigonometry import PI, sincos
 
-ROUNDS = 80  # at most
-ZERO = F(1e-13)  # of the largest coefficient: rounding of one that is zero
+ROUNDS = 80  # largest number of iterations
+ZERO = F(1e-13)  # fraction of the largest coefficient: smaller coefficients are rounding
 ON_CIRCLE = F(1e-3)  # distance from the unit circle within which a root may be real: double roots split by rounding
 CONVERGED = F(1e-15)  # largest change of a root in the last round
 
@@ -41,8 +41,8 @@ def real_angles(samples, n, scratch, angles):
     Args:
         samples: Values of the polynomial at ``sample_angle(j, n)``, j = 0 ... 2n.
         n: Degree, at most ``LARGEST_DEGREE``.
-        scratch: Scratch memory of ``SCRATCH_SIZE`` numbers.
-        angles: Takes up to 2n angles, radians in (-π, π]; double roots may come twice.
+        scratch: Scratch memory of ``SCRATCH_SIZE`` values.
+        angles: Up to 2n angles, radians in (-π, π]; written. Double roots may occur twice.
     """
     largest = F(0)
     for k in range(-n, n + 1):

@@ -7,18 +7,18 @@ import numpy as np
 from synovia.kernels.compiler.jit import F, inline
 
 PI = F(math.pi)
-FAR = F(1e9)  # radians; above, whole turns are removed first, so that quarters of a turn fit in an int32
-WHOLE = F(2.0**52)  # from here on floats have no fraction
-BLOCK = 8  # angles in one call: two vector registers on most processors
+FAR = F(1e9)  # radians; above, multiples of 2π are removed first, so that quarters of a turn fit in an int32
+WHOLE = F(2.0**52)  # floats from this size on have no fraction
+BLOCK = 8  # angles per call: two vector registers on most processors
 
 
 @inline
 def near_quarter(K, x, n):
-    """Return sine and cosine of x less n quarter turns, of at most an eighth of a turn, in the type K.
+    """Return sine and cosine of x minus n quarter turns, which is at most an eighth of a turn, in the type K.
 
     Subtract in three parts (Cody-Waite), then use minimax polynomials.
     """
-    m = K(np.int32(n))  # helpers take integers as int64 (``jit``), of which most processors convert no vectors
+    m = K(np.int32(n))  # helpers take integers as int64 (``jit``), but most processors convert only int32 as vectors
     r = x - m * K(1.5707963267341256) - m * K(6.077100506303966e-11) - m * K(2.0222662487959506e-21)
     z = r * r
     s = K(-2.50507477628578072866e-8) + z * K(1.58962301576546568060e-10)
@@ -45,7 +45,7 @@ def quarter(x, n):
 
 @inline
 def remove_whole_turns(x):
-    """Return x without its whole turns if |x| is large, else x."""
+    """Return x reduced by multiples of 2π if |x| is large, else x."""
     if abs(x) > FAR:
         turns = x / (F(2) * PI)
         whole = WHOLE if turns >= F(0) else -WHOLE
@@ -66,8 +66,8 @@ def nearest_quarter(x):
 def sincos(x):
     """Return (sin x, cos x) by reduction with pi/2 in three parts (Cody-Waite), then minimax polynomials.
 
-    The error is about 1 ulp for |x| < 1e5, and for larger x that of an ulp of x; always sin² + cos² = 1. Loops over it
-    vectorise, and libm takes five times as long.
+    The error is about 1 ulp for |x| < 1e5, and the effect of one ulp of x for larger x; always sin² + cos² = 1. Loops
+    over this function vectorise, and libm takes five times as long.
     """
     x = remove_whole_turns(x)
     return quarter(x, nearest_quarter(x))

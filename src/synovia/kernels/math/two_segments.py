@@ -1,11 +1,11 @@
-"""Limbs of two segments, from a root A over a joint B to a tip C: turns that put C at a distance from A.
+"""Limbs of two segments, from a root A over a joint B to a tip C: rotations that put C at a distance from A.
 
-With U = B - A and V = C - B, a turn by δ about the unit axis n through B gives the distance
+With U = B - A and V = C - B, a rotation by δ about the unit axis n through B gives the distance
 
     |U + R(n, δ) V|² = |U|² + |V|² + 2 (U·n)(V·n) + 2 h cos(δ - φ)
 
 where h = hypot(a, b), φ = atan2(b, a), a = U·V - (U·n)(V·n) and b = U·(n × V) (Paden-Kahan subproblem 3). The
-distance is largest at φ and smallest at φ + π. Each distance between has two solutions (branches), φ ± ω.
+distance is largest at φ and smallest at φ + π. Each distance between these has two solutions (branches), φ ± ω.
 """
 
 import math
@@ -16,8 +16,8 @@ from synovia.kernels.math.rotations import PI, quat_apply, quat_between, quat_mu
 from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import add, axpy, cross, dot, norm, reject, scale, sub
 
-FLAT = F(1e-9)  # of the lengths: below, rounding decides the bend plane
-STRAIGHT = F(1e-15)  # of the squared distance: values nearer to an end of the range are taken as the end
+FLAT = F(1e-9)  # fraction of the lengths: below it, rounding determines the bend plane
+STRAIGHT = F(1e-15)  # fraction of the range of the squared distance: values nearer to an end are set to it
 OPPOSITE = F(1e-7)  # sine below which two directions count as opposite
 
 
@@ -57,7 +57,7 @@ def distance2(curve, angle):
 
 @inline
 def nearest_turn(angle, at, lower, upper):
-    """Return (``angle`` plus whole turns, nearest to ``at`` within [lower, upper], whether there is one)."""
+    """Return (``angle`` plus the multiple of 2π nearest to ``at`` within [lower, upper], whether there is one)."""
     whole = F(2) * PI
     best = angle - whole * math.floor((angle - at) / whole + F(0.5))
     if best > upper:
@@ -83,7 +83,7 @@ def distance_range(curve):
 def branch_turn(curve, d, side, at):
     """Return (the turn φ ± ω that puts the tip at distance d, nearest to ``at``, whether limits and reach allow it).
 
-    ω = 2 asin √((most - d²) / 2 wide). An arc cosine would lose half the digits where the limb is straight.
+    ω = 2 asin √((most - d²) / 2 wide). An arc cosine would lose half the digits if the limb is straight.
     """
     if curve.wide <= F(0):
         return at, True
@@ -114,7 +114,7 @@ def turn_to_distance(curve, d, at):
 def soften(d, longest, share):
     """Return the softened distance of the tip for a target at distance d, of a limb that reaches ``longest``.
 
-    Up to (1 - s) longest, with s = ``share``, it is d. Beyond, it is longest (1 - s exp(-t)) with
+    Up to (1 - s) longest, with s = ``share``, the softened distance is d. Beyond, it is longest (1 - s exp(-t)) with
     t = (d - (1 - s) longest) / (s longest). Its slope falls from 1 to 0, so the limb straightens ever more slowly and
     does not snap straight when the target leaves its reach.
     """
@@ -129,7 +129,7 @@ def soften(d, longest, share):
 def turn_onto(a, b, axis):
     """Return the smallest rotation from direction a to direction b.
 
-    For opposite directions it is about ``axis`` if possible. A zero vector gives the identity.
+    For opposite directions the rotation is about ``axis`` if possible. A zero vector gives the identity.
     """
     c = cross(a, b)
     size = norm(a) * norm(b)
@@ -152,8 +152,8 @@ def signed_angle(a, b, axis):
 def aim_limb(U, V, bent, n, direction):
     """Return the rotation of the root that points the limb along ``direction`` and moves its bend plane least.
 
-    First bend the limb in its own plane (V becomes ``bent``) with root and tip on their line, then turn this line onto
-    ``direction``. If tip and root coincide, before or after, turn the bent limb onto ``direction`` directly.
+    First bend the limb in its own plane (V becomes ``bent``) with root and tip on their line, then rotate this line
+    onto ``direction``. If tip and root coincide, before or after, rotate the bent limb onto ``direction`` directly.
     """
     before, after = add(U, V), add(U, bent)
     size = norm(U) + norm(V)

@@ -1,4 +1,4 @@
-"""Vectors of three numbers as tuples, which the compiler keeps in registers."""
+"""Vectors with three components as tuples, which the compiler keeps in registers."""
 
 import math
 

@@ -1,17 +1,18 @@
-"""Starts that were learned for a problem: find those that fit its targets.
+"""Learned starts of a problem: find the starts that fit its targets.
 
-The places and rotations of all targets are features. A binary tree divides their space into leaves, each with as many
-of the targets that were learned as any other, and every leaf has a few poses whose goals lie in it: its proposals.
+The positions and rotations of all targets are features. A binary tree divides the feature space into leaves with equal
+numbers of learned targets. Every leaf has a few poses whose goals lie in it: its proposals.
 
-An arm that begins with a hinge reaches a target as well as the same target turned about that axis. So its azimuth is
-left out of the features (``FREE_TURN``), and the first joint is found from it. If the arm ends with a hinge, the turn
-of the target about that axis is left out too (``FREE_TWIST``). Then four numbers describe a target that has six, and
-each leaf is far smaller. Of such an arm a proposal is a linear function of the features, so that it follows the target
-within its leaf: each joint has a value and a slope over each feature. A proposal that leaves the limits does not fit.
+An arm that begins with a hinge reaches a target as well as the same target rotated about that axis. So the azimuth of
+the target is left out of the features (``FREE_TURN``), and determines the first joint. If the arm ends with a hinge,
+the rotation of the target about that axis is also left out (``FREE_TWIST``). Then four values describe a target that
+has six degrees of freedom, and each leaf is far smaller. For such an arm a proposal is a linear function of the
+features, so that it follows the target within its leaf: each joint has a value and a slope over each feature. A
+proposal that leaves the limits does not fit.
 
 References:
     Bentley (1975), *Multidimensional binary search trees used for associative searching*: the tree.
-    Atkeson, Moore & Schaal (1997), *Locally weighted learning*: local linear models of what was seen.
+    Atkeson, Moore & Schaal (1997), *Locally weighted learning*: local linear models of observed data.
 """
 
 import math
@@ -44,8 +45,8 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import open_problem, open_work
 from synovia.kernels.tree.variables import block_size
 
-ROOMY = F(0.15)  # radians or length units; joints that begin closer to a limit often end there
-TURN_SHARE = F(0.25)  # of an entry of a rotation, in features where the reach is 1
+ROOMY = F(0.15)  # distance (radians or length units) to a limit; joints that begin closer often end at the limit
+TURN_SHARE = F(0.25)  # factor of entries of a rotation in the features, relative to lengths per length scale
 
 Learned = record("Learned", tables_of("learned"), "form")
 _open = opener(Learned, "learned", (PROPOSAL_FORM,))
@@ -53,7 +54,7 @@ _open = opener(Learned, "learned", (PROPOSAL_FORM,))
 
 @inline
 def near_middle(problem, k, x):
-    """Return the angle x of hinge k without the whole turns that lead away from the middle of its limits."""
+    """Return the angle x of hinge k, shifted by multiples of 2π to be nearest to the middle of its limits."""
     low, high = problem.limits[k, LOWER], problem.limits[k, UPPER]
     middle = F(0.5) * (low + high) if high - low < F(math.inf) else F(0)
     return x - F(2) * PI * math.floor((x - middle) / (F(2) * PI) + F(0.5))
@@ -67,9 +68,9 @@ def room(problem, k, x):
 
 @device
 def seen(problem, targets, form):
-    """Return the target of an arm in the frame of its base: (azimuth, rotation, place).
+    """Return the target of an arm in the frame of its base: (azimuth, rotation, position).
 
-    With FREE_TWIST, rotation and place are those of the last row. Both are turned back by the azimuth.
+    With FREE_TWIST, rotation and position are those of the last row. Both are rotated back by the azimuth.
     """
     T, t = target_frame(targets, 0)
     if form & FREE_TWIST:
@@ -103,7 +104,7 @@ def write_features(problem, targets, form, features):
             first = T
         if problem.goals[g, PARTS] & POSITION:
             n = put(features, n, t, F(1) / problem.reach)
-            if form & FREE_TURN:  # the second number is 0
+            if form & FREE_TURN:  # drop the second component, which is 0
                 features[0, n - 2] = features[0, n - 1]
                 n -= 1
         if problem.goals[g, PARTS] & ROTATION:
@@ -117,7 +118,7 @@ def write_features(problem, targets, form, features):
 
 @inline
 def seen_twist(row, T):
-    """Return the turn about z that brings the x and y axes of a proposal closest to those of a rotation."""
+    """Return the angle about z that brings the x and y axes of a proposal closest to those of a rotation."""
     x = row[SEEN_ROTATION], row[SEEN_ROTATION + 1], row[SEEN_ROTATION + 2]
     y = row[SEEN_ROTATION + 3], row[SEEN_ROTATION + 4], row[SEEN_ROTATION + 5]
     u, v = column(T, 0), column(T, 1)
@@ -126,18 +127,18 @@ def seen_twist(row, T):
 
 @inline
 def followed(problem, row, form, k, offset, features, n):
-    """Return the value of joint k of an arm for a target with n features, and how far it is within its limits.
+    """Return the value of joint k of an arm for a target with n features, and its distance to its limits.
 
-    The first joint, and the last one if it is found from the target, are expected to be ``ROOMY`` away from them.
+    For the first joint, and for the last joint if the target determines it, ``ROOMY`` is subtracted from the distance.
 
     Args:
         problem: The problem.
         row: The proposal.
         form: Bits of ``PROPOSAL_FORM``.
         k: The joint.
-        offset: What is added to its value: the azimuth of the target, the turn of the last joint, or 0.
+        offset: Added to the value: the azimuth of the target, the twist of the last joint, or 0.
         features: The features.
-        n: Their number.
+        n: Number of features.
     """
     joints = problem.variables.shape[0]
     x = row[PROPOSED_Q + k] + offset
@@ -151,9 +152,9 @@ def followed(problem, row, form, k, offset, features, n):
 
 @device
 def place(problem, row, form, azimuth, T, features, n, q):
-    """Write the pose of a proposal for a target to q; return how far it is within limits, see ``followed``.
+    """Write the pose of a proposal for a target to q; return its smallest distance to the limits, see ``followed``.
 
-    For bodies other than arms it returns infinity. Where it is below -ROOMY, q stays as it is.
+    For bodies other than arms the distance is infinity. If it is below -ROOMY, q is unchanged.
     """
     joints = problem.variables.shape[0]
     least = F(math.inf)
@@ -179,15 +180,15 @@ def place(problem, row, form, azimuth, T, features, n, q):
 
 @apart
 def propose(ints, floats, problem, targets, skipped, q):
-    """Write to q the first pose that fits the targets, after some that fit as well; return whether there is one.
+    """Write to q the first pose that fits the targets, after ``skipped`` other ones; return whether there is one.
 
     Args:
         ints: The packed problem, integers.
-        floats: The packed problem, numbers, with learned starts.
+        floats: The packed problem, float64 values, with learned starts.
         problem: The problem, opened.
         targets: (goals, 17), complete.
-        skipped: How many poses that fit to leave out.
-        q: (nq,); values that are not learned stay.
+        skipped: Number of fitting poses to skip.
+        q: (nq,); values that are not learned are unchanged.
     """
     learned = _open(ints, floats, ())
     features = stack(problem.limits, 1, MOST_FEATURES)
@@ -199,7 +200,7 @@ def propose(ints, floats, problem, targets, skipped, q):
     leaf = node - leaves + 1
     first = learned.nodes[leaf, FIRST_PROPOSAL]
     end = learned.nodes[leaf + 1, FIRST_PROPOSAL] if leaf + 1 < leaves else learned.rows.shape[0]
-    for tight in range(2):  # those that are close to a limit come last
+    for tight in range(2):  # poses close to a limit come last
         for r in range(first, end):
             least = place(problem, learned.rows[r], learned.form, azimuth, T, features, n, q)
             if (least >= F(0)) != (tight == 1) and least >= -ROOMY:
@@ -211,14 +212,14 @@ def propose(ints, floats, problem, targets, skipped, q):
 
 @entry
 def describe_poses(ints, floats, starts, targets, out, scratch):
-    """Write the targets that poses meet, the proposals that they are, and the features of these targets.
+    """Write the targets that poses meet, the poses as proposals, and the features of these targets.
 
     Args:
         ints: The packed problem, integers; only the form of its proposals is read.
-        floats: The packed problem, numbers.
+        floats: The packed problem, float64 values.
         starts: (B, nq) poses.
-        targets: (B, goals, 17) gets the targets.
-        out: (B, numbers of a proposal + features) gets the proposals, without slopes, then the features.
+        targets: (B, goals, 17) the targets; written.
+        out: (B, width of a proposal + features) the proposals, without slopes, then the features; written.
         scratch: Scratch memory.
     """
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
@@ -254,15 +255,16 @@ def describe_poses(ints, floats, starts, targets, out, scratch):
 
 @entry
 def place_proposals(ints, floats, targets, rows, starts, rooms):
-    """Write the pose of each proposal for a target of its own, and how far it is within limits.
+    """Write the pose of each proposal for its own target, and the distance of the pose to the limits.
 
     Args:
         ints: The packed problem, integers; only the form of its proposals is read.
-        floats: The packed problem, numbers.
+        floats: The packed problem, float64 values.
         targets: (B, goals, 17).
         rows: (B, ...) proposals.
-        starts: (B, nq) gets the poses; values that are not learned stay, and all of them where the room is too small.
-        rooms: (B,) gets what ``place`` returns.
+        starts: (B, nq) the poses; written. Values that are not learned are unchanged, and all values of a pose that is
+            too far beyond its limits (see ``place``).
+        rooms: (B,) the distances that ``place`` returns; written.
     """
     problem = open_problem(ints, floats)
     form = ints[PROPOSAL_FORM]
@@ -275,7 +277,7 @@ def place_proposals(ints, floats, targets, rows, starts, rooms):
 
 @entry
 def first_proposals(ints, floats, targets, starts):
-    """Write the first pose that fits each target, (B, goals, 17), to ``starts``, (B, nq); others stay."""
+    """Write the first pose that fits each target, (B, goals, 17), to ``starts``, (B, nq); other rows are unchanged."""
     problem = open_problem(ints, floats)
     for b in range(starts.shape[0]):
         propose(ints, floats, problem, targets[b], 0, starts[b])

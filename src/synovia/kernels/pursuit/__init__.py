@@ -1,1 +1,1 @@
-"""Follow targets that no pose meets, frame by frame, as hands follow other hands."""
+"""Follow targets that no pose meets, frame by frame, such as tracked points of a hand of other proportions."""

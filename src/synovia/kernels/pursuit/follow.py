@@ -1,14 +1,14 @@
-"""Follow the targets of a clip frame by frame: a few steps a frame, from the pose of the frame before.
+"""Follow the targets of a clip frame by frame: a few steps per frame, from the pose of the frame before.
 
-Goals below level 0 are met as well as possible, in the sense of least squares, with weights that change from frame to
-frame; a weight of 0 switches a goal off. Goals of level 0 come first: their squares count HARD times as much, so that
-what the other goals pull changes them by a ten-millionth (the method of weights, Van Loan 1985). Every variable is
-drawn to its value of the frame before and, more weakly, to that of the posture. There is no search for an answer that
-reaches every goal, because a clip of such goals is never met: a cheap step and a pose that moves on smoothly count.
+Goals below level 0 are met in the least-squares sense, with weights that change from frame to frame; a weight of 0
+switches a goal off. Goals of level 0 have priority: the factor of their squares is HARD, so the other goals change them
+by a ten-millionth (the method of weights, Van Loan 1985). A pull draws every variable to its value in the frame before
+and, more weakly, to that of the posture. Such clips are never met exactly, so there is no search for a pose that
+reaches every goal: steps must be cheap and the motion smooth.
 
 A step y, in the directions of the box (see ``tree.chart``), minimizes |J y - e|² + Σ d (y - r)² within the box, with
-the pull d of each column to its reference r (``math.bounded``). The damping of Levenberg and Marquardt grows after a
-step that makes matters worse, which is taken back.
+the pull d of each column to its reference r (``math.bounded``). A step that increases the cost is undone, and the
+Levenberg-Marquardt damping grows.
 """
 
 import math
@@ -53,11 +53,11 @@ _open = cutter(Pursuit, PURSUED, ("residuals", "columns", "variables", "goals"))
 
 HARD = F(1e7)  # weight of level 0
 CURVED = F(0.1)  # damping of level 0, relative to its squared error and to each column
-LONGEST = F(0.4)  # radians or reaches: a longer step is shortened
-LEAST = F(1e-12)  # damping in any case
-LEAST_STIFF, MOST_STIFF = F(1e-2), F(1e6)  # damping after a step that was taken back, relative to each column
-STIFFER, SOFTER = F(8), F(0.2)  # its factors after such a step, and after another one
-MET = F(1e-7)  # reaches or radians that level 0 may lack
+LONGEST = F(0.4)  # radians or length scales: a longer step is shortened
+LEAST = F(1e-12)  # smallest damping
+LEAST_STIFF, MOST_STIFF = F(1e-2), F(1e6)  # damping after a step was undone, relative to each column
+STIFFER, SOFTER = F(8), F(0.2)  # factors of this damping after an undone and after an accepted step
+MET = F(1e-7)  # largest error of level 0 (length scales or radians) that counts as met
 
 
 @inline
@@ -72,7 +72,7 @@ def weigh_errors(problem, work, weights):
     """Scale the residuals of each goal by the root of its weight.
 
     Returns:
-        (squared error of level 0, without its factor HARD; that of the levels below).
+        (squared error of level 0, without its weights and HARD; weighted squared error of the levels below).
     """
     hard, soft = F(0), F(0)
     for g in range(problem.goals.shape[0]):
@@ -80,7 +80,7 @@ def weigh_errors(problem, work, weights):
         w = root_weight(top, weights[g])
         first = problem.goals[g, FIRST_RESIDUAL]
         for i in range(first, first + problem.goals[g, RESIDUALS]):
-            if w == F(0):  # its residuals were not written
+            if w == F(0):  # the residuals of this goal were not written
                 work.e[i] = F(0)
                 continue
             if top:
@@ -93,13 +93,13 @@ def weigh_errors(problem, work, weights):
 
 @inline
 def root_weight(top, weight):
-    """Return the factor of the rows of a goal."""
+    """Return the factor of the rows of a goal: the root of its weight, times that of HARD if ``top``."""
     return math.sqrt(weight * HARD) if top else math.sqrt(weight)
 
 
 @device
 def weigh_rows(problem, work, p, weights, hard):
-    """Scale the rows of J likewise, and write how level 0, whose error is ``hard``, damps each column."""
+    """Scale the rows of J as ``weigh_errors``; write the damping of each column by level 0 (squared error ``hard``)."""
     for v in range(problem.columns):
         p.damp[v] = F(0)
     for g in range(problem.goals.shape[0]):
@@ -172,7 +172,7 @@ def bounded_move(problem, work, p):
 
 @inline
 def terms_that_count(problem, weights):
-    """Return the number of terms of general goals but those at the end whose goals are off."""
+    """Return the number of general terms without those at the end whose goals are switched off."""
     count = problem.general.ints.shape[0]
     while count > 0 and weights[problem.general.ints[count - 1, GOAL]] == F(0):
         count -= 1
@@ -181,7 +181,7 @@ def terms_that_count(problem, weights):
 
 @device
 def pursue_frame(problem, work, p, targets, weights, settings, q):
-    """Move q towards targets, (goals, 17), with weights (goals,), from where it is, in a few steps."""
+    """Move q towards targets, (goals, 17), with weights (goals,), by a few steps from its present value."""
     if not all_given(problem, targets):
         forward(problem.tree, q, work.frames)
     complete_targets(problem, work.frames, targets, p.targets)
@@ -190,7 +190,7 @@ def pursue_frame(problem, work, p, targets, weights, settings, q):
 
 @device
 def go(problem, work, p, weights, settings, q):
-    """Move q towards the targets in ``p.targets``. A step that makes matters worse is taken back and shortened."""
+    """Move q towards the targets in ``p.targets``. A step that increases the cost is undone and damped more."""
     save_pose(problem, q, p.before)
     best, stiff, size = F(0), F(0), F(0)
     steps = int(settings[PURSUIT_STEPS])
@@ -235,13 +235,13 @@ def pursue(ints, floats, targets, weights, settings, memory, scratch, out):
 
     Args:
         ints: The packed problem, see ``tree.problem``.
-        floats: Its numbers; ``moves`` are those of a frame.
-        targets: (T, goals, 17), as of solvers.
+        floats: Values of the problem; ``moves`` are the largest moves per frame.
+        targets: (T, goals, 17), as for solvers.
         weights: (T, goals), relative to those of the problem; 0 switches a goal off.
         settings: See ``layout``.
         memory: Scratch memory, the tables of ``layout.PURSUED``.
         scratch: Scratch memory of the problem.
-        out: (T + 1, nq): the pose before the first frame, then gets those of all frames.
+        out: (T + 1, nq): the pose before the first frame; the poses of all frames are written after it.
     """
     problem, work = open_general(ints, floats), open_work(ints, scratch)
     p = open_pursuit(problem, memory)

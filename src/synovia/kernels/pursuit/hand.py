@@ -1,10 +1,10 @@
-"""A hand that follows 21 tracked points frame by frame: what its fingers aim at, pinches, and the step of the pursuit.
+"""A hand that follows 21 tracked points frame by frame: targets of its fingers, pinches, and the step of the pursuit.
 
 The goals are those of ``retargeting.hands.follower``: F tips, F directions of last segments, and F - 1 pinches, the
-tips of the other fingers in the frame of the thumb's. Each frame is solved without pinches first. Where a pinch is at
-work, the pose of the hand follows the vectors of that pose, shortened by how far the pinch is closed; where tips would
-nearly touch that are far apart in the points, it follows vectors that keep them clear. Without either, both poses are
-one.
+tips of the other fingers in the frame of the thumb tip. Each frame is solved first without pinches: the free pose. An
+active pinch has the vector from the thumb tip in the free pose as its target, shortened by the closed share of the
+pinch. If tips nearly touch but the tracked tips are far apart, the target is a vector that keeps them clear. In all
+other frames the pose of the hand equals the free pose.
 """
 
 import math
@@ -67,23 +67,23 @@ from synovia.kernels.tree.variables import step_unit
 LANDMARKS = 21
 # The packed hand
 TABLES = (
-    Table("numbers", (HAND_WIDTH,)),  # how the points lie on the hand
-    Table("landmarks", (LANDMARKS, 3)),  # the tracked points; NaN where one is not seen
+    Table("numbers", (HAND_WIDTH,)),  # settings, and the placement of the points on the hand
+    Table("landmarks", (LANDMARKS, 3)),  # the tracked points; NaN for points that are not seen
     Table("confidence", (LANDMARKS,)),  # above 0 where a point is seen
     Table("fingers", ("fingers", FINGER_NUMBERS)),  # thumb first
-    Table("targets", ("goals", TARGET_WIDTH)),  # of a frame; those of other goals, and tips of a gripper, are given
+    Table("targets", ("goals", TARGET_WIDTH)),  # of a frame; targets of other goals, and tips of a gripper, are input
     Table("weights", ("goals",)),
-    Table("settings", (2, PURSUIT_SETTINGS)),  # of a frame without pinches, and of one with them
+    Table("settings", (2, PURSUIT_SETTINGS)),  # settings of a frame without pinches, and with pinches
     Table("q", (3, "values")),  # poses
 )
 SIZES = ("fingers", "goals", "values")
 _open = cutter(record("PackedHand", TABLES), TABLES, SIZES)
 
 WRIST, INDEX, MIDDLE, RING, LITTLE = 0, 5, 9, 13, 17  # points: the knuckles of the fingers
-AS_FAR = F(0.999)  # of its largest move: a joint is held back
-SAME = F(1e-3)  # radians, length units: poses this near go on as one
-IN_LINE = F(1e-6)  # radians between the line of the knuckles and the wrist's direction that are rounding
-LEAST = F(1e-12)  # length units between tips: none is 0
+AS_FAR = F(0.999)  # fraction of its largest move from which a joint is held back
+SAME = F(1e-3)  # radians, length units: nearer poses continue as one pose
+IN_LINE = F(1e-6)  # angle (radians) between the line of the knuckles and the wrist's direction that is rounding
+LEAST = F(1e-12)  # smallest distance between tips (length units), to avoid division by 0
 NEVER = F(math.inf)
 
 
@@ -96,14 +96,14 @@ def is_seen(landmarks, confidence, k):
 
 @inline
 def unit_of(a):
-    """Return a vector of length 1; NaN for one without length."""
+    """Return the unit vector of a; NaN if a has length 0."""
     length = norm(a)
     return scale(F(1) / length if length > F(0) else F(math.nan), a)
 
 
 @device
 def palm_of(landmarks, side):
-    """Return the frame (R, p) of the palm, as ``landmarks.palm_of``; NaN where wrist and knuckles are in line."""
+    """Return the frame (R, p) of the palm, as ``landmarks.palm_of``; NaN if wrist and knuckles are in line."""
     first, second = load(landmarks, INDEX, 0), load(landmarks, MIDDLE, 0)
     third, last = load(landmarks, RING, 0), load(landmarks, LITTLE, 0)
     mean = scale(F(0.25), add(add(first, second), add(third, last)))
@@ -118,7 +118,7 @@ def palm_of(landmarks, side):
 
 @device
 def laid(landmarks, hand):
-    """Return (A, o): a point x of the tracker is at scale · A (x - o) from the origin of the hand's frame."""
+    """Return (A, o), which map a point x of the tracker to scale · A (x - o) from the origin of the hand's frame."""
     h = HAND_PLACE
     R = (
         hand[h], hand[h + 1], hand[h + 2], hand[h + 3], hand[h + 4], hand[h + 5], hand[h + 6], hand[h + 7], hand[h + 8],
@@ -134,7 +134,7 @@ def laid(landmarks, hand):
 def aim(landmarks, confidence, hand, fingers, targets, weights):
     """Write the targets of a frame and their weights, without pinches; return whether the points have a palm.
 
-    A finger that is not seen is drawn to its last target, so that it holds.
+    A finger that is not seen keeps its last target, so that it holds its pose.
     """
     for k in (WRIST, INDEX, MIDDLE, RING, LITTLE):
         if not is_seen(landmarks, confidence, k):
@@ -179,7 +179,7 @@ def set_place(targets, g, p):
 
 @device
 def close(hand, fingers):
-    """Take up how far each pinch is closed; return whether any is."""
+    """Update the closed share of each pinch; return whether any pinch is active."""
     begun = False
     for k in range(1, fingers.shape[0]):
         begun = begun or fingers[k, FINGER_SHARE] > F(0) or fingers[k, FINGER_APART] < hand[HAND_BEGIN]
@@ -199,7 +199,7 @@ def close(hand, fingers):
 
 @device
 def measure_free(problem, frames, hand, fingers):
-    """Write the vectors from the tip of the thumb to the others, in its frame; return whether any has to keep clear."""
+    """Write the vectors from the thumb tip to the other tips, in its frame; return whether any tip must keep clear."""
     R, thumb = goal_frame(problem, frames, 0)
     near = False
     for k in range(1, fingers.shape[0]):
@@ -211,13 +211,13 @@ def measure_free(problem, frames, hand, fingers):
 
 @inline
 def is_away(hand, fingers, k):
-    """Return whether a tracked tip is clearly away from the thumb's."""
+    """Return whether a tracked tip is clearly away from the tracked thumb tip."""
     return hand[HAND_AWAY] < fingers[k, FINGER_APART] < NEVER
 
 
 @device
 def pinch(hand, fingers, targets, weights):
-    """Write the targets of pinches and their weights; return whether any is at work."""
+    """Write the targets of pinches and their weights; return whether any pinch is active."""
     count, on = fingers.shape[0], False
     for k in range(1, count):
         free, share = load(fingers, k, FINGER_FREE), fingers[k, FINGER_SHARE]
@@ -236,7 +236,7 @@ def pinch(hand, fingers, targets, weights):
 
 @inline
 def is_held_back(problem, before, q):
-    """Return whether a hinge or slide goes as far between two poses as it may in a frame."""
+    """Return whether a hinge or slide moves between two poses by its largest move of a frame."""
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] == SCALAR:
             at = problem.variables[k, BLOCK_Q]
@@ -247,7 +247,7 @@ def is_held_back(problem, before, q):
 
 @device
 def judge(problem, frames, hand, fingers, targets, before, q):
-    """Write the errors and gaps of fingers at q, whose frames are given; return what became of the frame."""
+    """Write the errors and gaps of fingers at q, whose frames are given; return the outcome of the frame."""
     _, thumb = goal_frame(problem, frames, 0)
     total, seen, widest = F(0), F(0), F(-1)
     for k in range(fingers.shape[0]):
@@ -261,14 +261,14 @@ def judge(problem, frames, hand, fingers, targets, before, q):
             widest = max(widest, fingers[k, FINGER_GAP])
     if is_held_back(problem, before, q):
         return HELD_BACK
-    if widest >= F(0):  # fingers that pinch leave their targets
+    if widest >= F(0):  # pinching fingers leave their tracked targets
         return OPEN_PINCH if widest > hand[HAND_TOUCH] else FOLLOWS
     return OFF_TARGET if total > hand[HAND_OFF] * max(seen, F(1)) else FOLLOWS
 
 
 @inline
 def farthest(a, b):
-    """Return the largest difference of two vectors."""
+    """Return the largest absolute difference of the entries of two vectors."""
     most = F(0)
     for i in range(a.shape[0]):
         most = max(most, abs(a[i] - b[i]))
@@ -283,26 +283,26 @@ def open_hand(problem, count, hand):
 
 @entry
 def aim_hand(ints, floats, count, hand):
-    """Write what the fingers aim at in a frame, without pinches; see ``step_hand``. Return 1 if there is a palm."""
+    """Write the targets of the fingers in a frame, without pinches; see ``step_hand``. Return 1 if there is a palm."""
     h = open_hand(open_general(ints, floats), count, hand)
     return 1 if aim(h.landmarks, h.confidence, h.numbers, h.fingers, h.targets, h.weights) else 0
 
 
 @entry
 def step_hand(ints, floats, count, hand, memory, scratch):
-    """Follow a frame.
+    """Follow the tracked points of one frame.
 
     Args:
         ints: The packed problem, see ``tree.problem``.
-        floats: Its numbers; ``moves`` are those of a frame.
+        floats: Values of the problem; ``moves`` are the largest moves per frame.
         count: Number of fingers.
         hand: The packed hand, the tables of ``TABLES``: landmarks and confidence are given; poses, targets, weights
-            and what is known of the fingers are written.
+            and the state of the fingers are written.
         memory: Scratch memory of ``pursue``.
         scratch: Scratch memory of the problem.
 
     Returns:
-        What became of the frame, see ``layout.NO_PALM``; without a palm nothing moves.
+        The outcome of the frame, see ``layout.NO_PALM``; without a palm nothing moves.
     """
     problem, work = open_general(ints, floats), open_work(ints, scratch)
     h = open_hand(problem, count, hand)
@@ -327,7 +327,7 @@ def step_hand(ints, floats, count, hand, memory, scratch):
 
 @entry
 def judge_hand(ints, floats, count, hand, scratch):
-    """Judge the pose of a frame that was changed after ``step_hand``; see there. Return what became of the frame."""
+    """Classify a pose that was changed after ``step_hand``; see there. Return the outcome of the frame."""
     problem, work = open_general(ints, floats), open_work(ints, scratch)
     h = open_hand(problem, count, hand)
     forward(problem.tree, h.q[HAND_Q], work.frames)

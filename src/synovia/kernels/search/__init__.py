@@ -1,1 +1,1 @@
-"""Search around every algorithm: attempts from many starts, stop rules, polishing and classification of misses."""
+"""Search for all solvers: attempts from many starts, stop rules, polishing and classification of misses."""

@@ -2,7 +2,7 @@
 
 At a stationary pose the gradient of the error shows the cause of the miss. If the gradients of single goals cancel, the
 goals conflict. If bounds hold back the rest of the gradient, joint limits are the cause. With priorities, the gradient
-of the highest missed level counts; without them there is one level.
+of the highest missed level is used; without priorities there is one level.
 
 The entry point has the arguments of a solver's kernel. It is separate from the solvers' kernels: a solve that reaches
 its goals never loads it, and it is compiled once for all solvers but full-body, which has its own.
@@ -40,8 +40,8 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_general, open_row, open_work, pose_goals_only, with_steps
 
 POLISH_STEPS = 200
-COARSE_STEPS = 12  # from a random start: enough to rank the minima
-ROUNDS = 16  # of 25 restarts each; one finds about half of the answers that 100 attempts have missed
+COARSE_STEPS = 12  # steps from a random start: enough to rank the minima
+ROUNDS = 16  # rounds of 25 restarts; one round finds about half of the answers that 100 attempts missed
 DAMPING_SHARE, DECREASE, INCREASE = F(0.6), F(0.7), F(4)  # first damping relative to √cost, and its factors
 STATIONARY = F(1e-5)  # gradient relative to the residual below which a pose is stationary
 CANCELS = F(1e-3)  # sum of gradients relative to the largest, below which they cancel
@@ -66,9 +66,9 @@ def level_gradient(work, first, last, slack):
 def status_of(problem, work, targets, errors, q, converged):
     """Return the status of a pose that misses a goal; frames and residual of q are in work.
 
-    The first that applies: CONFLICT if goals of the highest missed level cancel; LIMITED if limits hold back the rest
-    of the gradient; STEPS_SPENT if the pose did not converge; CONFLICT if levels above hold back the rest, LIMITED if
-    it is the loops; STALLED.
+    The status is the first that applies: CONFLICT if the gradients of goals of the highest missed level cancel; LIMITED
+    if limits hold back the rest of the gradient; STEPS_SPENT if the pose did not converge; CONFLICT if upper levels
+    hold back the rest, LIMITED if the loops do; STALLED.
     """
     level = problem.levels.shape[0] - 2
     for g in range(problem.goals.shape[0]):
@@ -93,7 +93,7 @@ def status_of(problem, work, targets, errors, q, converged):
         return LIMITED
     if not converged:
         return STEPS_SPENT
-    above = 1 if has_loops(problem.loops) else 0  # loops are a level, and hold back as limits do
+    above = 1 if has_loops(problem.loops) else 0  # loops are a level, and restrict motion as limits do
     if level == above and level > 0 and free > small:
         return LIMITED
     return CONFLICT if level > above and free > small else STALLED
@@ -101,7 +101,7 @@ def status_of(problem, work, targets, errors, q, converged):
 
 @apart
 def classify_rows(coarse, prove, problem, work, out):
-    """Write the status of the rows that missed; ``prove``, if not None, tries again to prove them out of reach."""
+    """Write the status of the missed rows; ``prove``, if not None, tries again to prove goals out of reach."""
     for b in range(out.shape[0]):
         row = out[b]
         status = int(row[STATUS])
@@ -167,7 +167,7 @@ def classify(ints, floats, targets, starts, out, scratch, warm, first):
 
     It takes the arguments of a solver (see ``search.multistart``), with these differences: ``starts`` and ``out`` are
     those of the solve; ``targets`` is not read; ``first`` is POLISH, POLISH_POSES for positions and rotations only, or
-    CLASSIFY for the status only; WARM switches off the search elsewhere.
+    CLASSIFY for the status only; WARM switches off the search from random starts.
 
     Returns:
         0.

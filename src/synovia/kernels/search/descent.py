@@ -1,16 +1,17 @@
 """Descend: repeat a solver's step from a start until every goal is met or a stop rule ends the attempt.
 
 The stop rules are the same for all solvers. An attempt ends when its steps are spent, when the watch stops it (time or
-work), when the cost has not fallen enough in the last ``patience`` steps, because another start is then cheaper than
-more steps, or when a step moves nothing even after a nudge. Some solvers have loops of their own, for a reason. These
-apply ``falls_slowly`` and ``INSIDE`` too: ``jacobian.arm`` and ``simd.arm``, which keep their frames in registers;
-``heuristic.fabrik_chain`` and ``simd.fabrik_chain`` (there the rule is ``goes_on``), which move points and compute q at
-the end; and ``hierarchy.descent``, which compares poses level by level. These stop by rules of their own:
-``jacobian.chain_newton``, which iterates on multipliers and not on q, ``jacobian.null_space``, ``search.polish`` and
-``closed_form.limbs``.
+work), or when a step moves nothing even after a nudge. It also ends when the cost has not fallen enough in the last
+``patience`` steps, because another start is then cheaper than more steps.
 
-A solver brings its step in the form of the algorithms that ``multistart`` describes. The step moves q, updates
-``work.frames`` to q, and returns (its largest part in radians or reaches, which only a ``nudge`` needs; 0).
+Some solvers have their own loops. These also apply ``falls_slowly`` and ``INSIDE``: ``jacobian.arm`` and ``simd.arm``,
+which keep their frames in registers; ``heuristic.fabrik_chain`` and ``simd.fabrik_chain`` (its rule is ``goes_on``),
+which move points and compute q at the end; and ``hierarchy.descent``, which compares poses level by level. These have
+their own stop rules: ``jacobian.chain_newton``, which iterates on multipliers and not on q, ``jacobian.null_space``,
+``search.polish`` and ``closed_form.limbs``.
+
+A solver passes its step in the form of the algorithms that ``multistart`` describes. The step moves q, updates
+``work.frames`` to q, and returns (its largest part in radians or length scales, which only a ``nudge`` needs; 0).
 """
 
 from synovia.kernels.compiler.jit import F, device, inline, perform
@@ -22,15 +23,15 @@ from synovia.kernels.tree.problem import copy
 
 INSIDE = F(1) - F(1e-6)  # factor on the tolerance: the final check rounds differently, so stop just inside
 FALLS = F(1) - F(1e-12)  # ``improvement_factor`` of exact steps: a smaller fall of the cost is rounding
-STILL = F(1e-9)  # a smaller step (radians, reaches) counts as none
+STILL = F(1e-9)  # smaller steps (radians, length scales) count as zero
 
 
 @inline
 def falls_slowly(problem, k, lowest, earlier):
     """Return whether the cost falls too slowly after step k, and the cost to compare with at the next check.
 
-    Every ``problem.patience`` steps the lowest cost so far is compared with ``earlier``, that of the check before. It
-    falls too slowly if lowest > PROGRESS * earlier.
+    Every ``problem.patience`` steps the lowest cost so far is compared with ``earlier``, the lowest cost at the check
+    before. The cost falls too slowly if lowest > PROGRESS * earlier.
     """
     if k % problem.patience != 0:
         return False, earlier
@@ -44,7 +45,7 @@ def descend(move, nudge, improvement_factor, work_of_move, problem, work, target
     Args:
         move: The step.
         nudge: Algorithm that moves q a little, once, after a step that did not move it, as on a straight chain. If
-            another step does not move it either, the attempt ends. None: keep stepping.
+            another step does not move q either, the attempt ends. None: continue with further steps.
         improvement_factor: A pose becomes the best one if its cost is below this factor times the best cost.
         work_of_move: Estimated work of a step, see ``watch``.
         problem: The problem.

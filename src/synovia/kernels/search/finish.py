@@ -1,7 +1,7 @@
 """Finish a missed problem: polish its pose until it converges, and search for a better pose from random starts.
 
-An attempt stops when its error falls too slowly, because another start may reach the goals. The answer of a missed
-problem must also stay the same when the problem is solved again from there. So each missed pose is polished.
+An attempt stops when its error falls too slowly, because another start may reach the goals. But solving a missed
+problem again from its answer must return this answer. So each missed pose is polished.
 
 A descent ends in the minimum nearest to its start. If the target is out of reach, a much better pose may exist
 elsewhere. So a coarse descent of a few steps runs from each of several random starts, and the ``FINALISTS`` with the
@@ -9,7 +9,7 @@ lowest costs are polished. The first answer is replaced only by a clearly better
 every time, so solving an answer again returns it. A close miss of a single goal may have few answers that are hard to
 find, so it gets several such rounds.
 
-A solver brings a ``Refinement``, whose algorithms have the form that ``multistart`` describes.
+A solver passes a ``Refinement``, whose algorithms have the form that ``multistart`` describes.
 """
 
 import math
@@ -44,22 +44,22 @@ from synovia.kernels.tree.problem import copy, open_row, with_steps
 from synovia.kernels.tree.variables import start_random
 
 CLEARLY_LOWER = F(0.999)  # factor by which a cost must fall for its pose to replace the best one
-MAX_RESTARTS = 25  # coarse descents of one missed problem
-CLOSE_MISS = F(0.03)  # error (reaches, radians) up to which the miss of a single goal gets several rounds
+MAX_RESTARTS = 25  # largest number of coarse descents of one missed problem and round
+CLOSE_MISS = F(0.03)  # error (length scales, radians) up to which the miss of a single goal gets several rounds
 SAME_MINIMUM = F(1e-3)  # relative difference of costs below which two coarse descents found the same minimum
 BEST = FINALISTS  # row of the stored poses that holds the best one
 
 
 class Refinement(NamedTuple):
-    """How a solver finishes misses.
+    """Algorithms and settings with which a solver finishes misses.
 
     ``coarse``: descends by at most ``problem.max_steps`` steps; with no steps it only updates frames and residual.
     ``polish``: descends to a minimum; returns (steps, 1 if it converged). None: repeat ``coarse`` until it converges.
     ``first_polish``: polishes the first answer; may read the start of the problem (see ``store_start``).
     ``is_better``: returns 1 if q is clearly better than the stored best pose. None: compare the costs.
-    ``steps``: of a coarse descent, at most.
+    ``steps``: largest number of steps of a coarse descent.
     ``tolerance``: relative difference of costs below which two coarse descents found the same minimum.
-    ``rounds``: searches of a close miss, at most; more than one only if the cost is the squared error.
+    ``rounds``: largest number of searches for a close miss; more than one only if the cost is the squared error.
     """
 
     coarse: Any
@@ -98,8 +98,8 @@ def store_start(work, start, attempt):
 def restarts_left(problem, row):
     """Return the number of restarts that a missed problem may still take.
 
-    A problem that was proved unreachable has had one attempt, any other has had all of them. A problem without columns
-    has no restarts.
+    A problem that was proved unreachable had one attempt; any other problem had all its attempts. A problem without
+    columns has no restarts.
     """
     if problem.columns == 0:
         return 0
@@ -179,7 +179,7 @@ def run_polish(coarse, polish, problem, work, targets, q, row):
         set_followers(problem, q)
         row[STEPS] += taken
         steps -= taken
-        converged = not (new_cost < CLEARLY_LOWER * cost or halted(work.watch))  # a halted descent proves nothing
+        converged = not (new_cost < CLEARLY_LOWER * cost or halted(work.watch))  # halted descents prove nothing
         cost = new_cost if new_cost < cost else cost
         if converged:
             break
@@ -189,7 +189,7 @@ def run_polish(coarse, polish, problem, work, targets, q, row):
 
 @inline
 def replaces_best(is_better, coarse, problem, work, targets, q, reached, lowest):
-    """Return whether q, which has ``reached`` its goals or not, replaces the best pose; and the lowest cost then."""
+    """Return whether q replaces the best pose, and the lowest cost then; ``reached``: whether q reaches its goals."""
     if is_better is None:
         cost = cost_of(coarse, problem, work, targets, q)
         found = cost < CLEARLY_LOWER * lowest
@@ -251,6 +251,6 @@ def finish_rows(refinement, problem, work, starts, out, first, last, search):
                 if far or halted(work.watch) or meets_goals(problem, work, targets, q, errors):
                     break
         ended = max(row[STOPPED_BY], work.watch[STOP_REASON], F(0))
-        if refinement.polish is None:  # a slow attempt that the work limit cut short might have gone on
+        if refinement.polish is None:  # the work limit may have cut short a slow attempt
             converged = converged and ended == F(0)
         row[STOPPED_BY] = NO_GAIN if converged and not interrupted(work.watch) else ended

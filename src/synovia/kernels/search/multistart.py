@@ -1,30 +1,30 @@
-"""Multistart: run an algorithm from the start pose and from random poses, and keep and verify the best answer.
+"""Multistart: run an algorithm from the start pose and from random poses, then select and verify the best answer.
 
-A solver brings a ``Search``: the algorithm, the rule that draws the start of a restart (``restarts``), and the proof
-that a target is out of reach (``reach``). ``solve_rows`` is compiled once for each. Each solver has one entry point. It
-is written out, because only a function at the top of a module is kept in the compile cache. An entry point opens the
-goals of all kinds that its solver supports; a problem without general goals has empty tables of them.
+A solver passes a ``Search``: the algorithm, the rule that draws the start of a restart (``restarts``), and the proof
+that a target is out of reach (``reach``). ``solve_rows`` is compiled once for each ``Search``. Each solver has one
+entry point at the top level of its module, because the compile cache stores only such functions. An entry point opens
+the goals of all kinds that its solver supports; a problem without general goals has empty tables of them.
 
 An attempt has the form
 
     @algorithm
     def attempt(problem, work, targets, q): ... return steps, cost
 
-It writes the best values that it found to q, within the limits. ``classify`` finds the status of a miss. All entry
-points of solvers have the same arguments:
+It writes the best joint values that it found, within the limits, to q. ``classify`` finds the status of a miss. All
+entry points of solvers have the same arguments:
 
 ``ints``, ``floats``  the packed problem (``tree.problem``): joints, goals, settings
 ``targets``           (B, goals, 17): for each problem and goal a 4x4 transform by rows, then the parts that are given
 ``starts``            (B, nq) or (1, nq): start poses, radians and length units
 ``out``               (B, ...): rows of the answer (``layout``): a head, then q, errors and targets
 ``scratch``           scratch memory, of the size ``WORK_SIZE`` of the problem
-``warm``              COLD, or WARM if each problem starts at the answer of the one before, as in a track
+``warm``              COLD, or WARM if each problem starts at the answer of the previous problem, as in a track
 ``first``             the first problem to solve
 
 They return the code that ``layout`` describes: how many rows are finished and whether one of them misses its goals, or
 which target is refused. The kernels of misses take the same arguments: ``starts`` and ``out`` are those of the solve,
-``targets`` is not read, ``first`` is POLISH, CLASSIFY or POLISH_POSES, WARM switches off the search elsewhere, and they
-return 0.
+``targets`` is not read, ``first`` is POLISH, CLASSIFY or POLISH_POSES, WARM switches off the search from random starts,
+and they return 0.
 """
 
 import math
@@ -63,10 +63,10 @@ from synovia.kernels.tree.variables import follower_value, start_random
 
 
 class Search(NamedTuple):
-    """What a solver brings: algorithms.
+    """The algorithms of a solver.
 
     ``attempt``: moves q towards the goals; returns (steps, cost).
-    ``random_start``: draws the start of a restart; returns (steps that this took, 0).
+    ``random_start``: draws the start of a restart; returns (number of steps taken, 0).
     ``prove``: returns (1, 0) if a goal is proved out of reach at the frames of the first attempt, else (0, 0).
     ``is_better``: returns (1, 0) if q is a better miss than ``work.best``, else (0, 0). None: compare the costs.
     """
@@ -78,7 +78,7 @@ class Search(NamedTuple):
 
 
 class Begins(NamedTuple):
-    """Where attempts may begin.
+    """Starts of attempts.
 
     ``starts``: (B, nq) or (1, nq) start poses, within the limits.
     ``ints``, ``floats``: the packed problem, which may have learned starts (``proposals``).
@@ -94,14 +94,14 @@ BETTER = F(0.999)  # factor by which a restart must lower the cost: repeated cal
 
 @inline
 def set_followers(problem, q):
-    """Set the joints whose values follow from another joint's (mimic joints)."""
+    """Set the values of joints that follow another joint (mimic joints)."""
     for k in range(problem.followers.shape[0]):
         q[problem.followers[k, FOLLOWER]] = follower_value(problem.coupling, k, q[problem.followers[k, LEADER]])
 
 
 @device
 def all_finite(q):
-    """Return whether every number of q is finite."""
+    """Return whether every value of q is finite."""
     for i in range(q.shape[0]):
         if not abs(q[i]) < F(math.inf):
             return False
@@ -118,7 +118,7 @@ def meets_goals(problem, work, targets, q, errors):
 
 @inline
 def is_better_miss(is_better, problem, work, targets, q, cost, lowest):
-    """Return whether an attempt that has missed is better than the best so far, in ``work.best``."""
+    """Return whether a missed attempt is better than the best attempt so far, in ``work.best``."""
     if is_better is None:
         return cost < BETTER * lowest
     return perform(is_better, problem, work, targets, q)[0] > 0
@@ -126,7 +126,7 @@ def is_better_miss(is_better, problem, work, targets, q, cost, lowest):
 
 @inline
 def multistart(search, ints, floats, targets, starts, out, scratch, warm, first):
-    """Solve problems of positions and rotations alone; see ``solve_rows``."""
+    """Solve problems with only positions and rotations; see ``solve_rows``."""
     problem, work = open_problem(ints, floats), open_work(ints, scratch)
     return solve_rows(search, problem, work, targets, Begins(starts, ints, floats), out, warm, first)
 
@@ -140,21 +140,21 @@ def multistart_general(search, ints, floats, targets, starts, out, scratch, warm
 
 @device
 def solve_rows(search, problem, work, targets, begins, out, warm, first):
-    """Solve one problem a row of ``out``, from row ``first`` on; starts are inside the limits.
+    """Solve one problem per row of ``out``, from row ``first`` on; starts are inside the limits.
 
-    Where the problem has learned starts (``proposals``), attempts begin at those that fit the target: the first ones,
-    or those after the start if it was given or is the answer of the row before. Random poses follow.
+    If the problem has learned starts (``proposals``), the first attempts begin at those that fit the target. A start
+    that was given, or that is the answer of the row before, is tried before them. Random poses follow.
 
     With WARM each row starts at the answer of the row before. Then a restart is accepted only if it reaches its
-    goals, and the loop ends at the first miss, so that it can be polished before the next row starts there.
+    goals. The loop ends at the first miss, so that the miss can be polished before the next row starts there.
 
     Args:
         search: The ``Search`` of the solver.
         problem: The problem.
         work: Scratch memory.
-        targets: (B, goals, 17), as they were given.
+        targets: (B, goals, 17), as given by the caller.
         begins: The ``Begins`` of the problems.
-        out: (B, ...) gets the answers; with ``first`` above 0, the rows before are read.
+        out: (B, ...) the answers; written. With ``first`` above 0, the rows before are read.
         warm: COLD or WARM.
         first: The first row.
 

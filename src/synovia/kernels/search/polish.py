@@ -18,15 +18,15 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, work_of_newton
 from synovia.kernels.tree.variables import perturb
 
-CONVERGED = F(1e-12)  # relative fall of the cost that counts as none
-CONVERGED_STEPS = 4  # such steps in a row end the descent
+CONVERGED = F(1e-12)  # smaller relative falls of the cost count as zero
+CONVERGED_STEPS = 4  # this many such steps in a row end the descent
 GRADIENT_NOISE = F(1e-12)  # gradient relative to the residual below which it is rounding
-CLOSE = F(1e-5)  # Newton step (radians, reaches) whose gain is below rounding: it is accepted without one
-ROUNDING = F(1e-13)  # relative, of a cost
-MIN_STEP = F(1e-15)  # step (radians, reaches) that ends the descent
-MAX_DAMPINGS = 40  # tried dampings of one step
-SADDLE_STEP = F(1e-3)  # radians, reaches: leaves a saddle, yet invisible
-NEGATIVE_CURVATURE = F(1e-6)  # of the Hessian, relative to the residual
+CLOSE = F(1e-5)  # Newton step (radians, length scales) whose gain is below rounding: it is accepted without one
+ROUNDING = F(1e-13)  # relative rounding error of a cost
+MIN_STEP = F(1e-15)  # step (radians, length scales) that ends the descent
+MAX_DAMPINGS = 40  # largest number of dampings tried for one step
+SADDLE_STEP = F(1e-3)  # radians, length scales: large enough to leave a saddle, too small to see
+NEGATIVE_CURVATURE = F(1e-6)  # smallest negative curvature of a saddle, relative to the residual
 SADDLE_GAIN = F(0.999)  # factor by which the cost must fall to leave a saddle: solving again returns the same answer
 
 
@@ -185,8 +185,8 @@ def polish_to_minimum(problem, work, targets, q, max_steps):
     """Descend from q to a minimum, and leave saddles.
 
     A chain that points straight away from its target is at a saddle: its gradient is zero. From a saddle the descent
-    is repeated after a small random step and after its opposite, the same ones every time. A minimum is returned
-    unchanged.
+    is repeated after a small random step and after the opposite step. The steps are the same every time. A minimum is
+    returned unchanged.
 
     Returns:
         (steps taken, 1 if q is stationary or meets the goals, else 0).

@@ -1,6 +1,6 @@
 """Random start poses within the limits: the same pose for the same seed and attempt.
 
-Slides whose range is much longer than the reach are drawn near a target.
+Slides whose range is more than twice the length scale are drawn near a target.
 """
 
 import numpy as np
@@ -34,12 +34,12 @@ from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import draw, is_limited, randomize, randomize_number
 
 SMALLER_TURNS = F(0.2)  # factor on the rotations of free balls, applied zero, one or two times
-TURN_KINDS = 3  # number of those choices
+TURN_KINDS = 3  # number of these choices: factor 1, 0.2 or 0.04
 
 
 @inline
 def is_wide(problem, row):
-    """Return whether the joint of a row is a slide that may move by more than twice the reach."""
+    """Return whether the joint of a row is a slide whose range exceeds twice the length scale."""
     if problem.tree.ints[row, KIND] != SLIDE or problem.tree.ints[row, COLUMN] < 0:
         return False
     k = problem.tree.ints[row, VARIABLE]
@@ -48,10 +48,10 @@ def is_wide(problem, row):
 
 @device
 def draw_wide_slides(problem, work, targets, q):
-    """Draw wide slides again, near the values that bring one goal closest to its target; the goal is drawn too.
+    """Draw wide slides again, near the values that bring a randomly chosen goal closest to its target.
 
-    A drawn value is at most the reach away from there. A value drawn uniformly from limits of a kilometre would hardly
-    ever help. ``work.trial`` holds q before anything was drawn.
+    A drawn value is at most one length scale away from these values. A value drawn uniformly from limits of a kilometre
+    would hardly ever help. ``work.trial`` holds q before any values were drawn.
     """
     n = problem.tree.ints.shape[0]
     wide = 0
@@ -86,8 +86,9 @@ def draw_wide_slides(problem, work, targets, q):
 def random_start(problem, work, targets, q):
     """Fill every variable of q with random values.
 
-    The rotations of balls without limits are uniform, or a fifth or a twenty-fifth of that. A chain of a hundred balls
-    with uniform rotations is a coil, from which few far targets are reached (31 of 40; with smaller rotations 40).
+    The rotations of balls without limits are uniform, or scaled to a fifth or a twenty-fifth of that angle. A chain of
+    a hundred balls with uniform rotations is a coil, from which fewer far targets are reached (31 of 40; with smaller
+    rotations 40).
     """
     copy(q, work.trial)
     randomize(problem.variables, problem.limits, q, bits(work.watch, STATE, 1))
@@ -103,7 +104,7 @@ def random_start(problem, work, targets, q):
 
 @algorithm
 def random_scalars(problem, work, targets, q):
-    """Fill every variable of an arm, which has no ball joints: without their code it compiles faster."""
+    """Fill every variable of an arm with random values; without the code for ball joints it compiles faster."""
     copy(q, work.trial)
     for k in range(problem.variables.shape[0]):
         randomize_number(problem.limits, k, q, problem.variables[k, BLOCK_Q], bits(work.watch, STATE, 1))

@@ -1,1 +1,1 @@
-"""Kernels that solve a batch of problems in lockstep, one in each lane of the vector registers (SIMD)."""
+"""Kernels that solve a batch of problems in lockstep, one per lane of the vector registers (SIMD)."""

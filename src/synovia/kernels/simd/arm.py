@@ -1,14 +1,15 @@
 """Levenberg-Marquardt for a SIMD batch of targets of one arm (see ``batch``).
 
-It is the method of ``jacobian.arm`` without its curvature, by the same formulas (``jacobian.arm_step``). A lane whose
-problem ends takes the next one, or the next attempt of the same from the random pose that ``multistart`` would use.
+The method is that of ``jacobian.arm`` without its curvature, by the same formulas (``jacobian.arm_step``). If the
+problem of a lane ends, the lane takes the next problem, or the next attempt of the same problem from the random pose
+that ``multistart`` would use.
 
-The arrays have one column a lane: ``Q`` joint values; ``P`` frame of the last joint, then of the goal; ``axes`` and
-``J`` six numbers of each joint, its axis with a point on it, and its column of the Jacobian; ``goal`` the target frame;
+The arrays have one column per lane: ``Q`` joint values; ``P`` frame of the last joint, then of the goal; ``axes`` and
+``J`` six values of each joint, its axis with a point on it, and its column of the Jacobian; ``goal`` the target frame;
 ``E`` errors; ``S`` the lower triangle of J Jᵀ + λ; ``Y`` the solution of that system.
 
-The rotation's error is 2 sin(θ/2) about the axis of the turn, without an arctangent. So the steps differ from those of
-``arm``, and may end elsewhere within the tolerance or in another pose that reaches.
+The rotation error is 2 sin(θ/2) about the axis of the rotation, without an arctangent. So the steps differ from those
+of ``arm``, and may end at another point within the tolerance, or in another pose that reaches the target.
 """
 
 import math
@@ -40,16 +41,16 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_row, open_work
 from synovia.kernels.tree.variables import start_random
 
-JOINTS = 16  # at most in a lane
+JOINTS = 16  # largest number of joints of an arm
 AXES = 6 * JOINTS
-MOST_ATTEMPTS = 8  # in a batch: few problems need more, and unreachable ones must not hold up a lane
+MOST_ATTEMPTS = 8  # attempts in a batch: few problems need more, and unreachable ones must not hold up a lane
 ROW, STEP, ATTEMPT, TAKEN, COUNTERS = 0, 1, 2, 3, 4  # counters of a lane: problem (-1: none), step, attempt, all steps
-MARK, LOWEST = 0, 1  # costs of a lane: at the last check of its progress, the lowest
+MARK, LOWEST = 0, 1  # costs of a lane: lowest at the last check of progress, lowest so far
 
 
 @inline
 def chord2(angle):
-    """Return (2 sin(angle / 2))², the measure of angles here; from half a turn on more than any rotation has."""
+    """Return (2 sin(angle / 2))², the measure of angles in this file; for angles from π on, more than any rotation."""
     if angle >= PI:
         return F(5)
     s, _ = sincos(F(0.5) * angle)
@@ -57,7 +58,7 @@ def chord2(angle):
 
 
 class Lanes(NamedTuple):
-    """What is loaded into the lanes: counters (COUNTERS, lanes), costs (2, lanes), ``Q`` and ``goal`` (see above)."""
+    """State of the lanes: counters (COUNTERS, lanes), costs (2, lanes), ``Q`` and ``goal`` (see above)."""
 
     counters: Any
     costs: Any
@@ -101,7 +102,7 @@ def load_problem(problem, work, targets, starts, out, b, lanes, l):
 
 @device
 def restart(problem, work, starts, out, lanes, l):
-    """Load the next attempt of its problem into lane l; return whether there is one."""
+    """Load the next attempt of the problem of lane l; return whether there is one."""
     lanes.counters[ATTEMPT, l] += 1
     lanes.counters[TAKEN, l] += lanes.counters[STEP, l]
     tries = np.int64(lanes.counters[ATTEMPT, l])
@@ -130,7 +131,7 @@ def write_answer(problem, work, out, counters, Q, cost, l):
 def arm_simd(ints, floats, targets, starts, out, scratch, like):
     """Solve a batch of problems in the type of ``like``; ``arm`` solves the rows with status LEFT.
 
-    ``search.multistart`` describes the other arguments. Of ``like`` only the type counts.
+    ``search.multistart`` describes the other arguments. Only the type of ``like`` is used.
 
     Returns:
         The number of rows that are left, or REFUSED - row for the first invalid target.
@@ -176,7 +177,7 @@ def arm_simd(ints, floats, targets, starts, out, scratch, like):
             if not reached and not ended:
                 counters[STEP, l] = k + 1
                 continue
-            for r in range(ERROR_WIDTH):  # so that the next problem makes no step before its first check
+            for r in range(ERROR_WIDTH):  # the next problem then makes no step before its first check
                 E[r, l] = 0
             if reached:
                 write_answer(problem, work, out, counters, Q, cost, l)

@@ -1,6 +1,6 @@
 """One step of Levenberg-Marquardt for a SIMD batch of arms, by the formulas of ``jacobian.arm_step``.
 
-Arrays are [number, lane] (see ``batch``). Their type K sets the precision: every constant is converted to it.
+Arrays are [value, lane] (see ``batch``). Their type K sets the precision: every constant is converted to K.
 """
 
 import math
@@ -28,7 +28,7 @@ from synovia.kernels.math.trigonometry import near_quarter
 from synovia.kernels.math.vectors import add, dot, scale, sub
 from synovia.kernels.simd.batch import FORWARD, LANES, as_type, lane_vector, put_vector
 
-BACK = 1e-6  # least cos²(θ/2) of a rotation error, which is near half a turn
+BACK = 1e-6  # smallest cos²(θ/2) of a rotation error; avoids division by zero near half a turn
 
 # Rows of the error: weighted (0-5), then these
 FAR2, TURNED2, LANE_COST = 6, 7, 8  # squared distance, squared angle, weighted cost
@@ -105,9 +105,9 @@ def lane_forward(problem, Q, P, axes):
 
 @inline
 def lane_errors(problem, P, goal, E):
-    """Write the error (see ``ERROR_WIDTH``); P's origin becomes the goal's.
+    """Write the error (see ``ERROR_WIDTH``); replace the origin in P by that of the goal.
 
-    The rotation's error is 2 sin(θ/2) about the axis of the turn, without an arctangent.
+    The rotation error is 2 sin(θ/2) about the axis of the rotation, without an arctangent.
     """
     K = P.dtype.type
     G, g = local_frame(problem, 0)
@@ -143,7 +143,7 @@ def lane_error(E, l):
 
 @inline
 def lane_triangle(S, l):
-    """Return the 21 numbers of lane l."""
+    """Return the lower triangle (21 values) of lane l."""
     return (
         S[0, l], S[1, l], S[2, l], S[3, l], S[4, l], S[5, l], S[6, l], S[7, l], S[8, l], S[9, l], S[10, l],
         S[11, l], S[12, l], S[13, l], S[14, l], S[15, l], S[16, l], S[17, l], S[18, l], S[19, l], S[20, l],
@@ -152,7 +152,7 @@ def lane_triangle(S, l):
 
 @inline
 def put_triangle(S, l, a):
-    """Write the 21 numbers of lane l."""
+    """Write the lower triangle (21 values) of lane l."""
     put_vector(S, 0, l, (a[0], a[1], a[2]))
     put_vector(S, 3, l, (a[3], a[4], a[5]))
     put_vector(S, 6, l, (a[6], a[7], a[8]))
@@ -198,8 +198,8 @@ def lane_normal(problem, Q, P, axes, E, J, S):
 def lane_step(problem, Q, E, J, S, Y):
     """Take the step dq = Jᵀ (J Jᵀ + λ)⁻¹ e in every lane, and clamp; Y is scratch memory.
 
-    Unlike ``jacobian.arm`` it does not follow the curvature: that saved about a seventh of the steps, but made each
-    about a seventh longer.
+    Unlike ``jacobian.arm`` this step does not follow the curvature: doing so saved about a seventh of the steps, but
+    made each step take about a seventh longer.
     """
     K = Q.dtype.type
     for l in range(LANES):

@@ -1,8 +1,8 @@
 """Common parts of the SIMD batches: many problems of one kind, solved in lockstep.
 
-Each of the ``LANES`` lanes works on one problem. Arrays are [number, lane], so that one instruction of the processor
-works on several problems; each loop over lanes is straight-line code, which LLVM turns into vector instructions. A lane
-whose problem ends takes the next one.
+Each of the ``LANES`` lanes works on one problem. Arrays are [value, lane], so that one instruction of the processor
+works on several problems. Each loop over lanes is straight-line code, which LLVM turns into vector instructions. A lane
+whose problem ends takes the next problem.
 
 Every answer is checked in double precision. Problems that a batch does not solve keep the status ``LEFT``, and the
 scalar kernel solves them, with its proofs, restarts and statuses.
@@ -51,7 +51,7 @@ def verify(problem, work, row, steps, attempt, cost):
 
 @inline
 def leave_from(out, first):
-    """Leave the rows from ``first`` on to the scalar kernel."""
+    """Set the status of the rows from ``first`` on to LEFT, for the scalar kernel."""
     for b in range(first, out.shape[0]):
         out[b, STATUS] = LEFT
 

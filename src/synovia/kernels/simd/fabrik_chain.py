@@ -1,8 +1,8 @@
 """FABRIK for a SIMD batch of targets of one chain of unlimited balls (see ``batch``).
 
 The points move as in ``heuristic.fabrik_chain``, bone for bone; only their order in memory differs. Each bone needs the
-result of the one before it, so a single chain leaves most of the processor idle; thirty-two chains fill it. A chain
-whose first attempt fails is left to the scalar kernel.
+result of the bone before, so a single chain leaves most of the processor idle, and thirty-two chains use it fully. A
+chain whose first attempt fails is left to the scalar kernel.
 """
 
 import math
@@ -24,13 +24,13 @@ from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_problem, open_row, open_work
 
 ROW, STEP, CHECK = 0, 1, 2  # counters of a lane: problem (-1: none), iterations, the iteration of the next check
-NOW, LOWEST, MARK = 0, 1, 2  # costs of a lane: squared error now, the lowest, the lowest at the last check
-SINGLE_AIM = F(0.95)  # of the tolerance, in single precision: rounding of a thousand bones adds a fiftieth
+NOW, LOWEST, MARK = 0, 1, 2  # squared errors of a lane: present, lowest so far, lowest at the last check
+SINGLE_AIM = F(0.95)  # fraction of the tolerance in single precision: rounding of a thousand bones adds a fiftieth
 
 
 @inline
 def pull(P, V, i, length):
-    """Move point i of every lane to a bone's length from V, on the line to its old place, and V to the same point."""
+    """Move point i of every lane to a bone's length from V, on the line to its old position; set V to this point."""
     K = P.dtype.type
     k = (3 * i) & FORWARD
     for l in range(LANES):
@@ -78,7 +78,7 @@ def write_answer(problem, work, row, steps, cost):
 
 
 class Lanes(NamedTuple):
-    """What is loaded into the lanes: counters and costs (3, lanes), points ``P`` and targets ``goal`` (3 rows a point).
+    """State of the lanes: counters and costs (3, lanes), points ``P`` and targets ``goal`` (3 rows per point).
 
     ``total``: length of the chain. ``most2``: squared distance within which a goal is met.
     """
@@ -133,7 +133,7 @@ def load_problem(problem, work, targets, starts, out, b, lanes, l):
 
 @inline
 def goes_on(problem, counters, costs, l):
-    """Return whether a lane that has not arrived goes on; checked every few iterations, as in ``fabrik_chain``."""
+    """Return whether a lane that misses its target continues; checked every few iterations, as in ``fabrik_chain``."""
     k = counters[STEP, l]
     if k >= problem.max_steps or not costs[NOW, l] < math.inf:
         return False
@@ -148,7 +148,7 @@ def goes_on(problem, counters, costs, l):
 def fabrik_simd(ints, floats, targets, starts, out, scratch, memory):
     """Solve a batch of problems in the type of ``memory``; ``fabrik_chain`` solves the rows with status LEFT.
 
-    ``memory`` is for the points: 3 (joints + 1) numbers a lane. ``search.multistart`` describes the other arguments.
+    ``memory`` holds the points: 3 (joints + 1) values per lane. ``search.multistart`` describes the other arguments.
 
     Returns:
         The number of rows that are left, or REFUSED - row for the first invalid target.

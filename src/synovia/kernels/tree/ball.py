@@ -1,4 +1,4 @@
-"""Set ball joints in closed form: rotate one in the world, or swivel a limb about a line until its limits hold.
+"""Set ball joints in closed form: rotate a ball in the world, or swivel a limb about a line until its limits hold.
 
 A limb is the pair of segments from a root joint to a tip. Its root and its wrist (the joint at the tip) are balls.
 """
@@ -26,9 +26,9 @@ from synovia.kernels.math.swing_twist import excess, project
 from synovia.kernels.math.two_segments import turn_about
 from synovia.kernels.tree.variables import is_limited
 
-SCAN_STEPS = 36  # samples of half a turn, to both sides, when searching for an allowed swivel
+SCAN_STEPS = 36  # samples of half a turn on each side in the search for an allowed swivel
 HALVINGS = 48  # bisections at the edge of an allowed range
-ON_LIMIT = F(1e-11)  # radians beyond a limit that still count as inside
+ON_LIMIT = F(1e-11)  # largest excess over a limit (radians) that counts as inside
 
 
 @inline
@@ -40,9 +40,9 @@ def ball_rest_rotation(problem, frames, q, row):
 
 @inline
 def turned_ball(problem, frames, q, row, turn):
-    """Return the quaternion of a ball joint after it turns in the world by the quaternion ``turn``.
+    """Return the quaternion of a ball joint after a rotation in the world by the quaternion ``turn``.
 
-    Of the two quaternions of this rotation, return the one on the side of the present value.
+    Of the two quaternions of the new rotation, return the one nearer to the present value.
     """
     at = problem.variables[problem.tree.ints[row, VARIABLE], BLOCK_Q]
     old = load_quat(q, at)
@@ -55,9 +55,9 @@ def turned_ball(problem, frames, q, row, turn):
 
 @device
 def rotate_ball(problem, frames, q, row, turn):
-    """Turn a ball joint in the world by a quaternion, project it into its limit, and return its new world rotation.
+    """Rotate a ball joint in the world by a quaternion, project it into its limit, and return its world rotation.
 
-    ``frames`` are the world frames before the turn.
+    ``frames`` are the world frames before the rotation.
     """
     k = problem.tree.ints[row, VARIABLE]
     base = ball_rest_rotation(problem, frames, q, row)
@@ -69,11 +69,11 @@ def rotate_ball(problem, frames, q, row, turn):
 
 
 class Wrist(NamedTuple):
-    """The ball at the tip of a limb, and the world rotation that it should take."""
+    """The ball at the tip of a limb, and its target rotation in the world."""
 
     row: np.int64  # -1 without a wrist
     before: tuple[float, float, float, float]  # its world rotation without its own motion, at swivel angle 0
-    wanted: tuple[float, float, float, float]  # in the world
+    wanted: tuple[float, float, float, float]  # target rotation in the world
 
 
 @inline
@@ -118,7 +118,7 @@ def nearest_allowed_swivel(problem, frames, q, row, aimed, line, wrist, wanted):
         frames: World frames at q.
         q: Joint values.
         row: Row of the root.
-        aimed: Quaternion of a turn of the root in the world, before the swivel.
+        aimed: Quaternion of a world rotation of the root, before the swivel.
         line: Unit axis of the swivel, from root to tip.
         wrist: The wrist and its target rotation, or ``no_wrist()``.
         wanted: Preferred swivel, radians.

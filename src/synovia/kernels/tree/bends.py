@@ -1,10 +1,10 @@
-"""Bend straight limbs a little to the right side, because a straight limb may bend to any side.
+"""Bend straight limbs a little to the correct side, because a straight limb may bend to any side.
 
-A limb is two bones and the joint between them, a hinge or a ball. With the directions u of the upper and w of the lower
-bone in the frame of that joint before its motion, and the axis a about which it should bend, it is straight if
-|u × w| is small, and its bend is a·(u × w).
+A limb is two bones and the joint between them, a hinge or a ball. Let u and w be the directions of the upper and the
+lower bone in the frame of that joint before its motion, and a the axis about which the limb should bend. The limb is
+straight if |u × w| is small, and its bend is a·(u × w).
 
-Each limb has a row in ``places`` and one in ``shapes``.
+Each limb has a row in ``places`` and a row in ``shapes``.
 """
 
 import math
@@ -23,16 +23,16 @@ from synovia.kernels.math.vectors import axpy, cross, dot, load, norm, scale
 from synovia.kernels.tree.variables import clamp
 
 # Columns of ``places`` and ``shapes``
-ELEMENT, IS_HINGE = 0, 1  # of the joint between two bones: its first element of q, and whether it is a hinge or a ball
-CARRIER_BALL = 2  # first element of the ball that turns the upper bone, -1 if it is no ball that may turn
+ELEMENT, IS_HINGE = 0, 1  # joint between the bones: its first element of q; 1 for a hinge, 0 for a ball
+CARRIER_BALL = 2  # first element in q of the ball that rotates the upper bone, -1 if no movable ball does
 LIMB_PLACE_WIDTH = 3
-# directions before the motion of that joint: of the upper bone, the lower bone at zero, the axis of the bend, the hinge
+# directions in the frame before that joint: upper bone, lower bone at value zero, axis of the bend, axis of the hinge
 UPPER_BONE, LOWER_BONE, AXIS, HINGE_AXIS = 0, 3, 6, 9
 CARRIER_AXIS = 12  # the axis of the bend after the motion of that ball
 BONE_RATIO = 15  # length of the lower bone, relative to the upper one
-LEAST_SHARE = 16  # part of its bend about the axis from which the limb bends to its side
+LEAST_SHARE = 16  # smallest part of the bend about the axis with which the limb bends to the correct side
 LIMB_SHAPE_WIDTH = 17
-STRAIGHT_LIMB = F(0.02)  # sine of the angle between the bones of a limb that counts as straight
+STRAIGHT_LIMB = F(0.02)  # sine of the angle between the bones below which a limb is straight
 
 
 @inline
@@ -59,11 +59,11 @@ def bend_of(places, shapes, k, q, straight):
 def bend_shares(places, shapes, least, starts, q, out):
     """Write to ``out`` (T, k) the part of each limb's bend in q that is about its axis: from -1, the wrong side, to 1.
 
-    It is 1 for a limb that is not straight in ``starts`` (T or 1, nq), bends less than ``least`` (1,), a sine, in q
-    (T, nq), or bends to its side well enough.
+    The part is 1 if the limb is not straight in ``starts`` (T or 1, nq), if its bend in q (T, nq) is less than
+    ``least`` (1,), a sine, or if the part is at least ``LEAST_SHARE``.
 
     Returns:
-        How many parts are not 1.
+        The number of parts that are not 1.
     """
     count = 0
     for t in range(q.shape[0]):
@@ -84,7 +84,7 @@ def bend_shares(places, shapes, least, starts, q, out):
 def bend_straight(places, shapes, variables, limits, sizes, q, out):
     """Write rows of q (T, nq) to ``out``, with each straight limb bent by its angle in ``sizes`` (T or 1, k).
 
-    Limbs with a bend of 0 stay as they are.
+    Limbs with an angle of 0 are unchanged.
 
     Returns:
         Number of limbs that were bent.
@@ -109,7 +109,7 @@ def bend_straight(places, shapes, variables, limits, sizes, q, out):
                 turn = quat_between(lower_bone(places, shapes, k, q[t]), wanted)
                 store_quat(out[t], at, quat_normalize(quat_mul(turn, load_quat(q[t], at))))
             carrier = places[k, CARRIER_BALL]
-            if carrier >= 0:  # turn the limb back, so that its end stays on its line and its middle leaves it
+            if carrier >= 0:  # rotate the limb back, so that its end stays on the line and only its middle leaves it
                 ratio = shapes[k, BONE_RATIO]
                 back = math.atan2(ratio * math.sin(bend - along), F(1) + ratio * math.cos(bend - along))
                 turn = quat_exp(scale(-back, load(shapes, k, CARRIER_AXIS)))

@@ -19,7 +19,7 @@ def parent_of_point(problem, j):
 
 @inline
 def moving_row(problem, row, n):
-    """Return the n-th moving row from ``row`` towards the root, counted from 0; -1 if there are fewer."""
+    """Return the n-th moving row (from 0) on the path from ``row`` to the root; -1 if there are fewer."""
     row = np.int64(row)
     while row >= 0 and (problem.tree.ints[row, VARIABLE] < 0 or n > 0):
         n -= 1 if problem.tree.ints[row, VARIABLE] >= 0 else 0

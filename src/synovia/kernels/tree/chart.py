@@ -3,7 +3,7 @@
 At a pose, each limited ball has three step directions: the swing along the outward normal of its limit ellipse, the
 swing along the ellipse, and the twist. All other joints keep their Jacobian columns. Every step component then has a
 lower and an upper bound, the box. Angular velocities as coordinates would not work: the limit curves away from a step
-along it, so the step ends inside, the limit counts as free, the next step runs into it again, and so on.
+along it, so the step ends inside the limit. The limit then counts as free, the next step reaches it again, and so on.
 
 A row of the box belongs to one Jacobian column: lower bound, upper bound, two marks (see ``bounded``), and the angular
 velocity, in the joint's frame (3), of one unit of the column.
@@ -41,7 +41,7 @@ from synovia.kernels.math.swing_twist import (
 from synovia.kernels.math.vectors import dot, load, scale, store
 from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
-NEAR = F(1e-9)  # distance (radians or reaches) within which a step touches a bound
+NEAR = F(1e-9)  # distance (radians or length scales) within which a step touches a bound
 DIFFERENCE = F(1e-4)  # radians: step of central differences of the directions
 INFINITE = F(math.inf)
 
@@ -72,7 +72,7 @@ def velocity(limit, k, s, twist, rate):
 
 @inline
 def swing_is_unbounded(limit, k, sx, sy):
-    """Return whether the swing is unlimited on this side, as for half-angles of half a turn."""
+    """Return whether the swing is unlimited on this side, as for half-angles of π."""
     a, b = half_angles(limit, k, sx, sy)
     return min(a, b) >= PI - EDGE
 
@@ -138,8 +138,9 @@ def write_ball_bounds(limit, k, v, q, box):
 def add_ball_curvature(limit, k, v, q, g, active, H):
     """Add to H the curvature of one ball's coordinates, and that of the ellipse where it is active.
 
-    A step y turns the ball by w = M y + (∂M/∂y y) y / 2, and the cost falls by g·w. The gradient along the normal is
-    the multiplier of the limit. Times the curvature of the ellipse, it is the cost of sliding along the limit.
+    A step y rotates the ball by w = M y + (∂M/∂y y) y / 2, and the cost falls by g·w. The gradient along the normal is
+    the multiplier of the limit. This multiplier times the curvature of the ellipse is the cost of sliding along the
+    limit.
     """
     sx, sy, twist = split(to_limit_frame(limit, k, q))
     _, _, n, curvature = ellipse_normal(limit, k, (sx, sy))

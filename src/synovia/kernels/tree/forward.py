@@ -62,7 +62,7 @@ def world_frame(tree, i, q, frames):
 def translation_axes(tree, i, q, R):
     """Return a matrix with the world axes of the translation of free joint i in its columns; R is its world rotation.
 
-    They are the axes of the joint before its own rotation.
+    These are the axes of the joint before its own rotation.
     """
     return matmul_t(R, quat_matrix(load_quat(q, tree.ints[i, FIRST_Q] + 3)))
 

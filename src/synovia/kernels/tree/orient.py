@@ -1,9 +1,9 @@
-"""Joint values from target orientations: solve parents before children, and start each frame at the one before.
+"""Joint values from target orientations: solve parents before children, and start each frame at the previous one.
 
 Each joint with a target ends a path, which begins below the nearest joint of another path. A ball at the end of its
 path takes the orientation in one step, within its limit. Hinges turn by damped Gauss-Newton steps on the orientation
 error e (a rotation vector), dq = Jᵀ (J Jᵀ + λ)⁻¹ e. The columns of J are the hinge axes; a hinge that a step would
-push against its limit is held. A path that misses its target leaves the rest to the next path below.
+push against its limit is held. If a path misses its target, the next path below compensates for the remaining error.
 """
 
 from synovia.kernels.compiler.jit import F, device, entry, inline
@@ -38,16 +38,16 @@ from synovia.kernels.math.vectors import dot, load, norm, store
 from synovia.kernels.tree.forward import Tree, joint_frame
 from synovia.kernels.tree.variables import clamp_block
 
-STEPS = 12  # at most
+STEPS = 12  # largest number of Gauss-Newton steps
 CLOSE = F(1e-9)  # orientation error (radians) that ends the iteration
-SHORT = F(1e-10)  # largest turn of a step (radians) that ends it: the error cannot be reduced
-LARGEST = F(0.5)  # radians of one step
+SHORT = F(1e-10)  # a step whose largest change (radians) is smaller ends it: the error cannot be reduced
+LARGEST = F(0.5)  # largest change of a hinge in one step, radians
 DAMPING = F(1e-2)  # where an axis is lost (three hinges in line), hinges turn at most 5 times the error
 
 
 @inline
 def joint_rotation(tree, i, q, R):
-    """Return the world rotation of joint i from that of its parent."""
+    """Return the world rotation of joint i from the rotation R of its parent."""
     return joint_frame(tree, i, q, R, (F(0), F(0), F(0)))[0]
 
 
@@ -78,7 +78,7 @@ def walk(tree, paths, first, last, q, frames):
 
 @device
 def turn_ball(tree, variables, limits, turn_variable, i, wanted, q, frames):
-    """Turn the ball i to a world orientation. The frames of its ancestors are up to date."""
+    """Rotate the ball i to a world orientation. The frames of its ancestors are up to date."""
     a = tree.ints[i, PARENT]
     R = rotation_of(frames, a) if a >= 0 else identity()
     before = matrix_quat(matmul(R, rotation_of(tree.fixed, i)))
@@ -140,10 +140,10 @@ def orient(ints, fixed, couple, variables, limits, turn_variable, paths, spans, 
         fixed: (n, 12) fixed transforms.
         couple: (n, 2) couplings.
         variables: (k, 3) joint variables.
-        limits: (k, 11) their limits.
-        turn_variable: (n,) variable of each joint's rotation, -1 without.
+        limits: (k, 11) limits of the variables.
+        turn_variable: (n,) variable of each joint's rotation, -1 without one.
         paths: Joints of all paths, one after the other, parents first.
-        spans: (w, 2) first and past-last place of each path in ``paths``.
+        spans: (w, 2) first and past-last index of each path in ``paths``.
         wanted: (T, w, 9) target world orientation of the last joint of each path, z-form.
         q: (T, nq) holds the values of all other joints; row 0 also holds the start of the first frame.
         frames: (n, 9) scratch.

@@ -1,16 +1,16 @@
 """The packed problem: skeleton, goals, tolerances and settings in two flat arrays, and the answer in one flat row.
 
-Python packs a problem once into ``ints`` and ``floats``: an argument costs 50 ns a call, so kernels take few arrays.
-``open_problem`` gives views of them as named tables, which costs nothing in compiled code. ``layout`` declares all
+Python packs a problem once into ``ints`` and ``floats``: an argument costs 50 ns per call, so kernels take few arrays.
+``open_problem`` returns views of them as named tables, which cost nothing in compiled code. ``layout`` declares all
 tables, and names their columns. The tree of a problem holds only what its goals need: the joints between the root and a
-goal, with fixed joints merged into their neighbours. The vector q keeps the values of all joints.
+goal, with fixed joints merged into their neighbours. The vector q holds the values of all joints.
 
-Position and rotation goals have tables of their own. All other goals are general goals (see ``general``), whose tables
+Position and rotation goals have their own tables. All other goals are general goals (see ``general``), whose tables
 only ``open_general`` opens. A kernel that uses ``open_problem`` is compiled without any code for general goals.
 Likewise only ``open_clear`` and ``open_all`` open the tables of clearance goals, and only ``open_all`` and
 ``open_mechanism`` those of loops.
 
-Solvers divide lengths by the reach of the body: a residual of 1 is one reach or one radian.
+Solvers divide lengths by the length scale of the body (``reach``): a residual of 1 is one length scale or one radian.
 """
 
 import numpy as np
@@ -43,22 +43,22 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.tree.forward import Tree
 
-# ``Problem`` has the tables of ``layout.PROBLEM``, those of the tree and of general goals in named tuples of their own
-# (``general``, ``clear`` and ``loops`` are None if they are left out), and these numbers:
+# ``Problem`` has the tables of ``layout.PROBLEM``, named tuples with the tables of the tree and of general goals
+# (``general``, ``clear`` and ``loops`` are None if they are not opened), and these values:
 INTEGERS = {
     "residuals": N_RESIDUALS,
     "columns": N_COLUMNS,
     "nq": N_Q,
-    "max_steps": MAX_STEPS,  # of an attempt
+    "max_steps": MAX_STEPS,  # largest number of steps of an attempt
     "attempts": ATTEMPTS,
-    "seed": SEED,  # of random starts
+    "seed": SEED,  # seed of random starts
     "patience": PATIENCE,  # steps after which the cost must have fallen enough, see ``search.descent``
-    "coupled": COUPLED,  # 1 if several joints follow one variable, so that moving one joint moves others, else 0
+    "coupled": COUPLED,  # 1 if several joints follow one variable, so that they move together, else 0
 }
 REALS = {
     "tolerance": TOLERANCE,  # error (length units) up to which a goal counts as reached
     "tolerance_angle": TOLERANCE_ANGLE,  # the same, in radians
-    "reach": REACH,  # the length (length units) by which lengths are divided
+    "reach": REACH,  # length scale (length units), by which lengths are divided
     "most_work": MOST_WORK,  # work limit of one row of the answer, see ``watch``
 }
 GeneralGoals = record("GeneralGoals", tables_of("general"))
@@ -103,20 +103,20 @@ def open_clear(ints, floats, memory):
 
 @inline
 def open_all(ints, floats, memory):
-    """Open a packed problem with all its goals and its loops, as far as it has any, and their scratch memory."""
+    """Open a packed problem with all its goals and loops, if it has any, and their scratch memory."""
     clear, loops = _open_clear(ints, floats, (memory,)), _open_loops(ints, floats, (memory,))
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), _open_general(ints, floats, ()), clear, loops))
 
 
 @inline
 def open_mechanism(ints, floats, memory):
-    """Open a packed problem with its loops alone, and their part of the scratch memory."""
+    """Open a packed problem with its loops only, and their part of the scratch memory."""
     return _open_problem(ints, floats, (_open_tree(ints, floats, ()), None, None, _open_loops(ints, floats, (memory,))))
 
 
 @inline
 def open_work(ints, memory):
-    """Open scratch memory as named arrays, and begin to watch."""
+    """Open scratch memory as named arrays, and start the watch."""
     work = _open_work(ints, memory, ())
     begin_watch(work.watch)
     return work
@@ -130,7 +130,7 @@ def with_steps(problem, max_steps):
 
 @inline
 def first_terms_only(problem, count):
-    """Return the problem with the first terms of its general goals alone."""
+    """Return the problem with only the first ``count`` terms of its general goals."""
     return _with_general(problem, (_with_terms(problem.general, (problem.general.ints[:count],)),))
 
 

@@ -1,7 +1,8 @@
-"""Rotations between those of two joints of a chain, for a chain with another number of joints.
+"""Interpolate rotations between two joints of a chain, for a chain with another number of joints.
 
-With Rₐ the rotation of one joint, R that of a later one, and C the rotation from the one to the other at rest, the
-chain turns by E = (Rₐ C)ᵀ R between them. The share s of it gives Rₐ C Eˢ. Along a bone, only the twist of E is shared.
+Let Rₐ be the rotation of one joint, R that of a later joint, and C the rotation from the first to the later joint at
+rest. The chain rotates by E = (Rₐ C)ᵀ R between them. The share s of E gives Rₐ C Eˢ. Along a bone, only the twist of E
+is shared.
 """
 
 from synovia.kernels.compiler.jit import F, entry
@@ -19,19 +20,19 @@ from synovia.kernels.math.rotations import (
 )
 from synovia.kernels.math.vectors import dot, load, scale
 
-# Numbers of a row: the rotation C, the share, and the axis of the twist in the frame of the later joint, 0 for none
+# Values of a row: the rotation C, the share, and the axis of the twist in the frame of the later joint, 0 for none
 BETWEEN, SHARE, TWIST_AXIS = 0, 9, 10
 SPREAD_WIDTH = 13
 
 
 @entry
 def spread_turns(ends, numbers, out):
-    """Write the rotations between two joints each.
+    """Write the interpolated rotations of k pairs of joints.
 
     Args:
-        ends: (T, 2 k, 12) world frames of the earlier joint of each, then of the later one of each.
-        numbers: (k, SPREAD_WIDTH) their numbers.
-        out: (T, k, 12) frames, of which the rotation is written.
+        ends: (T, 2 k, 12) world frames of the earlier joints of all pairs, then of the later joints.
+        numbers: (k, SPREAD_WIDTH) values of each pair.
+        out: (T, k, 12) frames; only their rotations are written.
     """
     count = numbers.shape[0]
     for t in range(ends.shape[0]):

@@ -1,10 +1,10 @@
-"""Orientations that a pose of one body gives to the parts of another one, with the swing planes of its limbs.
+"""Retarget the orientations of body parts from one body to another, with the swing planes of limbs.
 
-A part of the source with the world rotation R gives the target's part the rotation A R M, where A leads from the
-world of the source to that of the target, and M from the rest pose of the source to that of the target. Then upper and
-lower part of a limb of hinges are turned so that the hinge between them is normal to the plane of both bones. The angle
-about the upper bone, from where the source has the hinge to that normal, is kept from the last clear pose where the
-limb is straight.
+If a part of the source has the world rotation R, the target's part gets the rotation A R M, where A leads from the
+world of the source to that of the target, and M from the rest pose of the source to that of the target. Then the upper
+and lower part of a limb of hinges are rotated so that the hinge between them is normal to the plane of both bones. If
+the limb is straight, this plane is undefined. Then the angle about the upper bone, from the hinge of the source to that
+normal, is the angle of the last clear pose.
 """
 
 import math
@@ -29,16 +29,16 @@ from synovia.kernels.math.vectors import add, cross, dot, load, norm, normalize,
 UPPER_PART, LOWER_PART, FOOT_PART = 0, 1, 2  # places in the list of parts; FOOT_PART is -1 without one
 START_ROW, MIDDLE_ROW, END_ROW = 3, 4, 5
 LIMB_INTS = 6
-# Limbs: numbers of a row
+# Limbs: values of a row
 HINGE_AXIS = 0
 UPPER_REST, LOWER_REST, FOOT_REST = 3, 12, 21
 UPPER_BONE, LOWER_BONE = 30, 33
-UPPER_FRAME, LOWER_FRAME = 36, 45  # from the frame of bone and hinge to the part
+UPPER_FRAME, LOWER_FRAME = 36, 45  # rotation from the frame of bone and hinge to the part
 END_POINT = 54  # the end of the lower bone in the frame of END_ROW
 STRAIGHT, CLEAR = 57, 58  # sines of the bend: below, the limb is straight; above, its plane is clear
-SURE, ALMOST_SURE = 59, 60  # sines of bends that no limb has to its other side
+SURE, ALMOST_SURE = 59, 60  # sines of the bend that no limb reaches on its wrong side
 LIMB_WIDTH = 61
-# Limbs: what is kept from pose to pose
+# Limbs: state stored from pose to pose
 KEPT_ANGLE, KNOWN_ANGLE, KNOWN_BEND = 0, 1, 2
 STATE_WIDTH = 3
 
@@ -51,7 +51,7 @@ def wrapped(angle):
 
 @inline
 def framed(x, y):
-    """Return the rotation whose first column is x, and whose second is y as far as it is normal to x."""
+    """Return the rotation with x as its first column and the normalised part of y normal to x as its second."""
     y = normalize(reject(y, x), (F(0), F(0), F(0)))
     z = cross(x, y)
     return x[0], y[0], z[0], x[1], y[1], z[1], x[2], y[2], z[2]
@@ -59,13 +59,13 @@ def framed(x, y):
 
 @inline
 def angle_in_plane(numbers, state, k, angle, bend):
-    """Return the angle about the upper bone to the plane of the limb k, and keep what the next pose needs."""
+    """Return the angle about the upper bone to the plane of the limb k, and store the state for the next pose."""
     sure = max(numbers[k, CLEAR], numbers[k, SURE])
     if bend >= sure or (bend >= max(numbers[k, CLEAR], numbers[k, ALMOST_SURE]) and state[k, KNOWN_BEND] < sure):
         state[k, KNOWN_ANGLE] = angle
         state[k, KNOWN_BEND] = max(bend, state[k, KNOWN_BEND])
     elif bend < sure and math.cos(angle - state[k, KNOWN_ANGLE]) < F(0):
-        angle += F(math.pi)  # bent a little to the side to which it cannot bend
+        angle += F(math.pi)  # slightly bent to the wrong side
     kept = state[k, KEPT_ANGLE]
     way = wrapped(angle - kept)
     share = min(max((bend - numbers[k, STRAIGHT]) / (numbers[k, CLEAR] - numbers[k, STRAIGHT]), F(0)), F(1))
@@ -76,15 +76,15 @@ def angle_in_plane(numbers, state, k, angle, bend):
 
 @entry
 def swing_turns(frames, rows, own, limbs, numbers, state, wanted, out):
-    """Write the orientations of all parts, and those of the ends of the paths that turn them.
+    """Write the target orientations of all parts, and those of the ends of the paths that rotate them.
 
     Args:
         frames: (n, 12) world frames of the source.
-        rows: Row of each part in the source, then the part that each path takes its orientation from.
+        rows: Row of each part in the source, then the part that gives each path its orientation.
         own: (parts + 1 + paths, 9) M of each part, then A, then the rotation from a part to the end of each path.
         limbs: (limbs, LIMB_INTS) integers of limbs of hinges.
-        numbers: (limbs, LIMB_WIDTH) their numbers.
-        state: (limbs, STATE_WIDTH) what is kept of the last pose; zeros before the first.
+        numbers: (limbs, LIMB_WIDTH) values of these limbs.
+        state: (limbs, STATE_WIDTH) state of the last pose; zeros before the first pose.
         wanted: (parts, 9) world orientations of the parts.
         out: (1, paths, 9) orientations of the ends of the paths, z-form.
     """

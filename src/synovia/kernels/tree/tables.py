@@ -10,7 +10,7 @@ from synovia.kernels.compiler.views import vector
 from synovia.kernels.layout import BLOCK, BLOCK_Q, FOLLOWER, LEADER, SCALAR
 from synovia.kernels.tree.variables import block_excess, clamp, follower_value, randomize, seed_state
 
-LARGEST = F(1e15)  # largest number in q; ``LONGEST`` of the joints
+LARGEST = F(1e15)  # largest value in q; equals ``LONGEST`` of the joints
 EXACT = F(4e-16)  # relative error that counts as rounding
 
 
@@ -36,7 +36,7 @@ def random_rows(variables, limits, q, seed, state):
 def excesses(variables, limits, q, out):
     """Write to ``out`` (k,) how far each variable of one q (nq,) is beyond its limit (radians, length units).
 
-    Inside the limit it is negative, without a limit -inf.
+    The value is negative inside the limit, and -inf without a limit.
     """
     for k in range(variables.shape[0]):
         out[k] = block_excess(variables, limits, k, q)
@@ -76,7 +76,7 @@ def validate(variables, limits, followers, coupling, nq, q, inside):
     and many: compiled twice, the same sums may round differently.
 
     Returns:
-        1 if all values are within their limits, 0 if some were clamped. -1 if a number is not finite or too large, a
+        1 if all values are within their limits, 0 if some were clamped. -1 if a value is not finite or too large, a
         quaternion is not of unit length, a mimic joint contradicts its leader, or a skeleton with mimic joints needed
         clamping.
     """

@@ -1,9 +1,9 @@
-"""Compute the turn of one joint that best aligns directions d with targets t (weights w): a Wahba problem.
+"""Compute the rotation of one joint that best aligns directions d with targets t (weights w): a Wahba problem.
 
-The covariance M = Σ w d tᵀ (nine numbers, row by row) is all that is needed. A turn by φ about a unit axis u gives the
+Only the covariance M = Σ w d tᵀ (nine values, row by row) is needed. A rotation by φ about a unit axis u gives the
 alignment (gain) Σ w t·d = A cos φ + B sin φ + const, where A = tr M - uᵀ M u and B = u · Σ w d × t. So the best angle
-is atan2(B, A), which is accurate for all angles. A ball joint turns about the axis of steepest gain, Σ w d × t; for a
-single direction that is the smallest rotation. A frame R with target T adds w R Tᵀ to M, its three axes as directions.
+is atan2(B, A), which is accurate for all angles. A ball joint rotates about the axis of steepest gain, Σ w d × t; for a
+single direction this is the smallest rotation. A frame R with target T adds w R Tᵀ to M, its three axes as directions.
 """
 
 import math
@@ -29,15 +29,15 @@ from synovia.kernels.math.trigonometry import sincos
 from synovia.kernels.math.vectors import axpy, dot, norm, perpendicular, scale
 from synovia.kernels.tree.variables import is_limited
 
-NOTHING = F(1e-12)  # gain, as a part of the sum of weights times lengths, below which a turn moves nothing
+NOTHING = F(1e-12)  # fraction of the sum of weights times lengths: a rotation with a smaller gain is skipped
 EDGE = F(1e-7)  # distance (radians) from its limit within which a ball slides along it
 
 
 @inline
 def apply_stiffness(step, x, preferred, stiffness):
-    """Return the step of a stiff joint at x: full towards its preferred value, reduced away from it.
+    """Return the step of a stiff joint at x: full towards its preferred value, reduced away from this value.
 
-    The part that leads away is divided by 1 + stiffness. It never becomes 0, so every target stays within reach.
+    The part that leads away is divided by 1 + stiffness. It never becomes 0, so every target stays reachable.
     """
     lack = preferred - x
     whole = F(0)
@@ -85,7 +85,7 @@ def gain_axis(M):
 
 @inline
 def harmonic(M, u):
-    """Return (A, B) of the gain A cos φ + B sin φ of a turn about the unit axis u."""
+    """Return (A, B) of the gain A cos φ + B sin φ of a rotation about the unit axis u."""
     Mu = (dot((M[0], M[1], M[2]), u), dot((M[3], M[4], M[5]), u), dot((M[6], M[7], M[8]), u))
     return M[0] + M[4] + M[8] - dot(u, Mu), dot(u, gain_axis(M))
 
@@ -99,7 +99,7 @@ def gain(A, B, angle):
 
 @inline
 def hinge_angle(A, B, x, lower, upper):
-    """Return the value in [lower, upper] of most gain for a hinge at x; of equivalent whole turns, the nearest."""
+    """Return the value of largest gain in [lower, upper] for a hinge at x; of values that differ by 2π, the nearest."""
     best = x + math.atan2(B, A)
     if best < lower and best + F(2) * PI <= upper:
         return best + F(2) * PI
@@ -112,7 +112,7 @@ def hinge_angle(A, B, x, lower, upper):
 
 @inline
 def slide_along_limit(limit, k, q, w):
-    """Return the turn w (moving frame) less its parts that would leave limit k, where q touches the limit."""
+    """Return the rotation vector w (moving frame) without its parts that leave limit k, if q touches the limit."""
     swing, n, side, t = normals(limit, k, q, EDGE)
     if swing == 1 and dot(w, n) > F(0):
         w = axpy(-dot(w, n), n, w)
@@ -123,9 +123,10 @@ def slide_along_limit(limit, k, q, w):
 
 @device
 def turn_ball(problem, k, q, at, R, M, smallest, stiffness):
-    """Turn the ball of variable k, at q[at], to align the directions of M, within its limit. R is its world rotation.
+    """Rotate the ball of variable k, at q[at], to align the directions of M, within its limit.
 
-    Skip turns below ``smallest`` (radians), and divide those away from the rest by 1 + ``stiffness``.
+    R is its world rotation. Skip rotations below ``smallest`` (radians), and divide rotations away from rest by
+    1 + ``stiffness``.
 
     Returns:
         (the new world rotation, the angle in radians before the effect of stiffness).
@@ -156,7 +157,7 @@ def turn_ball(problem, k, q, at, R, M, smallest, stiffness):
     rest = matmul_t(R, quat_matrix(old))
     turned = matmul(rest, quat_matrix(new))
     if limited:
-        D = matmul_t(turned, R)  # the projected turn, in the world: take it only if it gains
+        D = matmul_t(turned, R)  # the projected rotation in the world: accepted only if it gains
         if dot_matrix(D, M) < M[0] + M[4] + M[8]:
             return R, F(0)
     store_quat(q, at, new)
@@ -183,7 +184,7 @@ def dot_matrix(D, M):
 def turn_joint(problem, q, i, R, M, smallest, stiffness):
     """Turn the hinge, ball or free joint of row i to align the directions of M, within its limits.
 
-    Skip turns below ``smallest`` (radians). ``stiffness`` is a factor on the stiffness of the joint (see
+    Skip rotations below ``smallest`` (radians). ``stiffness`` is a factor on the stiffness of the joint (see
     ``apply_stiffness``); 0 ignores it.
 
     Returns:
@@ -213,7 +214,7 @@ def turn_joint(problem, q, i, R, M, smallest, stiffness):
 
 @inline
 def slide_to(problem, q, k, by, stiffness):
-    """Move scalar variable k within its limits and return how far it went."""
+    """Move scalar variable k within its limits, and return its displacement."""
     at = problem.variables[k, BLOCK_Q]
     before = q[at]
     by = apply_stiffness(by, before, problem.preferences[k, PREFERRED], stiffness * problem.preferences[k, STIFFNESS])

@@ -33,13 +33,13 @@ from synovia.kernels.math.trigonometry import sincos
 
 @inline_exact
 def follower_value(coupling, k, value):
-    """Return the value of the mimic joint k for its leader's value, with the same bits as ``Skeleton.follow``."""
+    """Return the value of the mimic joint k for its leader's value, bit for bit as ``Skeleton.follow``."""
     return coupling[k, RATIO] * value + coupling[k, OFFSET]
 
 
 @inline
 def uniform(state):
-    """Return the next number of a xorshift64 generator, uniform in [0, 1); state is one uint64."""
+    """Return the next value of a xorshift64 generator, uniform in [0, 1); state is one uint64."""
     x = state[0]
     x ^= x << np.uint64(13)
     x ^= x >> np.uint64(7)
@@ -54,7 +54,7 @@ def seed_state(state, seed, attempt):
     high = (np.uint64(seed) + np.uint64(1)) * np.uint64(0x9E3779B1)
     low = (np.uint64(attempt) + np.uint64(1)) * np.uint64(0x85EBCA6B)
     state[0] = (high << np.uint64(32)) ^ low ^ np.uint64(0x2545F4914F6CDD1D)
-    if state[0] == np.uint64(0):  # one (seed, attempt) gives zero, where the generator would stay
+    if state[0] == np.uint64(0):  # one (seed, attempt) gives zero, at which the generator would remain
         state[0] = np.uint64(0x2545F4914F6CDD1D)
     for _ in range(8):  # spread each bit of the seed over all bits
         uniform(state)
@@ -62,7 +62,7 @@ def seed_state(state, seed, attempt):
 
 @inline
 def start_random(problem, work, attempt):
-    """Start the random numbers of one attempt at a problem; they are the same every time."""
+    """Seed the generator for one attempt at a problem; the random numbers are the same every time."""
     seed_state(bits(work.watch, STATE, 1), problem.seed, attempt)
 
 
@@ -74,13 +74,13 @@ def draw(work):
 
 @inline
 def block_size(table, k):
-    """Return how many elements of q variable k has: one, or four of a quaternion."""
+    """Return the number of elements of variable k in q: one, or four for a quaternion."""
     return 1 if table[k, BLOCK] == SCALAR else 4
 
 
 @inline
 def step_unit(limit, k, reach):
-    """Return the unit of q in which scalar k steps: 1 (radian) for an angle, the reach for a length."""
+    """Return the unit of steps of scalar k in the units of q: 1 (radian) for an angle, ``reach`` for a length."""
     return F(1) if limit[k, IS_ANGLE] != F(0) else reach
 
 
@@ -126,7 +126,7 @@ def block_excess(table, limit, k, q):
 
 @device
 def step(table, limit, q, dq, size):
-    """Move q by size * dq: numbers by addition, quaternions by q ← q · exp(w); then clamp."""
+    """Move q by size * dq: scalars by addition, quaternions by q ← q · exp(w); then clamp."""
     for k in range(table.shape[0]):
         at = table[k, BLOCK_Q]
         v = table[k, BLOCK_COLUMN]
@@ -140,7 +140,7 @@ def step(table, limit, q, dq, size):
 
 @inline
 def randomize_number(limit, k, q, at, state):
-    """Fill one number with a value uniform within its limits.
+    """Fill one scalar with a value uniform within its limits.
 
     An unlimited hinge is uniform on the circle; an unlimited slide or coordinate of a free joint keeps its value.
     """
@@ -186,7 +186,7 @@ def randomize(table, limit, q, state):
 
 @device
 def perturb(problem, work, q, size):
-    """Move every variable by a random step of at most ``size`` (radians, reaches), within the limits.
+    """Move every variable by a random step of at most ``size`` (radians, length scales), within the limits.
 
     The steps are the same every time.
     """
@@ -213,7 +213,7 @@ def rotated(q, c, h):
 
 @device
 def displace(problem, q, k, c, h):
-    """Move component c of variable k by h (radians, reaches), ignoring its limits; for central differences."""
+    """Move component c of variable k by h (radians, length scales), ignoring its limits; for central differences."""
     at = problem.variables[k, BLOCK_Q]
     if problem.variables[k, BLOCK] == SCALAR:
         q[at] += h * step_unit(problem.limits, k, problem.reach)

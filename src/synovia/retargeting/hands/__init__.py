@@ -1,4 +1,4 @@
-"""Carry a recorded hand of 21 points over to any hand."""
+"""Retarget a recorded hand of 21 points to any hand."""
 
 from synovia.retargeting.hands.live import HandPose, LiveHand
 from synovia.retargeting.hands.retarget_hand import HandPinch, RetargetedHand, retarget_hand

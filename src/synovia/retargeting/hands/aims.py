@@ -1,4 +1,4 @@
-"""What the fingers of a hand aim at: which finger follows which, the scale between both hands, and the targets."""
+"""Aims of the fingers of a hand: which finger follows which, the scale between both hands, and the targets."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from synovia.retargeting.hands.recording import Recording
 from synovia.text import listed
 
 FRAMES: Final = ("palm", "given")
-_PALM_POINTS: Final = 4  # of wrist and knuckles that show the shape of a palm
-_SAME_SHAPE: Final = 0.03  # of its size: points of a palm that lie so near on those of a hand are its own
-_WRIST_JOINTS: Final = 2  # moving joints between the base of a hand and its palm, at most
+_PALM_POINTS: Final = 4  # least number of points of wrist and knuckles that show the shape of a palm
+_SAME_SHAPE: Final = 0.03  # fraction of the palm's size; points this near to the hand's own landmarks come from it
+_WRIST_JOINTS: Final = 2  # largest number of moving joints between base and palm that form a wrist
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Aims:
-    """Where the fingers of a hand should be in each frame.
+    """Targets of the fingers of a hand in each frame.
 
     Attributes:
         fingers: The fingers that follow, thumb first.
         tips: Targets of their tips in the world, (T, F, 3), length units of the skeleton.
         directions: Directions of their last segments in the world, (T, F, 3).
-        trust: How far each finger counts, (T, F), from 0 to 1.
-        apart: Distances of the recorded tips from that of the thumb, (T, F), metres.
-        place: The frame (4, 4) in the world that the points lie in.
-        carrier: Row of the joint that carries this frame.
-        scale: Length of the hand for a unit of the points.
+        trust: Weight of each finger, (T, F), from 0 to 1.
+        apart: Distances of the recorded tips from the tip of the thumb, (T, F), metres.
+        place: Frame (4, 4) of the points in the world.
+        carrier: Row of the joint that moves this frame.
+        scale: Length on the target hand per unit of the points.
         reach: Mean distance of the tips of the straight fingers from the origin, length units of the skeleton.
-        wrist: Rows of the joints of the wrist, which move too; none if the palm stays.
+        wrist: Rows of the joints of the wrist if they also move; none if the palm stays.
         mirrored: Whether the recorded hand is one of the other side.
-        landmarks: The recorded points in the world as they lie on the hand, scaled, (T, 21, 3).
-        gripper: How a gripper opens; None for a hand.
-        notes: What does not follow, and what is assumed.
+        landmarks: The recorded points, scaled and placed on the hand in the world, (T, 21, 3).
+        gripper: Opening of a gripper; None for a hand.
+        notes: Fingers that do not follow, and assumptions.
     """
 
     fingers: tuple[Finger, ...]
@@ -63,11 +63,11 @@ class Aims:
 
     @property
     def narrow(self) -> Array:
-        """Distances of the tips from that of the thumb at which a pinch is closed, (F,): of a gripper, its least."""
+        """Distances of the tips from the thumb's tip at which a pinch is closed, (F,): 0, or a gripper's smallest."""
         return np.zeros(len(self.fingers)) if self.gripper is None else self.gripper.widths[0]
 
     def moved(self, transform: Array) -> Aims:
-        """Return the aims of a hand whose carrier a transform (4, 4) of the world has moved."""
+        """Return the aims of a hand after a transform (4, 4) of the world has moved its carrier."""
         R, p = transform[:3, :3], transform[:3, 3]
         return replace(
             self, tips=self.tips @ R.T + p, directions=self.directions @ R.T, place=transform @ self.place,
@@ -77,7 +77,7 @@ class Aims:
 
 
 def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, origin: Any, scale: Any) -> Aims:
-    """Return the aims of a hand, whose palm stays where it is in the rest pose.
+    """Return the aims of a hand whose palm keeps its rest pose.
 
     Args:
         recording: The recorded hand.
@@ -156,9 +156,9 @@ def aims_of(recording: Recording, skeleton: Skeleton, hand: Hand, frame: str, or
 def _as_itself(skeleton: Skeleton, hand: Hand, local: Array, seen: NDArray[np.bool_]) -> tuple[Array, float | None]:
     """Return the frame (4, 4) in the world, and the scale, in which points (T, 21, 3) lie on the hand's own landmarks.
 
-    The wrist of a model is where its file has the joint of the palm, which may be anywhere, so that wrist and knuckles
-    show another palm than its fingers. Points of a palm of this very shape are those of the hand itself. The scale is
-    None for all others.
+    The wrist of a model is at the palm joint of its file, which may be anywhere, so wrist and knuckles may define
+    another palm than the fingers do. Points with exactly this palm shape come from the hand itself. For all others, the
+    scale is None.
     """
     own = landmarks_in(skeleton, hand, np.array(skeleton.rest_pose().frames)[None])[0]
     known = [k for k in (WRIST, *KNUCKLES) if np.isfinite(own[k]).all() and seen[k]]
@@ -182,9 +182,9 @@ def _as_itself(skeleton: Skeleton, hand: Hand, local: Array, seen: NDArray[np.bo
 
 
 def _base(skeleton: Skeleton, hand: Hand, origin: Any, world: Array) -> tuple[Array, Array, tuple[int, ...], int]:
-    """Return the place of the origin and the axes of the base in the world, the joints of the wrist, and the base.
+    """Return the position of the origin and the axes of the base in the world, the joints of the wrist, and the base.
 
-    The base carries the wrist, which has at most two hinges: it is a link of an arm, or the first one of the skeleton.
+    The base moves the wrist, which has at most two hinges. It is a link of an arm, or the first link of the skeleton.
     """
     palm = skeleton.value_index(hand.palm)
     row, within = (palm, None) if origin is None else skeleton.locate(origin)
@@ -200,9 +200,9 @@ def _base(skeleton: Skeleton, hand: Hand, origin: Any, world: Array) -> tuple[Ar
 def _lengths(
     skeleton: Skeleton, fingers: tuple[Finger, ...], world: Array, place: Array, local: Array
 ) -> tuple[float, float]:
-    """Return how far the tips of straight fingers are from the origin, of the hand and of the recording.
+    """Return the distances of the tips of straight fingers from the origin, for the hand and for the recording.
 
-    It is the distance of the knuckle and the lengths of the segments, as the mean over all fingers but the thumb.
+    The distance is that of the knuckle plus the lengths of the segments, as the mean over all fingers but the thumb.
     """
     mine = list[float]()
     for finger in fingers[1:]:

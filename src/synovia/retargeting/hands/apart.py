@@ -1,4 +1,4 @@
-"""Fingers that touch with their surfaces: they do not pass through each other or the palm, and pads meet in a pinch."""
+"""Keep the surfaces of fingers apart from each other and from the palm; pads meet in a pinch."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ from synovia.retargeting.clearance import TooNear, links_too_near
 from synovia.retargeting.hands.follower import HandFollower
 from synovia.solver import FullBody
 
-_STEPS: Final = 12  # most steps of a frame
+_STEPS: Final = 12  # most steps per frame
 _FIRST_STEPS: Final = 60
-_CHUNK: Final = (8, 128)  # frames that are followed before they are measured: after a contact, and at most
-_ANY: Final = 3.0  # radians, length units: a largest move of the first frame
+_CHUNK: Final = (8, 128)  # frames that are followed between checks: after a contact, and at most
+_ANY: Final = 3.0  # radians or length units; largest move of the first frame
 
 
 def checked_clearance(clearance: Any, skeleton: Skeleton) -> float | None:
-    """Return a distance that shapes keep, None for none.
+    """Return the checked least distance between shapes; None without a clearance.
 
     Raises:
-        InputError: If it is none, or the skeleton has no shapes.
+        InputError: If the value is not a distance, or the skeleton has no shapes.
     """
     if clearance is None:
         return None
@@ -87,12 +87,12 @@ class Pads:
         ]  # fmt: skip
 
     def gaps(self, q: Array, finger: int, tips: Array) -> Array:
-        """Return the distances (T,) of a pad from that of the thumb at poses (T, nq).
+        """Return the distances (T,) of a pad from the pad of the thumb at poses (T, nq).
 
         Args:
             q: Joint values.
-            finger: Its number.
-            tips: Distances of the tips, (T,), which count where a link has no shapes, and are an upper bound.
+            finger: Index of the finger.
+            tips: Distances of the tips, (T,): upper bounds, and the result for links without shapes.
         """
         pairs = [(a, b) for a in self._links[0] for b in self._links[finger]]
         if not pairs or not len(q):
@@ -105,10 +105,10 @@ class Pads:
 
 
 class Apart:
-    """Keeps the fingers of a hand that follows apart from each other and from the palm.
+    """Keeps the fingers of a hand apart from each other and from the palm.
 
-    A frame in which shapes overlap is solved once more: clearance before pinches, and these before all else, from the
-    pose of the frame before, within the same largest moves.
+    A frame in which shapes overlap is solved again, from the previous frame within the same largest moves. Clearance
+    comes before pinches, and pinches before all other goals.
 
     Args:
         follower: The hand that follows.
@@ -146,7 +146,7 @@ class Apart:
         return np.array(ik.solve(targets, start=start, follow=True).q)
 
     def _problem(self, goals: Sequence[Goal], *, first: bool) -> IK:
-        """Return the packed problem of some goals."""
+        """Return the compiled problem of some goals."""
         follower = self._follower
         apart = ClearanceGoal(self._distance, pairs=[(a, b) for a, b in self._pairs.tolist()])
         settings = FullBody(
@@ -160,7 +160,7 @@ class Apart:
         Args:
             table: Targets, (T, goals, 17).
             weights: Weights, (T, goals).
-            q: The poses as they follow without shapes, which stay until the first overlap.
+            q: Poses solved without shapes; they stay until the first overlap.
         """
         out, t, size = q.copy(), 0, _CHUNK[1]
         before: Array | None = None

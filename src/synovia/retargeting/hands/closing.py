@@ -1,8 +1,8 @@
-"""Pinches that stay open although the hand can close them: other poses are sought, and joined to the clip.
+"""Close pinches that stay open although the hand can close them: seek other poses, and join them to the clip.
 
-A frame starts from the pose of the frame before, so that a hand may reach a pinch in a pose from which no small step
-closes it. Then the pinch is solved again from the rest pose and from drawn poses. A pose that closes it is followed
-backwards and forwards in time until it meets the clip again, within the same largest moves.
+A frame starts from the pose of the previous frame, so a hand may reach a pinch in a pose from which no small step
+closes it. Then the pinch is solved again from the rest pose and from random poses. A pose that closes it is followed
+backwards and forwards in time until it meets the clip again, within the same largest moves per frame.
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ from synovia.model.pose import random_values
 from synovia.retargeting.hands.follower import HandFollower
 from synovia.retargeting.hands.judge import TOUCH, false_pinches
 
-SAME: Final = 1e-3  # radians, length units: poses this near go on as one
-STARTS: Final = 8  # poses from which a pinch is sought: the rest pose, and drawn ones
-_TRIED: Final = 3  # of the poses that close it
-_FARTHER: Final = 0.03  # of the reach by which tips may be farther from their targets, on average
-_BETTER: Final = 0.5  # of its gap: a pinch that does not close counts as better
-_CHUNK: Final = 8  # frames that are followed before they are compared
-_LONGEST: Final = 1.0  # seconds in which a pose meets the clip again by its targets; then it goes straight
+SAME: Final = 1e-3  # radians or length units; poses within this distance count as equal
+STARTS: Final = 8  # start poses of a pinch: the rest pose and random ones
+_TRIED: Final = 3  # largest number of closing poses that are tried
+_FARTHER: Final = 0.03  # fraction of the length scale; accepted increase of the mean error of tips
+_BETTER: Final = 0.5  # fraction of the previous gap; below, a pinch that stays open counts as better
+_CHUNK: Final = 8  # frames that are followed between comparisons with the clip
+_LONGEST: Final = 1.0  # seconds in which a pose follows its targets back to the clip; later it is interpolated
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clip:
-    """A clip of a hand that is followed.
+    """A clip of a hand that follows a recording.
 
     Attributes:
         follower: The hand.
@@ -41,7 +41,7 @@ class Clip:
         closed: When the recorded tips touch, (T, F).
         partial: Pinches that are on without being closed, (T, F): they yield to those that are.
         apart: Distances of the recorded tips, (T, F), metres.
-        metre: Length units of a metre.
+        metre: Length units per metre.
         fps: Frames per second.
     """
 
@@ -69,7 +69,7 @@ def close_open(clip: Clip, q: Array, rest: Array) -> tuple[Array, frozenset[tupl
 
     Args:
         clip: The clip.
-        q: Its poses.
+        q: Poses of the clip, (T, nq).
         rest: The rest pose, (nq,).
 
     Returns:
@@ -102,12 +102,12 @@ def close_open(clip: Clip, q: Array, rest: Array) -> tuple[Array, frozenset[tupl
 
 
 def _gaps(tips: Array) -> Array:
-    """Return the distances of tips (t, F, 3) from that of the thumb, (t, F)."""
+    """Return the distances of tips (t, F, 3) from the tip of the thumb, (t, F)."""
     return magnitudes(tips - tips[:, :1])
 
 
 def _starts(follower: HandFollower, rest: Array) -> list[Array]:
-    """Return poses (nq,) from which a pinch is sought: the rest pose, and drawn ones."""
+    """Return start poses (nq,) of a pinch: the rest pose and random ones."""
     skeleton = follower.skeleton
     moving = np.zeros(skeleton.nq, bool)
     for row in follower.rows:
@@ -116,17 +116,17 @@ def _starts(follower: HandFollower, rest: Array) -> list[Array]:
 
 
 class _Sought:
-    """Poses that are sought from several starts, a few at a time when they are needed, and judged together.
+    """Poses that are sought from several starts on demand, a few at a time.
 
     Args:
         clip: The clip.
         at: The frame.
         weights: Weights, (T, goals).
-        starts: Poses (nq,) from which they are sought.
+        starts: Start poses, (nq,) each.
     """
 
     def __init__(self, clip: Clip, at: int, weights: Array, starts: Sequence[Array]) -> None:
-        """Seek none yet."""
+        """Store the arguments without a search."""
         self.weights = weights
         self._clip, self._at, self._starts = clip, at, starts
         self._found = dict[int, tuple[Array, float]]()
@@ -145,10 +145,10 @@ class _Sought:
 def _poses(
     clip: Clip, gaps: Array, pinch: tuple[int, int], k: int, starts: Sequence[Array]
 ) -> Iterator[tuple[int, Array, Array, float]]:
-    """Yield the frame, poses (nq,) that close a pinch of a finger better there, weights (T, goals), and the gap.
+    """Yield a frame, a pose (nq,) that closes a pinch of a finger better there, its weights (T, goals) and its gap.
 
-    The frame is the one with the largest gap. Poses that close it come first, and those whose tips are near their
-    targets. Pinches of other fingers that only begin or end there are left out where this helps.
+    The frame has the largest gap. Poses that close the pinch come first, then those whose tips are near their targets.
+    Pinches of other fingers that are only partly closed there are left out where this helps.
     """
     first, end = pinch
     at = first + int(np.argmax(gaps[first:end, k]))
@@ -182,7 +182,7 @@ def _poses(
 
 
 def _joined(clip: Clip, q: Array, at: int, pose: Array, weights: Array) -> Array | None:
-    """Return a clip (T, nq) that has a pose (nq,) in a frame; None if it cannot get there and back."""
+    """Return the clip with a pose (nq,) in a frame, joined to the other poses (T, nq); None if they do not join."""
     out = q.copy()
     out[at] = pose
     back = _followed(clip, out[at::-1], weights[at::-1], clip.table[at::-1])
@@ -191,7 +191,7 @@ def _joined(clip: Clip, q: Array, at: int, pose: Array, weights: Array) -> Array
 
 
 def _followed(clip: Clip, q: Array, weights: Array, table: Array) -> bool:
-    """Write poses that go from the first one of a clip (T, nq) to the others; return whether they join."""
+    """Overwrite a clip (T, nq) with poses followed from its first one until they join it; return whether they do."""
     follower, most = clip.follower, max(_CHUNK, round(_LONGEST * clip.fps))
     own, begin = q.copy(), 1
     while begin < min(len(q), most):
@@ -208,7 +208,7 @@ def _followed(clip: Clip, q: Array, weights: Array, table: Array) -> bool:
 
 
 def _returned(follower: HandFollower, q: Array, own: Array, begin: int) -> bool:
-    """Go straight from a pose to those of a clip, in the joint values, as fast as they may."""
+    """Interpolate joint values from a pose back to a clip by the largest moves; return False for ball joints."""
     if not follower.only_numbers:
         return False
     for t in range(begin, len(q)):
@@ -225,12 +225,12 @@ def _changed(before: Array, after: Array) -> slice:
 
 
 def _may_go(follower: HandFollower, q: Array) -> bool:
-    """Return whether the hand may go along poses (t, nq) of consecutive frames."""
+    """Return whether consecutive poses (t, nq) keep the largest moves."""
     return all(follower.may_go(q[t], q[t + 1]) for t in range(len(q) - 1))
 
 
 def _is_better(clip: Clip, frames: slice, before: Array, after: Array, pinch: tuple[int, int], k: int) -> bool:
-    """Return whether tips (t, F, 3) in some frames close a pinch better than others, and nothing else is worse."""
+    """Return whether tips ``after`` (t, F, 3) close a pinch better than those ``before``, and nothing else is worse."""
     touch, was, now = TOUCH * clip.metre, _gaps(before), _gaps(after)
     false = [int(false_pinches(gaps, clip.apart[frames], clip.metre)[:, 1:].sum()) for gaps in (was, now)]
     if false[1] > false[0]:

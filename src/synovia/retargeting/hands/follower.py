@@ -1,4 +1,4 @@
-"""A hand that follows its aims frame by frame: the packed problem, and calls of its kernel."""
+"""A hand that follows its aims frame by frame: the compiled problem, and calls of its kernel."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ from synovia.model.motion_limits import by_joint
 from synovia.model.pose import world_frames
 from synovia.retargeting.hands.ties import ties_of
 
-VELOCITY: Final = 15.0  # radians per second: fast for a finger of a person
-UNSEEN: Final = 0.5  # weight of a finger that is not seen, which is drawn to where it was, as of points in short gaps
-_ALONG: Final = 0.002  # weight of the direction of a last segment, relative to the place of a tip
-_REST: Final = 3e-4  # pull to the rest pose
-STEPS, _PINCH_STEPS, _TIE_STEPS = 4, 12, 60  # most steps of a frame, of one that pinches, and with loops
-_SEEKING_STEPS: Final = 20  # of a pose that is sought
-_ALL: Final = 1.0 - 1e-12  # of a way, but for rounding
+VELOCITY: Final = 15.0  # radians per second; fast for a human finger
+UNSEEN: Final = 0.5  # weight of an unseen finger, which is drawn to its last position, as of points in short gaps
+_ALONG: Final = 0.002  # weight of the direction of a last segment, relative to the position of a tip
+_REST: Final = 3e-4  # weight of the rest pose
+STEPS, _PINCH_STEPS, _TIE_STEPS = 4, 12, 60  # most steps of a frame; of a frame that pinches; with loops
+_SEEKING_STEPS: Final = 20  # most steps of a pose that is sought
+_ALL: Final = 1.0 - 1e-12  # share that counts as the whole displacement in spite of rounding
 _TIE_CONVERGED: Final = 1e-4  # radians: steps along a loop are short
-_BELOW_TIES: Final = 1e-3  # weight of a pinch relative to loops, which stay closed where it cannot close
+_BELOW_TIES: Final = 1e-3  # weight of a pinch relative to loops, which stay closed where the pinch cannot close
 _ROUNDED: Final = 1.0 + 1e-9
-_LEAST_SHARE: Final = 1e-3  # of its way: a loop that can go less stays where it is
+_LEAST_SHARE: Final = 1e-3  # share of the displacement; a loop that can move less stays
 
 
 class HandFollower:
@@ -48,10 +48,10 @@ class HandFollower:
     Attributes:
         skeleton: The skeleton without its loops.
         rows: Rows of the joints that move.
-        has_ties: Whether it has loops, and ``ties``: which goals they are.
-        tips: Row of each tip, (F,), and ``offsets``, the tip there, (F, 3).
-        goals: The goals, the last one for rest; and ``moves``, the largest moves of a frame.
-        settings: Those of the pursuit in a frame without pinches, and in one with them, (2, PURSUIT_SETTINGS).
+        has_ties: Whether the skeleton has loops; ``ties`` are their goals.
+        tips: Row of the link of each tip, (F,); ``offsets`` are the tips in the frames of these links, (F, 3).
+        goals: The goals, the rest goal last; ``moves`` are the largest moves per frame.
+        settings: Settings of the pursuit for a frame without pinches and with pinches, (2, PURSUIT_SETTINGS).
         pinch_weight: Weight of a pinch.
         only_numbers: Whether no joint is a ball.
     """
@@ -65,7 +65,7 @@ class HandFollower:
         wrist: Sequence[int] = (),
         steps: int = STEPS,
     ) -> None:
-        """Pack the problem and load its kernel."""
+        """Compile the problem and load its kernel."""
         self._tied, self.skeleton = skeleton, skeleton.with_loops([]) if skeleton.loops else skeleton
         self.tips = np.array([skeleton.value_index(one.tip) for one in fingers])
         self.offsets = np.array([one.offset for one in fingers])
@@ -130,28 +130,30 @@ class HandFollower:
         return table, weights
 
     def aim(self, table: Array, tips: Array, directions: Array) -> None:
-        """Set where tips, (T, F, 3), and last segments, (T, F, 3), should be."""
+        """Set the targets of tips, (T, F, 3), and the directions of last segments, (T, F, 3)."""
         places, F = transforms(table)[..., :3, 3], self.count
         places[:, :F], places[:, F : 2 * F] = tips, directions
 
     def pinch(self, table: Array, weights: Array, vectors: Array, on: Array) -> None:
-        """Set pinches in the tables: vectors (T, F, 3) from the tip of the thumb, in its frame; and which are on."""
+        """Set pinches in the tables: vectors (T, F, 3) from the tip of the thumb, in its frame, and which are on."""
         transforms(table)[:, self._pinches, :3, 3] = vectors[:, 1:]
         weights[:, self._pinches] = self.pinch_weight * on[:, 1:]
 
     def trust(self, weights: Array, trust: Array, *, ways: bool = True) -> None:
-        """Set in weights (T, goals) how far each finger counts, (T, F), and whether the directions of segments do."""
+        """Set the weights (T, goals) of tips from ``trust``, (T, F), and those of last segments if ``ways`` is True."""
         F = self.count
         weights[:, :F], weights[:, F : 2 * F] = trust, trust if ways else 0.0
 
     def closed(self, q: Array, before: Array | None = None) -> Array:
-        """Return poses (T, nq) of consecutive frames with closed loops, near those of some that follow.
+        """Return poses (T, nq) of consecutive frames with closed loops, near the given poses.
 
-        Joints of loops that would then move too far in a frame go a part of the way, so that the loops stay closed.
+        Joints of loops that would then move too far in a frame cover a share of the displacement; the loops stay
+        closed.
 
         Args:
-            q: Joint values that follow.
-            before: A closed pose (nq,) from which the first frame is reached, likewise; None to close it where it is.
+            q: Joint values before loops are closed, (T, nq).
+            before: A closed pose (nq,) that limits the move to the first frame; None for a first frame without such a
+                limit.
         """
         mechanism = self._tied.mechanism
         if mechanism is None or not self.has_ties:
@@ -174,7 +176,7 @@ class HandFollower:
         return out if before is None else out[1:]
 
     def _excess(self, before: Array, after: Array) -> float:
-        """Return the largest move of a hinge or slide between two poses (nq,), relative to that of a frame."""
+        """Return the largest move of a hinge or slide between two poses (nq,), relative to its largest one."""
         return float((np.abs(after - before)[self._numbers] / self._largest).max(initial=0.0))
 
     def unpinch(self, weights: Array, off: NDArray[np.bool_]) -> None:
@@ -186,20 +188,20 @@ class HandFollower:
         return self.pursuit.first(table, weights, start)
 
     def sought(self, table: Array, weights: Array, start: Array) -> Array:
-        """Return about the same pose as ``first`` in a few steps, to see whether a start leads to a pinch."""
+        """Return nearly the same pose as ``first`` in a few steps, to test whether a start leads to a pinch."""
         return self.pursuit.first(table, weights, start, self._seeking)
 
     def follow(self, table: Array, weights: Array, start: Array) -> Array:
-        """Return the poses (T, nq) of frames in turn, from the pose (nq,) of the frame before them."""
+        """Return the poses (T, nq) of consecutive frames, from the pose (nq,) of the frame before them."""
         pinching = bool(weights[:, self._pinches].any())
         return self.pursuit.follow(table, weights, start, self.settings[int(pinching)])
 
     def may_go(self, before: Array, after: Array) -> bool:
-        """Return whether the hand may go between two poses (nq,) in a frame."""
+        """Return whether the hand can move between two poses (nq,) in a frame."""
         return self.share(before, after) >= _ALL
 
     def share(self, before: Array, after: Array) -> float:
-        """Return which share of the way between two poses (nq,) the hand may go in a frame, at most 1."""
+        """Return the share of the displacement between two poses (nq,) that fits into a frame, at most 1."""
         way = np.abs(after - before)[self._numbers]
         far = way > self._largest
         share = float((self._largest[far] / way[far]).min(initial=1.0))

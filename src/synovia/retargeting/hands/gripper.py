@@ -1,7 +1,7 @@
-"""Grippers: fingers that have no counterparts in a hand open as far as its fingers are from the thumb.
+"""Grippers: tips without counterparts in a hand, which follow only the distances of its fingers from the thumb.
 
-Tips of a gripper cannot be where those of a hand are. What it can take over is the width: it opens on the way from the
-pose in which its tips are nearest to each other to the one in which they are farthest apart.
+Tips of a gripper cannot be where those of a hand are, but the gripper can follow the width. It opens along the path
+from the pose in which its tips are nearest to each other to the pose in which they are farthest apart.
 """
 
 from __future__ import annotations
@@ -19,19 +19,20 @@ from synovia.model.geometry import Array
 from synovia.model.limits.interval import Interval
 from synovia.model.pose import world_frames
 
-WIDE: Final = 0.1  # metres between the tips of thumb and finger of an adult from which a gripper is open
-_MOST: Final = 6  # joints whose limits are tried in all combinations
-_PLACES: Final = 17  # poses on the way from open to closed
-_OPPOSED: Final = 3  # fingers of a hand without a side that stand around its middle, at most
+WIDE: Final = 0.1  # metres between the tips of thumb and finger of an adult from which a gripper is fully open
+_MOST: Final = 6  # largest number of joints whose limits are tried in all combinations
+_PLACES: Final = 17  # poses on the path from open to closed
+_OPPOSED: Final = 3  # largest number of fingers of a gripper without a side, which stand around its middle
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Gripper:
-    """How the tips of a gripper go as it opens.
+    """Paths of the tips of a gripper as it opens.
 
     Attributes:
-        tips: Places of the tips in the world from closed to open, (K, F, 3), the thumb first.
-        widths: Largest distances of each tip from that of the thumb so far, (K, F).
+        tips: Positions of the tips in the world from closed to open, (K, F, 3), the thumb first.
+        widths: Distances of each tip from the tip of the thumb, (K, F), made non-decreasing by the largest value so
+            far.
     """
 
     tips: Array
@@ -39,18 +40,19 @@ class Gripper:
 
     @property
     def widest(self) -> float:
-        """Mean distance of the tips from that of the thumb when it is open."""
+        """Mean distance of the tips from the tip of the thumb when the gripper is open."""
         return float(self.widths[-1, 1:].mean())
 
     def moved(self, transform: Array) -> Gripper:
-        """Return how the tips go in a world that a transform (4, 4) moves."""
+        """Return the paths in a world moved by a transform (4, 4)."""
         return Gripper(self.tips @ transform[:3, :3].T + transform[:3, 3], self.widths)
 
     def at(self, apart: Array) -> Array:
-        """Return where the tips should be, (T, F, 3).
+        """Return the target positions of the tips, (T, F, 3).
 
         Args:
-            apart: How far each is from that of the thumb, (T, F), length units of the skeleton; the first is ignored.
+            apart: Distance of each tip from the tip of the thumb, (T, F), length units of the skeleton; the first is
+                ignored.
         """
         out = np.empty((*apart.shape, 3))
         places = np.linspace(0.0, 1.0, len(self.tips))
@@ -62,9 +64,9 @@ class Gripper:
 
 
 def gripper_of(skeleton: Skeleton, hand: Hand, fingers: Sequence[Finger]) -> Gripper | None:
-    """Return how a gripper opens; None for a hand.
+    """Return the paths of the tips of a gripper; None for a hand.
 
-    Hands of two fingers are grippers, and those of three fingers around a middle, which have no side.
+    Grippers are hands of two fingers, and hands without a side of three fingers around a middle.
 
     Args:
         skeleton: The skeleton.
@@ -106,12 +108,12 @@ def _ends(skeleton: Skeleton, fingers: Sequence[Finger]) -> Array:
 
 
 def _way(skeleton: Skeleton, poses: Array) -> Array:
-    """Return poses (T, nq) within limits with closed loops."""
+    """Return poses (T, nq) with closed loops."""
     return poses if skeleton.mechanism is None else skeleton.mechanism.shut_clip(poses)
 
 
 def _tips(skeleton: Skeleton, fingers: Sequence[Finger], q: Array) -> Array:
-    """Return the places of tips at poses (T, nq), (T, F, 3)."""
+    """Return the positions of tips at poses (T, nq), (T, F, 3)."""
     frames = world_frames(skeleton, np.ascontiguousarray(q))
     rows = [skeleton.value_index(finger.tip) for finger in fingers]
     R = frames[:, rows, :9].reshape(len(q), -1, 3, 3)

@@ -1,4 +1,4 @@
-"""Judge a hand that followed a recorded one: thresholds on its figures."""
+"""Judge a retargeted hand by thresholds on its figures."""
 
 from __future__ import annotations
 
@@ -19,34 +19,35 @@ from synovia.model.limits.interval import Interval
 from synovia.model.motion import Motion
 from synovia.retargeting.hands.pinches import AWAY
 
-OFF: Final = (0.1, 0.3)  # mean distance of the tips from their targets, in lengths of the hand: look, failed
-_FINGER_OFF: Final = 0.15  # the same of one finger: look
-TOUCH: Final = 0.002  # metres within which tips touch
-DEEP: Final = 1e-3  # metres by which surfaces may overlap before it is reported
-_NEARLY: Final = 0.01  # metres within which tips seem to pinch
-_AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
+OFF: Final = (0.1, 0.3)  # hand lengths; mean distance of the tips from their targets: look, failed
+_FINGER_OFF: Final = 0.15  # hand lengths; the same for one finger: look
+TOUCH: Final = 0.002  # metres; tips within this distance touch
+DEEP: Final = 1e-3  # metres; smaller overlaps of surfaces are not reported
+_NEARLY: Final = 0.01  # metres; tips within this distance seem to pinch
+_AT_LIMIT: Final = 0.5  # share of the frames at a limit from which a note is given
 _NEAR_LIMIT: Final = 1e-4  # radians
-_NAMED: Final = 3  # joints that a note names
-_FASTER: Final = 1.001  # times the velocity of the file
+_NAMED: Final = 3  # largest number of joints that a note names
+_FASTER: Final = 1.001  # factor of the file's velocity limit above which a joint is reported
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class HandFigures:
-    """What is judged.
+    """The figures of a retargeted hand that are judged.
 
     Attributes:
         motion: The motion.
         hand: The hand.
         fingers: Names of the fingers that follow, (F).
         errors: Distances of the tips from their targets, (T, F), length units.
-        trust: How far each finger was seen, (T, F).
+        trust: Weight of each finger, (T, F); 0 where it is not seen.
         reach: Length of the hand.
-        gaps: Distances of the tips from that of the thumb, (T, F), length units.
-        apart: Those of the recording, (T, F), metres.
+        gaps: Distances of the tips from the tip of the thumb, (T, F), length units.
+        apart: Distances of the recorded tips from the tip of the thumb, (T, F), metres.
         pinches: Finger, first frame, frame after the last, largest distance of the tips, and whether a pose is known
             that closes it, of each pinch; None if no other pose was tried.
         others: The side of the recorded hand, and the frames whose points are those of the other side.
-        near: Pairs of links that are too near: the pair, by how much (below 0), and the frames; the nearest first.
+        near: Pairs of links that are too near: the pair, its excess distance (below 0), and the frames; the nearest
+            first.
     """
 
     motion: Motion
@@ -121,12 +122,12 @@ def _pinches(figures: HandFigures) -> list[Finding]:
 
 
 def false_pinches(gaps: Array, apart: Array, metre: float) -> NDArray[np.bool_]:
-    """Return where tips seem to touch while the recorded ones are away, (T, F).
+    """Return where tips seem to touch while the recorded tips are apart, (T, F).
 
     Args:
-        gaps: Distances of the tips from that of the thumb, (T, F), length units; ``metre`` is a metre in these.
-        apart: Those of the recording, (T, F), metres.
-        metre: Length units of a metre.
+        gaps: Distances of the tips from the tip of the thumb, (T, F), length units.
+        apart: Distances of the recorded tips from the tip of the thumb, (T, F), metres.
+        metre: Length units per metre.
     """
     return (gaps < _NEARLY * metre) & (apart > AWAY)
 
@@ -155,7 +156,7 @@ def _sides(figures: HandFigures) -> list[Finding]:
 
 
 def _unseen(figures: HandFigures) -> list[Finding]:
-    """Return a finding about frames in which fingers were not seen, so that where they are is a guess."""
+    """Return a finding about frames in which fingers were not seen, so that their positions are guesses."""
     frames = np.flatnonzero((figures.trust <= 0.0).any(1))
     if not len(frames):
         return []
@@ -183,7 +184,7 @@ def _limits(figures: HandFigures) -> list[Finding]:
 
 
 def _followers(figures: HandFigures) -> list[Finding]:
-    """Return a note on joints that follow others beyond their own limits, which do not bind them."""
+    """Return a note on mimic joints beyond their own limits, which do not bind."""
     skeleton, q = figures.motion.skeleton, figures.motion.q
     beyond, frames = list[tuple[float, str, str]](), set[int]()
     for row in skeleton.leader_rows:
@@ -222,7 +223,7 @@ def _overlaps(figures: HandFigures) -> list[Finding]:
 
 
 def _velocities(figures: HandFigures) -> list[Finding]:
-    """Return a note on joints that turn faster than their file allows."""
+    """Return a note on joints that exceed the velocity limits of their file."""
     skeleton = figures.motion.skeleton
     fast, frames = list[str](), set[int]()
     for row, joint in enumerate(skeleton.joints):

@@ -27,7 +27,7 @@ from synovia.retargeting.hands.recording import read_recording
 from synovia.retargeting.hands.tracked import TrackedHand
 
 Bools = NDArray[np.bool_]
-_BEYOND: Final = 0.05  # radians, length units: a measured pose may be so far beyond its limits
+_BEYOND: Final = 0.05  # radians or length units; largest excess of a measured pose beyond its limits
 _STATUS: Final = MappingProxyType(
     {FOLLOWS: Status.REACHED, HELD_BACK: Status.LATE, OPEN_PINCH: Status.STALLED, OFF_TARGET: Status.STALLED}
 )
@@ -40,7 +40,7 @@ class HandPose(Pose):
         status: ``REACHED`` if the hand follows as near as its joints permit, so that ``errors`` need not be 0; ``LATE``
             if ``velocity`` holds a joint back; ``STALLED`` if a pinch does not close, or the tips that are seen are
             more than 30 % of the length of the hand from their targets on average; ``HOLDING`` without a palm.
-        pinching: Names of the fingers whose recorded tip touches that of the thumb.
+        pinching: Names of the fingers whose recorded tip touches the tip of the thumb.
         unseen: Names of the fingers whose points were not seen: each stays where it was seen last.
         errors: Distance of each tip from its target, (F,), length units; 0 for fingers that are not seen. Empty while
             the hand holds.
@@ -71,13 +71,13 @@ class LiveHand(ChecksArguments):
     """A hand that follows a tracked hand of 21 points frame by frame, as ``retarget_hand`` does a recording.
 
     The fingers, the side of the tracked hand and the scale are those of the first frame whose points are all seen;
-    until then, and without points, the hand holds. Nothing is known of later frames: a pinch begins to close where the
-    tracked tips are 30 mm apart, and opens within 0.15 s.
+    until then, and without points, the hand holds. Later frames are unknown: a pinch begins to close where the tracked
+    tips are 30 mm apart, and opens within 0.15 s.
 
-    If the first frame has all points, the first pose is where the tracked hand is. After ``reset(pose)``, or after
-    frames in which the hand held, it goes there from where it is. From the first pose on no joint moves faster than
-    ``velocity``, also when points return. A frame without a palm (wrist and knuckles that
-    are not seen, or in line) counts as none. Points that a tracker mirrors are followed as they are; only
+    If the first frame has all points, the first pose is that of the tracked hand. After ``reset(pose)``, or after
+    frames in which the hand held, the hand moves there from its current pose. From the first pose on, no joint moves
+    faster than ``velocity``, also when points return. A frame without a palm (wrist and knuckles that are not seen, or
+    in line) counts as a frame without points. Points that a tracker mirrors are followed as they are; only
     ``retarget_hand`` reports them.
 
     Args:
@@ -93,7 +93,7 @@ class LiveHand(ChecksArguments):
 
     Attributes:
         skeleton: The skeleton.
-        hand: The hand that follows.
+        hand: The target hand.
 
     Raises:
         InputError: If a value cannot be used.
@@ -136,13 +136,13 @@ class LiveHand(ChecksArguments):
         self.reset()
 
     def reset(self, pose: Pose | None = None) -> None:
-        """Start again, from a pose or the rest pose; what was learned of the tracked hand is forgotten.
+        """Restart from a pose or the rest pose; discard the fingers, side and scale of the tracked hand.
 
-        The pose says also where the palm is, which an arm or a wrist may have moved. Joints that are a little beyond
-        their limits begin there.
+        The pose also sets the position of the palm, which an arm or a wrist may have moved. Joints slightly beyond
+        their limits start at the limits.
 
         Raises:
-            InputError: If it is no pose, one of another skeleton, or more than 0.05 rad beyond limits.
+            InputError: If ``pose`` is not a pose of this skeleton, or is more than 0.05 rad beyond limits.
         """
         if pose is not None:
             check_kind("pose", pose, Pose, "sy.Pose(skeleton, q) makes one of joint values")
@@ -156,7 +156,7 @@ class LiveHand(ChecksArguments):
         """Return joint values (nq,) within the limits.
 
         Raises:
-            InputError: If they are far beyond these.
+            InputError: If a value is far beyond its limits.
         """
         inside = inside_limits(self.skeleton, q[None])[0]
         far = int(np.argmax(np.abs(inside - q)))
@@ -177,15 +177,15 @@ class LiveHand(ChecksArguments):
 
     @property
     def scale(self) -> float | None:
-        """Length of the hand for a unit of the points; None before the first frame."""
+        """Length on the target hand per unit of the points; None before the first frame."""
         return self._aims.scale if self._tracked is not None else None
 
     def step(self, points: Any = None, confidence: Any = None) -> HandPose:
-        """Take a frame.
+        """Return the pose of the hand for the next frame of points.
 
         Args:
             points: (21, 3), as in ``retarget_hand``; NaN where a point is not seen. None without points.
-            confidence: (21,), 0 for not seen; None if all points count alike.
+            confidence: (21,), 0 for not seen; None for equal weights.
 
         Raises:
             InputError: If a shape is wrong.
@@ -224,7 +224,7 @@ class LiveHand(ChecksArguments):
         return tracked
 
     def _keep_apart(self, tracked: TrackedHand, *, first: bool = False) -> bool:
-        """Keep surfaces apart in the pose of this frame; return whether this changes it."""
+        """Keep surfaces apart in the pose of this frame; return whether the pose changed."""
         q = tracked.q[HAND_Q]
         if self._apart is None or not self._apart.overlaps(q[None])[0]:
             return False
@@ -232,7 +232,7 @@ class LiveHand(ChecksArguments):
         return True
 
     def _judged(self, tracked: TrackedHand, became: int) -> HandPose:
-        """Return the pose of a frame, for what became of it (``layout.NO_PALM``) before its surfaces and loops."""
+        """Return the pose of a frame from its kernel result (see ``layout.NO_PALM``), with surfaces and loops."""
         if became == NO_PALM:
             return self._pose(Status.HOLDING)
         changed = self._keep_apart(tracked)
@@ -253,7 +253,7 @@ class LiveHand(ChecksArguments):
         return pose
 
     def _pads_touch(self, tracked: TrackedHand) -> bool:
-        """Return whether the pads of all fingers that pinch touch that of the thumb."""
+        """Return whether the pads of all fingers that pinch touch the pad of the thumb."""
         q, gaps = tracked.q[HAND_Q][None], tracked.gaps
         pinching = np.flatnonzero(tracked.closed).tolist()
         return all(self._pads.gaps(q, k, gaps[k : k + 1])[0] <= self._touch for k in pinching)

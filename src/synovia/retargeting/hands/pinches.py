@@ -1,4 +1,4 @@
-"""Pinches of a recorded hand: when thumb and finger touch, and how far a hand has closed one in each frame."""
+"""Pinches of a recorded hand: when thumb and finger touch, and how far a pinch is closed in each frame."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 from synovia.model.anatomy.feet import runs
 from synovia.model.geometry import Array
 
-CLOSED: Final = 0.02  # metres between the recorded tips within which they touch
-OPEN: Final = 0.025  # from which they part again
-AWAY: Final = 0.04  # from which tips that nearly touch would be a false pinch
-CLEAR: Final = 0.012  # metres that the tips of the hand keep then
-ONSET: Final = 0.15  # seconds in which a hand closes, and opens again
+CLOSED: Final = 0.02  # metres between the recorded tips below which they touch
+OPEN: Final = 0.025  # metres from which they are apart again
+AWAY: Final = 0.04  # metres from which tips of the hand that nearly touch would be a false pinch
+CLEAR: Final = 0.012  # metres that the tips of the hand then keep
+ONSET: Final = 0.15  # seconds in which a pinch closes or opens
 
 
 def closed_frames(apart: Array) -> NDArray[np.bool_]:
@@ -45,5 +45,5 @@ def closing_shares(closed: NDArray[np.bool_], fps: float) -> Array:
 
 
 def windows(active: NDArray[np.bool_]) -> list[tuple[int, int]]:
-    """Return the runs of frames in which any pinch is at work, (first, end)."""
+    """Return the runs of frames in which any pinch is active, (first, end)."""
     return runs(np.asarray(active.any(1)))

@@ -16,11 +16,11 @@ from synovia.model.anatomy.hands.landmarks import COUNT, FINGER_POINTS, KNUCKLES
 from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, dimensions, magnitudes
 
-_SHORT: Final = 0.3  # seconds of a gap that is filled as if the point had been seen
-_FILLED: Final = 0.5  # trust in such a point
+_SHORT: Final = 0.3  # seconds; points in gaps up to this length are filled and keep some weight
+_FILLED: Final = 0.5  # weight of such points
 _PALM: Final = 0.09  # metres from the wrist to the knuckle of the middle finger of an adult
-_METRES: Final = (0.04, 0.15)  # such a length in this range is in metres
-_LEAST: Final = 2  # knuckles that show, with the wrist, where the palm is
+_METRES: Final = (0.04, 0.15)  # range of this length within which points are in metres
+_LEAST: Final = 2  # least number of knuckles that, with the wrist, define the palm
 _MIDDLE: Final = FINGER_POINTS["middle"][0]
 
 
@@ -30,12 +30,12 @@ class Recording:
 
     Attributes:
         places: The points, (T, 21, 3), in their own unit; gaps are filled.
-        trust: How far each point counts, (T, 21): 1 where it was seen, 0 in long gaps.
+        trust: Weight of each point, (T, 21): 1 where it was seen, 0 in long gaps.
         side: ``"left"`` or ``"right"``.
         palms: Frames of the palm, (T, 4, 4), with the axes of ``Hand.frame``.
-        metre: Length of a metre in the unit of the points.
-        notes: What was filled or guessed.
-        others: Frames in which the fingers clearly bend as those of a hand of the other side.
+        metre: Length units of the points per metre.
+        notes: Filled and guessed values, as text.
+        others: Frames in which the fingers clearly bend like those of the other hand.
     """
 
     places: Array
@@ -55,7 +55,7 @@ class Recording:
         R, p = self.palms[:, :3, :3], self.palms[:, :3, 3]
         x, y, z = np.moveaxis(self.places - p[:, None], -1, 0)
         axes = np.moveaxis(R[:, None], -1, 0)
-        # summed in one order, which products of matrices leave to the machine
+        # fixed order of summation; that of matrix products depends on the machine
         return np.stack([x * at[..., 0] + y * at[..., 1] + z * at[..., 2] for at in axes], axis=-1)
 
     def known(self, finger: str) -> bool:
@@ -68,7 +68,7 @@ def read_recording(points: Any, confidence: Any, side: str | None, fps: float) -
 
     Args:
         points: (T, 21, 3), or (21, 3) for one frame; NaN where a point was not seen.
-        confidence: (T, 21), (T,) or (21,), 0 for not seen; None if all points count alike.
+        confidence: (T, 21), (T,) or (21,), 0 for not seen; None for equal weights.
         side: ``"left"`` or ``"right"``; None to find it.
         fps: Frames per second, for the length of gaps.
 
@@ -116,9 +116,9 @@ def _confidence(confidence: Any, count: int) -> Array:
 def _filled(
     places: Array, seen: NDArray[np.bool_], trust: Array, short: float, notes: list[str]
 ) -> tuple[Array, Array]:
-    """Return the points with gaps filled by interpolation, and how far each counts; add what was filled to notes.
+    """Return the points with gaps filled by interpolation, and their weights; add the gaps to ``notes``.
 
-    A point is filled in the axes of the palm, so that a finger that is hidden goes along with a hand that moves.
+    A point is interpolated in the axes of the palm, so that a hidden finger moves with the hand.
     """
     if seen.all():
         return places, trust

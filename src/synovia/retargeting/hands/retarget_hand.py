@@ -1,4 +1,4 @@
-"""``retarget_hand``: carry a recorded hand of 21 points over to any hand."""
+"""``retarget_hand``: retarget a recorded hand of 21 points to any hand."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ from synovia.retargeting.hands.shown import with_points
 from synovia.retargeting.judging import aligned
 from synovia.text import counted
 
-_STARTS: Final = 6  # starts of a first frame that pinches
-_CLOSED: Final = 1e-5  # of the reach: a gap of tips that touch
-_ASIDE: Final = 1.4  # lengths of the hand between it and the points that are shown with it
-_ON: Final = 8  # frames that are solved again after a pinch before they are compared
+_STARTS: Final = 6  # start poses tried for a first frame that pinches
+_CLOSED: Final = 1e-5  # fraction of the length scale; tips with a smaller gap touch
+_ASIDE: Final = 1.4  # hand lengths between the hand and the points shown next to it
+_ON: Final = 8  # frames solved again after a pinch, before they are compared with the previous poses
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,11 +46,11 @@ class HandPinch:
         finger: The finger that touches the thumb.
         first: Its first frame.
         end: The frame after its last.
-        distance: Largest distance of the two tips of the hand that follows, or of the surfaces of their links if these
-            are kept apart (``clearance``), length units. Of a gripper, how much farther they are than when it is
+        distance: Largest distance of the two tips of the target hand, or of the surfaces of their links if these are
+            kept apart (``clearance``), length units. For a gripper, how much farther apart the tips are than when it is
             closed.
-        closable: Whether a pose is known that closes it; None if it stays open and no other pose was tried, as with
-            ``clearance``, of a gripper, or of a hand with loops.
+        closable: Whether a pose is known that closes the pinch; None if it stays open and no other pose was tried (with
+            ``clearance``, for a gripper, or for a hand with loops).
 
     Example:
         >>> import synovia as sy
@@ -67,23 +67,23 @@ class HandPinch:
 
 @dataclass(frozen=True, eq=False)
 class RetargetedHand:
-    """A recorded hand carried over to another hand, with a report.
+    """A recorded hand retargeted to another hand, with a report.
 
     Attributes:
         motion: The motion of the whole skeleton; joints other than those of the hand stay in its rest pose.
-        hand: The hand that follows.
-        fingers: Names of the fingers that follow, thumb first.
-        scale: Length of the hand for a unit of the points.
+        hand: The target hand.
+        fingers: Names of the target's fingers, thumb first.
+        scale: Length on the target hand per unit of the points.
         source_side: The side of the recorded hand.
-        mirrored: Whether it is the other side than that of the hand.
-        targets: Where the tips should be in the world, (T, F, 3), length units.
-        tips: Where they are, (T, F, 3).
-        pinches: Pinches of the recording, in the order of time.
-        reach: Mean distance of the tips of the straight fingers from the origin, by which errors are judged.
-        notes: What was filled, guessed or left out.
-        landmarks: The recorded points in the world as they lie on the hand, scaled, (T, 21, 3).
-        clearance: Distance that the surfaces of fingers keep, length units; None where nothing was kept apart.
-        others: Frames in which the recorded fingers clearly bend as those of a hand of the other side.
+        mirrored: Whether the recorded hand is of the other side than the target.
+        targets: Target positions of the tips in the world, (T, F, 3), length units.
+        tips: Positions of the tips in the world, (T, F, 3).
+        pinches: Pinches of the recording, in temporal order.
+        reach: Mean distance of the tips of the straight fingers from the origin; the scale for errors.
+        notes: What was filled in, guessed or left out.
+        landmarks: The recorded points, scaled and placed on the hand in the world, (T, 21, 3).
+        clearance: Distance that the surfaces of fingers keep, length units; None without a clearance.
+        others: Frames in which the recorded fingers clearly bend like those of the other hand.
 
     Example:
         >>> import numpy as np
@@ -115,7 +115,7 @@ class RetargetedHand:
     def with_points(self) -> Motion:
         """Return the motion with the 21 recorded points next to the hand, for films and pages.
 
-        They are more joints of its skeleton, in the size and attitude of the hand.
+        The points are additional joints of the skeleton, in the size and orientation of the hand.
 
         Example:
             >>> import numpy as np
@@ -131,7 +131,7 @@ class RetargetedHand:
 
     @cached_property
     def too_near(self) -> tuple[TooNear, ...]:
-        """Pairs of links that are nearer than ``clearance``, or overlap without one, the nearest first.
+        """Pairs of links that are nearer than ``clearance`` (or overlap, without a clearance), the nearest first.
 
         Empty for a skeleton without shapes.
         """
@@ -147,7 +147,7 @@ class RetargetedHand:
 
     @cached_property
     def findings(self) -> tuple[Finding, ...]:
-        """What is wrong or notable, the worst first.
+        """Defects and notable facts, the worst first.
 
         Their causes are ``"tips"``, ``"pinch"``, ``"false pinch"``, ``"side"``, ``"gap"``, ``"limits"``, ``"velocity"``
         and, with a clearance, ``"overlap"``.
@@ -163,7 +163,7 @@ class RetargetedHand:
 
     @cached_property
     def _gaps(self) -> Array:
-        """Distances of the tips from that of the thumb, (T, F), length units."""
+        """Distances of the tips from the tip of the thumb, (T, F), length units."""
         return np.linalg.norm(self.tips - self.tips[:, :1], axis=-1)
 
     @property
@@ -219,18 +219,17 @@ def retarget_hand(
     clearance: float | None = None,
     name: str = "hand",
 ) -> RetargetedHand:
-    """Carry a recorded hand of 21 points over to any hand, within its limits.
+    """Retarget a recorded hand of 21 points to any hand, within its limits.
 
-    The tips of the fingers go where those of the recording are, relative to the palm and scaled by the size of the
-    hands, and their last segments point as those of the recording, as far as this costs the tips little. Where limits
-    and lengths do not permit this, the squared distances are least. While recorded tips of thumb and finger are within
-    20 mm of each other, those of the hand touch: this comes before everything else. A pinch closes and opens within
-    0.15 s, and ends where the recorded tips are 25 mm apart. Tips of the hand that would nearly touch while those of
-    the recording are more than 40 mm apart keep 12 mm. A gripper, of two fingers or of three around a middle, takes
-    over how far the fingers are from the thumb: it is open at 100 mm of an adult (``scale`` changes this). Where
-    nothing else decides, joints stay where they were in the frame before, and near the rest pose. Joints that follow
-    others, and limits, hold exactly. Loops, such as four-bars in fingers, stay closed; a frame then takes a millisecond
-    or two.
+    Finger tips follow the recorded tips relative to the palm, scaled by the size of the hands. The last segments point
+    as in the recording, as far as this costs the tips little. Where limits and lengths do not permit this, the sum of
+    squared distances is least. While the recorded tips of thumb and finger are within 20 mm of each other, the tips of
+    the hand touch; this has the highest priority. A pinch closes and opens within 0.15 s, and ends where the recorded
+    tips are 25 mm apart. Tips of the hand that would nearly touch while the recorded tips are more than 40 mm apart
+    keep 12 mm. A gripper, of two fingers or of three around a middle, follows the distance of the fingers from the
+    thumb: it is open at 100 mm of an adult (``scale`` changes this). Joints that are free otherwise stay near the
+    previous frame and the rest pose. Joint limits and couplings hold exactly. Loops, such as four-bars in fingers, stay
+    closed; a frame then takes a millisecond or two.
 
     Args:
         points: The points in the order of MediaPipe and MANO, (T, 21, 3): wrist, then four of each finger from the
@@ -238,19 +237,19 @@ def retarget_hand(
             has no plausible size in metres, its palm counts as 90 mm.
         skeleton: The skeleton of the hand, or a body with one.
         fps: Frames per second.
-        side: The hand that follows, ``"left"`` or ``"right"``, which a body with two needs.
+        side: The target hand, ``"left"`` or ``"right"``; required for a body with two hands.
         source_side: The side of the recorded hand; None to find it.
-        scale: Length of the hand for a unit of the points; None to take it from the lengths of the fingers.
-        frame: ``"palm"`` lays palm on palm in each frame, and mirrors a hand of the other side. ``"given"`` takes the
+        scale: Length on the target hand per unit of the points; None to compute it from the lengths of the fingers.
+        frame: ``"palm"`` aligns the palms in each frame, and mirrors a hand of the other side. ``"given"`` uses the
             points relative to the wrist, in the axes of the base of the hand, about ``origin``; the wrist of a hand
-            without an arm then moves too.
-        origin: With ``"given"``, the joint or link where the wrist of the recording is; None for the palm.
-        confidence: Confidence of the points, (T, 21), (T,) or (21,), 0 for not seen; None if all count alike.
-        velocity: Highest velocity of the joints, radians per second, of slides length units per second, as in
-            ``Motion.slowed``. None for 15 rad/s, which joints without another one have too; a slide then has no limit.
-        clearance: Least distance between the surfaces of fingers, and between them and the palm, length units; 0 lets
-            them touch. It comes before pinches, whose pads then meet. The skeleton needs shapes. None to let fingers
-            pass through each other, so that a pinch brings the tips together.
+            without an arm then also moves.
+        origin: With ``"given"``, the joint or link at the position of the recorded wrist; None for the palm.
+        confidence: Confidence of the points, (T, 21), (T,) or (21,), 0 for not seen; None for equal weights.
+        velocity: Highest velocity of the joints, radians per second (slides: length units per second), as in
+            ``Motion.slowed``. None for 15 rad/s, also used for joints without a value; a slide then has no limit.
+        clearance: Least distance between the surfaces of fingers, and between fingers and palm, length units; 0 lets
+            them touch. It has priority over pinches, whose pads then meet. The skeleton needs shapes. None to let
+            fingers pass through each other, so that a pinch brings the tips together.
         name: Name of the motion.
 
     Raises:
@@ -261,7 +260,7 @@ def retarget_hand(
 
     References:
         Handa et al. (2020), *DexPilot*; Qin et al. (2023), *AnyTeleop*, for vectors from palm to tip. Both hold pinches
-        by weights, so that tips stop apart.
+        by weights, so that tips stay apart.
 
     Example:
         >>> import numpy as np
@@ -312,7 +311,7 @@ def retarget_hand(
 
 
 def _begun(follower: HandFollower, table: Array, weights: Array, closed: NDArray[np.bool_], start: Array) -> Array:
-    """Return the pose (nq,) of a first frame that pinches: from the first of several starts that closes it."""
+    """Return the pose (nq,) of a first frame that pinches: the first of several starts that closes it, or the best."""
     skeleton = follower.skeleton
     best, least = start, math.inf
     for seed in range(_STARTS):
@@ -334,16 +333,16 @@ def _begun(follower: HandFollower, table: Array, weights: Array, closed: NDArray
 def _followed(
     follower: HandFollower, aims: Aims, closed: NDArray[np.bool_], start: Array, fps: float, metre: float
 ) -> tuple[Array, Array, Array, frozenset[tuple[int, int]]]:
-    """Return the poses of all frames, (T, nq): first without pinches, then again where these are at work.
+    """Return the poses of all frames, (T, nq), solved without pinches and then again where pinches act.
 
-    Also the targets (T, goals, 17) and weights (T, goals) that they follow, and what ``close_open`` returns.
+    Also return the targets (T, goals, 17) and weights (T, goals) that they follow, and what ``close_open`` returns.
     """
     clear = CLEAR * metre
     table, weights = follower.table(aims.tips, aims.directions, aims.trust)
     follower.trust(weights, np.where(aims.trust > 0.0, aims.trust, UNSEEN), ways=aims.gripper is None)
     q = follower.follow(table, weights, follower.first(table, weights, start))
     tips, thumb = follower.tips_at(q)
-    free = np.einsum("tji,tkj->tki", thumb, tips - tips[:, :1])  # from the tip of the thumb, in its frame
+    free = np.einsum("tji,tkj->tki", thumb, tips - tips[:, :1])  # from the tip of the thumb, in the frame of the thumb
     far = np.maximum(np.linalg.norm(free, axis=-1), 1e-12)
     shares = closing_shares(closed, fps)
     near = aims.apart > AWAY

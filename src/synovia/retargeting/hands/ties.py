@@ -1,7 +1,7 @@
-"""Loops of a hand that follows, such as four-bars in its fingers: goals of the open tree that come before all others.
+"""Loops of a hand, such as four-bars in its fingers, as goals of the open tree with the highest priority.
 
-The hand follows on the tree without its loops. There each loop is a goal of the highest level, as a pinch is, so the
-rows of loop and pinch are solved together. In the end the loops are closed exactly.
+The hand is solved on the tree without its loops. Each loop is a goal of the highest priority there, as a pinch is, so
+the rows of loop and pinch are solved together. At the end, the loops are closed exactly.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from synovia.model import Skeleton
 from synovia.model.loops.loop import Loop
 from synovia.model.loops.tables import moved_by
 
-_PARTS = ("point", "hinge", "universal")  # kinds whose origins meet; the structure and the closing hold their axes
+_PARTS = ("point", "hinge", "universal")  # kinds whose origins meet; the structure and the final closing keep axes
 
 
 def ties_of(skeleton: Skeleton, rows: Iterable[int]) -> tuple[list[Goal], list[int]]:
-    """Return the loops that some joints open or close as goals of priority 0, and the rows of all joints in them.
+    """Return the loops that some joints move as goals of priority 0, and the rows of all joints in them.
 
     Args:
         skeleton: A skeleton.
         rows: Rows of joints.
 
     Raises:
-        UnsupportedError: If one is of a kind that no goal holds.
+        UnsupportedError: If no goal supports the kind of a loop.
     """
     inside, left = set(rows), list(skeleton.loops)
     chosen: list[Loop] = []

@@ -1,4 +1,4 @@
-"""A hand that follows tracked points frame by frame."""
+"""Let a hand follow tracked points frame by frame."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from synovia.retargeting.hands.judge import OFF, TOUCH
 from synovia.retargeting.hands.pinches import AWAY, CLEAR, CLOSED, ONSET, OPEN
 from synovia.retargeting.hands.recording import Recording
 
-_BEGIN: Final = 0.03  # metres between the recorded tips from which a pinch begins to close
+_BEGIN: Final = 0.03  # metres between the recorded tips below which a pinch begins to close
 
 
 class TrackedHand:
@@ -26,18 +26,19 @@ class TrackedHand:
 
     Args:
         follower: The hand.
-        aims: What its fingers aim at, learned from a first frame.
-        recording: This frame.
+        aims: Aims of its fingers, from a first frame.
+        recording: The first frame.
         rate: Frames per second.
-        on_palm: Whether its palm lies on that of the points, in each frame; else these lie in their own axes.
+        on_palm: Whether the palm of the points is laid on that of the hand in each frame; else points keep their own
+            axes.
 
     Attributes:
-        q: The pose that would follow without pinches, that of the hand, and the one of the frame before, (3, nq).
+        q: The pose without pinches, the pose of the hand, and the pose of the frame before, (3, nq).
         table: Targets of the last frame, (goals, 17), and ``weights``, (goals,).
     """
 
     def __init__(self, follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> None:
-        """Pack the hand and load its kernels."""
+        """Compile the problem of the hand and load its kernels."""
         self._gripper = aims.gripper
         self._ends = [FINGER_POINTS[one.name][-1] for one in aims.fingers]
         none = np.zeros((1, len(self._ends), 3))
@@ -53,7 +54,7 @@ class TrackedHand:
     def _take(self, points: Array, confidence: Array) -> None:
         """Store a frame of points (21, 3).
 
-        A gripper opens as far as they are apart; while a tip is not seen it stays as it is.
+        A gripper opens by the distances of the tips; while a tip is not seen, its targets stay.
         """
         self._hand.landmarks[:], self._hand.confidence[:] = points, confidence
         if self._gripper is None:
@@ -70,7 +71,7 @@ class TrackedHand:
         self._hand.aim()
 
     def step(self, points: Array, confidence: Array) -> int:
-        """Follow a frame of points (21, 3); return what became of it, see ``layout.NO_PALM``.
+        """Follow a frame of points (21, 3); return the result, see ``layout.NO_PALM``.
 
         Args:
             points: The points; NaN where one is not seen.
@@ -80,7 +81,7 @@ class TrackedHand:
         return self._hand.step()
 
     def judge(self) -> int:
-        """Judge the pose again after it was changed; return what became of the frame."""
+        """Judge the pose again after a change; return the result of the frame."""
         return self._hand.judge()
 
     @property
@@ -89,7 +90,7 @@ class TrackedHand:
         return bool(self._numbers[layout.HAND_IS_FREE])
 
     def part(self) -> None:
-        """Keep the pose of the hand apart from the one that would follow without pinches, as it was changed."""
+        """Keep the changed pose of the hand apart from the pose without pinches."""
         self._numbers[layout.HAND_IS_FREE] = 0.0
 
     @property
@@ -99,7 +100,7 @@ class TrackedHand:
 
     @property
     def gaps(self) -> Array:
-        """Distance of each tip from that of the thumb, beyond the least one of a gripper, (F,)."""
+        """Distance of each tip from the tip of the thumb, minus the least distance of a gripper, (F,)."""
         return self._fingers[:, layout.FINGER_GAP]
 
     @property
@@ -114,7 +115,7 @@ class TrackedHand:
 
 
 def _numbers(follower: HandFollower, aims: Aims, recording: Recording, rate: float, *, on_palm: bool) -> Array:
-    """Return how the points lie on the hand, (HAND_WIDTH,), see ``kernels.layout``."""
+    """Return the numbers that define how points lie on the hand, (HAND_WIDTH,), see ``kernels.layout``."""
     metre, out = 1.0 / (follower.skeleton.meters_per_unit or 1.0), np.zeros(layout.HAND_WIDTH)
     out[layout.HAND_PLACE : layout.HAND_PLACE + 9] = aims.place[:3, :3].ravel()
     out[layout.HAND_PLACE + 9 : layout.HAND_PLACE + 12] = aims.place[:3, 3]
