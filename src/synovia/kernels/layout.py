@@ -1,11 +1,11 @@
 """The packed arrays that kernels read and write: their tables, and the names of their columns and numbers.
 
-No other file defines any. This one holds plain numbers and loads no compiler, so that all code can use it. A name that
-ends in ``WIDTH`` is the number of columns of a table. The other names are columns of a table, indices into a flat
-array, or values where the comment says so.
+No other file defines packed arrays. This file holds plain numbers and loads no compiler, so that all code can use it.
+A name that ends in ``WIDTH`` is the number of columns of a table. The other names are columns of a table, indices into
+a flat array, or values where the comment says so.
 
 The tables are declared at the end: ``PROBLEM`` (a packed problem), ``WORK`` (scratch memory), ``ANSWER`` (a row of the
-answer), and the scratch memory of single solvers. A declaration says how large a table is, and nothing else does.
+answer), and the scratch memory of single solvers. Only the declaration of a table gives its size.
 ``problem.pack`` computes where each table of a problem begins and takes its values by its name. Kernels read it as the
 field of that name, in the named tuple that ``compiler.records`` makes of the declarations.
 """
@@ -17,22 +17,22 @@ from typing import Final, NamedTuple
 # --- A problem: the head of its integers -----------------------------------------------------------------------------
 N_ROWS, N_VARIABLES, N_GOALS, N_RESIDUALS, N_COLUMNS, N_Q, N_FOLLOWERS = 0, 1, 2, 3, 4, 5, 6
 MAX_STEPS, ATTEMPTS, SEED, PATIENCE, COUPLED = 7, 8, 9, 10, 11
-N_BOUNDARIES = 12  # of the priority levels: one more than there are levels
+N_BOUNDARIES = 12  # boundaries of the priority levels: one more than there are levels
 N_TERMS, N_MASSES, N_VERTICES = 13, 14, 15
 N_FRAMES, N_POINTS = 16, 17  # rows of scratch memory for frames, and for points
 N_SMALLER = 18  # residuals or columns, whichever are fewer
 N_CURVED = 19  # columns, or 0 with more than NEWTON_COLUMNS
-N_WATCH, N_SOLVER = 20, 21  # numbers of the watch and what follows it; of the scratch memory that a solver asked for
+N_WATCH, N_SOLVER = 20, 21  # floats of the watch and what follows it; floats of a solver's own scratch memory
 WORK_SIZE = 22  # numbers of the whole scratch memory
-N_CLEARANCES, N_LINKS, N_LINK_PAIRS, N_SHAPES, N_HULL_POINTS, N_NODES = 23, 24, 25, 26, 27, 28  # of clearance goals
-N_SLOTS, N_FOUND = 29, 30  # contacts that clearance goals keep; scratch memory to find those of one goal
+N_CLEARANCES, N_LINKS, N_LINK_PAIRS, N_SHAPES, N_HULL_POINTS, N_NODES = 23, 24, 25, 26, 27, 28  # for clearance goals
+N_SLOTS, N_FOUND = 29, 30  # contacts that clearance goals store; scratch memory to find the contacts of one goal
 N_PLACED, N_CORNERS, N_FACES, N_EDGES = 31, 32, 33, 34  # rows of scratch memory for a pair of shapes
-N_LOOPS, N_MONOMIALS, N_TIED, N_TIED_ROWS, N_TIED_COLUMNS, N_TIED_Q = 35, 36, 37, 38, 39, 40  # of loops
+N_LOOPS, N_MONOMIALS, N_TIED, N_TIED_ROWS, N_TIED_COLUMNS, N_TIED_Q = 35, 36, 37, 38, 39, 40  # for loops
 N_TIED_VARIABLES, N_CLOSING = 41, 42  # of loops: variables; scratch memory of the step that closes them
 N_LEAVES, N_PROPOSALS, N_PROPOSAL = 43, 44, 45  # of learned starts: leaves, rows of all leaves, numbers of a row
 PROPOSAL_FORM, PROPOSED_FIRST = 46, 47  # of learned starts: bits, see below; 1 if the first attempt begins at one
 INT_HEAD = 48  # the starts of all tables follow, see ``STARTS``
-NEWTON_COLUMNS = 128  # with more, second derivatives cost more than the steps that they save
+NEWTON_COLUMNS = 128  # with more columns, second derivatives cost more than the steps that they save
 
 # --- A problem: the head of its floats -------------------------------------------------------------------------------
 TOLERANCE, TOLERANCE_ANGLE, REACH, MOST_WORK = 0, 1, 2, 3
@@ -93,7 +93,7 @@ RESIDUALS = 4  # number of residual rows
 GOAL_WIDTH = 5
 
 # --- Goals: numbers --------------------------------------------------------------------------------------------------
-POSITION_WEIGHT, ROTATION_WEIGHT = 0, 1  # square roots
+POSITION_WEIGHT, ROTATION_WEIGHT = 0, 1  # square roots of the weights
 GOAL_ORIENTATION, GOAL_ORIGIN = 2, 11  # the goal's frame, in that of its row
 GOAL_DATA_WIDTH = 14
 
@@ -108,7 +108,7 @@ VERTEX, VERTICES = 8, 9  # first vertex of its polygon, and how many
 GENERAL_WIDTH = 10
 
 # --- Terms of general goals: numbers ---------------------------------------------------------------------------------
-WEIGHT = 0  # square root
+WEIGHT = 0  # square root of the weight
 OTHER_ORIENTATION, OTHER_ORIGIN = 1, 10  # frame on the other joint
 TIP_POINT = 13  # the tip of the limb, in the frame of its row
 NUMBERS = 16  # parameters of its kind, at most eight
@@ -119,7 +119,7 @@ MASS, MOMENT = 0, 1  # mass as a part of the whole, and mass times position
 MASS_WIDTH = 4
 
 # --- Targets: a 4x4 transform by rows, then which parts are given ----------------------------------------------------
-LAST_ROW = 12  # of the transform
+LAST_ROW = 12  # first element of the last row of the transform
 GIVEN = 16  # bits POSITION and ROTATION; 0 for a goal that keeps its start
 TRANSFORM_WIDTH = 16
 TARGET_WIDTH = 17
@@ -174,11 +174,11 @@ BOX_WIDTH = 7
 
 # --- The hierarchy: rows of its vectors ``v``, one number a column; then its state -----------------------------------
 STEP, STEP_LOWER, STEP_UPPER = 0, 1, 2  # the step so far and its bounds
-REFERENCE = 3  # of the posture
+REFERENCE = 3  # reference step of the posture
 ACTIVE_SIDE = 4  # active bound: -1 lower, 0 none, 1 upper
 GRADIENT = 5
-DIRECTION = 6  # of the next move
-FALLS = DIRECTION  # while a saddle is left and no move is made: 1 if the error falls along the column, else 0
+DIRECTION = 6  # direction of the next move
+FALLS = DIRECTION  # while leaving a saddle, without a move: 1 if the error falls along the column, else 0
 POSE_COLUMN = 7  # column of the pose
 STEP_STIFFNESS = 8
 RELEASES = 9  # how often the level released the bound
@@ -204,11 +204,11 @@ PARAMS_WIDTH = 16
 # Full body
 LARGEST_STEP, LARGEST_MOVE, REST_STEP, SOFT = 3, 4, 5, 6  # LARGEST_MOVE: the least of all ``moves``
 # Heuristics
-SMALLEST_TURN, STIFFNESS_FACTOR = 1, 2  # of CCD
-ROUNDS = 1  # of particles; 0 chooses it by the length of the chains
+SMALLEST_TURN, STIFFNESS_FACTOR = 1, 2  # parameters of CCD
+ROUNDS = 1  # rounds of particles; 0 chooses them by the length of the chains
 # Closed forms
-BLEND, TWIST = 0, 1  # weight of the answer against the start, and turn about the aimed axis
-SOFTEN, PACE = 2, 3  # of two bones
+BLEND, TWIST = 0, 1  # weight of the answer against the start, and rotation about the aimed axis
+SOFTEN, PACE = 2, 3  # parameters of two-bone solvers
 COUNT, UP, TOP_AXIS = 2, 3, 6  # of aims: number of joints, two directions
 SHARES = 9  # of aims: share of each joint, that of the goal first
 
@@ -239,16 +239,16 @@ TOP_SPEED, TOP_ACCELERATION, TOP_JERK = 2, 3, 4  # TOP_JERK is infinite without 
 AXIS_VELOCITY, AXIS_ACCELERATION = 5, 6  # divided differences of the last samples
 GAP, GAP_BEFORE = 7, 8  # seconds between the last two samples, and between the two before
 AXIS_TARGET = 9  # place of the target at the end of the tick, relative to the axis
-FEED, FEED_ACCELERATION = 10, 11  # motion of the target that counts
+FEED, FEED_ACCELERATION = 10, 11  # motion of the target that the axis uses
 RAW_FEED, RAW_FEED_ACCELERATION = 12, 13  # the last one measured
 NEXT_LOWER, NEXT_UPPER = 14, 15  # velocities of the next tick that keep the limits
-NEXT = 16  # the one that is chosen
+NEXT = 16  # the chosen velocity
 REASON = 17  # the limit that holds the axis back: 0 or one of the values below
-STRETCH = 18  # factor of time by which the axis goes more slowly than it could, so that all arrive together
-PLAN_VELOCITY, PLAN_ACCELERATION, PLAN_JERK = 19, 20, 21  # the stop that is known, see ``servo.stop``
-PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST = 22, 23, 24  # seconds that its parts still take
-PLAN_NEXT = 25  # velocity of the next tick on it
-FEED_JERK = 26  # of the target
+STRETCH = 18  # time scaling that slows down the axis, so that all axes arrive together
+PLAN_VELOCITY, PLAN_ACCELERATION, PLAN_JERK = 19, 20, 21  # the known stop, see ``servo.stop``
+PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST = 22, 23, 24  # seconds left of its parts
+PLAN_NEXT = 25  # velocity of the next tick on the known stop
+FEED_JERK = 26  # jerk of the target
 AXIS_WIDTH = 27
 # Values of REASON
 AT_POSITION, AT_VELOCITY, AT_ACCELERATION, AT_JERK, RECOVERING = 1, 2, 3, 4, 5
@@ -283,7 +283,7 @@ GAP_SIZE = 0  # signed distance
 CONTACT_NORMAL = 1  # from the second shape to the first
 FIRST_WITNESS, SECOND_WITNESS = 4, 7
 CONTACT_WIDTH = 10
-IGNORED, MEASURED = 0, 1  # 1 while clearance does not count, else 0; work of the pairs measured, see ``watch``
+IGNORED, MEASURED = 0, 1  # 1 while clearance is ignored, else 0; work of the pairs measured, see ``watch``
 # Scratch memory of one pair, see ``collision.gjk`` and ``collision.epa``
 CORNER, CORNER_FIRST = 0, 3  # point of the difference of both shapes, and the point of the first shape
 FLAT_GAP, FLAT_FEATURE, FLAT_APART = 3, 4, 5  # of a further point of a flat contact, see ``collision.flat``
@@ -308,16 +308,16 @@ NODE_WIDTH = 6
 # --- Clearance goals: integers, then numbers -------------------------------------------------------------------------
 CLEAR_GOAL = 0  # the goal
 CLEAR_ROW = 1  # its first residual row
-FIRST_SLOT, SLOTS = 2, 3  # the contacts that it keeps, one for each residual row
-FIRST_LINK_PAIR, LINK_PAIRS = 4, 5  # pairs of links that it keeps apart
-AVOIDING = 6  # links of the body, the first ones, of which it keeps those that move apart from its obstacles
-FIRST_BOUNDLESS, BOUNDLESS = 7, 8  # shapes of obstacles without end
+FIRST_SLOT, SLOTS = 2, 3  # contacts that the goal stores, one for each residual row
+FIRST_LINK_PAIR, LINK_PAIRS = 4, 5  # pairs of links that the goal keeps apart
+AVOIDING = 6  # number of first links that belong to the body; the goal keeps the moving ones apart from its obstacles
+FIRST_BOUNDLESS, BOUNDLESS = 7, 8  # shapes of unbounded obstacles
 FIRST_OBSTACLE, OBSTACLES = 9, 10  # shapes of the other obstacles, the leaves of a tree
 FIRST_NODE, LEAVES = 11, 12  # that tree: a heap whose number of leaves is a power of two
 CLEAR_WIDTH = 13
-CLEAR_WEIGHT, CLEAR_DISTANCE = 0, 1  # square root; the distance to keep
+CLEAR_WEIGHT, CLEAR_DISTANCE = 0, 1  # square root of the weight; the distance to keep
 CLEAR_DATA_WIDTH = 2
-# Contacts that clearance goals keep: those of ``CONTACT_WIDTH``, then
+# Contacts that clearance goals store: the columns of ``CONTACT_WIDTH``, then
 CONTACT_ROWS = 10  # rows of the tree that carry both shapes, -1 for the world
 CONTACT_SHAPES = 12  # both shapes; the first is -1 without a contact
 CONTACT_IDLE = 14  # 1 while its force is known to be 0, so that its row is not needed
@@ -325,15 +325,15 @@ CONTACT_FEATURE = 15  # 0 for the nearest points of both shapes; of a further po
 CONTACT_CARRIER = 16  # of a flat contact the side that carries the point, 0 or 1 (the other has the normal), else -1
 CARRIED_POINT, CARRIED_NORMAL = 17, 20  # in the frames of the rows of these sides
 KEPT_CONTACT_WIDTH = 23
-# Obstacles that move: after the frame of each in the world, which one it is, and the distance of its farthest point
+# Moving obstacles: after the frame of each in the world, its number, and the distance of its farthest point
 MOVED_OBSTACLE, MOVED_RADIUS = 12, 13
 MOVED_WIDTH = 14
-# Their pieces, shapes and spheres around them: after the frame of each in that of its obstacle, which one that is; the
-# row of the shape or, for a sphere, of the link; the tree that has it, and its leaf there (0: none; -1: it is a sphere)
+# Their pieces, shapes and spheres around them: after the frame of each in that of its obstacle, the obstacle's number;
+# the row of the shape or, for a sphere, of the link; the tree that has it, and its leaf there (0: none; -1: a sphere)
 PIECE_OBSTACLE, PIECE_ROW, PIECE_TOP, PIECE_NODE = 12, 13, 14, 15
 PIECE_WIDTH = 16
-# Numbers of ways: what is left of a pair counts up to SEEN; a way is not divided below SHORTEST; a pair may come too
-# near by SLACK; the tick takes the time WAY_TIME
+# Numbers of paths: the margin of a pair is measured up to SEEN; a path is not divided below SHORTEST; a pair may come
+# too near by SLACK; the tick takes the time WAY_TIME
 SEEN, SHORTEST, SLACK, WAY_TIME = 0, 1, 2, 3
 WAY_WIDTH = 4
 
@@ -348,8 +348,8 @@ ANY_TURN, NO_TURN, ABOUT_AXIS, AT_RIGHT_ANGLE = 0, 1, 2, 3  # values of TIED_TUR
 AT_DISTANCE = 8  # bit of TIED_PLACE
 FIRST_FRAME, SECOND_FRAME = 0, 12
 TIE_DISTANCE = 24
-TIE_CONSTANT = 25  # of a coupling
-TIE_UNIT = 26  # of a coupling: 1 if it is a length, 0 if it is an angle
+TIE_CONSTANT = 25  # constant term of a coupling
+TIE_UNIT = 26  # unit of a coupling: 1 for a length, 0 for an angle
 TIE_DATA_WIDTH = 27
 # Monomials of couplings
 MONOMIAL_ROW, POWER = 0, 1  # row of the tree whose joint value is raised to the power
@@ -365,7 +365,7 @@ MOST_FEATURES = 36  # of four positions and rotations
 
 # --- Pursuit: settings of ``pursuit.follow`` ------------------------------------------------------------------------
 PURSUIT_STEPS = 0  # most steps of a frame
-PURSUIT_REST_STEP = 1  # a frame ends after a step of at most so much (radians, reaches)
+PURSUIT_REST_STEP = 1  # a frame ends after a step of at most this length (radians, length scales)
 PURSUIT_STAY = 2  # pull of every column to the frame before
 PURSUIT_DAMPING = 3  # factor of the squared error
 PURSUIT_SETTINGS = 4
@@ -378,7 +378,7 @@ HAND_SIDE, HAND_MIRROR = 14, 15  # of the tracked hand: 1 right, -1 left; -1 if 
 HAND_METRE = 16  # of the points
 HAND_BEGIN, HAND_CLOSED, HAND_OPEN, HAND_AWAY = 17, 18, 19, 20  # metres between tracked tips, see ``pinches``
 HAND_CLEAR = 21  # least distance of tips that do not pinch, length units
-HAND_OPENING = 22  # share of its way by which a pinch opens in a frame
+HAND_OPENING = 22  # share of its displacement by which a pinch opens in a frame
 HAND_PINCH = 23  # weight of a pinch
 HAND_GRIPS = 24  # 1: a gripper, whose tips are given
 HAND_TOUCH, HAND_OFF = 25, 26  # a pinch is open from this distance, tips are missed from this one on average
@@ -404,8 +404,8 @@ class Table(NamedTuple):
 
     Args:
         name: Its field in the named tuple that kernels get.
-        shape: Number of rows, then of columns; only one for a vector. A text names a number that counts it: one of
-            ``COUNTS``, or of those that the scratch memory of a solver is opened with.
+        shape: Number of rows, then of columns; only one for a vector. A string names the number: one of
+            ``COUNTS``, or one that is given when the scratch memory of a solver is opened.
         integers: Whether it is in the array of integers of a problem.
     """
 
@@ -428,11 +428,11 @@ COUNTS: Final = {  # the integers of the head that count rows and columns
 
 # A skeleton with goals, as the solvers read it. "tree.ints" is the table ``ints`` of ``problem.tree``.
 PROBLEM: Final = (
-    Table("params", (PARAMS_WIDTH,)),  # of the solver
+    Table("params", (PARAMS_WIDTH,)),  # parameters of the solver
     # joints in topological order, a parent before its children
     Table("tree.ints", ("rows", ROW_WIDTH), integers=True),
     Table("tree.fixed", ("rows", FRAME_WIDTH)),  # frame of the joint before its motion, in its parent's frame
-    Table("tree.couple", ("rows", COUPLING_WIDTH)),  # of hinges and slides: 1 and 0, but for mimic joints
+    Table("tree.couple", ("rows", COUPLING_WIDTH)),  # of hinges and slides: 1 and 0, except for mimic joints
     Table("variables", ("variables", VARIABLE_WIDTH), integers=True),
     Table("limits", ("variables", LIMIT_WIDTH)),
     Table("goals", ("goals", GOAL_WIDTH), integers=True),
@@ -443,7 +443,7 @@ PROBLEM: Final = (
     # first residual row of each level, 0 the highest, then the number of rows; the rows of a level are contiguous
     Table("levels", ("boundaries",), integers=True),
     Table("posture", ("variables", REST_WIDTH)),
-    Table("moves", ("variables",)),  # largest move in one solve (radians, reaches), for solvers that bound motion
+    Table("moves", ("variables",)),  # largest move in one solve (radians, length scales), for solvers that bound motion
     # general goals, which are more than a position and a rotation in the world; see ``goals.general``
     Table("general.ints", ("terms", GENERAL_WIDTH), integers=True),
     Table("general.data", ("terms", GENERAL_DATA_WIDTH)),
@@ -455,10 +455,10 @@ PROBLEM: Final = (
     Table("clear.data", ("clearances", CLEAR_DATA_WIDTH)),
     Table("clear.links", ("links", LINK_WIDTH), integers=True),  # of the body, then obstacles of named pairs
     Table("clear.balls", ("links", BALL_WIDTH)),  # around the shapes of each link, in the frame of its row
-    Table("clear.pairs", ("link_pairs", PAIR_WIDTH), integers=True),  # of links
+    Table("clear.pairs", ("link_pairs", PAIR_WIDTH), integers=True),  # pairs of links
     Table("clear.shapes", ("shapes", SHAPE_WIDTH)),  # each in the frame of its row; those of a link are neighbours
-    Table("clear.points", ("hull_points", 3)),  # of hulls, each in the frame of its shape
-    Table("clear.nodes", ("nodes", NODE_WIDTH)),  # of all trees of obstacles
+    Table("clear.points", ("hull_points", 3)),  # points of hulls, each in the frame of its shape
+    Table("clear.nodes", ("nodes", NODE_WIDTH)),  # nodes of all trees of obstacles
     # loops, see ``loops.ties``; their residual rows are the first ones
     Table("loops.ints", ("loops", TIE_WIDTH), integers=True),
     Table("loops.data", ("loops", TIE_DATA_WIDTH)),
@@ -486,24 +486,24 @@ WORK: Final = (
     Table("work.K", ("curved", "curved")),  # factor of the Hessian
     Table("work.box", ("columns", BOX_WIDTH)),  # bounds of a step and directions of ball joints, see ``tree.chart``
     Table("work.solver_scratch", ("solver",)),  # of the size that the solver asked for (``Solver.extra_scratch``)
-    # of clearance goals alone
+    # of clearance goals only
     Table("meeting.contacts", ("slots", KEPT_CONTACT_WIDTH)),  # the nearest contacts of each goal at the last pose
-    Table("meeting.found", ("found", KEPT_CONTACT_WIDTH)),  # those of a goal at this pose, until they are sorted
+    Table("meeting.found", ("found", KEPT_CONTACT_WIDTH)),  # contacts of a goal at this pose, before they are sorted
     Table("meeting.placed", ("placed", SHAPE_WIDTH)),  # a pair of shapes in the world
     Table("meeting.corners", ("corners", CORNER_WIDTH)),
     Table("meeting.faces", ("faces", FACE_WIDTH)),
     Table("meeting.edges", ("edges", EDGE_WIDTH)),
     Table("meeting.state", ("placed",)),  # IGNORED, MEASURED
-    # of loops alone, to close them again after a step
+    # of loops only, to close them again after a step
     Table("closing.frames", ("tied_rows", FRAME_WIDTH)),
     Table("closing.J", ("tied", "tied_columns")),
     Table("closing.box", ("tied_columns", BOX_WIDTH)),
     Table("closing.step", ("tied_columns",)),
-    Table("closing.start", ("tied_variables", 4)),  # from which the largest move is measured
+    Table("closing.start", ("tied_variables", 4)),  # variables from which the largest move is measured
     Table("closing.before", ("tied_q",)),  # the pose before a step
-    Table("closing.end", ("tied_q",)),  # of a way to a random pose
+    Table("closing.end", ("tied_q",)),  # end of a path to a random pose
     Table("closing.nearest", ("tied_q",)),  # the pose that is nearest to closed
-    Table("closing.scratch", ("closing",)),  # of a level, see ``hierarchy.basis``
+    Table("closing.scratch", ("closing",)),  # scratch memory of a level, see ``hierarchy.basis``
 )
 
 # Scratch memory of ``pursuit.follow``: H y = g is the system of a step
@@ -534,9 +534,9 @@ LEVELS: Final = (
     Table("damping_floors", ("levels",)),  # their lower bounds
     # 1 if a row constrains the levels below; 0 if its level constrains them only by R
     Table("constrains", ("levels",)),
-    Table("saved_errors", ("levels",)),  # to compare with later
+    Table("saved_errors", ("levels",)),  # errors to compare with later
     Table("edges", ("levels",)),  # edge of the support polygon of each slack column (see ``hierarchy.inequalities``)
-    Table("saved_pose", ("columns", 4)),  # by variable
+    Table("saved_pose", ("columns", 4)),  # saved pose by variable
     Table("active_bounds", ("columns",)),  # by column of the pose: where the last step of a level ended (-1, 1), or 0
     Table("v", (VECTORS, "columns")),
     Table("state", (STATES,)),
@@ -554,24 +554,24 @@ FAMILY: Final = (
 BRANCHES: Final = (
     Table("candidates", (64,)),  # values of all variables, one candidate after the other
     Table("singular", (1,)),  # 1 if two turns of a candidate are arbitrary, else 0
-    Table("samples", (2 * LARGEST_DEGREE + 1,)),  # of a trigonometric polynomial
+    Table("samples", (2 * LARGEST_DEGREE + 1,)),  # samples of a trigonometric polynomial
     Table("roots", (2 * LARGEST_DEGREE,)),  # angles
-    Table("search", (SCRATCH_SIZE,)),  # for roots
+    Table("search", (SCRATCH_SIZE,)),  # scratch memory of the root search
 )
 # Scratch memory of closed forms that blend, see ``closed_form.blend``
 BLEND_VALUES: Final = (
-    Table("motion", (1,)),  # how far the targets moved since the last frame, infinite at the first
+    Table("motion", (1,)),  # displacement of the targets since the last frame, infinite at the first
     Table("start", ("variables", 4)),  # value of each variable at the first start
     Table("last", ("variables", 4)),  # and in the last answer before it was blended
 )
-# Ways that keep the distances of clearance goals, see ``goals.ways``
+# Paths that keep the distances of clearance goals, see ``goals.ways``
 WAYS: Final = (
     Table("numbers", (WAY_WIDTH,)),
     Table("levers", ("pairs", "axes")),  # by how much a unit of each axis brings each pair nearer at most
-    Table("left", ("pairs",)),  # how much more than its distance each pair is apart at the last pose, at least
-    Table("least", ("pairs",)),  # what has to be left of each pair on the way
-    Table("offset", ("axes",)),  # how far the robot is beside its commands
-    Table("begin", ("nq",)),  # where a way begins and ends
+    Table("left", ("pairs",)),  # lower bound of the margin of each pair beyond its distance, at the last pose
+    Table("least", ("pairs",)),  # least margin of each pair on the path
+    Table("offset", ("axes",)),  # displacement of the robot from its commands
+    Table("begin", ("nq",)),  # poses where a path begins and ends
     Table("end", ("nq",)),
     # scratch memory
     Table("steps", ("axes",)),
@@ -588,26 +588,26 @@ TICK: Final = (
     Table("low", ("columns",)),  # bounds of its velocity
     Table("high", ("columns",)),
     Table("choice", ("columns",)),  # the velocity
-    Table("reference", ("columns",)),  # the one that was proposed
+    Table("reference", ("columns",)),  # the proposed velocity
     Table("times", ("columns",)),  # seconds in which it can come to rest
     Table("slope", ("columns",)),  # it stops at slope * velocity + rest
     Table("rest", ("columns",)),
-    Table("turn", ("columns",)),  # how far it goes farther if its part takes longer to come to rest
-    Table("lead", ("columns",)),  # how much longer that takes if its velocity grows; 0 unless it is the slowest one
-    Table("unit", ("columns",)),  # 1 for angles, the reach for lengths
-    Table("shift", ("columns",)),  # of a step onto the rows that are held
+    Table("turn", ("columns",)),  # derivative of its stop place by the time in which its part comes to rest
+    Table("lead", ("columns",)),  # derivative of that time by its velocity; 0 unless it is the slowest one
+    Table("unit", ("columns",)),  # 1 for angles, the length scale for lengths
+    Table("shift", ("columns",)),  # step onto the held rows
     Table("least", ("columns",)),  # bounds of that step
     Table("most", ("columns",)),
     Table("first", ("residuals",)),  # of each residual row: its value where a stop begins; errors of levels before that
-    Table("line", ("residuals",)),  # and how far it goes down until the end, if its goal goes straight on
+    Table("line", ("residuals",)),  # and its linear decrease until the end, if its goal continues straight
     Table("gains", ("residuals", "columns")),  # its derivatives where a stop begins; the best velocities before that
     Table("chosen", ("axes",)),  # velocity of each axis that the levels choose
-    Table("base", ("axes",)),  # the same without levels that only the stop that is known allows
-    Table("plan", ("axes",)),  # and that of the stop that is known
+    Table("base", ("axes",)),  # the same with levels above far goals only
+    Table("plan", ("axes",)),  # velocity of each axis on the known stop
     Table("pose", ("nq",)),
     Table("sample", ("nq",)),
     Table("aimed", ("goals", TRANSFORM_WIDTH)),  # complete targets
-    Table("given", ("goals", TARGET_WIDTH)),  # targets of the goals that are followed or held
+    Table("given", ("goals", TARGET_WIDTH)),  # targets of followed or held goals
     Table("last", ("goals", TARGET_WIDTH)),  # targets of the tick before
     Table("errors", ("errors",)),  # distance and angle of each goal, one after the other
 )
@@ -616,7 +616,7 @@ WHOLE: Final = (
     Table("start", ("nq",)),
     Table("way", ("axes",)),
     Table("push", ("axes",)),
-    Table("bends", (3, "axes")),  # of three powers
+    Table("bends", (3, "axes")),  # coefficients b₀, b₁, b₂
     Table("clock", (3,)),  # see ``servo.whole``
 )
 # A row of the answer
@@ -624,7 +624,7 @@ ANSWER: Final = (
     Table("head", (OUT_HEAD,)),
     Table("q", ("nq",)),
     Table("errors", ("errors",)),  # length and angle of each goal
-    Table("targets", ("goals", TRANSFORM_WIDTH)),  # that each goal had
+    Table("targets", ("goals", TRANSFORM_WIDTH)),  # target that each goal had
 )
 
 # Where the integers of a problem hold the start of a table in its array
@@ -633,10 +633,10 @@ INT_TABLES: Final = INT_HEAD + len(STARTS)  # where the tables of integers begin
 
 
 def size_of(table: Table, numbers: Mapping[str, int]) -> int:
-    """Return how many numbers a table holds, given what counts its rows and columns."""
+    """Return the number of elements of a table, given the named numbers of its rows and columns."""
     return math.prod(numbers[size] if isinstance(size, str) else size for size in table.shape)
 
 
 def size_of_all(tables: Iterable[Table], numbers: Mapping[str, int]) -> int:
-    """Return how many numbers some tables hold together."""
+    """Return the total number of elements of tables."""
     return sum(size_of(table, numbers) for table in tables)

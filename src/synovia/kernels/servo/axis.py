@@ -1,20 +1,20 @@
-"""The law of one axis: which velocities of the next tick keep its limits, now and later, and which one leads on.
+"""The law of one axis: velocities of the next tick that keep its limits, now and later, and the choice among them.
 
-All differences are those of samples, as one sees them from outside. With samples x₀, x₁, x₂ at times that are h and h'
-apart, the velocity of a tick is v = [x₀, x₁], the acceleration a' = 2 [x₀, x₁, x₂] = 2 (v' - v) / (h + h'), and the
+All differences are finite differences of samples, as a robot sees them. With samples x₀, x₁, x₂ at times that are h and
+h' apart, the velocity of a tick is v = [x₀, x₁], the acceleration a' = 2 [x₀, x₁, x₂] = 2 (v' - v) / (h + h'), and the
 jerk 6 [x₀ … x₃]. A divided difference of samples is a mean of the derivative. So if some smooth motion passes the last
 samples and keeps the limits from there on, then all samples of that motion keep them too, whatever the times of the
 ticks will be. A state is viable if such a motion leads to a stop inside the limits of the position.
 
 Without a limit of the jerk that motion is a parabola: it has the velocity u = v - A h / 2 at the last sample, if it
 brakes with A. It stops in time if u² / (2 A) <= d, the distance to the limit. The next state is viable for every
-v' <= √(2 A d) - A h' / 2, or v' <= d / h' where the axis may stop within the tick. Braking with A is always among them.
+v' <= √(2 A d) - A h' / 2, or v' <= d / h' where the axis may stop within the tick. Braking with A is always viable.
 
 With a limit of the jerk the motion is the cubic through the last three samples that has the jerk j of the last tick, or
 less where its acceleration would exceed A; then the stop of ``stop``. At the last sample, its acceleration is
 a + j (2 h' + h) / 3, and with that its velocity is v' + a h' / 2 - j h'² / 6. How far it goes grows with v'. So the
-velocities whose stop keeps the limits are an interval, which bisection finds. Where it is empty, because a stop was
-planned with the ticks of before, the axis goes on with the stop that the last tick has proved.
+velocities whose stop keeps the limits are an interval, which bisection finds. Where it is empty, because the stop
+was planned with the tick times of before, the axis continues the known stop, which the last tick has proved.
 """
 
 import math
@@ -55,14 +55,14 @@ from synovia.kernels.layout import (
 )
 from synovia.kernels.servo.stop import NO_LIMIT, extremes, rest_of, stop_profile, travelled
 
-BISECTIONS = 40  # of an interval of velocities: to 1e-12 of it
+BISECTIONS = 40  # of an interval of velocities: the error is 1e-12 of its width
 SEARCHES = 60  # steps of a search for the velocity whose stop ends at the target
 LANDING = F(0.5)  # part of the limits that an axis uses to land on its target in one tick
-CLOSE = F(1e-13)  # of the way of a tick: a stop so near to the target ends there
-ROUNDING = F(1e-11)  # of a limit: a difference that is rounding
-CHANGED = F(1e-7)  # of a velocity: a stop that breaks the limits by more was planned with other limits
-TOLD = F(1e-6)  # of a limit: a motion beyond it by more is a recovery
-WITHIN = F(1e-10)  # radians or length units beyond the limit of a position that are rounding
+CLOSE = F(1e-13)  # part of the distance plus V h: a stop this near to the target ends there
+ROUNDING = F(1e-11)  # part of a limit: smaller excesses are rounding
+CHANGED = F(1e-7)  # part of V + A H: a known stop that leaves the interval by more had other limits
+TOLD = F(1e-6)  # part of a limit: a larger excess is reported as RECOVERING
+WITHIN = F(1e-10)  # radians, length units: smaller excesses of a position limit are rounding
 
 
 @inline
@@ -73,7 +73,7 @@ def stopping_speed(d, A, h):
 
 @inline
 def plan_of(row):
-    """Return the stop that is known of an axis."""
+    """Return the profile of the known stop of an axis."""
     return (
         row[PLAN_VELOCITY],
         row[PLAN_ACCELERATION],
@@ -86,7 +86,7 @@ def plan_of(row):
 
 @device
 def store_plan(row, profile):
-    """Store a stop."""
+    """Store the profile of a stop as the known stop of an axis."""
     row[PLAN_VELOCITY] = profile[0]
     row[PLAN_ACCELERATION] = profile[1]
     row[PLAN_JERK] = profile[2]
@@ -97,7 +97,7 @@ def store_plan(row, profile):
 
 @inline
 def planned_speed(row, h):
-    """Return the velocity of the next tick on the stop that is known."""
+    """Return the velocity of the next tick on the known stop."""
     return travelled(plan_of(row), h) / h
 
 
@@ -137,9 +137,9 @@ def stop_after(row, w, h):
 
 @device
 def excess_above(row, w, h, above):
-    """Return how far the stop after the next velocity w exceeds the limits above, else those below (0 if it does not).
+    """Return the excess of the stop after the next velocity w over the upper limits if ``above``, else the lower.
 
-    Velocities count in the way of a tick.
+    The value is positive only if a limit is exceeded. Excesses of velocities are multiplied by h.
     """
     _, lowest, highest, slowest, fastest = extremes(stop_after(row, w, h))
     x, V = w * h, row[TOP_SPEED]
@@ -150,7 +150,7 @@ def excess_above(row, w, h, above):
 
 @device
 def last_good(row, good, bad, h, above):
-    """Return the velocity next to ``bad`` whose stop keeps the limits; that after ``good`` does."""
+    """Return the velocity nearest to ``bad`` whose stop keeps the limits, as that after ``good`` does: bisection."""
     for _ in range(BISECTIONS):
         middle = F(0.5) * (good + bad)
         if excess_above(row, middle, h, above) <= F(0):
@@ -176,7 +176,7 @@ def emergency_speed(v, h, after, d):
 
 @device
 def fall_back(row, h):
-    """Leave only the velocity of the stop that is known; if that leaves the limits of the position, brake harder."""
+    """Allow only the velocity of the known stop; if that stop leaves the position limits, brake harder."""
     v, before = row[AXIS_VELOCITY], row[GAP]
     w = row[PLAN_NEXT]
     _, lowest, highest, _, _ = extremes(plan_of(row))
@@ -202,7 +202,7 @@ def allow_without_jerk(row, h):
     for side in (F(1), F(-1)):
         d = row[AXIS_UPPER] if side > F(0) else -row[AXIS_LOWER]
         now, least, most = side * v, (low if side > F(0) else -high), (high if side > F(0) else -low)
-        if d < F(0):  # outside: not farther than the stop, and back as the target asks for
+        if d < F(0):  # outside: no farther than the stop, and back as the target requires
             u = max(now - F(0.5) * A * row[GAP], F(0))
             d = F(0.5) * u * u / A
             if -row[AXIS_UPPER] > WITHIN or row[AXIS_LOWER] > WITHIN:
@@ -233,7 +233,7 @@ def allow_with_jerk(row, h):
     planned = planned_speed(row, h)
     slack = CHANGED * (V + A * H)  # the plan itself may leave the interval by rounding
     if low > high or planned < low - slack or planned > high + slack or row[PLAN_JERK] == F(0):
-        # a limit has changed: stop by the new ones
+        # a limit has changed: plan a stop with the new limits
         profile = stop_of(v, a, F(0), row[GAP], row[GAP_BEFORE], A, J)
         _, lowest, highest, slowest, fastest = extremes(profile)
         store_plan(row, profile)
@@ -248,7 +248,7 @@ def allow_with_jerk(row, h):
     planned = min(max(planned, least), most)
     row[PLAN_NEXT] = planned
     above, below = row[AXIS_UPPER], row[AXIS_LOWER]
-    if above < F(0) or below > F(0):  # outside: not farther than the stop
+    if above < F(0) or below > F(0):  # outside: no farther than the stop
         _, lowest, highest, _, _ = extremes(stop_of(v, a, F(0), row[GAP], row[GAP_BEFORE], A, J))
         row[AXIS_UPPER], row[AXIS_LOWER] = max(above, highest), min(below, lowest)
         if above < -WITHIN or below > WITHIN:
@@ -283,7 +283,7 @@ def allow(row, h):
 
 @device
 def miss_of(row, w, h, A, J):
-    """Return where the stop after the next velocity w ends, relative to the target and as it moves."""
+    """Return the end of the stop after the next velocity w, relative to the target and its motion."""
     a = acceleration_of(row, w, h)
     j = jerk_of(row, a, h) - row[FEED_JERK]
     end, _, _, _, _ = extremes(stop_of(w - row[FEED], a - row[FEED_ACCELERATION], j, h, row[GAP], A, J))
@@ -323,9 +323,10 @@ def search(row, h, A, J):
 
 @device
 def lands(row, w, h):
-    """Return whether an axis can go to its target in one tick, with velocity w, and then stay there at once.
+    """Return whether an axis can go to its target in one tick, with velocity w, and stay there from then on.
 
-    Searching for the stop alone would go around the target for ever, by less than the jerk can change within a tick.
+    With the search for the stop only, the axis would oscillate about the target for ever, by less than the jerk can
+    change within a tick.
     """
     part, H = LANDING * row[TOP_JERK], F(0.5) * (row[GAP] + h)
     v, a = row[AXIS_VELOCITY] - row[FEED], row[AXIS_ACCELERATION] - row[FEED_ACCELERATION]
@@ -339,7 +340,7 @@ def lands(row, w, h):
 def choose(row, h):
     """Choose the velocity, among those of the interval, from which a stop ends at the target.
 
-    This is the fastest way without overshoot: as long as the stop ends before the target, the axis gains speed.
+    This is the fastest motion without overshoot: as long as the stop ends before the target, the axis gains speed.
     """
     k = row[STRETCH]
     A, J = row[TOP_ACCELERATION] * k * k, row[TOP_JERK] * k * k * k
@@ -379,7 +380,7 @@ def reason_of(row, w, h):
 
 @device
 def stop_keeps(row, stop, w, h):
-    """Return whether a stop after the next velocity w keeps the limits of an axis, rounding apart."""
+    """Return whether a stop after the next velocity w keeps the limits of an axis, up to rounding."""
     a = acceleration_of(row, w, h)
     _, lowest, highest, slowest, fastest = extremes(stop)
     x, most = w * h, F(1) + ROUNDING
@@ -401,15 +402,14 @@ def keeps_limits(row, w, h):
 def settle(row, h, moved, stop, follows):
     """Store the samples after a tick of time h, in which the axis has ``moved``.
 
-    If it ``follows`` the stop that is known, what is left of that stays the one that is known. Otherwise ``stop`` is,
-    from here on.
+    If the axis ``follows`` the known stop, the rest of it remains the known stop. Otherwise ``stop`` becomes it.
     """
     v = moved / h
     row[AXIS_ACCELERATION] = acceleration_of(row, v, h)
     row[AXIS_VELOCITY] = v
     beyond = max(abs(v) / row[TOP_SPEED], abs(row[AXIS_ACCELERATION]) / row[TOP_ACCELERATION]) - F(1)
     if beyond > TOLD and row[REASON] != F(EMERGENCY):
-        row[REASON] = F(RECOVERING)  # from a limit that was lowered
+        row[REASON] = F(RECOVERING)  # after a limit was lowered
     row[GAP_BEFORE] = row[GAP]
     row[GAP] = h
     store_plan(row, rest_of(plan_of(row), h) if follows else stop)

@@ -1,13 +1,13 @@
 """The law of one ball: velocities of its three axes from which its rotation stops inside its limits.
 
 The axes keep their own limits (``axis``). Those of the rotation, an ellipse and an interval (``math.swing_twist``),
-hold for the three together: the velocities are taken back towards those of the stop that is known until the stop after
-them stays inside.
+hold for the three together: the velocities are reduced towards those of the known stop until the stop after them stays
+inside.
 
 Along a curved limit no straight stop stays inside, so that a ball at its limit could only creep. So, with a limit of
-the jerk, a ball that goes to a place on its limits comes to it from inside. Where the turn to a place leaves the limits
-in between, it goes around: in the coordinates of swing and twist, where these are convex, to a place ahead that is
-pulled inwards. Where its velocities are taken back, it tries that, too.
+the jerk, a ball that goes to a rotation on its limits reaches it from inside. Where the direct rotation leaves the
+limits in between, the ball goes around: in the coordinates of swing and twist, where these are convex, to a rotation
+ahead that is pulled inwards. Where its velocities are reduced, the ball tries that, too.
 """
 
 import math
@@ -42,26 +42,26 @@ from synovia.kernels.math.vectors import dot, norm, scale
 from synovia.kernels.servo.axis import stop_after, stop_keeps, stopping_speed
 from synovia.kernels.servo.stop import NO_LIMIT, duration, stretched, travelled
 
-FASTEST, TOGETHER, PLANNED = 0, 1, 2  # how a ball stops after a tick
-TICKS = 48  # places of the stop of a ball that are checked
-EFFORTS = 9  # velocities that a ball tries if it has to brake harder than allowed
-EDGE = F(1e-11)  # beyond the limits of a ball that is rounding
-HALVINGS = 6  # of a ball's velocity towards the known stop
-SAG = F(4)  # how far a way between two places may leave the limits, relative to the square of its length
-AHEAD = F(0.2)  # radians of swing and twist: how far ahead a ball looks that keeps off its limits
-PULL = F(0.05)  # part of the way to the middle of the limits by which that place is pulled inwards
-NEAR = F(0.5)  # the same, per radian that is left to the target: the pull ends there
-INSET = F(0.45)  # part of the way left by which a ball goes to a place farther inside
-CLOSER = F(0.5)  # largest part of it by which the swing of that place differs, so that the ball comes to its end
-DEEPEST = F(0.2)  # largest part of a limit for that
-OUTSIDE = F(1e-3)  # radians beyond the limits of a ball by which a turn leaves them
-BULGE = F(2)  # how far inside its limits a ball stops, relative to the square of its way there
-SLANT = F(0.25)  # the most, relative to that way
+FASTEST, TOGETHER, PLANNED = 0, 1, 2  # kinds of stop of a ball after a tick
+TICKS = 48  # most samples of the stop of a ball that are checked
+EFFORTS = 9  # number of velocities that a ball tries if it has to brake harder than allowed
+EDGE = F(1e-11)  # radians: smaller excesses of the limits of a ball are rounding
+HALVINGS = 6  # most halvings of a ball's velocity towards the known stop
+SAG = F(4)  # 1/rad: bound of the excess between two samples, relative to their squared distance
+AHEAD = F(0.2)  # radians of swing and twist: look-ahead of a ball that keeps off its limits
+PULL = F(0.05)  # part of the displacement to the middle of the limits by which that rotation is pulled inwards
+NEAR = F(0.5)  # the same, per radian left to the target: the pull vanishes there
+INSET = F(0.45)  # inset from the limits, as a part of the rotation left
+CLOSER = F(0.5)  # largest change of the swing by the inset, as a part of the rotation left, so that the ball arrives
+DEEPEST = F(0.2)  # largest inset, as a part of a limit
+OUTSIDE = F(1e-3)  # radians: a rotation beyond the limits by more leaves them
+BULGE = F(2)  # 1/rad: margin inside the limits at a stop, relative to the squared rotation to it
+SLANT = F(0.25)  # largest margin, relative to that rotation
 
 
 @device
 def stops_of(axes, i, w, h, together):
-    """Return the stops of axes i to i + 2 after their next velocities w: each as fast as it can, or all together.
+    """Return the stops of axes i to i + 2 after their next velocities w: each as fast as possible, or all together.
 
     Together, they take the time of the slowest one: a ball that turns about one axis stops turning about it.
     """
@@ -121,7 +121,7 @@ def between(axes, i, column, share):
 
 @device
 def slide(limits, k, axes, i, q, h):
-    """Turn the chosen velocities of ball k, if they lead out of its limits, along these, as far as its axes can."""
+    """Redirect the chosen velocities of ball k along its limits if they lead out, as far as its axes can."""
     w = (axes[i, NEXT] * h, axes[i + 1, NEXT] * h, axes[i + 2, NEXT] * h)
     there = quat_mul(q, quat_exp(w))
     if signed_excess(limits, k, there) <= F(0):
@@ -133,10 +133,10 @@ def slide(limits, k, axes, i, q, h):
 
 @device
 def inset(limits, k, end, left):
-    """Return where a ball k goes that has the way ``left`` to ``end``: a place as far inside its limits as it needs.
+    """Return the rotation to which ball k goes if it has ``left`` radians to ``end``: ``end``, moved inside its limits.
 
-    A stop to a place on a limit leaves it by its sag unless it comes from inside. So the ball goes to a place beside
-    that is farther inside by a part of the way that is left, and comes to ``end`` as that shrinks.
+    A straight stop to a rotation on a limit crosses the limit by its sag unless it comes from inside. So the target is
+    moved inside by a part of the rotation left, and approaches ``end`` as that shrinks.
     """
     x, y, twist = split(to_limit_frame(limits, k, end))
     a, b = half_angles(limits, k, x, y)
@@ -159,15 +159,15 @@ def inset(limits, k, end, left):
 def bound_turn(limits, k, q, w, per, bounds):
     """Bound the velocities w of ball k, so that it stops inside its limits; return whether they have changed.
 
-    Each bound is that of one axis, so a ball at its limit goes on along it: where the velocities lead out, they are
-    turned to a place farther inside, as a straight way along a curved limit leaves it.
+    Each axis has its own bound, so a ball at its limit slides along it: where the velocities lead out, they are
+    redirected to a rotation farther inside, as a straight path along a curved limit leaves it.
 
     Args:
         limits: Limits of all variables.
         k: The variable.
         q: Its rotation.
         w: The velocities, (3,); changed.
-        per: The way to the stop, per velocity.
+        per: The displacement to the stop, per velocity.
         bounds: The lowest and the highest velocities, (3,) each; changed.
     """
     way = (per * w[0], per * w[1], per * w[2])
@@ -193,7 +193,7 @@ def bound_turn(limits, k, q, w, per, bounds):
 
 @device
 def way_inside(limits, k, q, end):
-    """Return the rotation vector from q to a place ahead on a way to ``end`` that keeps off the limits of ball k."""
+    """Return the rotation vector from q to a point ahead on a path to ``end`` that keeps off the limits of ball k."""
     sx, sy, twist = split(to_limit_frame(limits, k, q))
     ex, ey, turn = split(to_limit_frame(limits, k, end))
     dx, dy, dt = ex - sx, ey - sy, twist_step(limits, k, twist, turn)
@@ -208,9 +208,9 @@ def way_inside(limits, k, q, end):
 
 @device
 def way_to(limits, k, q, end):
-    """Return the rotation vector from q to ``end``; if that turn leaves the limits of ball k, one that keeps off them.
+    """Return the rotation vector from q to ``end``, or around the limits of ball k if the direct rotation leaves them.
 
-    That one leads to a place ahead on a way inside, and is as long as the turn.
+    The vector around leads to a rotation ahead on a path inside, and is as long as the direct one.
     """
     way = quat_log(quat_mul(quat_conj(q), end))
     left = norm(way)
@@ -227,11 +227,11 @@ def way_to(limits, k, q, end):
 
 @device
 def admissible(limits, k, axes, i, q, h):
-    """Return the largest part of the way from the known stop to the chosen velocities that keeps all limits.
+    """Find velocities between the known stop and the chosen ones whose stop keeps all limits.
 
     Returns:
-        share: That part.
-        proof: Which stop after it keeps them, FASTEST or TOGETHER.
+        share: Weight of the chosen velocities, 1, 1/2, 1/4 and so on, or 0 if only the known stop is left.
+        proof: The stop that keeps the limits, FASTEST or TOGETHER.
     """
     share = F(1)
     for _ in range(HALVINGS):
@@ -246,7 +246,7 @@ def admissible(limits, k, axes, i, q, h):
 
 @device
 def keep_off(limits, k, axes, i, q, end, h, found):
-    """Choose velocities that keep off the limits of ball k, if they lead on faster than the chosen ones.
+    """Choose velocities that keep off the limits of ball k, if they make more progress than the chosen ones.
 
     Args:
         limits: Limits of all variables.
@@ -259,7 +259,7 @@ def keep_off(limits, k, axes, i, q, end, h, found):
         found: Which part of the chosen velocities keeps all limits, and by which stop, see ``admissible``.
 
     Returns:
-        The same, of the velocities that are chosen now.
+        ``found`` for the velocities that are chosen now.
     """
     chosen = (axes[i, NEXT], axes[i + 1, NEXT], axes[i + 2, NEXT])
     way = way_inside(limits, k, q, end)
@@ -286,8 +286,8 @@ def keep_off(limits, k, axes, i, q, end, h, found):
 def restrict_ball(limits, k, axes, i, q, end, h):
     """Change the chosen velocities of ball k so that it stops inside its limits; return by which stop.
 
-    They come nearer and nearer to those of the stop that is known, which does. If limits have changed, that one may
-    leave them, too. Then the ball brakes as hard as it must.
+    The velocities are moved towards those of the known stop, which stays inside. If limits have changed, the known
+    stop may leave them, too. Then the ball brakes as hard as it must.
 
     Args:
         limits: Limits of all variables.
@@ -299,7 +299,7 @@ def restrict_ball(limits, k, axes, i, q, end, h):
         h: Time of the tick.
 
     Returns:
-        FASTEST, TOGETHER (see ``stops_of``), or PLANNED for the stop that is known.
+        FASTEST, TOGETHER (see ``stops_of``), or PLANNED for the known stop.
     """
     slide(limits, k, axes, i, q, h)
     share, proof = admissible(limits, k, axes, i, q, h)

@@ -1,7 +1,7 @@
-"""Whether a tick keeps the distances of clearance goals: on its way, and on the way on which the body then brakes.
+"""Check that a tick keeps the distances of clearance goals, during the tick and while the body then brakes.
 
-A pair that is too near already must not come nearer than it has been since, within the slack: the table ``least`` is
-kept from tick to tick.
+A pair that is too near already must not come nearer than its largest distance since then, within the slack: the table
+``least`` is stored from tick to tick.
 """
 
 import math
@@ -15,10 +15,10 @@ from synovia.kernels.servo.tick import take_tick
 from synovia.kernels.tree.forward import forward
 from synovia.kernels.tree.problem import copy, open_clear, open_work
 
-MOST_TICKS = F(4)  # from one pose to the next, of a body that brakes
-DOUBLED = 64  # after so many poses, the next ones are twice as far apart
-STILL = F(1e-6)  # radians, length units: then it stands
-LEAST = F(1e-300)  # instead of a length of zero
+MOST_TICKS = F(4)  # most ticks between two checked poses of a braking body
+DOUBLED = 64  # after each such number of checked poses, the time between them doubles
+STILL = F(1e-6)  # radians, length units: a body that moves by less is at rest
+LEAST = F(1e-300)  # avoids division by zero
 
 
 @inline
@@ -30,7 +30,7 @@ def copy_state(axes, to):
 
 @device
 def write_braking(axes, sizes):
-    """Write how far each axis goes from where it is while it brakes, at most; return the largest."""
+    """Write the largest displacement of each axis while it brakes; return the largest of all."""
     most = F(0)
     for i in range(axes.shape[0]):
         _, lowest, highest, _, _ = extremes(plan_of(axes[i]))
@@ -41,7 +41,7 @@ def write_braking(axes, sizes):
 
 @device
 def add_turns(axes, sizes):
-    """Add to the ways of axes how far those go there and back that turn while they brake, as those with a jerk may."""
+    """Add to ``sizes`` the overshoot, there and back, of axes that reverse while braking (with a limit of the jerk)."""
     for i in range(axes.shape[0]):
         end, lowest, highest, _, _ = extremes(plan_of(axes[i]))
         sizes[i] += F(2) * max(min(F(0), end) - lowest, highest - max(F(0), end))
@@ -49,7 +49,7 @@ def add_turns(axes, sizes):
 
 @device
 def forget_far(levers, sizes, rest):
-    """Let pairs that stay apart whatever comes have infinitely much left; return how many are not among them."""
+    """Set ``rest`` to infinity for pairs that no motion within ``sizes`` brings too near; return how many remain."""
     count = 0
     for u in range(rest.shape[0]):
         if rest[u] < F(math.inf) and rest[u] > nearer(levers, u, sizes):
@@ -60,7 +60,7 @@ def forget_far(levers, sizes, rest):
 
 @device
 def few_ticks(axes, ways, h):
-    """Return how many ticks of time h a body may brake at once, so that ``far_enough`` will probably hold."""
+    """Return how many ticks of time h a braking body may take between checks, so that ``far_enough`` probably holds."""
     for i in range(axes.shape[0]):
         ways.sizes[i] = abs(axes[i, AXIS_VELOCITY]) * h
     ticks = MOST_TICKS
@@ -72,9 +72,9 @@ def few_ticks(axes, ways, h):
 
 @device
 def far_enough(problem, frames, body, ways, q, to):
-    """Return whether no pair comes too near between two poses of a body that brakes, by what is left at both.
+    """Return whether no pair comes too near between two poses of a braking body, by the margins at both poses.
 
-    A pair comes nearer by no more than its bound, from either end. What is left at the end is written to ``found``.
+    From either end, a pair comes nearer by no more than its bound. The margins at the end are written to ``found``.
     """
     displace(body, q, to, ways.steps, ways.sizes)
     add_turns(ways.saved, ways.sizes)
@@ -90,9 +90,9 @@ def far_enough(problem, frames, body, ways, q, to):
 
 @entry
 def tick_is_clear(ints, floats, scratch, variables, limits, memory, axes):
-    """Return 1 if a tick keeps the distances of clearance goals, and braking after it does, else 0.
+    """Return 1 if a tick and braking after it keep the distances of clearance goals, else 0.
 
-    If it does, what is left of each pair is that after the tick.
+    If they do, ``left`` is updated to the margin of each pair after the tick.
 
     Args:
         ints: A packed problem with clearance goals, each with a single slot.
@@ -100,7 +100,7 @@ def tick_is_clear(ints, floats, scratch, variables, limits, memory, axes):
         scratch: Its scratch memory.
         variables: All variables of the skeleton.
         limits: Their limits.
-        memory: The tables of ways, see ``layout.WAYS``: the tick goes from the commands ``begin`` to ``end``.
+        memory: The tables ``layout.WAYS``: the tick goes from the commands ``begin`` to ``end``.
         axes: The state of all axes after the tick.
     """
     if axes.shape[0] == 0:
@@ -110,7 +110,7 @@ def tick_is_clear(ints, floats, scratch, variables, limits, memory, axes):
     ways = open_ways(problem.clear, problem.nq, axes.shape[0], memory)
     h, slack, seen = ways.numbers[WAY_TIME], ways.numbers[SLACK], ways.numbers[SEEN]
     rest, here = ways.rest, ways.end
-    last, place = ways.poses[1], ways.poses[2]  # of the robot
+    last, place = ways.poses[1], ways.poses[2]  # poses of the robot
     shift(body, ways.begin, ways.offset, F(1), last)
     shift(body, here, ways.offset, F(1), place)
     copy(ways.left, rest)

@@ -1,16 +1,16 @@
 """The goals of a tick: rows, level by level with strict priorities, in the box of velocities of all axes.
 
-A goal that is held has its rows at the next sample. A goal that moves has them where the body stops. For that, all axes
-come to rest in the same time, relative to how their targets move (the feed f), so a body with the next velocities w
-stops at s = α w + β, with one factor α for axes that belong together (see ``write_stops``): a body that can stop at
-its target does not overshoot. From the next sample on, the stop bends with the goals: there, rows are linear in s. As α
-is the same for all axes, a motion that changes no row at the stop changes none at the next sample. So lower levels
-leave the goals above alone in every sample.
+Rows of a held goal are evaluated at the next sample, and rows of a moving goal where the body stops: a body that can
+stop at its target does not overshoot. For that, all axes come to rest in the same time, relative to the velocity of
+their targets (the feed f). So a body with the next velocities w stops at s = α w + β, with one factor α for axes that
+belong together (see ``write_stops``). From the next sample on, the stop bends with the goals: there, rows are linear in
+s. As α is the same for all axes, a motion that changes no row at the stop changes none at the next sample. So lower
+levels do not change the goals above in any sample.
 
 Each Newton step needs the frames, the Jacobian and one solution of the levels (``hierarchy.levels``) in what is left of
-the box. A goal that is far goes where the velocities lead that are proposed (``axis.choose``), and all that the levels
-leave free stays at these. Its rows count only above a goal that is held: elsewhere the joints go to the answer as far
-as goals above allow, and never away from it.
+the box. Far goals, and all motion that the levels leave free, follow the proposed velocities (``axis.choose``). Rows of
+a far goal apply only above a held goal: elsewhere the joints go to the answer as far as goals above allow, and never
+away from it.
 """
 
 import math
@@ -78,24 +78,24 @@ from synovia.kernels.servo.tools import CRUISE, most_used, write_tools
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import clamp_block, is_limited, step_unit
 
-MOST_STEPS, NEWTON_STEPS = 10, 2  # steps of a tick, and the last one of Newton's that changes the time of the stop, too
-LAST_STEP = F(2e-5)  # radians, reaches: a step of this length ends the others
-SHARE = F(0.1)  # least part of a bracket that a step of regula falsi takes off it
-ENOUGH = F(3e-4)  # radians, reaches: after a step of this length, its square is what is left
+MOST_STEPS, NEWTON_STEPS = 10, 2  # most steps of a tick; last Newton step that also changes the time of the stop
+LAST_STEP = F(2e-5)  # radians, length scales: regula falsi ends after a step of at most this length
+SHARE = F(0.1)  # least part of its bracket that a step of regula falsi removes
+ENOUGH = F(3e-4)  # radians, length scales: Newton's steps end below this length, as the error is about its square
 DAMPING, ERROR_DAMPING = F(1e-9), F(0.02)  # of a level: λ = DAMPING + ERROR_DAMPING |e|² (Sugihara 2011)
-SMALL = F(1e-6)  # of a limit of the velocity, for a difference
-NEAR, NO_LONGER_NEAR = F(0.02), F(0.1)  # reaches, and half of the radians: a goal that is farther away is far
-NEARLY = F(10)  # tolerances: a goal that is held stays so within them
-LOOSER = F(0.1)  # of what goals that are followed are off on a stop
-ROOM = F(1.2)  # times the way to the stop, as that may take longer
-ELSEWHERE = F(0.2)  # radians, reaches: an answer that is farther away moves otherwise than the body would
-SLOW = F(1e-3)  # of the highest velocity: an axis that is not faster stands still
-REST = F(1e-9)  # radians, length units: a body that would go no farther in a tick does not move
-SMOOTH = F(0.01)  # of its square: a velocity that changes by less in a tick is one of a target that does not jump
-MET, ARRIVED = F(0.02), F(1e-3)  # tolerances; radians, reaches: goals are met, and joints are where they go
-ALONG = F(0.1)  # weight of the error of a turning twist about its axis, beside those across it
-STILL = F(0.1)  # tolerances: a goal that moves by less in a tick stands still
-FARTHEST = F(1e9)  # largest move of a column in a step of the levels: any
+SMALL = F(1e-6)  # part of the velocity limit: step of a finite difference
+NEAR, NO_LONGER_NEAR = F(0.02), F(0.1)  # length scales, or half of the radians: a goal farther away is far
+NEARLY = F(10)  # tolerances: a held goal stays held within this error
+LOOSER = F(0.1)  # weight of the errors of followed goals on a stop
+ROOM = F(1.2)  # factor of the displacement to the stop, as the stop may take longer
+ELSEWHERE = F(0.2)  # radians, length scales: an answer farther away does not move as the body would
+SLOW = F(1e-3)  # part of the highest velocity: slower axes count as at rest
+REST = F(1e-9)  # radians, length units: smaller displacements in a tick are rounding
+SMOOTH = F(0.01)  # part of a squared velocity: if its squared change in a tick is less, the target does not jump
+MET, ARRIVED = F(0.02), F(1e-3)  # tolerances: goals are met; radians, length scales: joints have arrived
+ALONG = F(0.1)  # weight of the rotation error of a twist about its axis, relative to errors across it
+STILL = F(0.1)  # tolerances: a goal whose error changes by less in a tick stands still
+FARTHEST = F(1e9)  # no bound on the move of a column in a step of the levels
 
 Tick = record("Tick", TICK)
 open_tick = cutter(Tick, TICK, ("columns", "axes", "nq", "goals", "errors", "residuals"))
@@ -132,10 +132,10 @@ def time_after(row, h, w):
 
 @device
 def bracketed_time(tick, axes, columns, h, bracket):
-    """Return a time for the stop of the body that is nearer to what the chosen velocities need: regula falsi.
+    """Return a better time for the stop of the body after the chosen velocities, by regula falsi.
 
-    The longer a stop may take, the slower are the velocities that are chosen for it. So the time is between the largest
-    one that was too short and the least that was too long; ``bracket`` has both, each with how far it was off.
+    The longer a stop may take, the slower are the velocities that are chosen for it. So the time is between the
+    largest time that was too short and the least that was too long; ``bracket`` has both, each with its error.
     """
     early, lacks, late, spares = bracket
     used = needed = F(0)
@@ -157,9 +157,9 @@ def bracketed_time(tick, axes, columns, h, bracket):
 def write_stops(tick, axes, columns, together, h, fixed):
     """Write where each column stops after its next velocity: ``slope`` times that, plus ``rest``.
 
-    The slowest column of a part sets the time of its stop (``times``): ``lead`` is how fast that grows with its
-    velocity, and ``turn`` how far each column then goes farther. A time that is ``fixed``, 0 or more, is that of all
-    stops.
+    The slowest column of a part sets the time of its stop (``times``). ``lead`` is the derivative of that time by its
+    velocity, and ``turn`` the derivative of each column's stop place by the time. If ``fixed`` is 0 or more, it is
+    the time of all stops.
     """
     n = columns.shape[0]
     is_fixed = fixed >= F(0)
@@ -179,8 +179,8 @@ def write_stops(tick, axes, columns, together, h, fixed):
             tick.slope[j], tick.rest[j] = h + brake, -brake * row[FEED]
             tick.turn[j] = u * F(0.5) * T * (T + h) / ((T + F(0.5) * h) * (T + F(0.5) * h))
         else:
-            per = F(2) / (row[GAP] + h)  # of a velocity: the acceleration of the last samples
-            arc = F(0.25) * T * h + T * T / F(12)  # of an acceleration, the way until the stop
+            per = F(2) / (row[GAP] + h)  # derivative of the acceleration of the last samples by the velocity
+            arc = F(0.25) * T * h + T * T / F(12)  # displacement until the stop per acceleration
             still = acceleration_of(row, F(0), h) - row[FEED_ACCELERATION]
             tick.slope[j] = h + F(0.5) * T + arc * per
             tick.rest[j] = arc * still - F(0.5) * T * row[FEED]
@@ -206,7 +206,7 @@ def write_sample(problem, tick, q, h):
 
 @device
 def write_units(problem, tick):
-    """Write the unit of each column: 1 for angles, the reach for lengths."""
+    """Write the unit of each column: 1 for angles, the length scale for lengths."""
     for k in range(problem.variables.shape[0]):
         v = problem.variables[k, BLOCK_COLUMN]
         if problem.variables[k, BLOCK] == SCALAR:
@@ -217,7 +217,7 @@ def write_units(problem, tick):
 
 @device
 def add_lead(h, J, tick, together, goal_of_row, states, j):
-    """Add to column j what it moves the others of its part farther, as it makes their stop take longer."""
+    """Add to column j its effect on the other columns of its part, whose stop takes longer as its velocity grows."""
     m, n = J.shape
     per = tick.lead[j] * tick.unit[j] / tick.slope[j]
     for i in range(m):
@@ -233,7 +233,7 @@ def add_lead(h, J, tick, together, goal_of_row, states, j):
 
 @device
 def write_row(h, J, tick, rates, i, mode, time):
-    """Write row i of the levels, relative to the velocities that are chosen, from its residual at the next sample."""
+    """Write row i of the levels, relative to the chosen velocities, from its residual at the next sample."""
     n = J.shape[1]
     ahead = F(0)
     for j in range(n):
@@ -265,13 +265,13 @@ def reflect_rows(h, last, d):
 
 @inline
 def spins(state):
-    """Return whether a twist turns the target of a goal, by its state."""
+    """Return whether a twist rotates the target of a goal with this state."""
     return state[SPIN] != F(0) or state[SPIN + 1] != F(0) or state[SPIN + 2] != F(0)
 
 
 @device
 def ends_a_spin(problem, goal_of_row, states, i):
-    """Return whether row i is the last one of the rotation of a goal that is followed, and that a twist turns."""
+    """Return whether row i is the last rotation row of a followed goal whose target a twist rotates."""
     g = goal_of_row[i]
     if g < 0 or states[g, MODE] != F(FOLLOWED) or not spins(states[g]):
         return False
@@ -281,10 +281,10 @@ def ends_a_spin(problem, goal_of_row, states, i):
 
 @device
 def weigh_spins(problem, h, goal_of_row, states):
-    """Let errors about the axes of twists weigh less than those across them.
+    """Reduce the weight of rotation errors about the axes of twists, relative to errors across these axes.
 
-    So a body that cannot follow stays near these turns, and is late. In a singular pose, joints that move nothing there
-    then lead it to where it can go on.
+    So a body that cannot follow is late but stays near these rotations. From a singular pose, joints that move nothing
+    there can then lead it to where it can continue.
     """
     for i in range(problem.levels[problem.levels.shape[0] - 1]):
         if ends_a_spin(problem, goal_of_row, states, i):
@@ -297,7 +297,7 @@ def weigh_spins(problem, h, goal_of_row, states):
 
 @apart
 def assemble(held, together, time, levels, stays):
-    """Write rows, bounds and references of the first levels, relative to the velocities that are chosen.
+    """Write rows, bounds and references of the first ``levels`` levels, relative to the chosen velocities.
 
     The unknowns are changes of the stop place. Frames and residuals at the next sample are in ``work``.
     """
@@ -324,7 +324,7 @@ def assemble(held, together, time, levels, stays):
         h.constrains[i] = F(1)
         mode = FOLLOWED if goal_of_row[i] < 0 else int(states[goal_of_row[i], MODE])
         write_row(h, work.J, tick, rates, i, mode, time)
-        if mode == FAR and i >= holds:  # the joints go to the answer as far as what is above allows
+        if mode == FAR and i >= holds:  # the joints go to the answer as far as goals above allow
             h.e[i] = F(0)
             for j in range(n):
                 h.G[i, j] = F(0)
@@ -374,12 +374,12 @@ def is_led(states, goal_of_row, i):
 
 @apart
 def promised_residual(held, pose, share):
-    """Return by how much rows that are a promise are off (reaches, radians) on a stop; write the errors of all rows.
+    """Return the largest error (length scales, radians) of promised rows on a stop; write the errors of all rows.
 
     Args:
         held: See ``open_held``.
         pose: A pose on the stop.
-        share: The part of its way that is behind; less than 0 if only goals that are held count.
+        share: Progress of the stop at that pose, 0 to 1; negative to check held goals only.
     """
     problem, work, _, tick, _, goal_of_row, states, (still, led), _, _ = held
     update_frames(problem, pose, work.frames)
@@ -399,10 +399,10 @@ def promised_residual(held, pose, share):
 
 @apart
 def promised_step(held, follows):
-    """Write to ``tick.shift`` the least step (radians, length units) onto the rows that are a promise.
+    """Write to ``tick.shift`` the least step (radians, length units) onto the promised rows, with their priorities.
 
-    They keep their levels. The pose is ``tick.pose``, and ``tick.least`` and ``tick.most`` are bounds, per unit; goals
-    that are followed count if it ``follows`` them.
+    The pose is ``tick.pose``; ``tick.least`` and ``tick.most`` are bounds, per unit. Followed goals are included if
+    ``follows`` is true.
     """
     problem, work, h, tick, _, goal_of_row, states, (still, led), _, _ = held
     m, n = work.J.shape
@@ -440,11 +440,10 @@ def note_first_rows(held, pose):
 
 @device
 def promised_rows(problem, goal_of_row, states, stops):
-    """Return before which residual row held goals are a promise, and before which those that are followed.
+    """Return before which residual row held goals are a promise, and before which row followed goals are.
 
-    Held goals are if all levels with a goal that moves are below. Those that are followed promise to go straight on
-    while the body brakes; goals that are far, which joints lead, are below. A body that ``stops`` has no goal that
-    moves.
+    A held goal is a promise if all levels with a moving goal are below. A followed goal is a promise if all far goals
+    are below: it continues straight while the body brakes. A body that ``stops`` has no moving goal.
     """
     last = int(problem.levels[problem.levels.shape[0] - 1])
     if stops:
@@ -462,7 +461,7 @@ def promised_rows(problem, goal_of_row, states, stops):
 
 @device
 def holds_promised(held):
-    """Return whether a goal is held that is a promise."""
+    """Return whether a held goal is a promise."""
     goal_of_row, states, (still, _) = held[5], held[6], held[7]
     for i in range(still):
         if is_held(states, goal_of_row, i):
@@ -472,7 +471,7 @@ def holds_promised(held):
 
 @device
 def leads_promised(held):
-    """Return whether a goal is followed that is a promise."""
+    """Return whether a followed goal is a promise."""
     goal_of_row, states, (_, led) = held[5], held[6], held[7]
     for i in range(led):
         if is_led(states, goal_of_row, i):
@@ -494,10 +493,10 @@ def has_promise(held):
 
 @inline
 def open_held(problem, work, tick, columns, goal_of_row, states, live, stops):
-    """Return what solves the levels of a tick.
+    """Return the data with which the levels of a tick are solved.
 
-    That is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates), the last two from ``live``.
-    ``tools`` are the limits of end effectors, and what is noted about them, see ``servo.tools``; for ``rates`` see
+    It is (problem, work, h, tick, columns, goal_of_row, states, promised, tools, rates), the last two from ``live``.
+    ``tools`` are the limits of end effectors and the used parts of them, see ``servo.tools``; for ``rates`` see
     ``note_rates``.
     """
     tools, rates = live
@@ -509,25 +508,25 @@ def open_held(problem, work, tick, columns, goal_of_row, states, live, stops):
 
 @device
 def mode_after(problem, state, away, turned, same, now):
-    """Return how a goal takes part in a tick.
+    """Return the mode of a goal in a tick.
 
-    A goal that is far and gets no nearer, as the joints cannot go on to the answer, is followed instead. The only goal,
-    whose answer is on another branch, is far if the body gets hardly nearer: the joints can always go there. The target
-    of a twist waits instead.
+    A far goal is followed instead if the joints cannot continue to the answer and the body rests. If the body has only
+    one goal and its answer is on another branch, the goal is far when the body hardly gets nearer: the joints can
+    always go there. This does not apply to the target of a twist, which waits.
 
     Args:
         problem: The problem.
-        state: How it did in the tick before, and how far it was from its target then.
-        away: How far it is now, length units.
-        turned: The same, radians.
-        same: Whether the target is that of the tick before.
+        state: Its mode in the tick before, and its distance and angle from its target then.
+        away: Its distance from the target now, length units.
+        turned: Its angle from the target now, radians.
+        same: Whether the target equals that of the tick before.
         now: Whether the body stands still, whether joints lead the only goal elsewhere, whether the jerk has a limit,
             and the time of the tick.
     """
     rests, elsewhere, jerk, h = now
     mode = int(state[MODE])
     off = max(away / problem.tolerance, turned / problem.tolerance_angle)
-    if mode == HELD_STILL and same and off <= (F(1) if jerk else NEARLY):  # no single tick with jerk brings it back
+    if mode == HELD_STILL and same and off <= (F(1) if jerk else NEARLY):  # no single tick with jerk corrects it
         return HELD_STILL
     far, before = (
         max(away / problem.reach, F(0.5) * turned),
@@ -546,7 +545,7 @@ def mode_after(problem, state, away, turned, same, now):
 
 @device
 def stands(axes, h):
-    """Return whether the body stands still, or nearly, so that it does not just begin to move."""
+    """Return whether the body is at rest or nearly: slower than a body that begins to move."""
     for i in range(axes.shape[0]):
         row = axes[i]
         gains = min(row[TOP_ACCELERATION], F(0.25) * row[TOP_JERK] * h) * h
@@ -569,7 +568,7 @@ def is_alone(goal_of_row):
 
 @device
 def leads_elsewhere(tick, axes, columns):
-    """Return whether the answer is so far away that it moves otherwise than the body would."""
+    """Return whether the answer is too far away to move as the body would, see ELSEWHERE."""
     for j in range(columns.shape[0]):
         if abs(axes[columns[j], AXIS_TARGET]) > ELSEWHERE * tick.unit[j]:
             return True
@@ -578,7 +577,7 @@ def leads_elsewhere(tick, axes, columns):
 
 @device
 def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
-    """Note how fast the residuals of goals grow as their targets move; not of those that jump.
+    """Write the rates at which residuals grow as targets move; 0 for targets that jump.
 
     ``tick.last`` has the targets of the tick before.
     """
@@ -607,12 +606,12 @@ def note_rates(problem, work, tick, goal_of_row, targets, q, h, rates):
 
 @device
 def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
-    """Decide how each goal takes part.
+    """Choose the mode of each goal.
 
-    ``now`` is whether the body is to stop, whether it stands still, whether the answer meets the targets elsewhere,
+    ``now`` is whether the body is to stop, whether it is at rest, whether the answer meets the targets elsewhere,
     whether the jerk has a limit, and the time of the tick. If the body stops, only held goals keep targets.
 
-    Below a goal that is far none is followed, as that would lead the joints off their way to the answer.
+    Below a far goal no goal is followed, as that would lead the joints off their path to the answer.
     """
     stops, rests, elsewhere, jerk, h = now
     alone = elsewhere and is_alone(goal_of_row)
@@ -642,7 +641,7 @@ def choose_modes(problem, work, tick, goal_of_row, states, targets, q, now):
 
 @device
 def give_reasons(tick, axes, columns, h):
-    """Note which limit holds each axis at its velocity; one that is not at a bound has none."""
+    """Write which limit holds each axis at its velocity; 0 if the axis is not at a bound."""
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
         w = tick.choice[j]
@@ -662,7 +661,7 @@ def any_far(states):
 
 @device
 def go_to_sample(held, axes, together, q, time, fixed):
-    """Write the pose after the velocities that are chosen, its frames, and where the body stops from there."""
+    """Write the pose after the chosen velocities, its frames, and where the body stops after it."""
     problem, work, _, tick, columns, _, _, _, _, _ = held
     write_stops(tick, axes, columns, together, time, fixed)
     write_sample(problem, tick, q, time)
@@ -671,7 +670,7 @@ def go_to_sample(held, axes, together, q, time, fixed):
 
 @device
 def keep_room(tick, axes, columns, h):
-    """Leave each axis the room in which it stops together with the others."""
+    """Bound velocities so that each axis stops within its position limits even if it stops together with the others."""
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
         if row[AXIS_LOWER] == F(-math.inf) and row[AXIS_UPPER] == F(math.inf):
@@ -685,7 +684,7 @@ def keep_room(tick, axes, columns, h):
 
 @device
 def keep_turns(problem, tick, q, h):
-    """Bound the chosen velocities of limited rotations, so that they stop inside; return whether some have changed."""
+    """Bound the chosen velocities of limited rotations, so that these stop inside; return whether any has changed."""
     changed = False
     for k in range(problem.variables.shape[0]):
         if problem.variables[k, BLOCK] != SCALAR and is_limited(problem.limits, k):
@@ -699,7 +698,7 @@ def keep_turns(problem, tick, q, h):
 
 @device
 def tool_part(held, velocities, q, h):
-    """Return the largest part of its limits that an end effector would use with some velocities, (columns,)."""
+    """Return the largest part of its limits that an end effector would use with ``velocities``, (columns,)."""
     problem, work, _, tick, _, _, _, _, tools, _ = held
     copy(velocities, tick.choice)
     write_sample(problem, tick, q, h)
@@ -709,9 +708,9 @@ def tool_part(held, velocities, q, h):
 
 @device
 def slow_down(held, axes, q, h):
-    """Let no axis go faster than its part of the straight way to the answer, on which end effectors keep their limits.
+    """Limit axes to their share of a straight path to the answer on which end effectors keep their limits.
 
-    So all axes arrive together, as without these limits.
+    So all axes arrive together, as without limits of end effectors.
     """
     tick, columns = held[3], held[4]
     longest = fastest = F(0)
@@ -731,14 +730,14 @@ def slow_down(held, axes, q, h):
 
 @device
 def begin_tick(held, axes, q, h):
-    """Take the proposed velocities of a tick from the state of all axes, as fast as end effectors may go."""
+    """Take the proposed velocities from the state of all axes, and slow them down to the limits of end effectors."""
     _, _, _, tick, columns, _, states, _, _, rates = held
     elsewhere = any_far(states) or leads_elsewhere(tick, axes, columns)
     if not any_far(states):
         rates[0, :] = F(0)
     for j in range(columns.shape[0]):
         row = axes[columns[j]]
-        if elsewhere:  # the answer is elsewhere: its motion does not move the goals here as it does there
+        if elsewhere:  # the answer is elsewhere: its motion moves the goals differently there
             row[FEED] = row[FEED_ACCELERATION] = F(0)
         tick.reference[j] = row[NEXT]
     copy(q, tick.pose)
@@ -750,8 +749,8 @@ def begin_tick(held, axes, q, h):
 def may_rest(held, axes, h):
     """Return whether the body may stand still from now on.
 
-    The chosen velocities are rounding, or all goals are met and joints are where they go: a body that is to go on to
-    the last digit may go to and fro in a singular pose.
+    The chosen velocities are rounding, or all goals are met and joints have arrived. Without this, a body may
+    oscillate in a singular pose.
     """
     problem, _, _, tick, columns, _, states, _, _, _ = held
     there = True
@@ -776,9 +775,9 @@ def solve_tick(held, axes, together, q, time, levels, stays):
         axes: The state of all axes, after PROPOSE.
         together: A number for each column; axes of the same number come to rest in the same time.
         q: Joint values now, (nq,).
-        time: Of the tick, seconds.
-        levels: How many levels count.
-        stays: Whether what they leave free follows the stop that is known (``tick.plan``), and not what was proposed.
+        time: Time of the tick, seconds.
+        levels: Number of levels that apply.
+        stays: Whether motion that they leave free follows the known stop (``tick.plan``), not the proposed velocities.
 
     Returns:
         The number of linear systems that were solved.
@@ -790,12 +789,12 @@ def solve_tick(held, axes, together, q, time, levels, stays):
     for j in range(n):
         row = axes[columns[j]]
         tick.low[j], tick.high[j] = row[NEXT_LOWER], row[NEXT_UPPER]
-        w = tick.reference[j] if far else row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time  # a motion that goes on
+        w = tick.reference[j] if far else row[AXIS_VELOCITY] + row[AXIS_ACCELERATION] * time  # constant acceleration
         tick.choice[j] = min(max(w, tick.low[j]), tick.high[j])
     solved, bracket = F(0), (F(0), F(0), F(0), F(0))
     for step in range(MOST_STEPS):
         fixed = F(-1)
-        if step > NEWTON_STEPS:  # two axes may be the slowest one in turn; then Newton's step does not end
+        if step > NEWTON_STEPS:  # if two axes alternate as the slowest one, Newton's steps do not converge
             fixed, bracket = bracketed_time(tick, axes, columns, time, bracket)
         go_to_sample(held, axes, together, q, time, fixed)
         if promises:

@@ -25,10 +25,10 @@ from synovia.kernels.servo.whole import KNOWN, accept_tick, brake_tick
 from synovia.kernels.tree.problem import open_all, open_work
 from synovia.kernels.tree.variables import follower_value
 
-STOP_OF_BODY = (  # the memory of a stop of a whole body
+STOP_OF_BODY = (  # memory of a stop of the whole body
     *WHOLE,
     Table("shapes", (2, 7)),  # stops of one axis: how the velocities and the accelerations end; the length of each
-    Table("marks", (28, 9)),  # of both, at instants: place, velocity, acceleration and jerk; the time
+    Table("marks", (28, 9)),  # position, velocity, acceleration and jerk of both shapes at instants; the time
 )
 Whole = record("Whole", STOP_OF_BODY)
 _open = cutter(Whole, STOP_OF_BODY, ("nq", "axes"))
@@ -67,8 +67,8 @@ def servo_step(
         ints: A packed problem of the full body.
         floats: Its numbers.
         scratch: Its scratch memory.
-        memory: That of ``layout.TICK``.
-        stops: Two stops of the whole body, see ``STOP_OF_BODY``: the one that is known, and scratch memory, (2, size).
+        memory: The tables ``layout.TICK``.
+        stops: Two stops of the whole body, see ``STOP_OF_BODY``: the known stop, and scratch memory, (2, size).
         columns: The axis of each column of the problem, (columns,).
         together: A number for each column; axes of the same number come to rest in the same time.
         goal_of_row: The goal of each residual row, -1 for none, (residuals,).
@@ -80,16 +80,16 @@ def servo_step(
         coupling: Their ratios and offsets.
         targets: Targets of all goals, (goals, 17); end effectors whose speed is limited are the last ones.
         place: Joint values of the robot, (nq,).
-        q: Those that are commanded, (nq,).
+        q: Commanded joint values, (nq,).
         wanted: Joint values to go to, (nq,), at the end of the tick.
-        before: Those of the tick before.
-        out: Where the tick leads, (nq,); written.
-        time: Of the tick, seconds.
-        parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``; without PROPOSE, call that before. And MEETS.
-        levels: How many levels count.
+        before: ``wanted`` of the tick before.
+        out: Joint values after the tick, (nq,); written.
+        time: Time of the tick, seconds.
+        parts: PROPOSE, ADVANCE and STOP, see ``tick.servo_tick``; without PROPOSE, call that before. Also MEETS.
+        levels: Number of levels that apply.
         speeds: Limits of end effectors, linear and angular, per s, (tools, 2).
-        used: Which part of them was used, and 1 for those that slow down the body, (2, tools); written.
-        rates: How fast residuals grow as targets move, and in the tick before, (2, residuals); written.
+        used: The used part of these limits, and 1 for end effectors that slow down the body, (2, tools); written.
+        rates: Rates of residuals as targets move, now and in the tick before, (2, residuals); written.
 
     Returns:
         The number of linear systems that were solved.
@@ -113,7 +113,7 @@ def servo_step(
     held = open_held(problem, work, tick, columns, goal_of_row, states, (tools, rates), brakes)
     known, found = open_stop(stops[0], problem.nq, n), open_stop(stops[1], problem.nq, n)
     if jerk and not brakes and holds_promised(held) and any_far(states):
-        stretch(axes, time)  # what is held has led the joints off their ways
+        stretch(axes, time)  # held goals have led the joints off their paths
         for i in range(n):
             choose(axes[i], time)
     begin_tick(held, axes, place, time)

@@ -13,12 +13,12 @@ import math
 
 from synovia.kernels.compiler.jit import F, device, inline
 
-NO_LIMIT = F(1e30)  # a jerk from here on has no limit
+NO_LIMIT = F(1e30)  # limits of the jerk from this value on mean no limit
 
 
 @device
 def stop_profile(u, a, A, J):
-    """Return the stop from velocity u and acceleration a: (u, a, j, t1, t2, t3); without a limit of J, a counts not."""
+    """Return the stop from velocity u and acceleration a: (u, a, j, t1, t2, t3); without a limit of J, a is ignored."""
     if J >= NO_LIMIT:
         return u, (-A if u > F(0) else A), F(0), F(0), abs(u) / A, F(0)
     s = F(1) if u + a * abs(a) / (F(2) * J) >= F(0) else F(-1)
@@ -28,7 +28,7 @@ def stop_profile(u, a, A, J):
     t2 = F(0)
     if a1 < F(0):
         p = max(p, -a1)
-    top = max(A, -a1)  # an acceleration beyond the limit stays until the end
+    top = max(A, -a1)  # an acceleration beyond the limit remains until the last part of the stop
     if p > top:
         p = top
         t2 = max((u1 + (F(0.5) * a1 * a1 - p * p) / J) / p, F(0))
@@ -37,7 +37,7 @@ def stop_profile(u, a, A, J):
 
 @device
 def travelled(profile, t):
-    """Return how far an axis has gone after the time t of a stop."""
+    """Return the displacement of an axis after the time t of a stop."""
     u, a, j, t1, t2, t3 = profile
     d = min(t, t1)
     x = d * (u + d * (F(0.5) * a + d * j / F(6)))
@@ -61,9 +61,9 @@ def duration(profile):
 
 @device
 def extremes(profile):
-    """Return the end of a stop, its lowest and highest place, and its lowest and highest velocity.
+    """Return the end of a stop, its lowest and highest position, and its lowest and highest velocity.
 
-    Places are relative to its begin.
+    Positions are relative to its begin.
     """
     u, a, j, t1, t2, t3 = profile
     end = travelled(profile, t1 + t2 + t3)

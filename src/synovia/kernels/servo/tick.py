@@ -1,4 +1,4 @@
-"""One tick of all axes: where they may go, where they go, and the samples that they leave."""
+"""One tick of all axes: allowed velocities, chosen velocities, and the new samples."""
 
 import math
 
@@ -68,13 +68,13 @@ from synovia.kernels.servo.ball import EDGE, FASTEST, PLANNED, TOGETHER, inset, 
 from synovia.kernels.servo.stop import NO_LIMIT, duration, extremes, travelled
 from synovia.kernels.tree.variables import follower_value, is_limited
 
-FAR = F(4)  # ticks: targets nearer than this are not worth arriving at together
-SLOWEST = F(0.05)  # least factor of time of an axis that waits for others
+FAR = F(4)  # ticks: if all motions are shorter, axes need not arrive together
+SLOWEST = F(0.05)  # least time scaling of an axis that arrives together with slower ones
 
 
 @device
 def feed(row, raw, h):
-    """Take the target's velocity as given, as far as the axis can have it; a jump is no velocity."""
+    """Store the motion of the target as feed, within the limits of the axis; 0 if the target jumps."""
     a = F(2) * (raw - row[RAW_FEED]) / (row[GAP] + h)
     top = row[TOP_ACCELERATION]
     follows = abs(a) <= F(2) * top
@@ -123,7 +123,7 @@ def aim(variables, limits, axes, q, wanted, before, h):
 
 @device
 def time_of(d, V, A, J):
-    """Return about how long an axis takes for the way d from rest to rest."""
+    """Return the approximate time of an axis for the displacement d >= 0 from rest to rest."""
     if J >= NO_LIMIT:
         return d / V + V / A if d * A >= V * V else F(2) * math.sqrt(d / A)
     p = A / J
@@ -138,7 +138,7 @@ def time_of(d, V, A, J):
 
 @device
 def stretch(axes, h):
-    """Write the factors of time with which all axes arrive at their targets together."""
+    """Write the time scaling with which all axes arrive at their targets together."""
     longest = F(0)
     for i in range(axes.shape[0]):
         row = axes[i]
@@ -153,7 +153,7 @@ def stretch(axes, h):
 
 @device
 def move(variables, axes, q, out, h):
-    """Write to ``out`` where the chosen velocities lead."""
+    """Write the pose after the chosen velocities to ``out``."""
     i = 0
     for k in range(variables.shape[0]):
         at = variables[k, BLOCK_Q]
@@ -186,7 +186,7 @@ def take(variables, axes, q, out, h):
 def advance(body, axes, q, wanted, out, h, stopping, proven):
     """Take the tick with the chosen velocities, and write the new samples to ``out``.
 
-    If they are ``proven``, a stop of the whole body inside the limits of its balls follows them.
+    If ``proven``, a stop of the whole body that keeps the limits of all balls is known to exist after them.
     """
     variables, limits = body
     i = 0
@@ -222,11 +222,11 @@ def advance(body, axes, q, wanted, out, h, stopping, proven):
 
 @device
 def brake(row):
-    """Choose the velocity of the stop that is known, if that ends inside the limits of the position.
+    """Choose the velocity of the known stop, if that stop stays inside the position limits.
 
-    The interval may leave it out: it has the velocities from which a new stop keeps the limits. One that begins anew in
-    every tick might never end. A stop that had to be made anew, as limits have changed, may leave the limits of the
-    position; then the interval counts.
+    The interval may exclude it, as it holds the velocities from which a new stop keeps the limits. Braking by a new
+    stop in every tick might never end. A stop that was planned again after a change of limits may leave the position
+    limits; then the interval applies.
     """
     w = row[PLAN_NEXT]
     _, lowest, highest, _, _ = extremes(plan_of(row))
@@ -269,8 +269,8 @@ def servo_tick(variables, limits, followers, coupling, axes, q, wanted, before, 
         axes: The state of all axes, see ``layout``.
         q: Joint values now, (nq,).
         wanted: Joint values to go to, (nq,), at the end of the tick.
-        before: Those of the tick before.
-        out: Joint values after the tick, (nq,). Without PROPOSE they are given, and changed where limits ask for it.
+        before: ``wanted`` of the tick before.
+        out: Joint values after the tick, (nq,). Without PROPOSE they are given, and changed where limits require it.
         h: Time of the tick, seconds.
         parts: PROPOSE writes the interval of each axis and ``out``, ADVANCE takes the tick, STOP brakes all axes.
     """
@@ -290,7 +290,7 @@ def servo_reset(axes, velocity, h):
 
 @entry
 def servo_replan(axes):
-    """Plan the stops of all axes anew, as their limits have changed."""
+    """Plan the stops of all axes again after a change of their limits."""
     for i in range(axes.shape[0]):
         row = axes[i]
         v, a = row[AXIS_VELOCITY], row[AXIS_ACCELERATION]
@@ -299,7 +299,7 @@ def servo_replan(axes):
 
 @entry
 def servo_rest(variables, axes, q, out):
-    """Write to ``out`` (nq,) where the stop that is known of all axes ends."""
+    """Write the joint values at the end of the known stops of all axes to ``out`` (nq,)."""
     i = 0
     for k in range(variables.shape[0]):
         at = variables[k, BLOCK_Q]
@@ -314,14 +314,14 @@ def servo_rest(variables, axes, q, out):
 
 @device
 def left_of(row):
-    """Return how far an axis still goes on the stop that is known."""
+    """Return the displacement of an axis until the end of the known stop."""
     plan = plan_of(row)
     return travelled(plan, duration(plan))
 
 
 @device
 def aim_again(variables, axes, q, wanted):
-    """Write other targets of all axes, which move as those before do."""
+    """Write other targets of all axes, and keep the velocities of the targets before."""
     i = 0
     for k in range(variables.shape[0]):
         at = variables[k, BLOCK_Q]
@@ -337,7 +337,7 @@ def aim_again(variables, axes, q, wanted):
 
 @entry
 def servo_choose(variables, followers, coupling, axes, q, wanted, out, h):
-    """Choose the velocities of a tick again, for other joint values to go to, (nq,), and write where they lead.
+    """Choose the velocities of a tick again, for other joint values to go to, (nq,), and write the pose after the tick.
 
     Call ``servo_tick`` with PROPOSE before.
     """
@@ -353,7 +353,7 @@ def servo_choose(variables, followers, coupling, axes, q, wanted, out, h):
 def servo_stops(axes, stops, h):
     """Write how far each axis goes until it stops after the tick, as its target moves, (3, axes).
 
-    The first row is for the velocity that is chosen, the others for the bounds of the interval. Call ``servo_tick``
+    The first row is for the chosen velocity, the others for the bounds of the interval. Call ``servo_tick``
     with PROPOSE before.
     """
     for i in range(axes.shape[0]):

@@ -1,22 +1,22 @@
-"""The stop of a whole body: all axes come to rest in the same time, and goals that are held stay held.
+"""The stop of a whole body: all axes come to rest at the same time, and held goals stay held.
 
 Without a limit of the jerk, the body is at q ⊕ (d r + r² (b₀ + b₁ r + b₂ r²)), r = τ (2 - τ), τ = t / T, from its last
 sample q at τ = 0 to rest at τ = 1: without bends b, velocities fall evenly. d continues the last samples.
 
-With one, the cubic through the last three samples, which has a part of the last jerks, the same for all axes, ends with
-velocities u and accelerations a - c u. From there on the body is at q ⊕ (u p(t) + a g(t) + r³ (b₀ + b₁ r + b₂ r²)), r =
-p / p(T). p is the stop of one axis (``stop``) from the velocity 1 and the acceleration -c, g that from the acceleration
-1. Each has a part of the limits, so that both end together. As u and a are motions of the body, a motion that leaves
-rows unchanged does so until the end.
+With a limit of the jerk, the cubic through the last three samples has a part of the last jerks, the same for all axes.
+It ends with velocities u and accelerations a - c u. From there on the body is at
+q ⊕ (u p(t) + a g(t) + r³ (b₀ + b₁ r + b₂ r²)), r = p / p(T). p is the stop of one axis (``stop``) from the velocity 1
+and the acceleration -c, and g is the stop from the acceleration 1. Each uses a part of the limits, so that both end
+together. As u and a are motions of the body, a motion that leaves rows unchanged does so until the end.
 
-Bends put nodes of the stop onto the rows that are held, by Newton steps of least norm within the limits of positions.
-One node, the end, suffices for a short way: what rows lack in between has the order of d³. Otherwise there are three
-nodes, at thirds of the way, and it has the order of d⁵. It is measured where it is largest.
+Bends put nodes of the stop onto the held rows, by Newton steps of least norm within the limits of positions. One node,
+the end, suffices for a short stop: the error of the rows in between has the order of d³. Otherwise there are three
+nodes, at thirds of r, and the error has the order of d⁵. It is measured where it is largest.
 
-A stop that is known is a promise: its next sample is always allowed. Divided differences of samples of a smooth motion
-are means of its derivatives, so it suffices that these keep the limits. A tick is taken only if a stop after it is
-found. Otherwise the body goes a part of the way from the stop that is known to the tick, put back onto the rows that
-are held, or it follows that stop.
+The known stop is a promise: its next sample is always allowed. Divided differences of samples of a smooth motion are
+means of its derivatives, so it suffices that the derivatives keep the limits. A tick is taken only if a stop after it
+is found. Otherwise velocities are interpolated between the known stop and the tick, and corrected onto the held rows,
+or the body follows the known stop.
 """
 
 import math
@@ -69,55 +69,55 @@ from synovia.kernels.servo.tools import most_used, note_places
 from synovia.kernels.tree.problem import copy
 from synovia.kernels.tree.variables import is_limited
 
-BENT = F(1.1)  # times accelerations and jerks of bends, as they are seen at instants
-PARTS = 3  # parts of a part of a stop, at whose ends motions with jerk are seen
-SPLITS = 12  # steps of a search for the part of the limits with which velocities end
-INSTANTS = 12  # parts of a stop in which extremes of its places and velocities are sought, without a limit of the jerk
-HALVINGS = 30  # of such a part around an extreme
+BENT = F(1.1)  # factor of accelerations and jerks of bends, which are evaluated at instants only
+PARTS = 3  # intervals per part of a stop, at whose ends motions with a limit of the jerk are evaluated
+SPLITS = 12  # bisection steps for the part of the limits that shape 0 (velocities) uses
+INSTANTS = 12  # intervals of a stop that are searched for extremes, without a limit of the jerk
+HALVINGS = 30  # bisection steps of an interval
 NODES = 3  # most nodes of a stop
-MOST_OFF = (F(0.667), F(0.885))  # parts of the way at which rows are off most, with one node and with three
-# How the bends change if one node moves, and the others stay: without a limit of the jerk, and with one
+MOST_OFF = (F(0.667), F(0.885))  # r at which the error of rows is largest, with one node and with three
+# Change of the bends per displacement of one node, the others fixed: without a limit of the jerk, and with one
 BENDS = (
     ((F(27), F(-67.5), F(40.5)), (F(-6.75), F(27), F(-20.25)), (F(1), F(-4.5), F(4.5))),
     ((F(81), F(-202.5), F(121.5)), (F(-10.125), F(40.5), F(-30.375)), (F(1), F(-4.5), F(4.5))),
 )
-SPARE = F(1.1)  # a stop takes longer by this factor than limits ask for, as the bend adds to its accelerations
-LONGER = F(1.02)  # the same, if it turns out to exceed them
-ROUNDS = 16  # of a stop that is made longer, and bent
-CLOSED = F(0.02)  # tolerances: rows that are held to this are closed
-OPEN = F(0.5)  # tolerances: what they may lack on the stop
-SHARES = 4  # parts of the way from the known stop to a tick that are tried: 1, 1/2, 1/4, 1/8
-MORE_SHARES = 8  # the same, if the body would rest else
-SAMPLES = 16  # of a stop on which the speed of end effectors is measured
-AHEAD = F(0.995)  # part of their limits that is kept there
-ENDS_IN, PASSED, KNOWN = 0, 1, 2  # numbers of a stop: its time, the time since its start, 1 if it is a promise
-LENGTH = 6  # of a shape: how far it goes
+SPARE = F(1.1)  # factor of the least time of a stop, as bends add to its accelerations
+LONGER = F(1.02)  # additional factor if the stop exceeds its limits
+ROUNDS = 16  # most rounds in which a stop is lengthened or bent
+CLOSED = F(0.02)  # tolerances: largest error at a node
+OPEN = F(0.5)  # tolerances: largest error between nodes
+SHARES = 4  # weights of the tick against the known stop that are tried: 1, 1/2, 1/4, 1/8
+MORE_SHARES = 8  # the same after the end of the known stop, where the body would rest otherwise
+SAMPLES = 16  # poses of a stop at which the speed of end effectors is measured
+AHEAD = F(0.995)  # part of the speed limits of end effectors that these samples may use
+ENDS_IN, PASSED, KNOWN = 0, 1, 2  # of ``clock``: duration, seconds since the start, 1 if the stop is a promise
+LENGTH = 6  # column of ``shapes``: displacement from start to end
 
 
 @inline
 def shape_of(stop, k):
-    """Return the stop of one axis that is shape k of a stop of the body."""
+    """Return shape k of a stop of the body: the profile of a stop of one axis."""
     row = stop.shapes[k]
     return row[0], row[1], row[2], row[3], row[4], row[5]
 
 
 @device
 def store_shape(stop, k, profile):
-    """Store the stop of one axis that is shape k of a stop of the body."""
+    """Store the profile of a stop of one axis as shape k of a stop of the body."""
     for n in range(6):
         stop.shapes[k, n] = profile[n]
 
 
 @device
 def progress(stop, t):
-    """Return (r, g) of a stop after a time: the part of its way, and how far an acceleration of 1 has gone."""
+    """Return (r, g) of a stop after a time: its progress from 0 to 1, and the displacement by an acceleration of 1."""
     way = shape_of(stop, 0)
     return travelled(way, t) / stop.shapes[0, LENGTH] if t < duration(way) else F(1), travelled(shape_of(stop, 1), t)
 
 
 @device
 def instant_of(stop, r):
-    """Return the time after which a stop has gone the part r of its way."""
+    """Return the time after which a stop has the progress r."""
     low, high = F(0), duration(shape_of(stop, 0))
     for _ in range(HALVINGS):
         middle = F(0.5) * (low + high)
@@ -130,7 +130,7 @@ def instant_of(stop, r):
 
 @inline
 def place_of(stop, i, r, g, jerk):
-    """Return how far axis i has gone on a stop."""
+    """Return the displacement of axis i on a stop."""
     bent = r * (stop.bends[0, i] + r * (stop.bends[1, i] + r * stop.bends[2, i]))
     return r * (stop.way[i] + (r * bent if jerk else bent)) + g * stop.push[i]
 
@@ -156,9 +156,9 @@ def root_between(c, low, high):
 
 @device
 def even_extremes(stop, i, T):
-    """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest place, of an even stop.
+    """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest position, without jerk.
 
-    With the place x as a function of r, velocities are 2 √(1 - r) x' / T, accelerations 2 (2 (1 - r) x'' - x') / T².
+    With the position x as a function of r, velocities are 2 √(1 - r) x' / T, accelerations 2 (2 (1 - r) x'' - x') / T².
     """
     d, p, q, s = stop.way[i], stop.bends[0, i], stop.bends[1, i], stop.bends[2, i]
     slopes = d, F(2) * p, F(3) * q, F(4) * s
@@ -186,9 +186,9 @@ def even_extremes(stop, i, T):
 
 @device
 def mark_instants(stop):
-    """Write the motion of both shapes at instants of a stop; return how many there are, of each part of it PARTS + 1.
+    """Write the motion of both shapes at instants of a stop; return their number, PARTS + 1 for each part of the stop.
 
-    Within a part, both have the same jerk.
+    Within a part, the jerk of each shape is constant.
     """
     T, t, count = stop.clock[ENDS_IN], F(0), 0
     while t < T and count + PARTS + 1 < stop.marks.shape[0]:
@@ -221,9 +221,9 @@ def mark_at(stop, mark, t):
 
 @device
 def moves_at(stop, i, mark):
-    """Return the place, the velocity and the acceleration of axis i at an instant, and what limits see of the others.
+    """Return position, velocity and acceleration of axis i at an instant, then the acceleration and jerk to compare.
 
-    These are the acceleration and the jerk; more of them where the axis bends, as that is seen at instants only.
+    The last two are compared with limits. BENT enlarges the parts by bends, as these are evaluated at instants only.
     """
     p, q, s = stop.bends[0, i], stop.bends[1, i], stop.bends[2, i]
     r, r1, r2, r3 = mark[0], mark[1], mark[2], mark[3]
@@ -243,7 +243,7 @@ def moves_at(stop, i, mark):
 
 @device
 def turning_place(stop, i, before, after, mark):
-    """Return where axis i turns between two instants; ``mark`` is scratch memory."""
+    """Return where axis i reverses between two instants; ``mark`` is scratch memory."""
     rises = moves_at(stop, i, after)[1] > F(0)
     low, high = before[8], after[8]
     for _ in range(HALVINGS):
@@ -258,7 +258,7 @@ def turning_place(stop, i, before, after, mark):
 
 @device
 def curved_extremes(stop, i, count):
-    """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest place, with jerk."""
+    """Return the largest acceleration, jerk and velocity of axis i, and its lowest and highest position, with jerk."""
     speed, push, jolt, low, high = F(0), F(0), F(0), F(0), F(0)
     v, a = F(0), F(0)
     for n in range(count):
@@ -280,9 +280,9 @@ def curved_extremes(stop, i, count):
 
 @device
 def share_jerk(axes, h):
-    """Return the part of the last jerks with which all axes go on until the next sample, and the time of it.
+    """Return the part of the last jerks with which all axes continue until the next sample, and the time of that.
 
-    Any part of them will do, as later samples see only the last three (see ``axis``).
+    Any part from 0 to 1 is allowed, as later samples see only the last three (see ``axis``).
     """
     part, c = F(1), F(0)
     for i in range(axes.shape[0]):
@@ -300,7 +300,8 @@ def share_jerk(axes, h):
 def begin_shapes(stop, axes, h):
     """Write the velocities (``way``) and accelerations (``push``) with which a stop with a limit of the jerk begins.
 
-    Returned is how fast the accelerations brake along the velocities, 1/s.
+    Returns:
+        The rate at which accelerations reduce the velocities, 1/s.
     """
     part, c = share_jerk(axes, h)
     along = total = F(0)
@@ -318,12 +319,12 @@ def begin_shapes(stop, axes, h):
 
 @device
 def choose_shapes(stop, axes, brake, spare):
-    """Choose how the velocities and accelerations of a stop end: each with a part of the limits, in the same time.
+    """Choose the shapes that end velocities and accelerations: each uses a part of the limits, in equal times.
 
     Args:
-        stop: Its ways and pushes are the velocities and accelerations with which it begins; written.
+        stop: ``way`` and ``push`` are the velocities and accelerations with which it begins; written.
         axes: The state of all axes.
-        brake: How fast velocities fall, 1/s.
+        brake: The rate at which velocities fall, 1/s.
         spare: The part of the limits that is used.
     """
     part = most = u = ju = p = jp = F(1)
@@ -346,7 +347,7 @@ def choose_shapes(stop, axes, brake, spare):
         most = math.sqrt(F(2) * spare * part / ju)
         if brake <= most or turn == 1:
             break
-        brake = most  # braking faster, the body would turn back
+        brake = most  # if it braked faster, the body would reverse
     left = spare * (F(1) - part)
     way = stop_profile(F(1), -min(brake, most), spare * part / u, spare * part / ju)
     push = stop_profile(F(0), F(1), left / p, left / jp)
@@ -361,7 +362,7 @@ def choose_shapes(stop, axes, brake, spare):
 
 @device
 def begin_ways(stop, axes, h):
-    """Write the ways of a stop without a limit of the jerk, for its bends."""
+    """Write ``way`` of a stop without a limit of the jerk, for its bends."""
     T = stop.clock[ENDS_IN]
     for i in range(axes.shape[0]):
         if axes[i, TOP_JERK] >= NO_LIMIT:
@@ -371,9 +372,9 @@ def begin_ways(stop, axes, h):
 
 @device
 def move_node(stop, i, k, count, shift, per, jerk):
-    """Move node k of axis i, and keep the others where they are.
+    """Move node k of axis i, and keep the other nodes fixed.
 
-    ``per`` is by how much the way grows with the first bend.
+    ``per`` is the derivative of ``way`` with respect to the first bend.
     """
     if count == 1:
         stop.bends[0, i] += shift / (F(1) + per)
@@ -402,7 +403,7 @@ def needed_time(axes, h):
 
 @device
 def shape_stop(stop, axes, h, longer):
-    """Write how a stop ends that takes longer by a factor than limits ask for, without a bend."""
+    """Write the shapes of a stop without bends; ``longer`` multiplies its time or, with jerk, divides its limits."""
     if axes[0, TOP_JERK] >= NO_LIMIT:
         T = longer * needed_time(axes, h)
         store_shape(stop, 0, (F(1), -F(1) / T if T > F(0) else F(0), F(0), F(0), T, F(0)))
@@ -430,7 +431,7 @@ def write_place(variables, stop, t, jerk, out):
 
 @device
 def excess_of(stop, axes, h):
-    """Return by how much a stop exceeds accelerations and jerks, 1 at the limit, and whether it keeps other limits."""
+    """Return the largest acceleration or jerk of a stop relative to its limit, and whether it keeps other limits."""
     worst, keeps, T = F(0), True, stop.clock[ENDS_IN]
     count = mark_instants(stop) if axes[0, TOP_JERK] < NO_LIMIT else 0
     for i in range(axes.shape[0]):
@@ -451,7 +452,7 @@ def excess_of(stop, axes, h):
 
 @device
 def turns_inside(variables, limits, stop, jerk, q, pose):
-    """Return whether limited rotations stay inside their limits on a stop, or come back, by samples of it."""
+    """Return whether limited rotations are inside their limits at samples of a stop, or no farther outside than q."""
     for row in range(variables.shape[0]):
         if variables[row, BLOCK] != SCALAR and is_limited(limits, row):
             most = max(signed_excess(limits, row, load_quat(q, variables[row, BLOCK_Q])), F(0)) + WITHIN
@@ -468,7 +469,7 @@ def turns_inside(variables, limits, stop, jerk, q, pose):
 
 @device
 def write_lines(tick, columns, stop):
-    """Write how far the rows go on a stop along which their goals go straight on."""
+    """Write the linear change of each row over a stop on which its goal continues straight."""
     _, g = progress(stop, stop.clock[ENDS_IN])
     for i in range(tick.line.shape[0]):
         tick.line[i] = F(0)
@@ -479,7 +480,7 @@ def write_lines(tick, columns, stop):
 
 @device
 def lengthen(stop, longer, jerk):
-    """Scale the bends of a stop that takes longer: they have the order of powers of its way."""
+    """Scale the bends of a lengthened stop: they grow with powers of its displacement."""
     power = longer * longer * (longer if jerk else F(1))
     for n in range(NODES):
         for i in range(stop.way.shape[0]):
@@ -489,7 +490,7 @@ def lengthen(stop, longer, jerk):
 
 @device
 def bound_node(tick, axes, columns, stop, r, g, jerk, h):
-    """Bound the next step of a node, so that axes are inside their limits there; return whether they are already."""
+    """Bound the next step of a node by the position limits of the axes; return whether all are inside already."""
     inside = True
     for j in range(columns.shape[0]):
         i = columns[j]
@@ -502,7 +503,7 @@ def bound_node(tick, axes, columns, stop, r, g, jerk, h):
 
 @apart
 def bend_stop(held, variables, axes, stop, count, h):
-    """Move the nodes of a stop onto the rows that are held, by one Newton step; return how far they were off."""
+    """Move the nodes of a stop onto the held rows, by one Newton step; return their largest error before it."""
     tick, columns, follows = held[3], held[4], leads_promised(held)
     jerk, T = axes[0, TOP_JERK] < NO_LIMIT, stop.clock[ENDS_IN]
     per = F(0) if jerk else F(4) * h / (F(2) * T + h)
@@ -526,7 +527,7 @@ def bend_stop(held, variables, axes, stop, count, h):
 
 @apart
 def find_stop(held, body, axes, q, stop, h):
-    """Find a stop of the whole body after the velocities that are chosen (``NEXT``); return whether there is one.
+    """Find a stop of the whole body after the chosen velocities (``NEXT``); return whether one is found.
 
     Args:
         held: See ``open_held``.
@@ -578,7 +579,7 @@ def find_stop(held, body, axes, q, stop, h):
 
 @device
 def plan_tick(variables, axes, known, tick, h):
-    """Choose the velocities of the next sample of the stop that is known."""
+    """Choose the velocities of the next sample of the known stop."""
     jerk, t = axes[0, TOP_JERK] < NO_LIMIT, known.clock[PASSED]
     write_place(variables, known, t, jerk, tick.pose)
     write_place(variables, known, t + h, jerk, tick.sample)
@@ -597,7 +598,7 @@ def plan_tick(variables, axes, known, tick, h):
 
 @device
 def put_back(held, variables, axes, q, h):
-    """Change the velocities that are chosen so that the next sample is on the rows that are held; return whether."""
+    """Change the chosen velocities so that the next sample satisfies the held rows; return whether that succeeds."""
     tick, columns, smallest = held[3], held[4], smallest_tolerance(held[0])
     for n in range(3):
         move(variables, axes, q, tick.pose, h)
@@ -617,10 +618,10 @@ def put_back(held, variables, axes, q, h):
 
 @device
 def tools_keep(held, variables, stop, jerk, q, h):
-    """Return whether end effectors keep their limits in a tick from q, and on the stop after it, by samples of that.
+    """Return whether end effectors keep their limits in a tick from q, and at samples of the stop after it.
 
-    Samples are denser where the stop begins, as most stops are fastest there. Where it becomes faster between two of
-    them, it may go on so until the next one.
+    Samples are denser at the begin of the stop, as most stops are fastest there. If the speed rises between two
+    samples, the same rise is added as a margin.
     """
     if not limits_tools(held):
         return True
@@ -643,7 +644,7 @@ def tools_keep(held, variables, stop, jerk, q, h):
 
 @device
 def keep_tick(held, body, axes, known, found, q, h):
-    """Put the chosen velocities back onto what is held; return whether a stop is found, which is then the known one."""
+    """Correct the chosen velocities onto the held rows; return whether a stop is found, and store it as ``known``."""
     if not (put_back(held, body[0], axes, q, h) and find_stop(held, body, axes, q, found, h)):
         return False
     if not tools_keep(held, body[0], found, axes[0, TOP_JERK] < NO_LIMIT, q, h):
@@ -672,7 +673,7 @@ def moving_level(held):
 
 @device
 def led_level(held):
-    """Return the number of levels whose goals are a promise if they are followed."""
+    """Return the number of levels whose followed goals are a promise."""
     problem, (_, led) = held[0], held[7]
     k = 0
     while k < problem.levels.shape[0] - 1 and problem.levels[k + 1] <= led:
@@ -682,14 +683,14 @@ def led_level(held):
 
 @device
 def take_part(axes, begin, end, share):
-    """Choose velocities that lie a part of the way from some to others."""
+    """Choose velocities interpolated from ``begin`` to ``end`` by ``share``."""
     for i in range(axes.shape[0]):
         axes[i, NEXT] = begin[i] + share * (end[i] - begin[i]) if share != F(1) else end[i]
 
 
 @device
 def brake_tick(held, variables, axes, known, h):
-    """Choose the velocities of a body that brakes, if that is known; return whether."""
+    """Choose the velocities of a braking body without solving levels, if possible; return whether that worked."""
     if not has_promise(held):
         known.clock[KNOWN] = F(0)
         return True
@@ -704,10 +705,10 @@ def brake_tick(held, variables, axes, known, h):
 def accept_tick(held, body, axes, together, known, found, q, h):
     """Change the velocities of a tick, if no stop after it is found.
 
-    First, levels below the highest one that moves follow the stop that is known; then the tick goes only a part of the
-    way from that stop. If goals are followed above those that are far, the way begins instead at a tick in which these
-    goals alone count: they lose nothing by what is below. Without a stop that is known (``KNOWN``), as after a change
-    of limits, the axes brake for themselves, and if that does not help, the tick is taken as it is.
+    First, levels below the highest one that moves follow the known stop. Then velocities are interpolated between the
+    known stop and the tick. If goals are followed above far goals, the interpolation begins instead at a tick with
+    only these goals, so that lower goals do not make them worse. Without a known stop (``KNOWN``), as after a change
+    of limits, each axis brakes by its own stop. If no stop is found then either, the tick is taken as it is.
 
     Returns:
         The number of linear systems that were solved.
