@@ -459,7 +459,7 @@ BAD = {
     "velocity": ({"velocity": -1.0}, "velocity: expected above 0"),
     "velocity negative": ({"velocity": -2.0}, "per s, got -2.0"),
     "velocities": ({"velocity": [1.0] * 7}, "or a pair: of turns and of lengths, .* Numbers by joint are a dict"),
-    "velocity text": ({"velocity": "fast"}, "velocity: expected a number, numbers by joint, or a share"),
+    "velocity text": ({"velocity": "fast"}, "velocity: expected a number, numbers by joint"),
     "share": ({"acceleration": "30%"}, "acceleration: expected a number, or numbers by joint"),
     "acceleration": ({"acceleration": math.inf}, "acceleration"),
     "jerk": ({"jerk": 0.0}, "jerk: expected above 0"),
