@@ -1,8 +1,8 @@
 """Fit the motion of a body to landmarks, such as those of a pose detector, for any body and any units.
 
-The landmarks are turned upright (``upright``). The body gets the bone lengths that they show (``measured``), so that
-its joints can meet them. ``fit_positions`` fits it. The joint values then move the body itself. If the hips are at the
-origin in each frame, the path is found from feet that stand and from gravity (``travel``).
+``upright`` rotates the landmarks upright. ``measured`` gives the body their bone lengths, so that its joints can meet
+them. ``fit_positions`` fits this body, and its joint values move the given body. If the hips are at the origin in each
+frame, ``travel`` finds the path from feet that stand and from gravity.
 """
 
 from __future__ import annotations
@@ -51,11 +51,11 @@ ONE_HAND: Final = "hand"  # the preset of 21 landmarks of one hand
 UNITS: Final = {"metres": 1.0, "centimetres": 0.01, "millimetres": 0.001}
 PERSON: Final = (0.4, 1.35)  # sizes of persons relative to an adult of 1.75 m
 OWN_SIZE: Final = 1.15  # points of a body's own joints have its size, within this factor
-CENTRED: Final = 0.01  # hips that move less have been put at the origin; a fraction of the body's size
-FIRST: Final = 0.6  # share of the work of the fit within limits; a fit beyond them may follow
-STRETCHY: Final = 0.25  # bones whose lengths vary more than this share are worth a note
-LIFTED: Final = 0.05  # a floor further from height 0 than this part of the body's size is moved there
-LOW: Final = 5.0  # percentile of the heights of the lowest foot that counts as the floor
+CENTRED: Final = 0.01  # fraction of the body's size: hips that move less are centred at the origin
+FIRST: Final = 0.6  # share of the progress for the fit within limits; a fit with wider limits may follow
+STRETCHY: Final = 0.25  # relative variation of bone lengths above which a note is added
+LIFTED: Final = 0.05  # fraction of the body's size: a floor farther from height 0 is moved there
+LOW: Final = 5.0  # percentile of the heights of the lowest joint that is the floor
 
 
 def fit_keypoints(
@@ -80,17 +80,17 @@ def fit_keypoints(
 ) -> Fitted:
     """Fit the motion of a body to landmarks of a person, such as those of a pose detector.
 
-    Landmarks are turned upright, whatever their axes. The body follows their directions with its own bone lengths. If
+    Landmarks are rotated upright, whatever their axes. The body follows their directions with its own bone lengths. If
     all names are joints of ``body``, or there are no names and as many points as joints, the joints follow their own
     points instead, as in ``fit_positions``; only the upward axis is corrected. If the hips are at the origin in all
-    frames, the path comes from feet that stand and, in flight, from gravity. ``notes`` of the result says what was
+    frames, the path comes from feet that stand and, in flight, from gravity. ``notes`` of the result lists what was
     recognised and changed, and which parts of a path are uncertain.
 
-    With hands (``"holistic"``: 33 landmarks of the body, then 21 of the left and 21 of the right hand, as MediaPipe
-    Holistic gives them), hands turn and fingers bend as theirs. With 21 landmarks of one hand alone (``"hand"``), the
-    fingers of that hand of ``body`` bend; a file of a hand alone moves as a whole too. Bones of the hand have constant
-    lengths. Fingers bend about the flexion axes of the body's fingers; a knuckle moves aside and turns a little too.
-    No segment beyond it twists. A finger that the points lack follows its neighbour.
+    With ``"holistic"`` (33 landmarks of the body, then 21 of the left and 21 of the right hand, as in MediaPipe
+    Holistic), hands and fingers follow their landmarks. With ``"hand"`` (21 landmarks of one hand), the fingers of that
+    hand of ``body`` bend; a body that is only a hand moves as a whole too. Bones of the hand have constant lengths.
+    Fingers bend about the flexion axes of the body's fingers. A knuckle also moves sideways and twists a little; the
+    segments beyond it do not twist. A finger without points follows its neighbour.
 
     Args:
         positions: (T, K, 3), in any unit, NaN where a landmark was not seen.
@@ -99,8 +99,8 @@ def fit_keypoints(
         preset: Order of the landmarks: ``"mediapipe"``, ``"coco"``, ``"openpose"``, ``"h36m"``, ``"smpl"``,
             ``"holistic"`` or ``"hand"``. None to find it from the names, or from the number of landmarks and the
             lengths between them.
-        confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen. Landmarks of low confidence do not count:
-            limbs that are never seen are at rest, as are names that are missing; both shoulders or both hips suffice.
+        confidence: Weight of each landmark, (K,) or (T, K); 0 for not seen. Landmarks of low confidence are not used:
+            limbs that are never seen, or whose names are missing, are at rest. Both shoulders or both hips suffice.
         offsets: Points in the frames of their joints, (K, 3), if they are joints of ``body``.
         up: Axis of the points that points up, such as ``"-y"``; None to find it.
         mirror: How to undo a mirror image: ``"x"``, ``"y"`` or ``"z"`` negates an axis, ``"names"`` exchanges left and
@@ -109,10 +109,10 @@ def fit_keypoints(
         meters_per_unit: Unit of the landmarks; None to find it from the size of the person.
         smoothness: As for ``fit_positions``.
         side: Side of the hand of 21 landmarks, ``"left"`` or ``"right"``; None to find it from how its fingers bend.
-        finger_limits: Whether fingers stay within human ranges: knuckles bend by -30 to 95° and go aside by 25°, the
-            next joints bend by -5 to 115° and -5 to 85°; a thumb has its own.
-        rest: Pose that limbs keep which are never seen, such as that of a person who sits at a desk: of ``body``, or of
-            ``sy.bundled("humanoid")`` without one. None for the rest pose.
+        finger_limits: Whether fingers stay within human ranges: knuckles bend by -30 to 95° and move sideways by 25°,
+            the next joints bend by -5 to 115° and -5 to 85°; a thumb has its own.
+        rest: Pose of limbs that are never seen, such as the legs of a person at a desk: of ``body``, or of
+            ``sy.bundled("humanoid")`` without a body. None for the rest pose.
         name: Name of the motion.
         threads: Number of threads; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all).
@@ -160,7 +160,7 @@ def fit_keypoints(
     if body is not None and joints:
         marks = _joint_marks(body, names, places, weights)
         if marks is not None and offsets is None and not 1.0 / OWN_SIZE < size_ratio(body, marks) < OWN_SIZE:
-            found = marks  # another person or another unit: only directions can be followed
+            found = marks  # size or unit differ: only directions can be followed
     else:
         found = _recognised(places, names, weights, preset)
         marks = None
@@ -316,7 +316,7 @@ def _flip_notes(flips: Sequence[int]) -> list[str]:
 
 
 def _recognised(places: Array, names: Sequence[str] | None, weights: Array, preset: str | None) -> Landmarks | None:
-    """Return points as landmarks: joint centres of markers, or landmarks by name or order; None if they are neither."""
+    """Return points as landmarks: joint centres of markers, or landmarks by name or order; None if unrecognised."""
     if names is not None and preset is None:
         markers = joints_of_markers(names, places, weights)
         if markers is not None:
@@ -325,14 +325,14 @@ def _recognised(places: Array, names: Sequence[str] | None, weights: Array, pres
 
 
 def _are_joints(body: Skeleton, names: Sequence[str] | None, count: int) -> bool:
-    """Return whether points belong to joints of a body: by their own names or those of links, or one for each joint."""
+    """Return whether points belong to joints of a body: by names of joints or links, else by their number."""
     if names is None:
         return count == len(body)
     return all(body.knows(name, roles=False) for name in names)
 
 
 def _joint_marks(body: Skeleton, names: Sequence[str] | None, places: Array, weights: Array) -> Landmarks | None:
-    """Return points of a body's own joints as landmarks, None if shoulders, hips or knees are missing."""
+    """Return points of a body's own joints as landmarks; None if shoulders, hips or knees are missing."""
     rows = range(len(body)) if names is None else [body.locate(name)[0] for name in names]
     column = {row: k for k, row in enumerate(rows)}
     columns = {
@@ -347,9 +347,9 @@ def _joint_marks(body: Skeleton, names: Sequence[str] | None, places: Array, wei
 def _joints_upright(
     body: Skeleton, marks: Landmarks | None, up: str | None, mirror: str | None
 ) -> tuple[Array, list[str]]:
-    """Return the matrix (3, 3) that turns points of a body's own joints upright, and notes.
+    """Return the matrix (3, 3) that rotates points of a body's own joints upright, and notes.
 
-    Bodies that are not human, and points that are upright along no axis, are left as they are.
+    It is the identity for bodies that are not human, and for points that are upright along no axis.
 
     Raises:
         InputError: If the points are mirrored for an unknown reason, or ``up`` or ``mirror`` cannot be applied.
@@ -377,9 +377,9 @@ def _joints_upright(
 def _to_scale(
     marks: Landmarks, body: Skeleton | None, meters_per_unit: float | None, notes: list[str], *, fingers: bool
 ) -> tuple[Skeleton, Landmarks, float]:
-    """Return the body to measure and the landmarks in its length unit, with its upward axis; add notes.
+    """Return the body to measure, the landmarks with its length unit and upward axis, and a scale; add notes.
 
-    The number is that of length units in a metre of the person.
+    The scale is the number of the body's length units per metre of the person.
     """
     from synovia.io.bundled import bundled
 
@@ -400,12 +400,12 @@ def _to_scale(
 
 
 def _from_y_up(body: Skeleton) -> Array:
-    """Return the rotation (3, 3) that turns y to the upward axis of a body."""
+    """Return the rotation (3, 3) from y to the upward axis of a body."""
     return to_y_up(axis_name(upward(body))).T
 
 
 def _path_of(body: Skeleton) -> slice:
-    """Return the place in q of the path of a body's free root."""
+    """Return the slice of q with the position of a body's free root."""
     at = body.q_slice(free_root(body.joints, body.parents) or 0).start
     return slice(at, at + 3)
 
@@ -421,7 +421,7 @@ def _shifted(body: Skeleton, q: Array, path: Array) -> Array:
 
 
 def _resting(body: Skeleton, q: Array, rest: Pose | None, limbs: Sequence[str]) -> tuple[Array, Array]:
-    """Return joint values (T, nq) whose limbs of some names keep a pose, and the joint values (nq,) of this pose."""
+    """Return joint values (T, nq) with the named limbs in a fixed pose, and the joint values (nq,) of this pose."""
     kept = np.array(body.rest_q)
     for row, name in enumerate(() if rest is None else rest.skeleton.joint_names):
         if rest is not None and name in body.joint_names:
@@ -438,7 +438,7 @@ def _resting(body: Skeleton, q: Array, rest: Pose | None, limbs: Sequence[str]) 
 
 
 def _at_rest_height(body: Skeleton, q: Array, rest_q: Array, *, centred: bool) -> Array:
-    """Return joint values (T, nq) whose hips are as high as at rest in most frames; centred ones stay where rest is."""
+    """Return joint values (T, nq) with the median height of the hips as at rest; centred hips stay at rest."""
     rest, now = middle_of_hips(body, rest_q[None]), middle_of_hips(body, q)
     if centred:
         return _shifted(body, q, rest - now)
@@ -447,7 +447,7 @@ def _at_rest_height(body: Skeleton, q: Array, rest_q: Array, *, centred: bool) -
 
 
 def _on_floor(body: Skeleton, q: Array) -> tuple[Array, float]:
-    """Return joint values (T, nq) with the floor at height 0, and how far they were lifted; 0 if it was there."""
+    """Return joint values (T, nq) with the floor at height 0, and the height by which they were lifted, or 0."""
     up = upward(body)
     floor = float(np.percentile((Motion(body, q, 1.0).positions() @ up).min(1), LOW))
     if abs(floor) < LIFTED * body.size:

@@ -1,4 +1,4 @@
-"""Landmarks of the human body, such as a pose detector finds them: presets of common detectors, and their names.
+"""Landmarks of the human body, such as those of pose detectors: presets of common detectors, and names.
 
 A landmark has the name of its place on the body: ``left_shoulder`` is where the upper arm begins, ``left_hip`` where
 the thigh begins, ``hips`` the middle of the hips, ``neck`` the middle of the shoulders.
@@ -31,7 +31,7 @@ def _of(side: str, *parts: str) -> tuple[str, ...]:
     return tuple(f"{side}_{part}" for part in parts)
 
 
-# Landmarks of each preset in the order of its arrays; "" for a point that is not used.
+# Landmarks of each preset in the order of its arrays; "" for an unused point
 PRESETS: Final[dict[str, tuple[str, ...]]] = {
     "mediapipe": (
         "nose", "", "left_eye", "", "", "right_eye", "", *_both("ear"), "", "",
@@ -52,8 +52,8 @@ PRESETS: Final[dict[str, tuple[str, ...]]] = {
         *_both("collar"), "head", *_both("shoulder", "elbow", "wrist", "hand"),
     ),
 }  # fmt: skip
-PRESETS["holistic"] = (*PRESETS["mediapipe"], *("",) * 42)  # then the landmarks of the left and of the right hand
-HANDS: Final = {"left": slice(33, 54), "right": slice(54, 75)}  # those of "holistic"
+PRESETS["holistic"] = (*PRESETS["mediapipe"], *("",) * 42)  # 21 landmarks of the left hand, then 21 of the right one
+HANDS: Final = {"left": slice(33, 54), "right": slice(54, 75)}  # landmarks of the hands in "holistic"
 TITLES: Final = {
     "mediapipe": "MediaPipe, 33 landmarks", "coco": "COCO, 17 keypoints", "openpose": "OpenPose, 25 keypoints",
     "h36m": "Human3.6M, 17 joints", "smpl": "SMPL, 24 joints", "holistic": "MediaPipe Holistic, 33 + 21 + 21 landmarks",
@@ -61,7 +61,7 @@ TITLES: Final = {
 }  # fmt: skip
 CAMERA: Final = ("mediapipe", "coco", "openpose", "holistic")  # detectors in images, whose y axis points down
 
-# Landmark at the joint of each role
+# Landmark at the start of each role's bone
 OF_ROLES: Final = {"head": "head"} | {
     f"{side}_{role}": f"{side}_{part}"
     for side in SIDES
@@ -78,7 +78,7 @@ BONES: Final = (
 )  # fmt: skip
 NEEDED: Final = _both("shoulder", "hip", "knee")
 
-# Words in the names of landmarks: first those in the middle of the body, then those on both sides
+# Words in the names of landmarks in the middle of the body, then of landmarks on both sides
 _MIDDLE: Final[dict[str, tuple[str, ...]]] = {
     "hips": ("hips", "pelvis", "midhip", "hip", "root", "hipscenter", "hipcenter", "centerhip", "midhips"),
     "spine": ("spine", "spine1", "belly", "torso"),
@@ -109,7 +109,7 @@ class Landmarks:
     Args:
         places: World positions (T, 3) by landmark, NaN where it was not seen.
         weights: Confidence (T,) by landmark.
-        preset: Name of the preset, "" if the names of the points say what they are.
+        preset: Name of the preset; "" if landmarks were found by name.
     """
 
     places: dict[str, Array]
@@ -121,14 +121,14 @@ class Landmarks:
         return Landmarks({key: scale * (p @ turn.T) for key, p in self.places.items()}, self.weights, self.preset)
 
     def with_middles(self) -> Landmarks:
-        """Add the middle of the hips and of the shoulders; detectors mean several places by "hips" and "neck"."""
+        """Set "hips" and "neck" to the middle of hips and shoulders, because detectors define them differently."""
         for name, part in (("hips", "hip"), ("neck", "shoulder")):
             self.places[name] = self.middle(*_both(part))
             self.weights[name] = np.minimum(*(self.weights[one] for one in _both(part)))
         return self
 
     def swapped(self, parts: Sequence[str] = ()) -> Landmarks:
-        """Return the landmarks with left and right exchanged: of some parts, such as ``"elbow"``, or of all."""
+        """Return the landmarks with left and right exchanged, of some parts such as ``"elbow"``, or of all parts."""
         other = {
             key: re.sub("^(left|right)_", _other_side, key) if not parts or key.endswith(tuple(parts)) else key
             for key in self.places
@@ -140,13 +140,13 @@ class Landmarks:
         )
 
     def middle(self, *names: str) -> Array:
-        """Return the mean of some landmarks, (T, 3), NaN where one was not seen or does not exist."""
+        """Return the mean of some landmarks, (T, 3); NaN where a landmark was not seen or does not exist."""
         if any(name not in self.places for name in names):
             return np.full((len(next(iter(self.places.values()))), 3), np.nan)
         return np.mean([self.places[name] for name in names], axis=0)
 
     def length(self, a: Array, b: Array) -> float:
-        """Return the median distance of two points over time, NaN if they are never seen together."""
+        """Return the median distance of two points over time; NaN if they are never seen together."""
         far = np.linalg.norm(a - b, axis=1)
         return float(np.nanmedian(far)) if np.isfinite(far).any() else float("nan")
 
@@ -157,7 +157,7 @@ def _other_side(found: re.Match[str]) -> str:
 
 
 def named_landmarks(names: Sequence[str]) -> list[str]:
-    """Return the landmark of each point by its name, "" for points that are none.
+    """Return the landmark of each point by its name; "" for points that are no landmarks.
 
     ``LShoulder``, ``left_shoulder`` and ``shoulder.L`` are the same. A foot is the ankle if there is no ankle, else the
     toes; a hand is the wrist if there is no wrist.
@@ -182,11 +182,11 @@ def named_landmarks(names: Sequence[str]) -> list[str]:
 def as_landmarks(
     positions: Array, names: Sequence[str] | None, confidence: Array | None, preset: str | None = None
 ) -> Landmarks | None:
-    """Return points as landmarks, None if neither names nor number and lengths say what they are.
+    """Return points as landmarks; None if neither names nor number and lengths identify them.
 
     Args:
         positions: (T, K, 3), NaN where a point was not seen.
-        names: Name of each point, None without names. Numbers as names are places in the order of a preset.
+        names: Name of each point; None without names. Numbers as names are indices in the order of a preset.
         confidence: (T, K), None for 1.
         preset: Name of a preset; None to find it.
 
@@ -227,7 +227,7 @@ def as_landmarks(
 
 
 def _by_lengths(positions: Array) -> str:
-    """Return the preset whose number of points fits, "" if none does; of two, the one whose bones keep their lengths.
+    """Return the preset with the same number of points and the most constant bone lengths; "" if none has.
 
     Raises:
         InputError: If two presets fit equally well.
@@ -246,7 +246,7 @@ def _by_lengths(positions: Array) -> str:
 
 
 def bone_spread(places: Mapping[str, Array]) -> float:
-    """Return how much the lengths of bones vary: over time, and between left and right, as a part of the length."""
+    """Return the relative variation of bone lengths over time plus that between left and right; 0 for a rigid body."""
     lengths = {
         (a, b): np.linalg.norm(places[a] - places[b], axis=1) for a, b in BONES if a in places and b in places
     }  # fmt: skip

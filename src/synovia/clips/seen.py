@@ -1,8 +1,8 @@
-"""Which landmarks are seen: detectors also state places of what is hidden, with a low confidence, and invent them.
+"""Find which landmarks are seen: detectors also guess hidden landmarks, with a low confidence.
 
-A landmark counts as seen from the frame in which its confidence is high to that in which it is low, so that it does not
-come and go. Hips that are hidden in a whole clip, as behind a desk, are put below the shoulders of a body that is
-upright, and shoulders that are hidden above the hips.
+A landmark is seen from the frame in which its confidence is high until the frame in which it is low; this hysteresis
+avoids flicker. Hips that are hidden in a whole clip, as behind a desk, are placed below the shoulders of an upright
+body, and hidden shoulders above the hips.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from synovia.clips.landmarks import SIDES, Landmarks
 from synovia.errors import InputError
 from synovia.model.geometry import Array, Bools, axis_name, axis_vector, unit
 
-_HIGH: Final = 0.4  # of the confidence of points that are well seen: from this on, a point is seen
-_LOW: Final = 0.2  # of it: below this, it is not seen any more
-_WELL: Final = 0.95  # quantile of all confidences that is that of points that are well seen
-_NEVER: Final = 0.05  # share of the frames up to which a point is never seen
-_TRUNK: Final = 1.42  # length of an adult's trunk from hip to shoulder joints, in widths of the shoulders
-_WIDTH: Final = 0.5  # distance of the hip joints, in the same
-_DOUBTED: Final = 0.3  # weight of hips that were put below the shoulders, relative to these
-_LISTED: Final = 4  # landmarks that a note names
+_HIGH: Final = 0.4  # fraction of the confidence of well seen points, from which a point is seen
+_LOW: Final = 0.2  # the same, below which a point is no longer seen
+_WELL: Final = 0.95  # quantile of all confidences that is the confidence of well seen points
+_NEVER: Final = 0.05  # largest share of the frames in which a point that is never seen may appear
+_TRUNK: Final = 1.42  # length of an adult's trunk from hip to shoulder joints, in shoulder widths
+_WIDTH: Final = 0.5  # distance of the hip joints, in shoulder widths
+_DOUBTED: Final = 0.3  # weight of added hips or shoulders, relative to the points from which they are derived
+_LISTED: Final = 4  # largest number of landmarks that a note names
 _HEAD: Final = ("left_ear", "right_ear", "nose", "head_top", "head")
 _LIMBS: Final = {"arm": ("elbow", "wrist"), "leg": ("knee", "ankle", "heel", "toe")}
 _LEGS: Final = tuple(f"{side}_{part}" for side in SIDES for part in _LIMBS["leg"])
@@ -35,7 +35,7 @@ class Seen:
     """Landmarks without those that are hidden.
 
     Args:
-        marks: The landmarks; hips that are never seen are below the shoulders, and shoulders above the hips.
+        marks: The landmarks; if never seen, hips are below the shoulders, and shoulders above the hips.
         limbs: Limbs that are never seen, such as ``"left_leg"``.
         notes: Sentences about what is not seen.
     """
@@ -46,7 +46,7 @@ class Seen:
 
     @property
     def legs(self) -> bool:
-        """Whether legs are seen."""
+        """Whether a leg is seen."""
         return not {"left_leg", "right_leg"} <= {*self.limbs}
 
 
@@ -55,7 +55,7 @@ def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
 
     Args:
         marks: The landmarks.
-        up: Axis of the points that points up; None for that of the head, or of the legs.
+        up: Axis of the points that points up; None to find it from head or legs.
 
     Raises:
         InputError: If hips or shoulders are hidden, and nothing shows which axis points up.
@@ -105,27 +105,36 @@ def only_seen(marks: Landmarks, up: str | None = None) -> Seen:
 
 
 def _seen(share: Array) -> Bools:
-    """Return in which frames a point is seen, (T,), for its confidence divided by that of well seen points, (T,)."""
+    """Return the mask of frames in which a point is seen, (T,).
+
+    Args:
+        share: Confidence of the point divided by that of well seen points, (T,).
+    """
     decides = (share >= _HIGH) | (share < _LOW)
     last = np.maximum.accumulate(np.where(decides, np.arange(len(share)), -1))
     return np.where(last < 0, True, share[np.maximum(last, 0)] >= _HIGH)
 
 
 def still_seen(share: Array, before: Bools) -> Bools:
-    """Return which points are seen in the next frame, (K,), for their shares of the confidence of well seen points."""
+    """Return the mask of points that are seen in the next frame, (K,).
+
+    Args:
+        share: Confidence of each point divided by that of well seen points, (K,).
+        before: Mask of points that were seen in the previous frame, (K,).
+    """
     return (share >= _HIGH) | (before & (share >= _LOW))
 
 
 def _shown(marks: Landmarks, name: str) -> bool:
-    """Return whether a landmark is seen in some frames."""
+    """Return whether a landmark is seen in more than a few frames."""
     return name in marks.places and float(np.isfinite(marks.places[name]).all(1).mean()) > _NEVER
 
 
 def _upwards(marks: Landmarks, part: str, others: Sequence[str], up: str | None) -> Array:
-    """Return the axis that points up, (3,): the given one, else from the shoulders to a head, or from legs to the hips.
+    """Return the axis that points up, (3,): the given axis, else from shoulders to head, or from legs to hips.
 
     Raises:
-        InputError: If neither shows it.
+        InputError: If neither head nor legs are seen.
     """
     if up is not None:
         return axis_vector(up)
@@ -141,7 +150,7 @@ def _upwards(marks: Landmarks, part: str, others: Sequence[str], up: str | None)
 
 
 def _with_pair(marks: Landmarks, part: str, along: Array) -> Landmarks:
-    """Return landmarks with hips, or shoulders, at the other end of an upright trunk, which leads along an axis."""
+    """Return landmarks with added hips or shoulders, at the other end of an upright trunk along an axis."""
     other = "shoulder" if part == "hip" else "hip"
     left, right = (marks.places[f"{side}_{other}"] for side in SIDES)
     across = left - right

@@ -1,6 +1,6 @@
-"""Find which way is up in landmarks, whether they are mirrored, and whether they have any depth.
+"""Find which axis of landmarks points up, whether they are mirrored, and whether they have any depth.
 
-As in other clips, the way from the feet to the shoulders, and what is level over time, show which axis points up.
+As in other clips, the direction from feet to shoulders, and lines that stay level, show which axis points up.
 Toes, nose and bent knees point forward; together with left and up they distinguish a body from its mirror image.
 """
 
@@ -19,30 +19,30 @@ from synovia.model.anatomy.up import SHOWN, Lines
 from synovia.model.geometry import AXES, Array, axis_vector
 
 MIRRORS: Final = ("x", "y", "z", "names", "none")
-_FROM_CAMERA: Final = {"-y": 0.3, "y": 0.25}  # axes that may point up, with the evidence for it
+_FROM_CAMERA: Final = {"-y": 0.3, "y": 0.25}  # prior evidence for each axis that may point up
 _FROM_SPACE: Final = {"y": 0.3, "z": 0.25, "-y": 0.0, "-z": 0.0}
 SURE: Final = 0.3  # mean cosine between expected and seen forward directions that decides about a mirror image
-TINY: Final = 0.02  # a shorter vector does not determine the forward axis; a fraction of the body's length
-_LINES: Final = ("shoulder", "hip")  # that are level and point to the same side
+TINY: Final = 0.02  # fraction of the body's length: shorter vectors do not determine the forward direction
+_LINES: Final = ("shoulder", "hip")  # pairs whose lines from right to left have about the same direction
 _CHAINS: Final = (("shoulder", "elbow", "wrist"), ("hip", "knee", "ankle"))
-_OPPOSITE: Final = -0.5  # median cosine of shoulders and hips: no body is twisted farther in half of a clip
-_NEARER: Final = 0.97  # part of the length of a bone
-_NEARLY_ALWAYS: Final = 0.95  # share of the frames
-_RIGID: Final = 0.05  # spread of the length of a bone, as a part of it
-_UNSTEADY: Final = 0.1  # spread of the length of a bone over time, as a part of it
-_STEADIER: Final = 0.4  # part of this spread that exchanged ends leave
-_SEEN: Final = 5  # fewest frames that show it
-FLAT: Final = 0.02  # smallest depth of a body in space, as a fraction of its length
+_OPPOSITE: Final = -0.5  # median cosine of the lines of shoulders and hips, below which one pair is exchanged
+_NEARER: Final = 0.97  # ratio of crossed to own bone length, below which crossed ends are closer
+_NEARLY_ALWAYS: Final = 0.95  # least share of frames with closer crossed ends
+_RIGID: Final = 0.05  # relative spread of a length over time, below which it is rigid
+_UNSTEADY: Final = 0.1  # relative spread of a bone's length over time, above which its ends may be exchanged
+_STEADIER: Final = 0.4  # largest ratio of the spread after an exchange of ends to the spread before
+_SEEN: Final = 5  # fewest frames with both bones from which exchanges are detected
+FLAT: Final = 0.02  # fraction of the body's length: smallest depth of points in space
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Upright:
-    """How landmarks were turned.
+    """Upright landmarks.
 
     Args:
         marks: The landmarks with y up, right-handed.
         turn: Matrix (3, 3) from the coordinates of the points to those of ``marks``.
-        notes: Sentences about what was changed.
+        notes: Sentences about the changes.
     """
 
     marks: Landmarks
@@ -51,7 +51,7 @@ class Upright:
 
 
 def to_y_up(up: str) -> Array:
-    """Return the rotation (3, 3) about one axis of the file that turns ``up`` to y."""
+    """Return the rotation (3, 3) about one axis of the file from ``up`` to y."""
     turns = {
         "y": ((1, 0, 0), (0, 1, 0), (0, 0, 1)), "-y": ((1, 0, 0), (0, -1, 0), (0, 0, -1)),
         "z": ((1, 0, 0), (0, 0, 1), (0, -1, 0)), "-z": ((1, 0, 0), (0, 0, -1), (0, 1, 0)),
@@ -61,13 +61,13 @@ def to_y_up(up: str) -> Array:
 
 
 def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = None) -> Upright:
-    """Turn landmarks so that y is up, and undo a mirror image where it is clear how it came about.
+    """Rotate landmarks so that y is up, and undo a mirror image if its cause is clear.
 
     Args:
         marks: The landmarks.
         up: Axis of the points that points up, such as ``"-y"``; None to find it.
         mirror: How to undo a mirror image: the axis to negate, ``"names"`` to exchange left and right, ``"none"`` to
-            keep the points as they are; None to find out.
+            keep the points as they are; None to find it.
 
     Raises:
         InputError: If the points lie in a plane, up cannot be found, or the points are mirrored and several causes are
@@ -99,7 +99,7 @@ def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = N
                 " right, mirror='none' keeps all (--mirror)",
             )
         axis = axis[1:]
-        flip = np.diag(1.0 - 2.0 * np.abs(axis_vector(axis)))  # one negated axis explains both
+        flip = np.diag(1.0 - 2.0 * np.abs(axis_vector(axis)))  # one negated axis explains both findings
         notes.append(f"{axis} pointed down and the points were a mirror image, so {axis} was negated")
         turn, marks = flip @ turn, marks.turned(flip)
     own = to_y_up(axis)
@@ -109,13 +109,13 @@ def make_upright(marks: Landmarks, up: str | None = None, mirror: str | None = N
 
 
 def check_sides(marks: Landmarks) -> None:
-    """Refuse landmarks of which left and right are exchanged in arms or legs alone.
+    """Refuse landmarks with left and right exchanged in arms or legs only.
 
-    Then shoulders and hips point opposite ways, or bones to the other side keep their lengths while those of one side
-    do not. Elbows and knees are also never nearer to the other shoulder or hip in a whole clip.
+    Signs of an exchange: the lines of shoulders and hips have opposite directions; lengths to the other side are
+    constant while lengths on one side vary; elbows or knees are nearly always closer to the other shoulder or hip.
 
     Raises:
-        InputError: If they are.
+        InputError: If landmarks are exchanged.
     """
     lines = [marks.places[f"left_{part}"] - marks.places[f"right_{part}"] for part in ("shoulder", "hip")
              if {f"left_{part}", f"right_{part}"} <= marks.places.keys()]  # fmt: skip
@@ -137,7 +137,7 @@ def check_sides(marks: Landmarks) -> None:
 
 
 def _bones_cross(marks: Landmarks, upper: str, lower: str) -> bool:
-    """Return whether bones to the other side keep their lengths over time, and longer ones of one side do not."""
+    """Return whether the lower ends of two bones are exchanged: crossed lengths are shorter and more constant."""
     ends = [[f"{side}_{part}" for side in SIDES] for part in (upper, lower)]
     if not {*ends[0], *ends[1]} <= marks.places.keys():
         return False
@@ -154,7 +154,7 @@ def _bones_cross(marks: Landmarks, upper: str, lower: str) -> bool:
 
 
 def _body_length(marks: Landmarks) -> float:
-    """Return the median length from the feet, or the lowest known joints, to the shoulders."""
+    """Return the median distance from the lowest known joints of the legs to the shoulders."""
     return marks.length(marks.places["neck"], _low(marks))
 
 
@@ -170,7 +170,7 @@ def _low(marks: Landmarks) -> Array:
 
 
 def _lowest(marks: Landmarks, side: str) -> Array:
-    """Return the ankle of a side, (T, 3); in frames in which those of both sides are not seen, the knee, or the hip."""
+    """Return the ankle of a side, (T, 3); in frames without both ankles, the knee, else the hip."""
     out = np.full((len(marks.places["neck"]), 3), np.nan)
     for part in ("ankle", "knee", "hip"):
         hidden = np.isnan(out) & np.isfinite(marks.middle(f"left_{part}", f"right_{part}"))
@@ -182,7 +182,7 @@ def _check_depth(marks: Landmarks) -> None:
     """Refuse points in a plane, such as those of an image.
 
     Raises:
-        InputError: If all frames lie in one plane across an axis, or shoulders and hips are never seen together.
+        InputError: If all points lie in one plane across an axis, or shoulders and legs are never seen together.
     """
     length = _body_length(marks)
     if not (np.isfinite(length) and length > 0.0):
@@ -198,10 +198,10 @@ def _check_depth(marks: Landmarks) -> None:
 
 
 def _up_of(marks: Landmarks) -> str:
-    """Return the axis that points up, which the body shows as in any clip; see ``find_up``.
+    """Return the axis that points up, found from the body as in ``find_up``.
 
     Raises:
-        InputError: If the body does not show it, or lies along an axis that is not up for a camera or a laboratory.
+        InputError: If the axis is not certain, or the body lies.
     """
     low = [_lowest(marks, side) for side in SIDES]
     ends = [marks.middle(f"{side}_{part}") for part in ("hip", "shoulder") for side in SIDES]
@@ -226,7 +226,7 @@ def _up_of(marks: Landmarks) -> str:
 def forwardness(marks: Landmarks) -> float:
     """Return how well toes, face and knees agree that left × up is forward: 1 for a body, -1 for its mirror image.
 
-    It is the mean cosine over these signs, weighed by their lengths over time; 0 if none of them shows anything.
+    The score is the weighted mean over these signs of their cosines, each weighted over time by length; 0 without any.
     """
     up, ahead, length = body_up(marks), _ahead(marks), _body_length(marks)
     total = weights = 0.0
@@ -243,7 +243,7 @@ def forwardness(marks: Landmarks) -> float:
 
 
 def forward_by_frame(marks: Landmarks) -> Array:
-    """Return the cosine between left × up and where toes and face point together, (T,); NaN where neither is seen."""
+    """Return the cosine between left × up and the sum of toe and face directions, (T,); NaN where neither is seen."""
     up, ahead = body_up(marks), _ahead(marks)
     sign = np.nansum([way for _, way in _toes_and_face(marks)], axis=0)
     along = up / np.maximum(np.linalg.norm(up, axis=1, keepdims=True), 1e-300)
@@ -261,7 +261,7 @@ def _ahead(marks: Landmarks) -> Array:
 
 
 def _toes_and_face(marks: Landmarks) -> Iterator[tuple[float, Array]]:
-    """Yield the directions (T, 3) of feet and face, which point forward, with their weights."""
+    """Yield weights and directions (T, 3) of feet and face, which point forward."""
     for side in SIDES:
         ankle, heel, toe = (marks.middle(f"{side}_{part}") for part in ("ankle", "heel", "toe"))
         yield 2.0, toe - np.where(np.isnan(heel), ankle, heel)
@@ -269,7 +269,7 @@ def _toes_and_face(marks: Landmarks) -> Iterator[tuple[float, Array]]:
 
 
 def _knees(marks: Landmarks) -> Iterator[tuple[float, Array]]:
-    """Yield vectors (T, 3) from the lines between hips and ankles to the knees, which bend forward, with weights."""
+    """Yield weights and vectors (T, 3) from the middle of hip and ankle to the knee, which bends forward."""
     for side in SIDES:
         hip, knee, ankle = (marks.middle(f"{side}_{part}") for part in ("hip", "knee", "ankle"))
         yield 1.0, knee - 0.5 * (hip + ankle)

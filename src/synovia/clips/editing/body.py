@@ -26,21 +26,21 @@ from synovia.model.root import free_root
 from synovia.model.tree import ancestors
 
 Bools = NDArray[np.bool_]
-_FORK: Final = 0.25  # of the body's size: a branch that is longer is a limb, and where two of them meet is the trunk
-_STILL: Final = 1e-6  # radians or length units in a whole clip
-_OUTSIDE: Final = 1e-9  # radians or length units beyond a limit
+_FORK: Final = 0.25  # fraction of the body's size: longer branches are limbs, and limbs meet at the trunk
+_STILL: Final = 1e-6  # radians or length units: largest range in the clip of a joint that does not move
+_OUTSIDE: Final = 1e-9  # radians or length units: tolerance of limits
 LIMB: Final = 0.02  # weight of a joint of a limb that has a goal, relative to 1 for the trunk and other limbs
 _SHOULDER: Final = 10.0  # factor of a shoulder's weight relative to the other joints of the arm, which move first
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PlantedFoot:
-    """A foot, and when it stands in the clip.
+    """A foot, and the frames in which it stands in the clip.
 
     Args:
         head: Row of its joint, the ankle.
         points: Rows of all its points.
-        stands: Frames in which it stands, (T,).
+        stands: Mask of the frames in which it stands, (T,).
     """
 
     head: int
@@ -55,17 +55,17 @@ class Body:
         motion: The clip.
         feet: The joint of each foot (the ankle); None to find them by roles and names, empty for none.
         up: As in ``foot_lock``.
-        looks: Whether a layer turns the head to a point.
+        looks: Whether a layer aims the head or an eye at a point.
 
     Attributes:
-        bounded: Rows of trunk, neck and eyes without limits in the file, which get those of people for looks.
-        unbounded: Whether looks have no limits, as neither the file nor its rest pose shows any.
+        bounded: Human limits of joints of trunk, neck and eyes that have none in the file, by row; set if ``looks``.
+        unbounded: Whether the head has no limits, because neither the file nor its rest pose shows any.
     """
 
     def __init__(
         self, motion: Motion, feet: Sequence[str | int] | None, up: str | None, *, looks: bool = False
     ) -> None:
-        """Find limits that the clip leaves."""
+        """Widen limits that the clip exceeds, and set human limits for looks."""
         self.given, self.fps, self.name = motion.skeleton, motion.fps, motion.name
         self.outside = _outside(motion)
         self.skeleton = _with_wider_limits(motion, self.outside)
@@ -86,12 +86,12 @@ class Body:
 
     @cached_property
     def feet(self) -> tuple[PlantedFoot, ...]:
-        """The feet, and when they stand."""
+        """The feet, and the frames in which they stand."""
         return _planted(self._motion, self._names, self._found, asked=self._up is not None)
 
     @cached_property
     def up(self) -> str | None:
-        """The axis that points up in the clip, None if neither file nor feet show it."""
+        """The axis that points up in the clip; None if it is not certain."""
         return self._found.nearest if self._found.certainty >= SHOWN else None
 
     @cached_property
@@ -101,17 +101,17 @@ class Body:
 
     @cached_property
     def upright(self) -> Skeleton:
-        """The skeleton with the upward axis of the clip, which files such as BVH do not have: goals may need it."""
+        """The skeleton with the upward axis of the clip, which goals may need and files such as BVH do not have."""
         body = self.skeleton
         if body.up is not None or self.up is None:
             return body
         return Skeleton(body.joints, name=body.name, meters_per_unit=body.meters_per_unit, up=self.up)
 
     def gaze(self, row: int) -> tuple[Array, Array] | None:
-        """Return where a head or an eye looks, and its top, in its frame, from the clip.
+        """Return the forward and the top direction of a head or an eye, in its frame, from the clip.
 
-        They are the means of where the hips face and of upwards. None for other joints, and if the rest pose stands or
-        the file says it, since the goal then finds them.
+        They are the means of the hips' forward direction and of up. None for other joints, and if the rest pose stands
+        or the file has a forward axis: the goal then finds both itself.
         """
         roles = self.given.role_rows
         looks = row in {roles.get(role) for role in ("head", "left_eye", "right_eye")}
@@ -129,7 +129,7 @@ class Body:
 
     @cached_property
     def trunk(self) -> frozenset[int]:
-        """Rows at which two or more limbs meet, and all above them."""
+        """Rows of joints at which two or more limbs meet, and of all their ancestors."""
         skeleton = self.given
         below = _ways_down(skeleton)
         least = _FORK * size_of(skeleton)
@@ -143,9 +143,9 @@ class Body:
 
     @cached_property
     def still(self) -> frozenset[int]:
-        """Rows of joints that the clip never moves, though it moves others of their limb, or of the trunk.
+        """Rows of joints that the clip never moves, although it moves others of their limb, or of the trunk.
 
-        They are joints of the file and not of the body, such as a hip that a recording does not have.
+        These joints are in the file but were not recorded, such as a hip.
         """
         skeleton, groups = self.given, dict[int, list[int]]()
         for row, joint in enumerate(skeleton.joints):
@@ -161,7 +161,7 @@ class Body:
         return frozenset(out)
 
     def limb(self, row: int) -> tuple[int, ...]:
-        """Return the rows from a joint up to the trunk, its own first; none for a joint of the trunk."""
+        """Return the rows from a joint up to the trunk, starting with the joint; empty for a joint of the trunk."""
         rows: list[int] = []
         while row >= 0 and row not in self.trunk and row != self.top:
             rows.append(row)
@@ -169,7 +169,7 @@ class Body:
         return tuple(rows)
 
     def weights(self, rows: Sequence[int], limbs: frozenset[int]) -> dict[int, float]:
-        """Return how strongly joints stay at the clip, by row, 1 the strongest.
+        """Return the weights that keep joints at the clip, by row; the largest weight is 1.
 
         Args:
             rows: The joints.
@@ -183,7 +183,7 @@ class Body:
 
 
 def _ways_down(skeleton: Skeleton) -> Array:
-    """Return the longest way along bones from each joint down to a tip, (n,), length units."""
+    """Return the length of the longest path along bones from each joint down to a tip, (n,), length units."""
     below = np.zeros(len(skeleton))
     for row in range(len(skeleton) - 1, 0, -1):
         above = skeleton.parents[row]
@@ -193,7 +193,7 @@ def _ways_down(skeleton: Skeleton) -> Array:
 
 
 def _rods(skeleton: Skeleton) -> frozenset[int]:
-    """Return the joints that only lead to a loop, as those of a rod do: no joint of a role is below them."""
+    """Return the rows of joints that only lead to a loop, such as rods: neither they nor descendants have a role."""
     tied = {above for tie in skeleton.loops for row in joints_of(skeleton, tie)
             for above in ancestors(skeleton.parents, row)}  # fmt: skip
     parts = {above for row in skeleton.role_rows.values() for above in ancestors(skeleton.parents, row)}
@@ -201,9 +201,9 @@ def _rods(skeleton: Skeleton) -> frozenset[int]:
 
 
 def size_of(skeleton: Skeleton) -> float:
-    """Return the longest way along the bones of a body, length units.
+    """Return the length of the longest path along the bones of a body, length units.
 
-    Files may put the body far below a root joint of their own: that way does not count.
+    Files may put the body far below a root joint of their own; this distance is left out.
     """
     top = free_root(skeleton.joints, skeleton.parents)
     first = 0 if top is None else top
@@ -213,9 +213,9 @@ def size_of(skeleton: Skeleton) -> float:
 
 
 def _turns_below(motion: Motion, top: int) -> bool:
-    """Return whether the free joint at the root never turns, and the body turns at a joint right below it.
+    """Return whether the free joint at the root never rotates, and the body rotates at a joint right below it.
 
-    Such a root only carries the body along, as one that is added above a root of the file.
+    Such a root only translates the body, like a root that is added above the root of the file.
     """
     skeleton, q = motion.skeleton, motion.q
     turn = q[:, skeleton.q_slice(top)][:, 3:]
@@ -231,7 +231,7 @@ def _turns_below(motion: Motion, top: int) -> bool:
 
 
 def _planted(motion: Motion, names: Sequence[str | int] | None, up: Up, *, asked: bool) -> tuple[PlantedFoot, ...]:
-    """Return the feet of a clip and when they stand; none if the body has no feet, or the clip does not show them."""
+    """Return the feet of a clip, with their contacts; none if the body has no feet, or the clip does not show up."""
     skeleton = motion.skeleton
     if len(motion) < 2 or (names is not None and not len(names)):
         return ()
@@ -256,7 +256,7 @@ def _planted(motion: Motion, names: Sequence[str | int] | None, up: Up, *, asked
 
 
 def _outside(motion: Motion) -> dict[int, Bools]:
-    """Return the joints that the clip moves outside their limits, by row, and in which frames, (T,)."""
+    """Return the masks (T,) of frames outside limits, by row, for joints that the clip moves outside their limits."""
     skeleton, q = motion.skeleton, motion.q
     inside = clamped(skeleton, np.array(q))
     off = np.abs(inside - q) > _OUTSIDE
@@ -269,9 +269,9 @@ def _outside(motion: Motion) -> dict[int, Bools]:
 
 
 def _limits_of_looks(motion: Motion) -> dict[int, Limit]:
-    """Return the limits of people for joints of trunk, neck and eyes that have none, wide enough for the clip, by row.
+    """Return human limits of joints of trunk, neck and eyes without limits, by row, wide enough for the clip.
 
-    None for a body whose rest pose does not show them.
+    Empty for a body whose rest pose does not determine them.
     """
     skeleton, roles = motion.skeleton, motion.skeleton.role_rows
     try:
@@ -291,7 +291,7 @@ def _limits_of_looks(motion: Motion) -> dict[int, Limit]:
 
 
 def _with_wider_limits(motion: Motion, outside: dict[int, Bools]) -> Skeleton:
-    """Return the skeleton with limits that contain the clip."""
+    """Return the skeleton with limits wide enough for the clip."""
     if not outside:
         return motion.skeleton
     joints = list(motion.skeleton.joints)

@@ -1,4 +1,4 @@
-"""``sy.edit``: a clip with layers. Each layer sees the result of those before it; frames of no layer keep every bit."""
+"""``sy.edit``: apply layers to a clip, each to the result of the previous one; other frames stay bit for bit."""
 
 from __future__ import annotations
 
@@ -33,26 +33,26 @@ from synovia.model.tree import ancestors
 from synovia.text import counted, first_few, unit_name
 
 Bools = NDArray[np.bool_]
-_MOVED: Final = 1e-3  # of the body's size: a foot that moves farther has left its place
+_MOVED: Final = 1e-3  # fraction of the body's size: largest displacement of a part that keeps its place
 _ADULT: Final = 1.3  # metres: size of an adult, as ``size_of`` measures it
 _PERSON: Final = {"hips", "head", "left_hand", "right_hand", "left_foot", "right_foot"}
-_SHOWN: Final = 3  # joints of a layer whose changes are reported one by one
-_FADES: Final = 4  # frames: a shorter fade is as sudden as it is short
-_SUDDEN: Final = 2.0  # times the acceleration of a smooth fade, and of the clip
-_HELPERS: Final = 2  # parts of the body that are reported to help a limb
-_NOTHING: Final = 1e-9  # radians, and of the body's size: less than a joint moves
+_SHOWN: Final = 3  # largest number of joints of a layer whose changes are reported one by one
+_FADES: Final = 4  # frames: jerks of shorter fades are not reported
+_SUDDEN: Final = 2.0  # ratio to the acceleration of a smooth fade and of the clip, above which a jerk is reported
+_HELPERS: Final = 2  # largest number of joints that are reported as moving with a limb
+_NOTHING: Final = 1e-9  # radians, or fraction of the body's size: smaller changes count as none
 _TURNED: Final = float(np.radians(1.0))  # radians: below this rotation only the displacement is reported
-_TINY: Final = 1e-3  # of the body's size: a shorter offset is probably in another unit
+_TINY: Final = 1e-3  # fraction of the body's size: a shorter offset is probably in another unit
 
 
 @dataclass(frozen=True, slots=True)
 class EditChange:
-    """How far a layer moves and turns one of its joints.
+    """Largest displacement and rotation of a joint by a layer.
 
     Args:
         layer: Label of the layer.
         joint: Name of the joint.
-        length: Largest distance between the joint's places before and after the layer, length units.
+        length: Largest distance between the joint's positions before and after the layer, length units.
         angle: Largest angle between its world rotations, radians.
         frame: The frame of the largest distance, or of the largest angle if the joint keeps its place.
 
@@ -108,7 +108,7 @@ class Edited:
         return tuple(np.flatnonzero(~self.reached).tolist())
 
     def report(self) -> str:
-        """Return what the edit has changed, how far and along which axis up is, and the findings, as text."""
+        """Return the changes of the edit, the axis that points up, and the findings, as text."""
         total, acting = len(self.motion), int(self.acts.sum())
         lines = [
             f"{counted(acting, 'frame')} of {total} changed; {counted(total - acting, 'frame')} as before, bit for bit"
@@ -126,10 +126,10 @@ class Edited:
         return "\n".join(lines)
 
     def moved(self, layer: str | None = None) -> list[str]:
-        """Return a line for each layer: how far it moves its joints, in the unit of the file.
+        """Return a line for each layer with the displacements of its joints, in the unit of the file.
 
         Args:
-            layer: Label of a layer, for its line alone; None for all.
+            layer: Label of one layer; None for all layers.
         """
         skeleton, lines = self.motion.skeleton, list[str]()
         for label in dict.fromkeys(change.layer for change in self.changes if layer in (None, change.layer)):
@@ -143,7 +143,7 @@ class Edited:
         return lines
 
     def __repr__(self) -> str:
-        """Return how many frames have changed, and how many reach their goals."""
+        """Return the numbers of frames, of changed frames and of missed frames."""
         total, acting, missed = len(self.motion), int(self.acts.sum()), len(self.missed_frames)
         return f"<Edited: {acting} of {total} frames changed, {missed} missed>"
 
@@ -162,19 +162,19 @@ def edit(
 
     Layers are applied in order; each sees the result of those before it. Frames in which no layer acts keep their joint
     values bit for bit. In the other frames, joints stay as near to the clip as the goals allow: first only the limbs
-    with goals move, and the whole body if these do not reach. Feet that no goal addresses keep their places, so that
-    feet that stand do not slide.
+    with goals move, and the whole body if these do not reach. Feet without goals keep their places, so that feet that
+    stand do not slide.
 
-    Values of a clip outside the limits of its joints stay so, and a finding says it.
+    Values of a clip outside the limits of its joints stay there, and a finding reports them.
 
     Args:
         motion: The clip.
         layers: One layer or several.
-        feet: The joint of each foot (the ankle); None to find them by roles and names, ``()`` to let feet go.
+        feet: The joint of each foot (the ankle); None to find them by roles and names, ``()`` for feet that may move.
         up: The axis that points up, for example ``"y"`` or ``"-z"``, to find feet that stand; None to find it in the
             file and the clip.
         tolerance: As in ``IK``.
-        deadline: Seconds after which frames that are left stay as they are, and count as missed.
+        deadline: Seconds after which the remaining frames stay as they are, and count as missed.
         progress: Called with (frames done, all), counted over all layers.
 
     Raises:
@@ -242,7 +242,7 @@ def _as_layers(layers: Any) -> tuple[Layer, ...]:
     """Return layers as a tuple.
 
     Raises:
-        InputError: If one is no layer.
+        InputError: If an item is no layer.
     """
     if isinstance(layers, Layer):
         return (layers,)
@@ -257,7 +257,7 @@ def _as_layers(layers: Any) -> tuple[Layer, ...]:
 
 
 def _looks(skeleton: Skeleton, goal: Goal) -> bool:
-    """Return whether a goal turns the head, or an eye, to a point."""
+    """Return whether a goal aims the head or an eye at a point."""
     if not isinstance(goal, AimGoal) or "head" not in skeleton.role_rows or "hips" not in skeleton.role_rows:
         return False
     rows = [skeleton.role_rows.get(role) for role in ("head", "left_eye", "right_eye")]
@@ -265,19 +265,19 @@ def _looks(skeleton: Skeleton, goal: Goal) -> bool:
 
 
 def _place(i: int, layer: Layer) -> str:
-    """Return which layer an error concerns."""
+    """Return the text that names a layer in errors."""
     return f"layers[{i}]" if layer.name is None else f"layers[{i}] ({layer.name})"
 
 
 def _changes(body: Body, before: Array, after: Array, layer: Layer, result: LayerResult) -> list[EditChange]:
-    """Return how far a layer moves the joints of its goals and keys.
+    """Return the displacements and rotations of the joints of a layer's goals and keys.
 
     Args:
         body: The body of the clip.
-        before: World frames of all joints below the layer, in the frames in which it acts, (n, joints, 12).
-        after: Those of the result.
+        before: World frames of all joints before the layer, in its frames, (n, joints, 12).
+        after: World frames of the result.
         layer: The layer.
-        result: What it has changed.
+        result: Its result.
     """
     skeleton = body.given
     rows = [one.end for one in result.asked if one.end >= 0 and not one.stays]
@@ -296,7 +296,7 @@ def _changes(body: Body, before: Array, after: Array, layer: Layer, result: Laye
 
 
 def _helping(body: Body, before: Array, after: Array, layer: Layer, result: LayerResult) -> list[Finding]:
-    """Return a finding if a layer that is only about limbs moves the rest of the body; arguments as in ``_changes``."""
+    """Return a finding if a layer with goals only for limbs moves the rest of the body; arguments of ``_changes``."""
     skeleton = body.given
     tops = [body.limb(one.end)[-1:] if one.end >= 0 else () for one in result.asked if not one.stays]
     if not tops or not all(tops):
@@ -314,7 +314,7 @@ def _helping(body: Body, before: Array, after: Array, layer: Layer, result: Laye
 
 
 def _by_themselves(body: Body, before: Array, after: Array, rows: list[int]) -> list[str]:
-    """Return how far the joints turn and move that change most relative to their parents; those with a role first."""
+    """Return texts about the joints that change most relative to their parents, among joints with roles if any."""
     skeleton, changes = body.given, dict[int, tuple[float, str]]()
     for row in rows:
         (a, place), (b, moved) = (_relative(frames, row, skeleton.parents[row]) for frames in (before, after))
@@ -331,7 +331,7 @@ def _by_themselves(body: Body, before: Array, after: Array, rows: list[int]) -> 
 
 
 def _relative(frames: Array, row: int, parent: int) -> tuple[Array, Array]:
-    """Return rotations (n, 4) and places (n, 3) of a joint in the frame of its parent; frames are (n, joints, 12)."""
+    """Return quaternions (n, 4) and positions (n, 3) of a joint relative to its parent, for frames (n, joints, 12)."""
     turn, place = frames[:, row, :9].reshape(-1, 3, 3), frames[:, row, 9:]
     if parent < 0:
         return matrix_to_quat(turn), place
@@ -340,7 +340,7 @@ def _relative(frames: Array, row: int, parent: int) -> tuple[Array, Array]:
 
 
 def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> list[Finding]:
-    """Return a finding if joints accelerate in a fade more than smooth fades do, and than they do in the clip.
+    """Return a finding if joints accelerate more in a fade than in a smooth fade and in the clip.
 
     Args:
         body: The body of the clip.
@@ -366,7 +366,7 @@ def _jerking(body: Body, below: Array, layer: Layer, result: LayerResult) -> lis
 
 
 def _change_text(change: EditChange, skeleton: Skeleton) -> str:
-    """Return how far a joint is moved, in the unit of the file, and in metres or relative to the size of the body."""
+    """Return the text of a joint's displacement, in the unit of the file and in metres, and of its rotation."""
     angle = f"turned by at most {_degrees_text(change.angle)}"
     if change.length <= _NOTHING * skeleton.size:
         return f"{change.joint} {angle}" if change.angle > _NOTHING else f"{change.joint} stays as it is"
@@ -381,7 +381,7 @@ def _degrees_text(angle: float) -> str:
 
 
 def _in_file_units(length: float, skeleton: Skeleton) -> str:
-    """Return a length in the unit of the file, and in metres; in those of an adult of this shape if it is unknown."""
+    """Return a length in the unit of the file and in metres; for an unknown unit, relative to an adult or the body."""
     unit, size = skeleton.meters_per_unit, size_of(skeleton)
     if unit is None:
         own, share = length_text(length, None), length / size if size > 0.0 else 0.0
@@ -393,7 +393,7 @@ def _in_file_units(length: float, skeleton: Skeleton) -> str:
 
 
 def _in_another_unit(skeleton: Skeleton, layer: Layer) -> list[tuple[str, str]]:
-    """Return the joint of each offset of a relative layer that is tiny relative to the body, and a sentence."""
+    """Return the joints with tiny offsets in a relative layer, which may have another unit, each with a sentence."""
     size, unit = size_of(skeleton), skeleton.meters_per_unit
     out: list[tuple[str, str]] = []
     for joint, target in layer.targets.items() if layer.relative else ():
@@ -438,7 +438,7 @@ def _misses(
 
 
 def _clearances(body: Body, q: Array, layer: Layer, result: LayerResult) -> list[EditClearance]:
-    """Return how the edited clip (T, nq) keeps the clearance goals of a layer."""
+    """Return the clearances of the edited clip (T, nq) for the clearance goals of a layer."""
     frames: list[int] = result.frames.tolist()
     return [
         EditClearance(
@@ -449,7 +449,7 @@ def _clearances(body: Body, q: Array, layer: Layer, result: LayerResult) -> list
 
 
 def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> list[Finding]:
-    """Return findings about keys at limits, feet that have left their places, and fades that are cut off."""
+    """Return findings about keys outside limits, feet that leave their places, units of offsets, and cut fades."""
     out: list[Finding] = []
     frames = tuple(result.frames.tolist())
     if result.cut:
@@ -481,7 +481,7 @@ def _findings(body: Body, motion: Motion, layer: Layer, result: LayerResult) -> 
 
 
 def _about_the_clip(motion: Motion, body: Body, q: Array, acts: Bools) -> list[Finding]:
-    """Return findings about values of the clip outside limits, limits of looks at poses (T, nq), and animated scale."""
+    """Return findings about values outside limits, limits of head and eyes in poses (T, nq), and animated scale."""
     out: list[Finding] = []
     if body.outside:
         names = first_few([body.given.joint_names[row] for row in body.outside])

@@ -1,9 +1,9 @@
 """One layer on a clip: keys move joints, then goals are solved frame by frame around the clip.
 
-In a fade, goals move on straight lines and shortest arcs between the clip's own places and their targets. Where joints
-would jerk on the way, as a limb that was straight does, or cannot follow it, the change at the nearest frame of the
-layer is faded instead, joint by joint, and only feet are solved. Goals whose fade has no targets between, such as
-bounds, fade so as well.
+In a fade, goals move on straight lines and shortest arcs between the clip and their targets. If joints would jerk on
+this path, as in a limb that was straight, or cannot follow it, the change at the nearest frame of the layer is faded
+instead, joint by joint, and only feet are solved. Goals without intermediate targets, such as bounds, also fade like
+this.
 
 References:
     Lee & Shin (1999), *A hierarchical approach to interactive motion editing for human-like figures*; Witkin & Popović
@@ -39,32 +39,33 @@ from synovia.text import counted
 
 Bools = NDArray[np.bool_]
 Ints = NDArray[np.int64]
-_UPRIGHT: Final = 0.5  # cosine between the top of a head and up below which it lies
-_TIPS: Final = float(np.radians(20.0))  # radians by which hips may turn so that they come to a place
-_LEAD: Final = 8  # steps from the clip to targets that the first frame has at once
-_JERK: Final = 1.8  # times the acceleration of a smooth fade, or of the clip, from which joints jerk
-_WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds over which changes that jerk are smoothed, one after the other
-_UNEVEN: Final = 1.2  # the same from which frames are smoothed with those that jerk
-_SMOOTHER: Final = 0.97  # part of its jerk after a pass from which another pass does not pay
-_STILL_MET: Final = 2.0  # tolerances from its target within which a goal of a layer below is still met
-_ROUNDING: Final = 1e-7  # radians or length units: less than a joint moves
-_SHORTEST: Final = 0.2  # seconds of a fade with which changes are compared in a layer without one
+_UPRIGHT: Final = 0.5  # cosine between the top of a head and up, below which the head lies
+_TIPS: Final = float(np.radians(20.0))  # largest rotation of hips that move to a position
+_LEAD: Final = 8  # steps from the clip to the targets in the first frame, at full weight
+_JERK: Final = 1.8  # ratio to the acceleration of a smooth fade and of the clip, above which joints jerk
+_WINDOWS: Final = (0.05, 0.1, 0.15)  # seconds over which jerks are smoothed, one pass each
+_UNEVEN: Final = 1.2  # the same ratio, above which frames are smoothed together with those that jerk
+_SMOOTHER: Final = 0.97  # ratio of the jerk after a pass to that before, above which no further pass is made
+_STILL_MET: Final = 2.0  # tolerances within which a goal of a layer below is still met
+_ROUNDING: Final = 1e-7  # radians or length units: smaller changes are rounding
+_SHORTEST: Final = 0.2  # seconds: least length of the fade with which the changes of a layer without fades are compared
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class LayerResult:
-    """What one layer has changed.
+    """Result of one layer.
 
     Args:
         q: Joint values of the whole clip, (T, nq).
-        frames: Frames in which the layer acts, (n,).
+        frames: Frames of the layer and its fades, (n,).
         asked: Its goals, with their targets in these frames.
-        missed: Which of these frames miss a goal, (n,).
-        aimed: Which of these frames have targets, (n,); in the others the change of the joints is faded.
+        missed: Mask of these frames that miss a goal, (n,).
+        aimed: Mask of these frames that have targets, (n,); in the others the change of the joints is faded.
         feet: Feet that kept their places.
         cut: Joints whose keys were outside limits.
-        cleared: Joints of links that were too near for a clearance goal.
-        acts: In which of these frames it acts, (n,): one that only keeps clear leaves frames that are clear.
+        cleared: Joints of links that were too close for a clearance goal.
+        acts: Mask of these frames that the layer changes, (n,); without keys, clearance goals change only frames with
+            links that are too close.
     """
 
     q: Array
@@ -101,7 +102,7 @@ class LayerOnClip:
         earlier: Sequence[LayerResult],
         options: Options,
     ) -> None:
-        """Find the frames in which it acts, and move joints by its keys."""
+        """Find the frames of the layer, and apply its keys."""
         self._body, self._q, self._layer, self._options = body, q, layer, options
         self._earlier = earlier
         self._skeleton, self._fps = body.skeleton, body.fps
@@ -143,10 +144,10 @@ class LayerOnClip:
             if len(goals) > len(every) or not self._tips(solved[0], preferred):
                 self._restore(asked, solved[0], near)
                 return self._result(q, asked, solved, stage.feet, links)
-        raise AssertionError  # the last stage always has an answer
+        raise AssertionError  # the last stage always has a result
 
     def _within(self, stage: Stage) -> Stage | None:
-        """Return a stage in which only joints move that may; None if that leaves nothing to try before the last one."""
+        """Restrict a stage to the joints that the layer may move; None if no joint is left and it is not the last."""
         some = [rows for rows in (self._allowed, stage.only) if rows is not None]
         only = frozenset[int].intersection(*some) if some else None
         if only is None or any(self._skeleton.joints[row].kind.v_size for row in only):
@@ -154,12 +155,12 @@ class LayerOnClip:
         return replace(stage, only=self._allowed) if stage.last else None
 
     def _restore(self, asked: Sequence[Asked], poses: Array, near: Sequence[NearPair]) -> None:
-        """Put the clip back into poses (n, nq) that differ from it by rounding, if the layer only keeps clear.
+        """Undo changes of poses (n, nq) that are only rounding, if the layer has only clearance goals.
 
         Args:
             asked: The goals of the layer.
             poses: The poses.
-            near: Pairs that are too near in the clip.
+            near: Pairs of links that are too close in the clip.
         """
         if all(one.clears for one in asked):
             same: Bools = np.asarray((np.abs(poses - self._keyed) < _ROUNDING).all(axis=1))
@@ -174,11 +175,11 @@ class LayerOnClip:
         feet: tuple[PlantedFoot, ...],
         cleared: Sequence[int],
     ) -> LayerResult:
-        """Return what the layer has changed, from its poses and what they miss; put them into the clip (T, nq)."""
+        """Return the result of the layer from its solved poses, and write these into the clip (T, nq)."""
         poses, missed, aimed = solved
         if self._skeleton.mechanism is not None:  # fades blend closed poses
             poses = self._closed(poses)
-        if self._allowed is not None:  # the others differ by the rounding of changes that are none
+        if self._allowed is not None:  # all other joints may differ by rounding
             held = np.ones(poses.shape[1], bool)
             for row in self._allowed:
                 held[self._skeleton.q_slice(row)] = False
@@ -198,9 +199,9 @@ class LayerOnClip:
         return np.where(changes[:, None], mechanism.shut_clip(closed_from)[1:], poses)
 
     def _preferred(self, asked: Sequence[Asked]) -> list[Asked]:
-        """Return goals that keep the other part of a pose: hips that are moved stay upright, hands that turn in place.
+        """Return goals that keep the free part of a pose: the rotation of moved hips, the position of rotated hands.
 
-        The hips turn only if the legs do not reach otherwise, and a hand or foot leaves its place only if it has to.
+        The hips rotate only if the legs do not reach otherwise, and hands and feet move only if they have to.
         """
         roles = self._skeleton.role_rows
         hips = ancestors(self._skeleton.parents, roles["hips"]) if "hips" in roles else ()
@@ -222,7 +223,7 @@ class LayerOnClip:
         return out
 
     def _tips(self, poses: Array, preferred: Sequence[Asked]) -> bool:
-        """Return whether poses (n, nq) turn the hips far, to bring them to a place that legs do not reach."""
+        """Return whether poses (n, nq) rotate the hips far, to move them to a position that the legs do not reach."""
         upright = [one for one in preferred if one.goal.constrained_parts == ROTATION]
         if not upright:
             return False
@@ -235,7 +236,7 @@ class LayerOnClip:
         return False
 
     def _moved_by_keys(self) -> tuple[Array, tuple[int, ...]]:
-        """Return the clip with the keys of the layer, (n, nq), and the joints that these move outside their limits."""
+        """Return the clip with the keys of the layer, (n, nq), and the joints whose keys are outside their limits."""
         if not self._layer.keys:
             return self._below, ()
         skeleton = self._skeleton
@@ -245,7 +246,7 @@ class LayerOnClip:
     # --- goals --------------------------------------------------------------------------------------------------------
 
     def _asked(self) -> list[Asked]:
-        """Return the goals of the layer with their targets; the ends of limbs that poles turn keep their places."""
+        """Return the goals of the layer with their targets, and goals that keep the ends of limbs with poles."""
         if not (self._layer.goals or self._layer.targets):
             return []
         frames = world_frames(self._skeleton, self._keyed)
@@ -272,7 +273,7 @@ class LayerOnClip:
         asked, (goal, rows) = goal, goal.resolved(self._body.upright).located(self._skeleton)
         now, others = self._frames_of(goal, rows, frames)
         wanted = self._full_targets(goal, target, now, others)
-        if goal.needs == "aim" and goal.given & ~asked.given & ROTATION:  # a head that is level by itself
+        if goal.needs == "aim" and goal.given & ~asked.given & ROTATION:  # a head that is kept level by default
             self._keep_lying(wanted, goal.met_at(now, others))
         weights: Array = self._layer.weight * self._shares
         steps = round(_LEAD * float(weights[0]))
@@ -295,12 +296,12 @@ class LayerOnClip:
         return Asked(goal, rows, wanted, lead, faded is not None or bool(full.all()))
 
     def _keep_lying(self, wanted: Array, own: Array | None) -> None:
-        """Take the clip's own up for the targets (n, 4, 4) of a head that is far from upright in most frames."""
+        """Use the clip's rotations in the targets (n, 4, 4) of a head that is far from upright in most frames."""
         if own is not None and float(np.median(np.sum(wanted[:, :3, 2] * own[:, :3, 2], axis=1))) < _UPRIGHT:
             wanted[:, :3, :3] = own[:, :3, :3]
 
     def _frames_of(self, goal: Goal, rows: Sequence[int], frames: Array) -> tuple[Array, list[Array]]:
-        """Return a goal's frame in the world and those of its other joints, each (n, 4, 4)."""
+        """Return the world frames of a goal, (n, 4, 4), and those of its other joints."""
         if not rows:
             now = np.tile(np.eye(4), (len(frames), 1, 1))
             if goal.moves_mass:
@@ -310,7 +311,7 @@ class LayerOnClip:
         return now, [frames_to_transforms(frames[:, row]) @ goal.place(k) for k, row in enumerate(rows[1:], 1)]
 
     def _full_targets(self, goal: Goal, target: LayerTarget | None, now: Array, others: list[Array]) -> Array:
-        """Return the targets of a goal at full weight, (n, 4, 4): those of the layer, its own, or the clip's places."""
+        """Return the targets of a goal at full weight, (n, 4, 4): of the layer, else of the goal, else of the clip."""
         own = goal.met_at(now, others)
         if own is None:
             if target is not None:
@@ -350,7 +351,7 @@ class LayerOnClip:
     # --- solving ------------------------------------------------------------------------------------------------------
 
     def _kept(self, asked: Sequence[Asked]) -> list[Asked]:
-        """Return goals that keep what layers below have placed, after the goals of this layer."""
+        """Return the goals of layers below, at lower priorities than the goals of this layer."""
         about, out = {one.end for one in asked if not one.clears}, list[Asked]()
         frames = world_frames(self._skeleton, self._below)
         lowest = max(one.goal.rank for one in asked) + 1
@@ -370,14 +371,14 @@ class LayerOnClip:
         return out
 
     def _still_clear(self, one: Asked, result: LayerResult, steps: int) -> Asked:
-        """Return a clearance of a layer below, in the frames in which that layer acts."""
+        """Return a clearance goal of a layer below, restricted to the frames of that layer."""
         none = np.tile(np.eye(4), (len(self._frames), 1, 1))
         return replace(
             one, wanted=none, lead=none[:1].repeat(steps, axis=0), holds=np.isin(self._frames, result.frames)
         )
 
     def _aim(self, own: Array, one: Asked, result: LayerResult) -> None:
-        """Replace places (n, 4, 4) of a goal by its targets where it still meets them, so that errors do not add up."""
+        """Replace poses (n, 4, 4) of a goal by its targets in frames that still meet them: errors do not add up."""
         met = result.aimed & ~result.missed
         _, here, there = np.intersect1d(self._frames, result.frames[met], return_indices=True)
         if not len(here):
@@ -391,18 +392,19 @@ class LayerOnClip:
     def _stages(
         self, asked: Sequence[Asked], every: Sequence[Asked], preferred: int, near: Sequence[int]
     ) -> Iterator[Stage]:
-        """Yield the stages of a solve, of which the first that reaches all goals is the answer.
+        """Yield the stages of a solve; the first stage that reaches all goals gives the result.
 
-        First, limbs with goals move alone. Then the whole body moves, with feet where the clip has them. If goals of
-        the trunk are missed so, they may lift feet that do not stand. Joints that the clip never moves come last, but
-        those that a goal turns. If goals of layers below are missed so, a layer that only keeps clear gives them up.
+        First, only limbs with goals move. Then the whole body moves, and feet keep their places. If goals of the trunk
+        are missed, the next stage may lift feet that do not stand. Joints that the clip never moves are added last,
+        except those that a goal rotates. If goals of layers below are still missed, a layer with only clearance goals
+        drops them.
 
         Args:
             asked: The goals of the layer.
-            every: These and goals that are kept.
-            preferred: Number of goals after these, see ``_preferred``. Each stage comes with them first, and they end
-                in the last one of all, which has an answer where the hips would tip over without them.
-            near: Links that are too near in the clip; their limbs move like those with goals.
+            every: These goals and the goals of layers below.
+            preferred: Number of preferred goals after these, see ``_preferred``. Each stage is tried with them first.
+                The last stage has them too: its result is used if the hips would tip over without them.
+            near: Links that are too close in the clip; their limbs move like limbs with goals.
         """
         parents = self._skeleton.parents
         turned = {one.end for one in asked if one.goal.terms or one.goal.constrained_parts & ROTATION}
@@ -441,7 +443,7 @@ class LayerOnClip:
         yield replace(body[-1], goals=more, last=True)
 
     def _feet_kept(self, asked: Sequence[Asked]) -> tuple[PlantedFoot, ...]:
-        """Return the feet that keep their places: those that the goals may move, and that no goal is about."""
+        """Return the feet that keep their places: feet that the goals may move, and that have no goal themselves."""
         parents = self._skeleton.parents
         about = {one.end for one in asked}
         moving = {above for one in asked for row in one.rows for above in ancestors(parents, row)}
@@ -453,7 +455,7 @@ class LayerOnClip:
         )
 
     def _solved(self, problems: Problems, asked: Sequence[Asked]) -> tuple[Array, Bools, Bools] | None:
-        """Return the poses of a stage (n, nq), which of them miss a goal, and which have targets.
+        """Return the poses of a stage (n, nq), the mask of missed frames, and the mask of frames with targets.
 
         None if the stage does not reach all goals, and is not the last.
         """
@@ -475,7 +477,7 @@ class LayerOnClip:
             )
             kept = [k for k, one in enumerate(asked) if one.stays or (one.between and not between)]
             strict = np.ones(len(side), bool)
-            full = (out[edge], out[edge])  # the displaced clip next to the first frame of the side, and its answer
+            full = (out[edge], out[edge])  # displaced clip and result in the frame before the first of the side
             done = problems.follow(side, displaced, full, kept=kept, must=problems.needed(strict))
             if done is None:
                 return None
@@ -487,15 +489,15 @@ class LayerOnClip:
         return out, missed, aimed
 
     def _around_itself(self, problems: Problems, places: Ints, count: int, *, lead: bool) -> tuple[Array, Bools] | None:
-        """Return poses (n, nq) around the clip; where joints jerk, around the clip displaced by their smooth change.
+        """Return poses (n, nq) closest to the clip; where joints jerk, closest to the clip plus their smoothed change.
 
-        The goals leave some motion of the joints free. Frame by frame, it is the one nearest to the clip, which may
-        turn quickly, as the side to which a nearly straight limb bends. Around a clip that is displaced smoothly, it
-        stays smooth, and the goals still hold.
+        The goals leave some motion of the joints free. Solved frame by frame, this motion is the closest to the clip,
+        and may change quickly, such as the side to which a nearly straight limb bends. Solved around a smoothly
+        displaced clip, it stays smooth, and the goals are still met.
 
         Args:
             problems: The problems.
-            places: Places of the frames.
+            places: Indices of the frames within those of the layer.
             count: Number of goals.
             lead: As in ``Problems.follow``.
         """
@@ -533,9 +535,9 @@ class LayerOnClip:
         return best
 
     def _jerks_of(self, poses: Array, places: Ints) -> tuple[Array, Ints]:
-        """Return jerks of poses (n, nq) at places, (m,), and in which of these each is, (m,).
+        """Return the jerks of poses (n, nq) at the indices ``places``, (m,), and the index into these of each, (m,).
 
-        Jumps where a layer without fades begins and ends do not count.
+        Jumps at the beginning and the end of a layer without fades are left out.
         """
         out = self._keyed.copy()
         out[places] = poses
@@ -556,10 +558,10 @@ class LayerOnClip:
 
         Args:
             out: The clip with the layer.
-            side: Places of the frames.
+            side: Indices of the frames within those of the layer.
 
         Returns:
-            The jerks, (m,), and the place of each or the nearest one, (m,).
+            The jerks, (m,), and the index of each frame, clipped to the frames of the layer, (m,).
         """
         before, after = self._q[: self._frames[0]][-2:], self._q[self._frames[-1] + 1 :][:2]
         first = max(int(side.min()) + len(before) - 2, 0)
@@ -571,7 +573,7 @@ class LayerOnClip:
 
 
 def _shares_near(places: Ints, count: int, width: int) -> Array:
-    """Return how far each of some frames takes part in smoothing, (count,): wholly near places, not at all far away."""
+    """Return the share of each frame in smoothing, (count,): 1 near some frames, 0 far away from them."""
     away = np.abs(np.arange(count)[:, None] - places).min(axis=1) - width
     return np.asarray(smooth(np.clip(1.0 - away / (2 * width + 1), 0.0, 1.0)), np.float64)
 

@@ -25,12 +25,12 @@ SIDED: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg", "foot")
 BONES: Final = ("trunk", "head", *(f"{side}_{part}" for part in SIDED for side in SIDES))
 _END: Final = {"upper_arm": "lower_arm", "lower_arm": "hand", "upper_leg": "lower_leg", "lower_leg": "foot",
                "foot": "toes"}  # fmt: skip
-_FOREARM: Final = 0.5  # of the bone above: the end of a limb without a joint at its end is at least this far out
-_TOGETHER: Final = 0.01  # hinges that are nearer are at one point; a fraction of the skeleton's size
-_TWISTS: Final = 0.95  # cosine between the axis of a hinge and the way to the next ones from which it turns a limb
-_LEVEL: Final = 0.5  # vertical part of a bone that is nearly level
-_SOLE: Final = 0.87  # vertical part of a direction from the ankle that leads to the sole, not to the toes
-_STEEP: Final = 0.5  # horizontal part of a foot's direction below which it shows no heading
+_FOREARM: Final = 0.5  # fraction of the bone above: least distance of a joint that can be the end of a limb
+_TOGETHER: Final = 0.01  # fraction of the skeleton's size: hinges that are closer are at one point
+_TWISTS: Final = 0.95  # cosine between the axis of a hinge and the direction to the part, above which it only twists
+_LEVEL: Final = 0.5  # largest vertical component of a bone that is nearly level
+_SOLE: Final = 0.87  # vertical component of a direction from the ankle, above which it points to the sole
+_STEEP: Final = 0.5  # horizontal component of a foot's direction below which it shows no heading
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,8 +41,8 @@ class Actor:
         motion: The clip.
         rows: Row of each part, by role.
         up: The direction away from the ground, (3,), in the axes of the clip.
-        carrier: Row of the joint in whose frame everything is, -1 for the world; None for a body with hips and legs,
-            where it is the world.
+        carrier: Row of the joint in whose frame everything is expressed, -1 for the world; None for a body with hips
+            and legs, which is expressed in the world.
     """
 
     motion: Motion
@@ -59,7 +59,7 @@ class Actor:
 
     @cached_property
     def at_rest(self) -> Actor | None:
-        """The body in the rest pose of its file; None if it does not stand there, or has no legs."""
+        """The body in the rest pose of its file; None if this pose does not stand, or the body has no legs."""
         if not self.whole:
             return None
         skeleton = self.motion.skeleton
@@ -87,12 +87,12 @@ class Actor:
         return self.upright @ self.frames[:, row, :9].reshape(-1, 3, 3)
 
     def at(self, role: str) -> Array:
-        """Return the positions of the beginning of a part, (T, 3): of the first joint that turns it."""
+        """Return the positions of the start of a part, (T, 3): of the first joint that rotates it."""
         return self.places[:, self._first[role]]
 
     @cached_property
     def _first(self) -> dict[str, int]:
-        """The first joint that turns each part, by role."""
+        """Row of the first joint that rotates each part, by role."""
         return {role: first_row(self.motion.skeleton, self.rows, role) for role in self.rows}
 
     def middle(self, part: str) -> Array:
@@ -107,9 +107,9 @@ class Actor:
 
     @cached_property
     def leg(self) -> float:
-        """Mean length of the legs, thigh and shin (the thigh alone if nothing is below the knee), length units.
+        """Mean length of the legs, thigh and shin (only the thigh if nothing is below the knee), length units.
 
-        The size of the skeleton for a part of a body.
+        For a part of a body, this is the size of the skeleton.
 
         Raises:
             InputError: If it is 0.
@@ -126,7 +126,7 @@ class Actor:
 
     @cached_property
     def hips(self) -> Array:
-        """Positions of the midpoint of the hip joints, (T, 3); the carrier of a part of a body."""
+        """Positions of the midpoint of the hip joints, (T, 3); zeros for a part of a body."""
         if not self.whole:
             return np.zeros((len(self.motion), 3))
         return self.middle("upper_leg")
@@ -137,12 +137,12 @@ class Actor:
         return float("nan") if end is None else float(np.linalg.norm(self.places[0, end] - self.at(bone)[0]))
 
     def below(self, role: str) -> list[int]:
-        """Return the rows of a part and of all joints that it carries."""
+        """Return the rows of a part and of all its descendants."""
         top, parents = self.rows[role], self.motion.skeleton.parents
         return [row for row in range(top, len(parents)) if top in ancestors(parents, row)]
 
     def end_row(self, bone: str) -> int | None:
-        """Return the row at the end of a bone of a limb: the next part, else a joint that is far enough out."""
+        """Return the row at the end of a bone of a limb: the next part, else a descendant that is far enough away."""
         side, part = bone.split("_", 1)
         end = f"{side}_{_END[part]}"
         if end in self.rows:
@@ -159,14 +159,14 @@ class Actor:
         return next((row for row, way in zip(rows, far, strict=True) if way > max(least, 1e-9)), None)
 
     def _joins_leg(self, side: str) -> bool:
-        """Return whether the thigh only joins a leg of one bone to the hips: it is level, and nothing is below it."""
+        """Return whether the thigh only joins a leg of one bone to the hips: it is level, and the leg ends there."""
         thigh, shin = f"{side}_upper_leg", f"{side}_lower_leg"
         if shin not in self.rows or self.end_row(shin) is not None:
             return False
         return abs(float(unit(self.at(shin) - self.at(thigh))[:, 2].mean())) < _LEVEL
 
     def ends_at_knee(self, shin: str) -> bool:
-        """Return whether nothing is below a knee. A leg of one bone that its thigh joins to the hips is no such leg."""
+        """Return whether nothing is below a knee; false if the thigh only joins a leg of one bone to the hips."""
         return shin in self.rows and self.end_row(shin) is None and not self._joins_leg(shin.partition("_")[0])
 
     def bone(self, bone: str, trunk_end: str = "upper_arm") -> Array | None:
@@ -196,10 +196,10 @@ class Actor:
 
 
 def first_row(skeleton: Skeleton, rows: Mapping[str, int], role: str) -> int:
-    """Return the first joint that turns a part: its own joint, or the first of a group of hinges.
+    """Return the row of the first joint that rotates a part: its own joint, or the first of a group of hinges.
 
-    A hinge that turns a limb about itself, such as that of a forearm below the elbow, is not at the joint of the part:
-    the part's own joint lies on its axis.
+    A hinge that only twists a limb, as in the forearm, does not belong to the group: the part's own joint lies on its
+    axis.
     """
     row = rows[role]
     if skeleton.joints[row].kind is not Kind.HINGE:
@@ -236,14 +236,14 @@ def heading(d: Array) -> Array:
 
 
 def best_turn(pairs: Sequence[tuple[Array, Array]]) -> float:
-    """Return the angle about z that rotates the first vectors of all pairs as close to the second as possible."""
+    """Return the angle about z, radians, that best rotates the first vectors of all pairs to the second ones."""
     sine = sum(float(np.sum(a[:, 0] * b[:, 1] - a[:, 1] * b[:, 0])) for a, b in pairs)
     cosine = sum(float(np.sum(a[:, 0] * b[:, 0] + a[:, 1] * b[:, 1])) for a, b in pairs)
     return float(np.arctan2(sine, cosine))
 
 
 def best_rotation(pairs: Sequence[tuple[Array, Array]]) -> Array:
-    """Return the rotation (3, 3) that brings the first directions as close to the second as possible (Kabsch)."""
+    """Return the rotation (3, 3) that best rotates the first directions to the second ones (Kabsch)."""
     return nearest_rotations(sum((b.T @ a for a, b in pairs), np.zeros((3, 3))))
 
 
@@ -254,12 +254,12 @@ def about_z(v: Array, angle: float) -> Array:
 
 
 def cosines(a: Array, b: Array) -> Array:
-    """Return the products of vectors (..., 3); of unit vectors, the cosines of their angles."""
+    """Return the dot products of vectors (..., 3): cosines of angles for unit vectors."""
     return np.einsum("...i,...i->...", a, b)
 
 
 def lean(actor: Actor) -> float:
-    """Return by how many degrees a straight body leans from up in all frames, 0 if it does not."""
+    """Return the angle in degrees by which a straight body leans in all frames; 0 if it does not lean."""
     up = np.array([0.0, 0.0, 1.0])
     found = Lines.of(actor.motion.skeleton, actor.rows).tilted(actor.places, up)
     return 0.0 if found is None else between(found, up)

@@ -23,18 +23,18 @@ from synovia.retargeting.judging.steps import limbs_of_joints, swing_used
 
 Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]  # directions of each bone in the source and in the result, (T, 3)
-_HALF: Final = 0.5  # an explanation holds if at most this part of the angle is left
-_REST: Final = 0.4  # the same for limbs that are exchanged, which may be off by little
-_CLEAR: Final = np.radians(5.0)  # smaller angles between source and result do not show this
-_CLOSE: Final = np.radians(20.0)  # and at most this angle
-_TILT: Final = np.radians(25.0)  # smallest tilt of a body that counts as a wrong up axis
-_STEADY: Final = np.radians(12.0)  # mean spread of a direction, seen from its joint, that is one constant offset
-_FACES: Final = 0.3  # mean cosine beyond which evidence about left and right counts
-_CERTAIN: Final = 0.5  # the same, if the names of joints say otherwise
-_OFF_MIDDLE: Final = 0.02  # of a leg: shoulders that are nearer to the middle of the body show no side
-_AT_LIMIT: Final = 0.01  # of its range: a hinge that is nearer is at its limit
-_LOCKED: Final = 1e-5  # radians; the least distance that counts
-_BENT: Final = 0.05  # of a leg: a knee that is off the line from hip to ankle by less shows no direction
+_HALF: Final = 0.5  # largest share of an angle that may remain after a cause is undone
+_REST: Final = 0.4  # the same for exchanged limbs, whose angles may be small
+_CLEAR: Final = np.radians(5.0)  # smallest mean angle that can show exchanged limbs
+_CLOSE: Final = np.radians(20.0)  # largest angle that may remain after a cause is undone
+_TILT: Final = np.radians(25.0)  # smallest tilt of a body that shows a wrong up axis
+_STEADY: Final = np.radians(12.0)  # largest mean spread of a direction in its joint's frame that is a constant offset
+_FACES: Final = 0.3  # smallest mean cosine that shows left and right
+_CERTAIN: Final = 0.5  # the same if the names of joints contradict it
+_OFF_MIDDLE: Final = 0.02  # fraction of a leg length: shoulders closer to the middle of the body show no side
+_AT_LIMIT: Final = 0.01  # fraction of its range: a hinge closer to its limit is at the limit
+_LOCKED: Final = 1e-5  # radians: smallest distance from a limit that is distinguished
+_BENT: Final = 0.05  # fraction of a leg length: a knee closer to the line from hip to ankle shows no direction
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +42,8 @@ class Sides:
     """What a body's shape says about the sides of its parts.
 
     Args:
-        swapped: Roles whose joints lie on the other side of the body than they say, by limb: ``"arm"``, ``"leg"``.
-        misnamed: Roles whose joints have names that say another side than the shape, by limb.
+        swapped: Roles whose joints lie on the opposite side of the body, by limb: ``"arm"``, ``"leg"``.
+        misnamed: Roles whose joint names contradict the side that the shape shows, by limb.
         shown: Whether toes and knees show where left is.
     """
 
@@ -53,15 +53,15 @@ class Sides:
 
 
 def sides_of(actor: Actor, *, moved: bool) -> Sides:
-    """Return what the shape of a body, else the names of its joints, says about the sides of its parts.
+    """Return the sides of a body's parts by its shape, or by the names of its joints if the shape shows none.
 
-    The toes and the bent knees show where forward is, and so where left is; the arms are compared with it. A part that
-    is not below the part before it on its own side, but below that on the other, is on the other side too. Where the
-    shape does not show it, the names of the joints do; without names, arms are compared with legs.
+    Toes and bent knees show forward, and so left; the arms are compared with this direction. A part is on the opposite
+    side if it descends from the previous part of that side and not of its own. Without evidence from shape and names,
+    arms are compared with legs.
 
     Args:
         actor: The body.
-        moved: Whether it was moved as the roles say, so that its rest pose is better evidence than the clip.
+        moved: Whether the clip was made with these roles; the rest pose then is better evidence than the clip.
     """
     shape, facing = _shape(actor, moved=moved)
     swapped: dict[str, list[str]] = {}
@@ -86,7 +86,7 @@ def sides_of(actor: Actor, *, moved: bool) -> Sides:
             wrong = crossed
             if arms is not None and legs is not None and not wrong:
                 same = float(cosines(unit(arms), unit(legs)).mean()) > 0.0
-                whole = _is_whole(swapped.get("leg", ()))  # arms go with the legs, unless their line is turned round
+                whole = _is_whole(swapped.get("leg", ()))  # arms are as the legs if both lines have one direction
                 wrong = roles if same == whole else []
         if wrong:
             swapped[limb] = wrong
@@ -94,7 +94,7 @@ def sides_of(actor: Actor, *, moved: bool) -> Sides:
 
 
 def _shape(actor: Actor, *, moved: bool) -> tuple[Actor, float]:
-    """Return the body in the clip or at rest, whichever shows where forward is, and the cosine of ``_facing``."""
+    """Return the body in the clip or at rest, whichever shows forward first, and the cosine of ``_facing``."""
     rest = actor.at_rest
     bodies = [body for body in ((rest, actor) if moved else (actor, rest)) if body is not None]
     for body in bodies:
@@ -104,7 +104,7 @@ def _shape(actor: Actor, *, moved: bool) -> tuple[Actor, float]:
 
 
 def _arms_agree(actor: Actor, facing: float) -> float:
-    """Return how surely the arms are on the side that they say: -1 for the other side, 0 if unknown."""
+    """Return the certainty that the arms are on their own sides, -1 to 1; negative for the opposite sides."""
     legs = actor.across("upper_leg")
     if legs is None or not facing:
         return 0.0
@@ -123,7 +123,7 @@ def _arms_agree(actor: Actor, facing: float) -> float:
 def turned_round(actor: Actor) -> str:
     """Return the part, ``"trunk"`` or ``"head"``, whose front points away from the toes in a clip; "" if none does.
 
-    The front of each part is that of the body's toes at rest.
+    At rest, the front of each part has the direction of the toes.
     """
     rest = actor.at_rest
     if rest is None:
@@ -144,9 +144,9 @@ def turned_round(actor: Actor) -> str:
 
 
 def sides_of_clip(motion: Motion, rows: Mapping[str, int]) -> dict[str, int]:
-    """Return the rows of the parts by role; left and right are those of the clip if no name of a joint has a side.
+    """Return the rows of the parts by role, with left and right from the clip if no joint name has a side.
 
-    In a rest pose in which all bones lie along one axis, left and right limbs look alike.
+    This is needed for rest poses with all bones along one axis, in which left and right limbs look alike.
     """
     if not all(role in rows for role in NEEDED):
         return dict(rows)
@@ -173,14 +173,14 @@ def _is_whole(roles: Collection[str]) -> bool:
 
 
 def whole_limbs(swapped: Mapping[str, Collection[str]]) -> list[str]:
-    """Return the limbs of which upper and lower parts are exchanged."""
+    """Return the limbs whose upper and lower parts have both exchanged their sides."""
     return sorted(limb for limb, roles in swapped.items() if _is_whole(roles))
 
 
 def _crossed_tree(actor: Actor, roles: Sequence[str]) -> list[str]:
-    """Return the roles whose joint is not below the part before it on its side, but below that on the other side.
+    """Return the roles whose joints descend from the previous part of the opposite side and not of their own.
 
-    If these are most of the roles, it is the others that are exchanged.
+    If these are most of the roles, return the other roles.
     """
     parents, rows = actor.motion.skeleton.parents, actor.rows
     out: list[str] = []
@@ -198,9 +198,9 @@ def _crossed_tree(actor: Actor, roles: Sequence[str]) -> list[str]:
 
 
 def _facing(actor: Actor) -> float:
-    """Return the mean cosine between forward, if left is left, and the directions of toes and bent knees.
+    """Return the mean cosine between forward, as the roles define it, and the directions of toes and bent knees.
 
-    It is 0 for a body without two whole legs.
+    The cosine is 0 for a body without two whole legs.
     """
     hips = actor.across("upper_leg")
     if hips is None or any(f"{side}_lower_leg" not in actor.rows for side in SIDES):
@@ -248,15 +248,14 @@ def whole_body(pairs: Pairs, lines: Sequence[tuple[Array, Array]], off: float) -
 
 
 def exchanged_limbs(pairs: Pairs, lines: Sequence[tuple[Array, Array]], turn: float) -> dict[str, tuple[float, float]]:
-    """Return the limbs, ``"arm"`` or ``"leg"``, that move as those of the other side, or as their mirror images.
+    """Return the limbs, ``"arm"`` or ``"leg"``, that move as the source's limbs of the other side or their images.
 
-    With each, the mean angle between the directions of source and result, and the one that is left if left and right
-    are exchanged, radians.
+    The values are two mean angles between source and result, radians: as they are, and with left and right exchanged.
 
     Args:
-        pairs: Directions of the bones, those of the source turned about z already.
+        pairs: Directions of the bones; those of the source are already rotated about z.
         lines: Directions across hips and shoulders in the source and in the result, (T, 3).
-        turn: Angle by which those of the source are turned about z, radians.
+        turn: Rotation of the source's directions about z, radians.
     """
     found: dict[str, tuple[float, float]] = {}
     for limb, line in (("leg", lines[:1]), ("arm", lines[-1:])):
@@ -273,7 +272,7 @@ def exchanged_limbs(pairs: Pairs, lines: Sequence[tuple[Array, Array]], turn: fl
 
 
 def _mirrored(a: Array, across: Array, own: Array) -> Array:
-    """Return vectors (T, 3) mirrored along a line across the body, and turned about z with it to another line."""
+    """Return vectors (T, 3) mirrored along a line across the body, then rotated about z as that line to another one."""
     image = a - 2.0 * np.sum(a * across, axis=1, keepdims=True) * across
     angle = np.arctan2(own[:, 1], own[:, 0]) - np.arctan2(across[:, 1], across[:, 0])
     c, s = np.cos(angle), np.sin(angle)
@@ -281,7 +280,7 @@ def _mirrored(a: Array, across: Array, own: Array) -> Array:
 
 
 def limb_cause(bone: str, pairs: Pairs, result: Actor) -> tuple[str, float] | None:
-    """Return why one bone is off, and an angle in radians where there is one; None if no single cause explains it.
+    """Return the cause of one bone's angle to the source, and a rotation in radians; None if no cause explains it.
 
     Args:
         bone: The bone.
@@ -314,16 +313,15 @@ def limb_cause(bone: str, pairs: Pairs, result: Actor) -> tuple[str, float] | No
 
 
 def held_by_limit(bone: str, pairs: Pairs, result: Actor, off: Bools) -> str | None:
-    """Return the joint whose limit holds a bone off its source; None without one.
+    """Return the joint whose limit keeps a bone from the source's direction; None without one.
 
-    In most of the frames the joint is at a limit, or cannot turn at all, and what would bring the bone to where the
-    source has it is beyond that limit.
+    In most of the frames the joint is at a limit, or is locked, and the source's direction is beyond that limit.
 
     Args:
         bone: The bone.
         pairs: Directions of the bones, those of the source turned about z already.
         result: The clip.
-        off: In which frames the bone is off, (T,).
+        off: Mask of the frames in which the bone is off, (T,).
     """
     if bone not in result.rows or not off.any():
         return None
@@ -349,14 +347,14 @@ def held_by_limit(bone: str, pairs: Pairs, result: Actor, off: Bools) -> str | N
 
 
 def _hinge_holds(axis: Array, value: Array, limits: tuple[float, float], own: Array, wanted: Array) -> Bools:
-    """Return in which frames (T,) a limit keeps a hinge from turning a bone to where it should be.
+    """Return the mask (T,) of frames in which a limit keeps a hinge from rotating a bone to its wanted direction.
 
     Args:
         axis: Axes of the hinge, (T, 3), world.
         value: Its angles, (T,), radians.
         limits: Its lower and upper limit.
         own: Directions of the bone, (T, 3).
-        wanted: Directions that it should have, (T, 3).
+        wanted: Wanted directions of the bone, (T, 3).
     """
     low, high = limits
     along = np.sum(own * axis, axis=1, keepdims=True) * axis
@@ -369,7 +367,7 @@ def _hinge_holds(axis: Array, value: Array, limits: tuple[float, float], own: Ar
 
 
 def inherited(bone: str, pairs: Pairs) -> bool:
-    """Return whether a bone is off only because the bone above it is."""
+    """Return whether the angle of a bone to the source comes from the bone above it."""
     above = bone.replace("lower_", "upper_") if "lower_" in bone else None
     if above is None or above not in pairs:
         return False
@@ -378,13 +376,13 @@ def inherited(bone: str, pairs: Pairs) -> bool:
 
 
 def _carried(v: Array, a: Array, b: Array) -> Array:
-    """Rotate vectors (T, 3) by the smallest rotations that bring directions a to b."""
+    """Rotate vectors (T, 3) by the smallest rotations from directions a to b."""
     axis, cosine = np.cross(a, b), np.sum(a * b, axis=-1, keepdims=True)
     return v + np.cross(axis, v) + np.cross(axis, np.cross(axis, v)) / np.maximum(1.0 + cosine, 1e-6)
 
 
 def _turned_angle(pairs: Sequence[tuple[Array, Array]]) -> float:
-    """Return the mean angle between directions after the best turn about z; half a turn without any."""
+    """Return the mean angle between directions after the best rotation about z, radians; pi without any."""
     if not pairs:
         return np.pi
     turn = best_turn(pairs)
@@ -397,7 +395,7 @@ def _mean_angle(pairs: Sequence[tuple[Array, Array]]) -> float:
 
 
 def _explains(left: float, off: float) -> bool:
-    """Return whether a cause explains an angle of which it leaves a part."""
+    """Return whether a cause explains an angle: the remaining angle is small enough."""
     return left < min(_HALF * off, _CLOSE)
 
 

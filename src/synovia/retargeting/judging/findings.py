@@ -1,4 +1,4 @@
-"""Find what is wrong with a clip: thresholds on its figures, and the cause of each excess."""
+"""Find what is wrong with a clip: compare its figures with thresholds, and name the cause of each excess."""
 
 from __future__ import annotations
 
@@ -40,50 +40,50 @@ CAUSES: Final = (
     "prop",
 )  # fmt: skip
 
-# Thresholds of "look" and of "failed". Angles in radians, lengths in lengths of a leg, shares of all frames.
+# Pairs are thresholds of "look" and "failed" unless stated; lengths are in leg lengths, shares are of all frames
 _MEAN: Final = {"": (16.0, 30.0), "trunk": (8.0, 30.0), "head": (40.0, 70.0), "foot": (30.0, 70.0)}  # degrees
-_PEAK: Final = ((50.0, 0.1), (80.0, 0.25))  # degrees that an angle has for so many seconds; not of heads and feet
-_FINGERS: Final = (10.0, 45.0)  # degrees: mean of the four fingers of a hand
+_PEAK: Final = ((50.0, 0.1), (80.0, 0.25))  # angle in degrees, and its least duration in seconds; not for head and feet
+_FINGERS: Final = (10.0, 45.0)  # degrees: mean angle of the four fingers of a hand
 _THUMB: Final = (15.0, 60.0)  # degrees
 _CROSSED: Final = (0.02, 0.1)
-_DEEPER: Final = 0.04  # an overlap is deeper than the source's by more
-_OVERLAPS: Final = 0.05  # in more than this share of the frames
-_THROUGH: Final = 0.0055  # an overlap of shapes is deeper than the source's by more: 5 mm of an adult
-_INSIDE: Final = (0.07, 0.25)  # an arm is this deep in the trunk, also if the source's is; for so many seconds
-_STEP: Final = ((1.5, 15.0), (2.0, 40.0))  # times the source's largest step, plus so many degrees
-_SLIDE: Final = (0.1, 0.5)  # legs per second beyond the source's, in most contacts
-_DRIFT: Final = (0.06, 0.5)  # the same, as the mean over all contacts with its direction, which rolling feet have not
-_STANDS: Final = 0.2  # seconds of contact that this takes
-_SLIP: Final = 0.1  # way of one contact beyond the source's
+_DEEPER: Final = 0.04  # depth of an overlap beyond that of the source
+_OVERLAPS: Final = 0.05  # largest share of frames with an overlap that is not reported
+_THROUGH: Final = 0.0055  # depth of an overlap of shapes beyond that of the source: 5 mm for an adult
+_INSIDE: Final = (0.07, 0.25)  # depth of an arm in the trunk that is reported even if the source has it, and seconds
+_STEP: Final = ((1.5, 15.0), (2.0, 40.0))  # factor of the source's largest step nearby, and degrees added to it
+_SLIDE: Final = (0.1, 0.5)  # leg lengths per second: median excess of speed over the source during contacts
+_DRIFT: Final = (0.06, 0.5)  # the same for the mean velocity; rolling feet have none
+_STANDS: Final = 0.2  # seconds: slides of feet with less contact are not judged
+_SLIP: Final = 0.1  # excess over the source of the displacement in one contact
 _HOVER: Final = (0.08, 0.3)  # distance of a standing foot from the ground
-_SINKS: Final = (0.06, 0.05)  # depth below the ground and the source, in this share of the frames
-_RECALL: Final = 0.4  # precision and recall of contacts
-_SCALE: Final = (1.7, 4.0)  # ratio between the paths of both clips
-_FORCED: Final = (2.0, 15.0)  # degrees by which loops turn parts of the body: worth a note, and worth a look
-_STILL: Final = 0.05  # a path of a smaller extent shows no scale
-_FAST: Final = 15.0  # legs per second that no body reaches
-_GLIDES: Final = (0.3, 0.2)  # speed of the hips, leg lengths per second; share of it that feet move relative to them
-_LEG: Final = (0.05, 5.0)  # metres; other legs are those of no body
+_SINKS: Final = (0.06, 0.05)  # depth below the ground and the source's foot, and share of the frames
+_RECALL: Final = 0.4  # lowest precision and recall of contacts that are not reported
+_SCALE: Final = (1.7, 4.0)  # ratio between the extents of both paths
+_FORCED: Final = (2.0, 15.0)  # degrees by which loops rotate parts of the body: thresholds of "note" and "look"
+_STILL: Final = 0.05  # smaller extents of paths are raised to this before they are compared
+_FAST: Final = 15.0  # leg lengths per second; no body is that fast
+_GLIDES: Final = (0.3, 0.2)  # leg lengths per second of the hips, and speed of the feet relative to the hips over it
+_LEG: Final = (0.05, 5.0)  # metres: range of leg lengths; others show a wrong unit
 _DOWN: Final = 0.5  # share of the frames with the trunk upside down
-_AT_LIMIT: Final = 0.5  # share of the frames at a limit that is worth a note
-_MANY: Final = 4  # limbs that are off for one reason are one finding about the body; so are parts that jump at once
-_MINOR: Final = ("shoulder", "toes")  # parts that may be swapped without an effect that is seen
-_FEW: Final = 5  # limbs of a whole body, its head aside; fewer show too little of it
+_AT_LIMIT: Final = 0.5  # share of the frames at a limit; a larger share gives a note
+_MANY: Final = 4  # limbs with one cause, or parts that jump at once, that are reported as one finding about the body
+_MINOR: Final = ("shoulder", "toes")  # parts whose sides may be swapped without a visible effect
+_FEW: Final = 5  # fewest compared limbs of a whole body, without its head
 _OF_LIMBS: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg")
-_SHORT: Final = 0.03  # of the longest bone of a limb: a shorter one has nearly no length
-_FIRST: Final = 2  # frames at both ends in which a jump out of a calibration pose is usual
-_FLIPPED: Final = (0.0, 0.05)  # share of flipped frames of points
+_SHORT: Final = 0.03  # fraction of the longest limb bone: shorter limb bones are reported
+_FIRST: Final = 2  # frames at both ends in which a jump to or from a calibration pose is usual
+_FLIPPED: Final = (0.0, 0.05)  # share of the frames in which the points are flipped
 _MISSED: Final = (0.0, 0.25)  # share of the frames in which goals are missed
-_APART: Final = (0.15, 0.25)  # a point is that far from the body: in some frames, or in any frame
-_OFTEN_APART: Final = (0.02, 0.25)  # those some frames; and the share of the latter from which a clip failed
-_ON_THE_SPOT: Final = (20.0, 1e4)  # a path that is shorter by these factors: of hips that sway; none, in any unit
-_PATH: Final = 4.0  # a path that is shorter than the steps of the legs by this factor is in another unit
+_APART: Final = (0.15, 0.25)  # distance of a point from the body: reported if it is frequent, or in any frame
+_OFTEN_APART: Final = (0.02, 0.25)  # share of frames beyond the first distance to look at; beyond the second: failed
+_ON_THE_SPOT: Final = (20.0, 1e4)  # length of the steps over that of the path: hips that only sway; hips without a path
+_PATH: Final = 4.0  # length of the steps over that of the path from which their units differ
 
 
 def find(figures: Figures) -> tuple[Finding, ...]:
     """Return the findings about a clip, the worst first."""
     swapped = list(_swapped(figures))
-    everywhere = any(one.limb == "body" for one in swapped)  # then all directions are off for this reason
+    everywhere = any(one.limb == "body" for one in swapped)  # this explains all directions that are off
     found = [
         *swapped, *(() if everywhere else _directions(figures)), *_fingers(figures), *_upside_down(figures),
         *_scales(figures), *_crossings(figures), *_through(figures), *_unchecked(figures), *_jumps(figures),
@@ -94,7 +94,7 @@ def find(figures: Figures) -> tuple[Finding, ...]:
 
 
 def flipped(frames: Sequence[int], count: int) -> Finding | None:
-    """Return the finding about the points that a clip was fitted to, if they are flipped in some of its frames."""
+    """Return the finding about fitted points that are flipped in some frames of a clip; None if no frame is."""
     level = _level(len(frames) / count, _FLIPPED)
     if level is None:
         return None
@@ -135,15 +135,15 @@ def doubts(notes: Iterable[str]) -> list[Finding]:
 
 
 def in_place() -> Finding:
-    """Return the note about a clip whose way over the ground is apart."""
+    """Return the note about a clip in place, whose path over the ground is stored separately."""
     return Finding("body", "in place", "note", (), "its way over the ground is apart, and was judged with it")
 
 
 def forced_by_loops(angles: Array) -> list[Finding]:
-    """Return the finding about loops that turn parts of the body so that they close; none if they hardly do.
+    """Return the finding about loops that rotate parts of the body in order to close; none for small rotations.
 
     Args:
-        angles: The largest angle of a part in each frame, (T,), radians.
+        angles: The largest rotation of a part in each frame, (T,), radians.
     """
     far = np.degrees(angles) > _FORCED[0]
     if not far.any():
@@ -170,13 +170,13 @@ def hurried_by_loops(ratios: Mapping[str, Array]) -> list[Finding]:
 
 
 def uncertain_rest(findings: Sequence[Finding], pose: str, hint: str, *, hardly: bool = False) -> Finding:
-    """Return the finding about a rest pose that is not certain; worth a look if directions are off.
+    """Return the finding about an uncertain rest pose: "look" if directions are off, else a note.
 
     Args:
-        findings: What is known about the clip already.
-        pose: The body whose pose it is, the pose, its certainty and what speaks most against it, as words.
+        findings: The other findings about the clip.
+        pose: Text with the body, the pose, its certainty and the strongest evidence against it.
         hint: What the user can do.
-        hardly: Whether the pose is unlikely, and so worth a look in any case.
+        hardly: Whether the pose is unlikely; the level then is "look" in any case.
     """
     off = any(one.cause in ("rest pose", "direction", "up axis") and one.level != "note" for one in findings)
     text = f"no pose certainly is the rest pose of {pose}; {hint}"
@@ -184,12 +184,12 @@ def uncertain_rest(findings: Sequence[Finding], pose: str, hint: str, *, hardly:
 
 
 def _frames(flags: Any) -> tuple[int, ...]:
-    """Return the numbers of the frames that are marked."""
+    """Return the indices of the marked frames."""
     return tuple(np.flatnonzero(flags).tolist())
 
 
 def degrees(angle: float) -> str:
-    """Return an angle in whole degrees."""
+    """Return the text of an angle, radians, in whole degrees."""
     return f"{np.degrees(angle):.0f}°"
 
 
@@ -241,7 +241,7 @@ def _swapped(figures: Figures) -> Iterator[Finding]:
 
 
 def _said_side(actor: Actor, roles: Sequence[str]) -> str:
-    """Return the words for a joint that is on the other side than its role says."""
+    """Return the text about a joint that is on the opposite side of the one in its role."""
     role = next((role for role in roles if "_upper_" in role), roles[0])
     side = role.split("_", 1)[0]
     joint = actor.motion.skeleton.joint_names[actor.rows[role]]
@@ -255,7 +255,7 @@ def _threshold(limb: str) -> tuple[float, float]:
 
 
 def _peaks(limb: Limb, fps: float) -> tuple[str, Bools] | None:
-    """Return level and frames of an angle that is large for long enough; None if it is not."""
+    """Return the level and the frames in which an angle is large for long enough; None without such frames."""
     if limb.limb == "head" or limb.limb.endswith("foot"):
         return None
     best: tuple[str, Bools] | None = None
@@ -270,7 +270,7 @@ def _peaks(limb: Limb, fps: float) -> tuple[str, Bools] | None:
 
 
 def _directions(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about limbs that do not point as those of the source."""
+    """Yield findings about limbs whose directions differ from those of the source."""
     if figures.result is None or not figures.limbs:
         if figures.source is not None:
             text = "no limb of it can be compared with the source: its directions were not judged"
@@ -317,13 +317,13 @@ def _directions(figures: Figures) -> Iterator[Finding]:
         if not inherited(bone, turned) or bone.replace("lower_", "upper_") not in off:
             causes[bone] = limb_cause(bone, turned, figures.result) or ("direction", 0.0)
     limits = {bone: joint for bone in causes if (joint := held_by_limit(bone, turned, figures.result, off[bone][1]))}
-    for bone, (cause, _) in causes.items():  # the children of a bone that is held are off together with it
+    for bone, (cause, _) in causes.items():  # bones below a bone held by a limit are off too
         above = bone.replace("lower_", "upper_")
         if above in limits and cause in ("rest pose", "direction"):
             limits.setdefault(bone, limits[above])
     causes = dict.fromkeys(limits, ("limits", 0.0)) | {k: v for k, v in causes.items() if k not in limits}
     far = [bone for bone, (level, _) in off.items() if level == "failed"]
-    if "trunk" in far and len(far) > _MANY and not limits:  # one mistake, not many
+    if "trunk" in far and len(far) > _MANY and not limits:  # one cause for all
         text = (
             f"trunk and limbs are far off the source ({', '.join(far).replace('_', ' ')}): a rest pose or an up axis is"
             " not what it was taken for"
@@ -347,7 +347,7 @@ def _directions(figures: Figures) -> Iterator[Finding]:
 
 
 def _fingers(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about hands whose fingers do not point as those of the source, relative to their palms."""
+    """Yield findings about hands whose finger directions, relative to the palm, differ from those of the source."""
     found = {limb.limb: limb for limb in figures.fingers}
     for side, (source, result) in figures.hands.items():
         limbs = [found[f"{side}_{name}"] for name in result.fingers if f"{side}_{name}" in found]
@@ -371,7 +371,7 @@ def _fingers(figures: Figures) -> Iterator[Finding]:
 
 
 def _why_off(figures: Figures, source: HandBones, result: HandBones, name: str) -> str:
-    """Return why a finger cannot point as that of the source, "" if its joints do not show it."""
+    """Return why a finger cannot have the direction of the source's finger; "" if its joints do not explain it."""
     skeleton, finger = figures.motion.skeleton, result.fingers[name]
     rows = [row for group in finger.groups for row in group]
     held = [row for row in rows if skeleton.joint_names[row] in figures.at_limits]
@@ -402,7 +402,7 @@ def _upside_down(figures: Figures) -> Iterator[Finding]:
     trunks = [limb.mean for limb in figures.limbs if limb.limb == "trunk"]
     leans = (
         0.0 if trunks and trunks[0] < _threshold("trunk")[0] else lean(figures.result)
-    )  # else it leans as its source
+    )  # a trunk that agrees with the source leans as the source does
     if leans and (figures.origin is None or not lean(figures.origin)):
         text = f"it leans by {leans:.0f}° in all frames, without falling: its world may be tilted"
         yield Finding("body", "up axis", "look", every, text)
@@ -413,7 +413,7 @@ def _upside_down(figures: Figures) -> Iterator[Finding]:
 
 
 def _short_limbs(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about bones of limbs that have nearly no length, such as those of a file that lost a scale."""
+    """Yield findings about bones of limbs with nearly no length, as in a file that has lost its scale."""
     every = tuple(range(len(figures.motion)))
     for actor, what in ((figures.origin, "source"), (figures.result, "result")):
         if actor is None:
@@ -476,7 +476,7 @@ def _scales(figures: Figures) -> Iterator[Finding]:
 
 
 def _crossings(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about crossed legs and limbs that go through each other."""
+    """Yield findings about crossed legs and about limbs that penetrate each other."""
     if figures.crossed is not None:
         share = float(figures.crossed.mean())
         level = _level(share, _CROSSED)
@@ -500,9 +500,9 @@ def _crossings(figures: Figures) -> Iterator[Finding]:
 
 
 def _through(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about limbs whose shapes go through the body.
+    """Yield findings about limbs whose shapes penetrate the body.
 
-    Without a source, it is unknown whether limbs should touch, so only a deep overlap that lasts counts.
+    Without a source, it is unknown whether limbs should touch, so only deep and lasting overlaps are reported.
     """
     leg = 0.0 if figures.result is None else figures.result.leg
     for one in figures.inside:
@@ -524,7 +524,7 @@ def _through(figures: Figures) -> Iterator[Finding]:
 
 
 def _unchecked(figures: Figures) -> Iterator[Finding]:
-    """Yield a note about links of a body with shapes that overlaps do not count."""
+    """Yield a note about links whose overlaps are not checked, because they have no known shape."""
     skeleton = figures.motion.skeleton
     if skeleton.shapes and (unseen := unchecked_links(skeleton)):
         text = f"overlaps are not checked for links without known shapes: {listed(unseen)}"
@@ -532,7 +532,7 @@ def _unchecked(figures: Figures) -> Iterator[Finding]:
 
 
 def _jumps(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about jumps; one finding a frame for the whole body, if many parts jump at once."""
+    """Yield findings about jumps; parts that jump at once are one finding about the body if they are many."""
     count = len(figures.motion)
     limbs = {step.joint: step.limb or step.joint for step in figures.steps} | {"hips": "hips"}
     by_frame: dict[int, list[str]] = {}
@@ -588,7 +588,7 @@ def _steps(figures: Figures) -> Iterator[Finding]:
 
 
 def _feet(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about feet that slide, hover, sink or stand at other times than those of the source."""
+    """Yield findings about feet that slide, hover, sink or have other contacts than those of the source."""
     fps, count = figures.motion.fps, len(figures.motion)
     alone = figures.result if figures.origin is None and figures.feet else None
     shorter = 0.0 if alone is None else on_the_spot(alone)
@@ -635,7 +635,7 @@ def _feet(figures: Figures) -> Iterator[Finding]:
 
 
 def _limits(figures: Figures) -> Iterator[Finding]:
-    """Yield notes about joints that are at a limit for long."""
+    """Yield notes about joints that are at a limit in most frames."""
     limbs = {step.joint: step.limb or step.joint for step in figures.steps}
     for joint, at in figures.at_limits.items():
         if float(at.mean()) > _AT_LIMIT and at.any():
@@ -644,10 +644,11 @@ def _limits(figures: Figures) -> Iterator[Finding]:
 
 
 def _unmapped(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about parts without a match.
+    """Yield findings about parts that are not mapped.
 
-    A limb that both bodies have is worth a look if only the other side is matched, as is a leg below hips that move. So
-    is a leg that one body lacks where its other leg is matched: a single leg swings below hips that stay.
+    If the hips are mapped, the level is "look" for a leg of both bodies, and for an arm of both bodies whose other side
+    is mapped. The level also is "look" for a leg that one body lacks if its other leg is mapped. All other parts are
+    listed in a note.
     """
     if figures.source is None or figures.result is None:
         return
@@ -679,7 +680,7 @@ def _unmapped(figures: Figures) -> Iterator[Finding]:
 
 
 def _of_parts(figures: Figures) -> Iterator[Finding]:
-    """Yield findings that say what was judged, where it is not a whole body."""
+    """Yield findings that list what was judged if it is not a whole body."""
     if figures.whole:
         yield from _ends_of_legs(figures)
         return
@@ -695,7 +696,7 @@ def _of_parts(figures: Figures) -> Iterator[Finding]:
 
 
 def _ends_of_legs(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about legs that end at their knees, while those of the source go on."""
+    """Yield findings about legs that end at the knee while those of the source have shins."""
     result, source = figures.result, figures.origin
     if result is None or source is None:
         return
@@ -708,7 +709,7 @@ def _ends_of_legs(figures: Figures) -> Iterator[Finding]:
 
 
 def _four_legs(figures: Figures) -> Iterator[Finding]:
-    """Yield findings about a body of four legs and one of two."""
+    """Yield a finding if one body stands on four legs and the other on two."""
     if figures.origin is None or figures.result is None:
         return
     four = [

@@ -16,31 +16,32 @@ from synovia.model.shapes.world import World
 from synovia.retargeting.judging.actor import Actor
 
 Bools = NDArray[np.bool_]
-HEIGHT: Final = 2  # coordinate of points, whose axes are turned so that z points up
-_LOW: Final = 0.05  # of a leg: a point up to this height above the ground may be in contact
-_SLOW: Final = 0.25  # legs per second: and up to this speed
+HEIGHT: Final = 2  # index of the vertical coordinate: axes are rotated so that z points up
+_LOW: Final = 0.05  # leg lengths above or below the ground: largest height of a point in contact
+_SLOW: Final = 0.25  # leg lengths per second: largest speed of a point in contact
 _LOOSE: Final = 0.5  # the same in a clip without a source, whose feet may slide
-_LOWEST: Final = 5.0  # percentile of a point's heights that is the ground; lower ones are errors of the capture
-_SPAN: Final = 0.02  # seconds over which speeds are measured, on each side; less is noise of the capture
+_LOWEST: Final = 5.0  # percentile of a point's heights that is the ground; lower values are errors of the capture
+_SPAN: Final = 0.02  # seconds on each side over which speeds are measured; shorter spans measure noise
 _SHORTEST: Final = 0.06  # seconds; a shorter contact is a foot that swings low
 _EDGE: Final = 0.05  # seconds by which contacts of two clips may differ
-_NEAR_FLOOR: Final = 0.1  # of a leg: a body whose lower foot is up to this far above its lowest places is on the floor
-_ON_FLOOR: Final = 0.2  # share of the frames on the floor that shows whether feet glide
+_NEAR_FLOOR: Final = 0.1  # leg lengths: a foot up to this far above its lowest positions is on the floor
+_ON_FLOOR: Final = 0.2  # smallest share of frames on the floor from which gliding is measured
 _AVERAGED: Final = 0.5  # seconds over which paths are averaged: the hips sway with each step
-_STEPS: Final = 0.2  # of a leg: steps that lead less far show no path
-_ALIKE: Final = 0.6  # smallest correlation of path and steps at which they differ only in length
-_ENOUGH: Final = 0.2  # seconds of contact that a figure about contacts takes
+_STEPS: Final = 0.2  # leg lengths: root mean square extent below which steps show no path
+_ALIKE: Final = 0.6  # smallest correlation of path and steps that differ only in scale
+_ENOUGH: Final = 0.2  # seconds of contact below which contacts are not compared
 
 
 @dataclass(frozen=True, slots=True)
 class Contact:
-    """A contact of a point of the source, and where the result's point goes during it.
+    """A contact of a point of the source, and the displacement of the result's point during this contact.
 
     Args:
         first: First frame.
         end: The frame after the last one.
-        way: Way of the point over the ground from the first frame to the last, (2,), in lengths of the result's leg.
-        source: The same in the source, turned to the result; zeros without a source.
+        way: Horizontal displacement of the point from the first frame to the last, (2,), in lengths of the result's
+            leg.
+        source: The same in the source, rotated to the result's heading; zeros without a source.
     """
 
     first: int
@@ -50,7 +51,7 @@ class Contact:
 
     @property
     def excess(self) -> float:
-        """By how much the way is longer than that of the source."""
+        """Length of the displacement minus that of the source's displacement."""
         return float(np.linalg.norm(self.way) - np.linalg.norm(self.source))
 
 
@@ -60,9 +61,9 @@ class Foot:
 
     Args:
         role: Its part, such as ``"left_foot"``.
-        contact: When it is in contact in the result, (T,).
-        source_contact: The same in the source; that of the result without a source.
-        near: When it is nearly in contact in the result: up to twice as high and as fast, (T,).
+        contact: Mask of the frames with contact in the result, (T,).
+        source_contact: The same in the source; without a source, contacts of the result with a looser speed threshold.
+        near: Mask of the frames with near contact in the result: up to twice as high and as fast, (T,).
         source_near: The same in the source.
         held: Contacts of its ankle and of its toe end in the source.
         slide: Mean speed of the result's points during these contacts from their first to their last frame, legs per
@@ -100,7 +101,7 @@ class Foot:
     def agreement(self, fps: float) -> tuple[float, float] | None:
         """Return precision and recall of the contacts against those of the source; None if there are too few.
 
-        A contact that is nearly one in the other clip counts as right, because the two clips differ a little.
+        A contact is correct if the other clip has a near contact, because the two clips differ a little.
         """
         edge = max(1, round(_EDGE * fps))
         own, other = self.contact, self.source_contact
@@ -113,14 +114,14 @@ class Foot:
 def feet(result: Actor, source: Actor | None, turn: float, world: World | None = None) -> list[Foot]:
     """Return the feet of a clip.
 
-    A point is in contact while it is low and slow. The result's points are held while those of the source are in
-    contact, so that they slide if they move then.
+    A point is in contact while it is low and slow. The result's points should not move while the source's points are in
+    contact; otherwise they slide.
 
     Args:
         result: The clip.
         source: Its source; None without one.
         turn: Rotation about the vertical from the source to the result, radians.
-        world: What the result stands on, in its unit; heights then count from the surface under each point. None for a
+        world: What the result stands on, in its unit; heights are those above the surface under each point. None for a
             level floor.
     """
     out: list[Foot] = []
@@ -169,13 +170,13 @@ def feet(result: Actor, source: Actor | None, turn: float, world: World | None =
 def speeds(actor: Actor) -> tuple[float, tuple[float, float]]:
     """Return the median speed of the hips, and how they glide over the floor.
 
-    A body that walks moves its feet relative to the hips as fast as the hips move. In a clip whose path is in another
-    unit than the body, feet and hips move together. In a jump they do so, too, so that only frames in which a foot is
-    on the floor count, and only the way over the ground.
+    A body that walks moves its feet relative to the hips as fast as the hips move. If path and body differ in unit,
+    feet and hips move together. They also do in a jump, so gliding is measured horizontally, in frames with a foot on
+    the floor.
 
     Returns:
-        The median speed in leg lengths per second, and a pair: the speed over the ground while a foot is on the floor,
-        and the share of it that the feet move relative to the hips. The pair is (0, 1) without such frames.
+        The median speed in leg lengths per second, and a pair: the horizontal speed while a foot is on the floor, and
+        the speed of the feet relative to the hips divided by it. The pair is (0, 1) without such frames.
     """
     way = np.diff(actor.hips, axis=0)
     usual = float(np.median(np.linalg.norm(way, axis=1))) * actor.motion.fps / actor.leg
@@ -193,11 +194,11 @@ def speeds(actor: Actor) -> tuple[float, tuple[float, float]]:
 
 
 def path_factor(actor: Actor) -> float | None:
-    """Return the factor by which the path of the hips fits the steps of the legs; None if the clip does not show it.
+    """Return the factor that scales the path of the hips to the steps of the legs; None if the clip does not show it.
 
-    Against the hips, the lower foot moves backwards as far as the hips move forwards. So the steps lead along a path.
-    It has the form of the path of the hips, but its length may differ: if lengths of bones and path differ in unit, or
-    the body walks on the spot.
+    Relative to the hips, the lower foot moves backwards as far as the hips move forwards. So the steps define a path
+    with the shape of the hips' path. Their lengths differ if bones and path differ in unit, or the body walks on the
+    spot.
     """
     found = _path_and_steps(actor)
     if found is None:
@@ -210,9 +211,9 @@ def path_factor(actor: Actor) -> float | None:
 
 
 def on_the_spot(actor: Actor) -> float:
-    """Return how many times the steps of the legs lead farther than the hips move; 0 for steps that lead nowhere.
+    """Return the length of the path of the steps over that of the hips; 0 for steps that lead nowhere.
 
-    The number is high in a clip in place, and infinite if the hips do not move at all over the ground.
+    The ratio is high for a clip in place, and infinite if the hips do not move over the ground.
     """
     found = _path_and_steps(actor)
     if found is None:
@@ -222,7 +223,7 @@ def on_the_spot(actor: Actor) -> float:
 
 
 def _path_and_steps(actor: Actor) -> tuple[Array, Array] | None:
-    """Return the path of the hips and that of the steps of the legs, (T, 2); None if these lead nowhere."""
+    """Return the averaged paths of the hips and of the steps, (n, 2); None for short clips and steps on the spot."""
     ends = [f"{side}_{'toes' if f'{side}_toes' in actor.rows else 'foot'}" for side in SIDES]
     feet = [actor.at(role) for role in ends if role in actor.rows]
     window = max(1, round(_AVERAGED * actor.motion.fps))
@@ -236,16 +237,16 @@ def _path_and_steps(actor: Actor) -> tuple[Array, Array] | None:
 
 
 def _averaged(path: Array, window: int) -> Array:
-    """Return a path (T, 2) averaged over windows of time, relative to its mean."""
+    """Return the moving average of a path (T, 2), relative to its mean."""
     sums = np.cumsum(np.pad(path, ((1, 0), (0, 0))), axis=0)
     mean = (sums[window:] - sums[:-window]) / window
     return mean - mean.mean(0)
 
 
 def _points(actor: Actor, role: str, world: World | None = None) -> Array:
-    """Return the places of the ankle, and of the toe end if there is one, (T, points, 3), in lengths of the leg.
+    """Return the positions of the ankle, and of the toe end if there is one, (T, points, 3), in lengths of the leg.
 
-    With a world, their heights are those above the surface below; where nothing is below, above height 0.
+    With a world, heights are those above the surface below a point, or above height 0 where there is no surface.
     """
     rows, below = [actor.rows[role]], actor.below(role)[1:]
     if below:
@@ -262,7 +263,7 @@ def _points(actor: Actor, role: str, world: World | None = None) -> Array:
 
 
 def _contacts(points: Array, fps: float, ground: Array, slow: float) -> Bools:
-    """Return when points (T, points, 3) are low and slow for long enough, (T, points)."""
+    """Return the mask (T, points) in which points (T, points, 3) are low and slow for long enough."""
     contact = _near(points, fps, ground, 1.0, slow)
     for k in range(contact.shape[1]):
         for first, end in runs(contact[:, k]):
@@ -272,12 +273,12 @@ def _contacts(points: Array, fps: float, ground: Array, slow: float) -> Bools:
 
 
 def _near(points: Array, fps: float, ground: Array, times: float, slow: float = _SLOW) -> Bools:
-    """Return when points (T, points, 3) are low and slow, (T, points), with all thresholds multiplied by a number."""
+    """Return the mask (T, points) in which points (T, points, 3) are low and slow; ``times`` scales the thresholds."""
     return (_speeds(points, fps) < times * slow) & (np.abs(points[..., HEIGHT] - ground) < times * _LOW)
 
 
 def _grounds(points: Array, contact: Bools) -> Array:
-    """Return the height of each point in contact, (points,): the median; that of its lowest places without contact."""
+    """Return the ground height of each point, (points,): the median in contact, or a low percentile without contact."""
     out = np.percentile(points[..., HEIGHT], _LOWEST, axis=0)
     for k in np.flatnonzero(contact.any(axis=0)).tolist():
         out[k] = np.median(points[contact[:, k], k, HEIGHT])

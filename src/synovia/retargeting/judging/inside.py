@@ -18,7 +18,7 @@ from synovia.model.shapes.pairs import self_pairs
 from synovia.retargeting.judging.actor import Actor
 from synovia.retargeting.judging.shaped import limb_pairs, part_of_rows
 
-_LEAST: Final = 1e-3  # of a leg: a smaller overlap is none
+_LEAST: Final = 1e-3  # leg lengths: smaller overlaps count as none
 _shaped: WeakKeyDictionary[Skeleton, Skeleton] = WeakKeyDictionary()
 
 
@@ -27,9 +27,9 @@ class Inside:
     """Two parts of different limbs whose shapes overlap in at least one frame.
 
     Args:
-        parts: Names of the parts, arms first, then legs; of links of no part, the name of the link.
-        links: The links that overlap most, named as in ``Skeleton.shapes``.
-        depth: How deep the parts overlap in each frame, (T,), length units of the result; 0 if they are apart.
+        parts: Names of the parts, arms first, then legs; the name of the link if a link belongs to no part.
+        links: The links with the deepest overlap, named as in ``Skeleton.shapes``.
+        depth: Depth of the overlap in each frame, (T,), length units of the result; 0 without overlap.
         source: The same in the source, in length units of the result; zeros without a source.
     """
 
@@ -47,8 +47,8 @@ class Inside:
 def links_inside(result: Actor, source: Actor | None) -> list[Inside]:
     """Return the parts of different limbs whose shapes overlap in some frame of the result, the deepest first.
 
-    In the source, shapes are those of its file, else capsules that fit its bones. Links that touch there in nearly
-    every pose, as neighbours do, count as apart.
+    The source has the shapes of its file, or capsules that fit its bones. Links that touch in nearly every pose, as
+    neighbours do, are not compared.
     """
     skeleton = result.motion.skeleton
     pairs = limb_pairs(skeleton, result.rows) if skeleton.shapes else np.zeros((0, 2), np.int32)
@@ -73,12 +73,15 @@ def links_inside(result: Actor, source: Actor | None) -> list[Inside]:
 
 
 def _order(part: str) -> int:
-    """Return the place of a part in a pair: arms come first, then legs, then the trunk."""
+    """Return the position of a part in a pair: arms come first, then legs, then the trunk."""
     return 0 if part.endswith(("_arm", "_hand")) else 1 if part.endswith(("_leg", "_foot")) else 2
 
 
 def _depth_in_source(parts: tuple[str, str], depth: Array, result: Actor, source: Actor | None) -> Array:
-    """Return how deep two parts overlap in the source, (T,), length units of the result; only where they do there."""
+    """Return the depth of the overlap of two parts in the source, (T,), length units of the result.
+
+    Only frames with an overlap in the result are computed; all others are 0.
+    """
     out = np.zeros(len(depth))
     skeleton = None if source is None else _with_shapes(source.motion.skeleton)
     if source is None or skeleton is None:
@@ -94,7 +97,7 @@ def _depth_in_source(parts: tuple[str, str], depth: Array, result: Actor, source
 
 
 def _with_shapes(skeleton: Skeleton) -> Skeleton | None:
-    """Return a body with its own shapes, else with capsules that fit its bones; None if none fit."""
+    """Return a body with its own shapes, or with capsules that fit its bones; None if none fit."""
     if skeleton.shapes:
         return skeleton
     if skeleton not in _shaped:

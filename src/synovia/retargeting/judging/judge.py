@@ -116,10 +116,10 @@ def judge(
 ) -> Judgement:
     """Judge a clip: how close it is to its source, and whether it can be used.
 
-    The judge compares the two clips as they are, and does not depend on how the result was made. Without a source it
-    looks at jumps, feet, crossed and overlapping limbs, limits, and a trunk that is upside down. A clip that misses its
-    goals, is far from the points that it was fitted to, or has a note that begins with ``Look at it:``, is never good.
-    A clip of ``Motion.in_place`` is judged with its way over the ground, because feet slide without it; a note says so.
+    The judge compares the two clips as they are, however the result was made. Without a source it checks jumps, feet,
+    crossed and overlapping limbs, limits, and a trunk that is upside down. A clip that misses its goals, is far from
+    the points that it was fitted to, or has a note that begins with ``Look at it:``, is never good. A clip of
+    ``Motion.in_place`` is judged with its path over the ground, because feet slide without it; a note says so.
 
     Fingers that both bodies have are compared by the directions of their segments in the frame of the palm (see
     ``Hand.frame``). A hand whose fingers are off by more than 10° on average, or whose thumb is off by more than 15°,
@@ -131,7 +131,7 @@ def judge(
         joint_map: (source joint, own joint) by role, as in ``retarget``; None to match joints by their roles.
         up: The axis of the clip that points up, such as ``"z"``; None to find it.
         source_up: The same for the source.
-        flips: Frames in which the points are flipped to which the clip was fitted; None for those of a fitted motion.
+        flips: Frames in which the fitted points are flipped; None to take them from a fitted motion.
         missed: Frames in which goals are missed, such as ``missed_frames`` of a tracked or retargeted motion.
         errors: Distances of the points that the clip was fitted to, (T, K), length units of the clip, NaN where a point
             was not seen; None for those of a fitted motion.
@@ -168,5 +168,5 @@ def judge(
 
 
 def _rank(finding: Finding) -> int:
-    """Return the place of a finding's level, the worst first."""
+    """Return the sort key of a finding: the worst level first."""
     return -LEVELS.index(finding.level)

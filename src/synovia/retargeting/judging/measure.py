@@ -1,4 +1,4 @@
-"""Measure a clip: every figure of a judgement, with those of the source."""
+"""Measure a clip and its source: all figures of a judgement."""
 
 from __future__ import annotations
 
@@ -48,15 +48,15 @@ from synovia.retargeting.judging.steps import (
 
 Bools = NDArray[np.bool_]
 Pairs = dict[str, tuple[Array, Array]]
-_CROSSED: Final = 0.03  # of a leg: ankles are crossed from this distance on
-_SPARE: Final = 0.5  # of a limb: a branch without parts that is longer may be the other one of the pair
+_CROSSED: Final = 0.03  # fraction of a leg length: least overlap of crossed ankles
+_SPARE: Final = 0.5  # fraction of a limb's length: a longer branch without parts may be the limb of the other side
 _TRUNK: Final = ("spine", "chest", "upper_chest")
 _SEEN: Final = ("hips", "spine", "chest", "neck", "head", "upper_arm", "lower_arm", "upper_leg", "lower_leg")
 
 
 @dataclass(frozen=True, eq=False)
 class Limb:
-    """Angles between the directions of one bone in the source and in the result, after the best turn about z.
+    """Angles between the directions of one bone in the source and in the result, after the best rotation about z.
 
     Args:
         limb: The bone.
@@ -84,11 +84,11 @@ class Limb:
 
 @dataclass(frozen=True, eq=False)
 class Jumps:
-    """Frames that jumps lead to.
+    """Frames in which jumps end.
 
     Args:
-        own: Those that only the result has, by joint; ``"hips"`` for the path.
-        shared: Those that the source has as well, by part.
+        own: Frames of jumps of the result alone, by joint; ``"hips"`` for the path.
+        shared: Frames of jumps of the source, by part; ``"path"`` for the path.
     """
 
     own: Mapping[str, tuple[int, ...]]
@@ -155,7 +155,7 @@ class Figures:
             shown = find_up(motion.skeleton, rows=mine)
             own_up = shown.vector if shown.certainty else None
             if own_up is None and self.origin is not None and source is not None and _alike(source, motion):
-                own_up = self.origin.up  # a rest pose that does not stand; the axes are those of the same body
+                own_up = self.origin.up  # the rest pose does not stand, but the same body has the same axes
         self.result = _actor(motion, mine, own_up, whole)
         if self.result is None:
             self.origin = None
@@ -163,7 +163,7 @@ class Figures:
 
     @property
     def whole(self) -> bool:
-        """Whether whole bodies are compared; if not, their parts are, relative to the joints that carry them."""
+        """Whether whole bodies are compared; otherwise parts are compared relative to their last common ancestor."""
         return self.result is not None and self.result.whole
 
     @cached_property
@@ -218,7 +218,7 @@ class Figures:
 
     @cached_property
     def turned(self) -> Pairs:
-        """The pairs of directions after the best turn; those of feet are headings."""
+        """The pairs of directions after the best rotation about z; directions of feet are headings."""
         out: Pairs = {}
         for bone, (a, b) in self.pairs.items():
             if bone.endswith("foot"):
@@ -228,11 +228,11 @@ class Figures:
 
     @cached_property
     def limbs(self) -> tuple[Limb, ...]:
-        """Directions of trunk, head, limbs and feet with those of the source; empty without a source."""
+        """Angles of trunk, head, limbs and feet to those of the source; empty without a source."""
         out: list[Limb] = []
         for bone, (a, b) in self.turned.items():
             off = angles(a, b)
-            if bone.endswith("foot"):  # a foot that points down counts as near for any heading
+            if bone.endswith("foot"):  # the heading of a foot that points down is arbitrary
                 c, d = self.pairs[bone]
                 off = np.minimum(off, angles(about_z(c, self.turn), d))
             out.append(Limb(bone, off))
@@ -248,7 +248,7 @@ class Figures:
 
     @cached_property
     def fingers(self) -> tuple[Limb, ...]:
-        """Directions of the segments of each finger with those of the source, each in the frame of its palm."""
+        """Angles of the segments of each finger to those of the source, each in the frame of its palm."""
         if self.origin is None or self.result is None:
             return ()
         frames = self.origin.frames, self.result.frames
@@ -280,7 +280,7 @@ class Figures:
 
     @cached_property
     def crossed(self) -> Bools | None:
-        """In which frames the legs are crossed and those of the source are not, (T,); None without ankles."""
+        """Mask of the frames with crossed legs in the result but not in the source, (T,); None without ankles."""
         own = None if self.result is None or not self.whole else crossing(self.result)
         if own is None:
             return None
@@ -294,13 +294,13 @@ class Figures:
 
     @cached_property
     def steps(self) -> tuple[Steps, ...]:
-        """Steps of all joints that turn, with those of the source."""
+        """Steps of all joints that rotate, with those of the source."""
         limbs = {} if self.result is None else limbs_of_joints(self.motion.skeleton, dict(self.result.rows))
         return tuple(joint_steps(self.motion, limbs, self.source_steps))
 
     @cached_property
     def jumps(self) -> Jumps:
-        """Frames that jumps lead to, of the result alone and of both clips."""
+        """Frames in which jumps of the result alone, and of the source, end."""
         own: dict[str, tuple[int, ...]] = {}
         shared: dict[str, tuple[int, ...]] = {}
         for step in self.steps:
@@ -320,17 +320,17 @@ class Figures:
 
     @cached_property
     def at_limits(self) -> dict[str, Bools]:
-        """In which frames a joint is at a limit, (T,), by joint."""
+        """Mask of the frames in which a joint is at a limit, (T,), by joint."""
         return {self.motion.skeleton.joint_names[row]: at for row, at in at_limits(self.motion).items()}
 
     @cached_property
     def unmapped(self) -> tuple[str, ...]:
-        """Parts that the source has, and that no joint of the result was matched with."""
+        """Parts of either body that are not in the joint map."""
         own, other = self.found
         return () if self.source is None else tuple(role for role in {**other, **own} if role not in self.mapped)
 
     def have(self, role: str) -> bool:
-        """Return whether both bodies seem to have a limb: they have its part, or a branch that may be it."""
+        """Return whether both bodies seem to have the limb of a part: the part itself, or a branch that may be it."""
         bodies = [(self.motion.skeleton, self.found[0])]
         if self.source is not None:
             bodies.append((self.source.skeleton, self.found[1]))
@@ -346,12 +346,12 @@ class Figures:
 
 
 def _alike(a: Motion, b: Motion) -> bool:
-    """Return whether two clips have the same joints."""
-    return set(a.skeleton.joint_names) <= set(b.skeleton.joint_names)  # a free root may have been added
+    """Return whether the second clip has all joints of the first; a free root may have been added to it."""
+    return set(a.skeleton.joint_names) <= set(b.skeleton.joint_names)
 
 
 def _actor(motion: Motion, rows: dict[str, int], up: Array | None, whole: bool) -> Actor | None:
-    """Return the body of a clip, or of a part of one; None without any part, or with legs of no length."""
+    """Return the body of a clip, or the part of a body that it moves; None without frames or parts."""
     if not len(motion) or not rows:
         return None
     if not whole:
@@ -363,12 +363,14 @@ def _actor(motion: Motion, rows: dict[str, int], up: Array | None, whole: bool) 
 
 
 def _has_spare_limb(skeleton: Skeleton, found: Mapping[str, int], role: str) -> bool:
-    """Return whether a branch without parts is about as long as the limb of the other side that a missing part is of.
+    """Return whether a branch without parts may be the limb of a missing part: it is long enough.
+
+    The branch is compared with the limb of the other side.
 
     Args:
         skeleton: The skeleton.
-        found: Its parts.
-        role: A part that was not found.
+        found: Row of each part that was found, by role.
+        role: The missing part.
     """
     side, _, part = role.partition("_")
     other = f"{SIDES[1 - SIDES.index(side)]}_{part}"
@@ -388,12 +390,12 @@ def _has_spare_limb(skeleton: Skeleton, found: Mapping[str, int], role: str) -> 
 
 
 def _completed(skeleton: Skeleton, rows: Mapping[str, int], found: Mapping[str, int]) -> dict[str, int]:
-    """Return parts by role: the given ones, and those of the recognised ones that continue them.
+    """Return the rows of parts by role: the given parts, and recognised parts that continue them.
 
     Args:
         skeleton: The skeleton.
-        rows: The given parts.
-        found: The recognised parts.
+        rows: Rows of the given parts, by role.
+        found: Rows of the recognised parts, by role.
     """
     out = dict(rows)
     taken = set(rows.values())

@@ -1,4 +1,4 @@
-"""Limbs that go through each other or through the trunk, measured with capsules along the bones, and crossed legs."""
+"""Overlaps of limbs with each other and with the trunk, measured with capsules along the bones, and crossed legs."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from synovia.model.anatomy.names import SIDES
 from synovia.model.geometry import Array, unit
 from synovia.retargeting.judging.actor import Actor
 
-# Radii of slim limbs as parts of the length of a leg: an overlap then is deeper than cloth and flesh explain
+# Radii of slim limbs in leg lengths: deeper overlaps are not explained by cloth and flesh
 _RADII: Final = {
     "trunk": 0.10, "upper_arm": 0.035, "lower_arm": 0.03, "hand": 0.03, "upper_leg": 0.06, "lower_leg": 0.045,
 }  # fmt: skip
@@ -25,8 +25,8 @@ _PAIRS: Final = (
     *((f"{side}_{part}", "trunk") for part in ("lower_arm", "hand") for side in SIDES),
     *((f"{side}_lower_arm", f"{other}_upper_leg") for side in SIDES for other in SIDES),
 )
-_PALM: Final = 0.1  # of a leg: a hand is this long without its fingers
-_ENDS: Final = 0.15  # of a trunk's length: its capsule ends that far from hips and shoulders, where limbs begin
+_PALM: Final = 0.1  # leg lengths: length of a hand without its fingers
+_ENDS: Final = 0.15  # fraction of the trunk's length: its capsule ends this far from hips and shoulders
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,7 +35,7 @@ class Overlap:
 
     Args:
         limbs: Their names.
-        depth: How deep they overlap in the result in each frame, (T,), in lengths of its leg; 0 if they are apart.
+        depth: Depth of the overlap in each frame of the result, (T,), in lengths of its leg; 0 without overlap.
         source: The same in the source; zeros without a source.
     """
 
@@ -78,9 +78,9 @@ def _depths(actor: Actor) -> dict[tuple[str, str], Array]:
 
 
 def _radius(actor: Actor, name: str) -> float:
-    """Return the radius of a limb, in lengths of a leg; that of a leg is at most half the distance of the hip joints.
+    """Return the radius of a limb, in leg lengths; for legs at most half the distance of the hip joints.
 
-    So legs of a body whose hips are near each other, or at one point, do not overlap from the start.
+    This keeps the legs of bodies with close hip joints from overlapping at rest.
     """
     radius = _RADII[name.removeprefix("left_").removeprefix("right_")]
     hips = actor.across("upper_leg")
@@ -90,7 +90,7 @@ def _radius(actor: Actor, name: str) -> float:
 
 
 def _segment(actor: Actor, name: str) -> Array | None:
-    """Return both ends of the middle line of a limb, (T, 2, 3)."""
+    """Return both ends of the centre line of a limb, (T, 2, 3); None if the body lacks it."""
     if name == "trunk":
         if actor.across("upper_arm") is None:
             return None

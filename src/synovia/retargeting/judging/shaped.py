@@ -1,4 +1,4 @@
-"""Which limb the shapes of a body belong to, and which pairs of links of different limbs can collide."""
+"""Assign the links of a body to limbs, and find pairs of links of different limbs that can collide."""
 
 from __future__ import annotations
 
@@ -25,18 +25,18 @@ PARTS: Final[Mapping[str, tuple[str, ...]]] = {
 
 
 def limb_tops(skeleton: Skeleton, roles: Mapping[str, int]) -> dict[str, int]:
-    """Return the first joint that turns each limb that a body has, by limb.
+    """Return the row of the first joint that rotates each limb of a body, by limb.
 
     Args:
         skeleton: The body.
-        roles: Row of each of its parts.
+        roles: Row of each of its parts, by role.
     """
     firsts = {limb: next((part for part in parts if part in roles), None) for limb, parts in PARTS.items()}
     return {limb: first_row(skeleton, roles, part) for limb, part in firsts.items() if part is not None}
 
 
 def limb_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str]:
-    """Return the limb that each joint belongs to; all joints above the arms and legs, and the head, are the trunk."""
+    """Return the limb of each joint; joints that are not in an arm or a leg belong to the trunk."""
     tops = {row: limb for limb, row in limb_tops(skeleton, roles).items()}
     out: list[str] = []
     for row, parent in enumerate(skeleton.parents):
@@ -45,7 +45,7 @@ def limb_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str]:
 
 
 def part_of_rows(skeleton: Skeleton, roles: Mapping[str, int]) -> list[str | None]:
-    """Return the part that each joint belongs to: its own, else that of the next joint above with one.
+    """Return the part of each joint: its own, or that of its nearest ancestor with a part.
 
     Fingers belong to the hand, and toes to the foot.
     """

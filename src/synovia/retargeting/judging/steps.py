@@ -19,12 +19,12 @@ from synovia.retargeting.judging.actor import Actor
 Rows = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 _AROUND: Final = 4  # steps on each side with which a step is compared
-_MORE: Final = 4.0  # a jump is that many times the median step around it
-_SUDDEN: Final = 2.5  # and that many times the steps next to it
-_LEAST: Final = np.radians(8.0)  # and beyond that by at least this angle
-_LEAST_WAY: Final = 0.04  # or, for the path of the hips, by this part of a leg
-_ALIKE: Final = 1.5  # times the source's step around it, a step is the source's
-_AT: Final = 1e-6  # distance from a limit that counts as being at it, as a fraction of its range
+_MORE: Final = 4.0  # least ratio of a jump to the median of the steps around it
+_SUDDEN: Final = 2.5  # least ratio of a jump to the adjacent steps
+_LEAST: Final = np.radians(8.0)  # least excess of a jump over these multiples
+_LEAST_WAY: Final = 0.04  # the same for the path of the hips, in leg lengths
+_ALIKE: Final = 1.5  # largest ratio to the source's step of a step that comes from the source
+_AT: Final = 1e-6  # fraction of its range: a joint this close to a limit is at the limit
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,7 +34,7 @@ class Steps:
     Args:
         joint: Its name.
         row: Its row.
-        limb: The part of the body that it turns; ``""`` if it turns none.
+        limb: The part of the body that it rotates; ``""`` if it rotates no part or several.
         angles: Rotation from each frame to the next, (T - 1,), radians.
         double: Rotation from each frame to the next but one, (T - 2,), radians.
         source: The same of this part in the source, relative to the part above it; None if there is none.
@@ -59,11 +59,11 @@ class Steps:
 
 
 def joint_steps(motion: Motion, limbs: dict[int, str], source: dict[str, tuple[Array, Array]]) -> list[Steps]:
-    """Return the steps of every joint that turns.
+    """Return the steps of every joint that rotates.
 
     Args:
         motion: The clip.
-        limbs: The part that each joint turns, by row.
+        limbs: The part that each joint rotates, by row.
         source: Steps of each part in the source, as ``part_steps`` returns them.
     """
     out: list[Steps] = []
@@ -92,14 +92,14 @@ def _between(a: Array, b: Array) -> Array:
 
 
 def limbs_of_joints(skeleton: Skeleton, rows: dict[str, int]) -> dict[int, str]:
-    """Return the part that each joint turns, by row: the nearest part at or below it, before the next part above."""
+    """Return the part that each joint rotates, by row: the nearest part at or below it; "" if there are several."""
     parts = {row: role for role, row in rows.items()}
     out: dict[int, str] = {}
     for row, role in parts.items():
         for above in ancestors(skeleton.parents, row):
             if above in parts and above != row:
                 break
-            if above in out and out[above] != role:  # several parts begin here: it carries them all, and turns none
+            if above in out and out[above] != role:  # several parts begin here
                 out[above] = ""
             else:
                 out[above] = role
@@ -109,7 +109,7 @@ def limbs_of_joints(skeleton: Skeleton, rows: dict[str, int]) -> dict[int, str]:
 def part_steps(actor: Actor) -> dict[str, tuple[Array, Array]]:
     """Return the rotations of each part relative to the part above it, by role.
 
-    They are those from each frame to the next, (T - 1,), and to the next but one, (T - 2,), radians.
+    The pair is the rotations over one frame, (T - 1,), and over two frames, (T - 2,), radians.
     """
     parts = {row: role for role, row in actor.rows.items()}
     parents = actor.motion.skeleton.parents
@@ -128,17 +128,17 @@ def rotation_steps(R: Array, ahead: int) -> Array:
 
 
 def jumps(steps: Array, double: Array, source: Array | None = None, least: float = _LEAST) -> Rows:
-    """Return the frames that jumps lead to.
+    """Return the frames in which jumps end.
 
     A jump is a step that is far larger than the steps around it. Fast motion has large steps too, but begins and ends
     over several frames. So a jump is either one step that is far larger than its two neighbours (the pose switches), or
-    two steps that are far larger than theirs and cancel each other (one frame is apart).
+    two adjacent steps that are far larger than their neighbours and cancel each other (an outlier of one frame).
 
     Args:
         steps: Size of each step, (T - 1,).
         double: Size of the step over two frames, (T - 2,).
-        source: Steps of the source; where they are about as large, the step is no jump of its own.
-        least: A smaller difference from the steps around is no jump.
+        source: Steps of the source; a step that is about as large there is not returned.
+        least: Least excess of a jump over the multiples of the steps around it.
     """
     count = len(steps)
     if not count:
@@ -164,7 +164,7 @@ def jumps(steps: Array, double: Array, source: Array | None = None, least: float
 
 
 def hip_jumps(actor: Actor) -> Rows:
-    """Return the frames that a jump of the hips' position leads to, relative to the usual path of the frames around."""
+    """Return the frames in which jumps of the hips' position end, relative to the median displacement around them."""
     way = np.diff(actor.hips, axis=0) / actor.leg
     if len(way) < 3:
         return np.zeros(0, np.int64)
@@ -174,7 +174,7 @@ def hip_jumps(actor: Actor) -> Rows:
 
 
 def at_limits(motion: Motion) -> dict[int, Bools]:
-    """Return in which frames a joint is at a limit, (T,), by row, for joints with a range."""
+    """Return the mask of the frames in which a joint is at a limit, (T,), by row, for joints with a range."""
     out: dict[int, Bools] = {}
     for row, joint in enumerate(motion.skeleton.joints):
         q = motion.q[:, motion.skeleton.q_slice(row)]
@@ -189,7 +189,7 @@ def at_limits(motion: Motion) -> dict[int, Bools]:
 
 
 def _at_swing_twist(limit: SwingTwist, quats: Array) -> Bools:
-    """Return in which frames a ball joint (T, 4) is at the edge of its swing or its twist."""
+    """Return the mask of the frames in which a ball joint (T, 4) is at its swing or twist limit."""
     _, twist = limit.components(quats)
     low, high = limit.twist
     bounded = high - low < 2.0 * np.pi - _AT
@@ -197,7 +197,7 @@ def _at_swing_twist(limit: SwingTwist, quats: Array) -> Bools:
 
 
 def swing_used(limit: SwingTwist, quats: Array) -> Array:
-    """Return how far rotations (n, 4) swing, (n,): the left side of the limit's ellipse, 1 at its edge."""
+    """Return the quadratic form of the swing limit's ellipse for rotations (n, 4), (n,): 1 at the limit."""
     swing, _ = limit.components(quats)
     half = [np.where(swing[:, k] >= 0.0, pair[1], pair[0]) for k, pair in enumerate((limit.x, limit.y))]
     return np.asarray(np.sum([(swing[:, k] / np.maximum(half[k], 1e-9)) ** 2 for k in (0, 1)], axis=0), np.float64)

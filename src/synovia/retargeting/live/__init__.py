@@ -1,4 +1,4 @@
-"""Transfer motions to other bodies pose by pose, while they come."""
+"""Retarget motions to other bodies live, pose by pose."""
 
 from synovia.retargeting.live.calibration import LiveCalibration
 from synovia.retargeting.live.live import LivePose, LiveRetarget

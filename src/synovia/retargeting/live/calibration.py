@@ -1,17 +1,16 @@
-"""What live retargeting knows of its two bodies, and its file.
+"""Calibration of live retargeting for two bodies, and its file format.
 
 schema = "synovia.calibration/1"
 moves = true                     # whether the base of the target moves
 alike = false                    # whether the bodies are built alike: then both have the rest pose of the source
 floor = 8.14                     # height of the source's ankles while it stands, length units of the source
 up = [0.0, 1.0, 0.0]
-carried = ["hips", "spine"]      # parts that are carried over
-both = {}                        # limbs that bend to the other side, of those that can bend to both
+carried = ["hips", "spine"]      # parts that follow the source
 
 [source]
 name = "walk"
 structure = "5f0c5b2a9d0e1c3a"   # hash of its joints, so that no other body is calibrated by mistake
-offsets = [[0.0, 0.9, 0.0], ...] # of its joints at rest; those of another day may differ by 0.5 % of its size
+offsets = [[0.0, 0.9, 0.0], ...] # offsets of its joints from their parents at rest; 0.5 % of its size may differ
 [source.roles]
 hips = "Hips"                    # part = joint, or its row where several joints share the name
 [target]
@@ -22,6 +21,8 @@ certainty = 0.9
 frames = [[1.0, ...], ...]       # world frame of each joint: rotation row by row, then position
 [grounds]
 left_foot = 8.1                  # height of this point of the source while it stands
+[bends]
+left_lower_arm = false           # whether a limb that can bend to both sides bends to the narrower one
 """
 
 from __future__ import annotations
@@ -52,20 +53,20 @@ from synovia.text import parse_toml, toml_key, toml_text
 
 SCHEMA: Final = "synovia.calibration/1"
 _LARGEST: Final = 2**24  # bytes; a joint has about 300
-_ROTATION: Final = 1e-6  # by which a stored rotation may differ from one
-_ALIKE: Final = 5e-3  # of the size: offsets of joints that differ less are those of one body, as a tracker sends it
+_ROTATION: Final = 1e-6  # tolerance of stored rotations and unit vectors
+_ALIKE: Final = 5e-3  # fraction of the size: largest difference between joint offsets of the same body
 
 
 @dataclass(frozen=True, eq=False)
 class LiveCalibration:
-    """What a ``LiveRetarget`` knows of its two bodies: parts, rest poses, axes, scale and floor.
+    """Calibration of a ``LiveRetarget`` for two bodies: parts, rest poses, axes, scale and floor.
 
     Args:
-        pairing: The two bodies, and what the one takes over from the other.
+        pairing: The two bodies, and the parts that follow the source.
         floor: Height of the source's ankles while it stands, length units of the source.
         grounds: Height of the ankle and of the toes of each foot of the source while it stands, by role.
-        bends: Whether limbs that can bend to both sides bend to the less wide one, by their lower part.
-        target: The target as it was given, without the root that was added.
+        bends: Whether a limb that can bend to both sides bends to the narrower one, by its lower part.
+        target: The given target, without an added root.
 
     Example:
         >>> import synovia as sy
@@ -92,11 +93,11 @@ class LiveCalibration:
         up: str | None = None,
         root: str = "free",
     ) -> LiveCalibration:
-        """Learn it from a clip of the source, as ``retarget`` does; the longer and livelier, the better.
+        """Learn a calibration from a clip of the source, as ``retarget`` does; long clips with much motion are best.
 
         Args:
             motion: The clip.
-            target: The body that shall follow.
+            target: The body that follows.
             joint_map: As in ``retarget``.
             rest: As in ``retarget``.
             up: As in ``retarget``.
@@ -118,7 +119,7 @@ class LiveCalibration:
         )
 
     def save(self, path: str | os.PathLike[str], *, force: bool = False) -> None:
-        """Write it as TOML.
+        """Write the calibration as TOML.
 
         Args:
             path: The file.
@@ -156,16 +157,16 @@ class LiveCalibration:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str], source: Skeleton, target: Skeleton) -> LiveCalibration:
-        """Read it for its two bodies.
+        """Read a calibration for its two bodies.
 
         Args:
             path: The file.
             source: The body that moves.
-            target: The body that follows, as it was given.
+            target: The body that follows, without an added root.
 
         Raises:
             FileError: If the file cannot be read.
-            FormatError: If it is no calibration, or one of other bodies.
+            FormatError: If the file is no calibration, or belongs to other bodies.
         """
         where = as_path(path)
         table = _Table(parse_toml(read_text(where, most=_LARGEST), str(where)), str(where))
@@ -206,7 +207,7 @@ class LiveCalibration:
             own = Body(source, roles["source"], pose.frames, up)
             other = Body.of(moving, {role: row + added for role, row in roles["target"].items()})
             name = axis_name(up)
-            axis = "" if float(axis_vector(name) @ up) > 1.0 - _ROTATION else name  # of a tilted world
+            axis = "" if float(axis_vector(name) @ up) > 1.0 - _ROTATION else name  # named only in a tilted world
             stance = Stance(pose, (pose,), Up(name, up, 1.0, axis=axis), axis_name(own.basis[:, 2]))
             known = frozenset(map(str, carried))
             alike = Alike.of(Body(source, own.roles), other) if table.content.get("alike") is True else None
@@ -225,15 +226,15 @@ class LiveCalibration:
 
 
 def same_body(one: Skeleton, other: Skeleton) -> bool:
-    """Return whether two skeletons have the same joints, and offsets at rest that differ by 0.5 % of the size at most.
+    """Return whether two skeletons have the same joints, and offsets at rest within 0.5 % of the size.
 
-    A tracker states the offsets again whenever it starts, and rounds them.
+    A tracker sends the offsets again at each start, and rounds them.
     """
     return one is other or (_structure(one) == _structure(other) and _near(_offsets(one), other))
 
 
 def _structure(skeleton: Skeleton) -> str:
-    """Return a short text that differs between skeletons whose joints have other names, kinds or parents."""
+    """Return a hash of the names, kinds and parents of a skeleton's joints, 16 hexadecimal digits."""
     out = hashlib.sha256()
     for joint, parent in zip(skeleton.joints, skeleton.parents, strict=True):
         out.update(f"{joint.name}\0{joint.kind.name}\0{parent}\n".encode())
@@ -246,45 +247,45 @@ def _offsets(skeleton: Skeleton) -> Array:
 
 
 def _near(offsets: Array, skeleton: Skeleton) -> bool:
-    """Return whether offsets (n, 3) are those of a skeleton."""
+    """Return whether offsets (n, 3) equal those of a skeleton within the tolerance."""
     return bool(np.abs(offsets - _offsets(skeleton)).max(initial=0.0) <= _ALIKE * skeleton.size)
 
 
 class _Table:
-    """A table of the file, whose values are checked as they are read."""
+    """A table of the file that checks its values when they are read."""
 
     def __init__(self, content: dict[str, Any], where: str, name: str = "") -> None:
-        """Store it with its place for messages."""
+        """Store the content, with the file and the table's name for errors."""
         self.content, self._where, self._name = content, where, name
 
     def _refuse(self, key: str, expected: str) -> FormatError:
-        """Return the error about a value."""
+        """Return the exception for a value that cannot be used."""
         name = f"{self._name}.{key}" if self._name else key
         return FormatError(f"has no {name} to use", where=self._where, value=self.content.get(key), expected=expected)
 
     def table(self, key: str) -> _Table:
-        """Return a table in it."""
+        """Return a nested table."""
         value = self.content.get(key)
         if not isinstance(value, dict):
             raise self._refuse(key, f"a table [{key}]")
         return _Table(cast("dict[str, Any]", value), self._where, key)
 
     def flag(self, key: str) -> bool:
-        """Return a value that is true or false."""
+        """Return a boolean value."""
         value = self.content.get(key)
         if not isinstance(value, bool):
             raise self._refuse(key, "true or false")
         return value
 
     def number(self, key: str) -> float:
-        """Return a number that is not too large."""
+        """Return a number within the allowed range."""
         value = self.content.get(key)
         if not is_finite(value) or abs(cast("float", value)) > LONGEST:
             raise self._refuse(key, f"a number of at most {LONGEST:g}")
         return float(cast("float", value))
 
     def numbers(self, key: str, shape: tuple[int, ...]) -> Array:
-        """Return numbers of a shape that are not too large."""
+        """Return an array of a shape with values within the allowed range."""
         try:
             found = as_numbers(cast("Any", self.content.get(key)), shape, key)
         except InputError:

@@ -1,8 +1,8 @@
-"""Feet of a live body: contacts that are seen as they happen, and the corrections that hold the feet.
+"""Feet of a live body: contacts that are detected as they happen, and the corrections that hold the feet.
 
-Nobody knows when the next contact comes. A point of the source's foot stands as soon as it is low and slow, and until
-it is clearly higher or faster. The target's foot then keeps its place on the ground. When it is released, the
-correction that held it fades over the swing, so that the foot does not jump.
+The next contact is not known in advance. A point of the source's foot stands as soon as it is low and slow, and until
+it is clearly higher or faster. The target's foot then keeps its place on the ground. When the foot is released, its
+correction fades over the swing, so that the foot does not jump.
 """
 
 from __future__ import annotations
@@ -18,15 +18,15 @@ from synovia.model.geometry import Array, Bools
 from synovia.retargeting.body import Body
 from synovia.retargeting.feet import toe_row
 
-_LOW: Final = (0.06, 0.12)  # legs above the ground: a point stands below the first, and until it is above the second
-_SLOW: Final = (0.25, 0.4)  # legs per second, likewise
+_LOW: Final = (0.06, 0.12)  # leg lengths above the ground: heights at which a point starts and stops to stand
+_SLOW: Final = (0.25, 0.4)  # leg lengths per second: speeds at which a point starts and stops to stand
 _SPAN: Final = 0.025  # seconds over which a speed is measured
-_TIPTOE: Final = (0.25, 0.03)  # legs, seconds: up to this height, a point that is slow for so long stands too
-_STILL: Final = (0.12, 0.15)  # legs per second, seconds: a point that is slower for so long stands at any height
-_LEVELING: Final = 0.15  # seconds in which a foot that stands reaches its own height
-_ROLL: Final = 25.0  # per second: from standing on the ankle to standing on the toes
-_SWING: Final = 25.0  # per second: how fast the correction of a released foot fades
-_NONE: Final = 1e-5  # legs: a smaller correction is none
+_TIPTOE: Final = (0.25, 0.03)  # leg lengths, seconds: a point that is slow for this time below this height also stands
+_STILL: Final = (0.12, 0.15)  # leg lengths per second, seconds: a point slower for this time stands at any height
+_LEVELING: Final = 0.15  # seconds: time constant with which a standing foot returns to its uncorrected height
+_ROLL: Final = 25.0  # 1/s: rate of the change from standing on the ankle to standing on the toes
+_SWING: Final = 25.0  # 1/s: rate at which the correction of a released foot fades
+_NONE: Final = 1e-5  # leg lengths: smaller corrections count as zero
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Point:
         role: Its part, such as ``"left_foot"`` or ``"left_toes"``.
         source: Its row in the source.
         target: Its row in the target.
-        mate: The other point of the same foot, by its place in the list; None without one.
+        mate: Index of the other point of the same foot in the list; None without one.
     """
 
     role: str
@@ -47,7 +47,7 @@ class Point:
 
 
 def points_of(source: Body, target: Body, roles: Sequence[str]) -> list[Point]:
-    """Return ankles and toes that both bodies have: first all ankles."""
+    """Return the ankles, then the toes, that both bodies have."""
     feet = [side for side in SIDES if all(f"{side}_foot" in known for known in (source.roles, target.roles, roles))]
     toes = {
         side: (one, other)
@@ -63,17 +63,17 @@ def points_of(source: Body, target: Body, roles: Sequence[str]) -> list[Point]:
 
 
 class Contacts:
-    """Which points stand.
+    """Detects which points of the source stand.
 
     Args:
         body: The source.
         points: Its points.
-        grounds: Height of the ground below each point while it stands, (points,).
+        grounds: Height of each point while it stands, (points,).
         rate: Ticks per second.
     """
 
     def __init__(self, body: Body, points: Sequence[Point], grounds: Array, rate: float) -> None:
-        """Begin with points of which nothing is known."""
+        """Convert the thresholds to the units of the source and its ticks."""
         self._up, self._rows = body.basis[:, 1], np.array([point.source for point in points], np.int64)
         self._high = grounds[:, None] + np.array(_LOW) * body.leg
         span = max(1, round(_SPAN * rate))
@@ -85,10 +85,10 @@ class Contacts:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the last poses."""
+        """Discard the last poses."""
         self._seen = 0
-        self._slow = np.zeros((2, len(self._rows)), np.int64)  # for how many ticks each point has been slow, and still
-        self._away: Bools = np.zeros(len(self._rows), bool)  # points that stand though they are high
+        self._slow = np.zeros((2, len(self._rows)), np.int64)  # number of ticks each point has been slow, and still
+        self._away: Bools = np.zeros(len(self._rows), bool)  # points that stand although they are high
         self.stands: Bools = np.zeros(len(self._rows), bool)
 
     def look(self, frames: Array) -> Bools:
@@ -110,10 +110,10 @@ class Contacts:
 
 
 class Corrections:
-    """What is added to the points of the target's feet so that they stand.
+    """Corrections of the points of the target's feet so that they stand.
 
-    A point that begins to stand does so where it is. Otherwise a correction goes to the one that its state asks for by
-    critically damped motion.
+    A point that begins to stand keeps its current position. In all other changes of state, the correction moves to its
+    new goal with critical damping.
 
     Args:
         body: The target.
@@ -134,21 +134,21 @@ class Corrections:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all corrections."""
+        """Discard all corrections."""
         n = self._count
-        self._state = np.zeros(n, np.int64)  # 0: swings, 1: stands, 2: goes with its mate
+        self._state = np.zeros(n, np.int64)  # 0: swings, 1: stands, 2: moves with its mate
         self._hold = np.zeros((n, 3))
         self._now, self._speed = np.zeros((n, 3)), np.zeros((n, 3))  # corrections and their velocities
-        self._off, self._drift = np.zeros((n, 3)), np.zeros((n, 3))  # from what they should be, and how that changes
+        self._off, self._drift = np.zeros((n, 3)), np.zeros((n, 3))  # offsets from their goals, and velocities of these
         self._pace = np.full((n, 1), _SWING)
         self.places, self.active = np.zeros((n, 3)), False
 
     def apply(self, own: Array, stands: Bools) -> None:
-        """Take a tick: write ``places``.
+        """Advance by one tick, and update ``places``.
 
         Args:
-            own: Where the points would be without corrections, (points, 3).
-            stands: Which of them stand, (points,).
+            own: Positions of the points without corrections, (points, 3).
+            stands: Mask of the points that stand, (points,).
         """
         h, mates, before = self._h, self._mates, self._now
         with_mate = ~stands & (mates >= 0) & stands[mates]
@@ -181,6 +181,6 @@ class Corrections:
 
 
 def ground_heights(body: Body, points: Sequence[Point], frames: Array, percentile: float) -> Mapping[str, float]:
-    """Return the height of each point of the source while it stands, by role: a low one of some frames (T, n, 12)."""
+    """Return the height of each standing point of the source, by role: a low percentile over frames (T, n, 12)."""
     up = body.basis[:, 1]
     return {point.role: float(np.percentile(frames[:, point.source, 9:] @ up, percentile)) for point in points}

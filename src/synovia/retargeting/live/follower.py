@@ -20,7 +20,7 @@ from synovia.retargeting.transfer import Orienter, across, own_rotations, spread
 
 
 def sides_of_bends(pairing: Pairing, frames: Array) -> dict[str, bool]:
-    """Return whether limbs that can bend to both sides bend to the less wide one in some frames, by their lower part.
+    """Return whether each limb that can bend to both sides bends to the narrower one in some frames, by its lower part.
 
     Args:
         pairing: The two bodies.
@@ -38,9 +38,9 @@ def sides_of_bends(pairing: Pairing, frames: Array) -> dict[str, bool]:
 
 
 class PoseFollower:
-    """What follows the source pose by pose: orientations, swing planes, path and height, as ``retarget`` does.
+    """Follows the source pose by pose, as ``retarget`` does: orientations, swing planes, path and height.
 
-    Hinges and fingers continue from the pose before. Fingers follow directions in the frames of the palms.
+    Hinges and fingers continue from the previous pose. Fingers follow directions in the frames of the palms.
 
     Args:
         pairing: The two bodies.
@@ -87,7 +87,7 @@ class PoseFollower:
         self.reset()
 
     def reset(self) -> None:
-        """Start again from the rest pose."""
+        """Discard the previous poses, and start from the rest pose."""
         self._turns.reset()
         self._q = self._orienter.start()
         self._start = self._q[0].copy()
@@ -98,7 +98,7 @@ class PoseFollower:
         """Return joint values (nq,) of the target for world frames (n, 12) of the source.
 
         Args:
-            frames: They are kept as they are.
+            frames: World frames of the source; not changed.
         """
         target = self._target
         if self._steady is not None:
@@ -127,7 +127,7 @@ class PoseFollower:
 
 
 def _as_limb(plane: Plane, number: Mapping[str, int]) -> SwingLimb:
-    """Return a limb with its swing plane for the kernel; ``number`` has the place of each part, by role."""
+    """Return a limb with its swing plane for the kernel; ``number`` is the index of each part, by role."""
     roles = plane.limb.roles
     numbers = {
         "HINGE_AXIS": plane.axis, "UPPER_REST": plane.rests, "UPPER_BONE": plane.bones, "UPPER_FRAME": plane.frames,

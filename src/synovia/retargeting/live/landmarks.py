@@ -1,8 +1,8 @@
 """A body that follows landmarks of MediaPipe frame by frame: 33 of the body, or these and 21 of each hand.
 
-Bones go from landmark to landmark; their lengths are the medians of the first frames. Hips and chest are turned by the
-lines between both sides, limbs and fingers by the directions of their bones, hands by their palms. Parts that are not
-seen keep their last pose, or are at rest; hips that are not seen are below the shoulders.
+Bones connect landmarks; their lengths are the medians of the first frames. The lines between both sides rotate hips and
+chest, the directions of bones rotate limbs and fingers, and palms rotate hands. Parts that are not seen keep their last
+pose, or are at rest; hips that are not seen are placed below the shoulders.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ COUNT: Final = 33
 WITH_HANDS: Final = len(PRESETS["holistic"])
 ONE_HAND: Final = 21
 _POINTS: Final = f"({COUNT}, 3), or ({WITH_HANDS}, 3) with 21 of each hand"
-_FARTHEST: Final = 1e4  # metres: a landmark that is farther off is none
-_FIRST: Final = 15  # frames from which lengths are taken
+_FARTHEST: Final = 1e4  # metres: a landmark with a larger coordinate counts as not seen
+_FIRST: Final = 15  # frames from which bone lengths are measured
 _AT: Final = {name: k for k, name in enumerate(PRESETS["mediapipe"]) if name}
 _SHOULDERS: Final = [_AT[f"{side}_shoulder"] for side in SIDES]
 _TURN: Final = np.array([1.0, -1.0, -1.0])  # images have y down and z away from the camera
 _LEFT, _UP = np.array([1.0, 0.0, 0.0]), np.array([0.0, 1.0, 0.0])
 _AHEAD: Final = np.array([0.0, 0.0, 1.0])
 _SHORT: Final = 1e-6
-_RETURN: Final = 8  # frames in which a part that is seen again goes over to where it is
-_ADULT: Final = (0.18, 0.495, 0.35, 0.22, 0.283, 0.27, 0.09, 0.425, 0.435, 0.2)  # metres: lengths that are not seen
+_RETURN: Final = 8  # frames in which a part that is seen again moves over to its new pose
+_ADULT: Final = (0.18, 0.495, 0.35, 0.22, 0.283, 0.27, 0.09, 0.425, 0.435, 0.2)  # metres: defaults, see ``_lengths``
 _THUMB: Final = np.array([0.6, 0.75, 0.3])  # direction of a right thumb at rest in the frame of the palm
 # Each bone: its part, the part above, the landmark at its end, and its direction in a T-pose for the left side
 _LINES: Final = (
@@ -47,12 +47,13 @@ _START: Final = {"upper_arm": "shoulder", "lower_arm": "elbow", "hand": "wrist",
 
 
 class LandmarkBody:
-    """Turns landmarks into poses of a body that is built from the first of them.
+    """Converts landmarks to poses of a body that is built from the first of them.
 
-    Points are 33, or 33, 21 of the left hand and 21 of the right one, in the order of MediaPipe Holistic. They are not
-    seen if they are NaN, or from a visibility below 0.2 to one of 0.4 or more. A part that is not seen keeps its last
-    pose; before it is seen, it is at rest. Hips that are not seen are below the shoulders of an upright trunk. Without
-    shoulders, there is no pose. A hand that is not seen in any of the first frames has no fingers.
+    Points are 33, or 33, 21 of the left hand and 21 of the right one, in the order of MediaPipe Holistic. A point is
+    not seen if it is NaN, or after its visibility falls below 0.2 until it is 0.4 or more. A part that is not seen
+    keeps its last pose; before it is seen, it is at rest. Hips that are not seen are below the shoulders, along the
+    last direction of the trunk. Without shoulders, there is no pose. A hand that is not seen in any of the first frames
+    has no fingers.
 
     Attributes:
         skeleton: The body; None until enough frames have come.
@@ -75,8 +76,8 @@ class LandmarkBody:
         self._hands: dict[str, _HandShape] = {}
         self._shown: Bools | None = None
         self._poses, self._missed = 0, Counter[str]()
-        self._up = _UP  # direction of the trunk
-        self._left: dict[str, int] = {}  # frames in which a part goes over to where it is seen
+        self._up = _UP  # last direction of the trunk
+        self._left: dict[str, int] = {}  # remaining frames in which a part moves over to its new pose, by name
         self._hips_seen = True
 
     @property
@@ -87,10 +88,10 @@ class LandmarkBody:
     def pose(self, points: Array) -> Array | None:
         """Return joint values (nq,) for landmarks (33, 3) or (75, 3) in the axes of MediaPipe, metres.
 
-        A fourth column is the visibility, from 0 to 1. None until the body is known, and for points without shoulders.
+        A fourth column is the visibility, from 0 to 1. None until the body is built, and for points without shoulders.
 
         Raises:
-            InputError: If they are not 33 or 75, or as many as before.
+            InputError: If the points are not 33 or 75, or their number changes.
         """
         if points.ndim != 2 or points.shape[1] not in (3, 4) or len(points) not in (COUNT, WITH_HANDS):
             raise InputError("points", value=points.shape, expected=f"{_POINTS}, with a fourth column for visibility")
@@ -110,7 +111,7 @@ class LandmarkBody:
         return self._solved(places)
 
     def _seen(self, points: Array) -> Array:
-        """Return the places of landmarks, (n, 3); NaN for those that are not seen."""
+        """Return the positions of landmarks, (n, 3); NaN for landmarks that are not seen."""
         places = points[:, :3].copy()
         hidden = ~(np.abs(places) < _FARTHEST).all(axis=1)
         if points.shape[1] == 4:
@@ -121,7 +122,7 @@ class LandmarkBody:
         return places
 
     def _build(self, lengths: Array) -> None:
-        """Build the body in its T-pose from lengths of its bones."""
+        """Build the body in its T-pose from its lengths (10,), see ``_lengths``."""
         width, trunk, across, head, *limbs = lengths.tolist()
         self._sizes = width, trunk
         of = dict(zip([part for part, *_ in _LINES], limbs, strict=True))
@@ -156,7 +157,7 @@ class LandmarkBody:
         self._last = skeleton.rest_q.copy()
 
     def _solved(self, p: Array) -> Array | None:
-        """Return joint values (nq,) for places of landmarks, (33, 3), y up."""
+        """Return joint values (nq,) for positions of landmarks, (33, 3) or (75, 3), y up; None if they show no pose."""
         skeleton = self.skeleton
         if skeleton is None:
             return None
@@ -174,10 +175,10 @@ class LandmarkBody:
         self._hips_seen = seen["hips"]
         q = self._last = self._last.copy()
         world: dict[str, Array] = {}
-        turned: dict[int, Array] = {}  # rotations by their place in q: all become quaternions at once
+        turned: dict[int, Array] = {}  # rotation matrices by their index in q, converted to quaternions in one call
 
         def turn(name: str, found: Array | None) -> Array:
-            """Turn a part in the world, or let it keep its pose relative to the part above."""
+            """Set the world rotation of a part; for None, keep its pose relative to the part above."""
             row = self._rows[name]
             above = skeleton.parents[row]
             base = np.eye(3) if above < 0 else world[skeleton.joint_names[above]]
@@ -225,13 +226,13 @@ class LandmarkBody:
 
 
 class _HandShape(NamedTuple):
-    """A hand: places of its knuckles from the wrist in the frame of the palm, and lengths of the bones of fingers."""
+    """A hand: offsets of its knuckles from the wrist in the frame of the palm, and bone lengths of its fingers."""
 
     knuckles: dict[str, Array]
     lengths: dict[str, Array]
 
     def joints(self, hand: str, side: str) -> list[Joint]:
-        """Return the joints of the fingers below that of a hand, in the T-pose: palm down, fingers along the arm."""
+        """Return the finger joints below the joint of a hand, in the T-pose: palm down, fingers along the arm."""
         palm, out = _palm_at_rest(side), list[Joint]()
         for name, place in self.knuckles.items():
             above, offset = hand, palm @ place
@@ -245,7 +246,7 @@ class _HandShape(NamedTuple):
         return out
 
     def turns(self, points: Array, side: str) -> dict[str, Array]:
-        """Return the rotations since rest in the world of the hand and its fingers; none for points without a palm."""
+        """Return the world rotations from rest of the hand and its fingers; none for points without a palm."""
         frame = palm_of(points[None], side)[0]
         if not np.isfinite(points).all() or not np.isfinite(frame).all():
             return {}
@@ -272,7 +273,7 @@ def _way_at_rest(finger: str, side: str) -> Array:
 
 
 def _hand_shapes(heard: Array) -> dict[str, _HandShape]:
-    """Return the hands that are seen in points (T, 75, 3), by side, with the medians of their lengths."""
+    """Return the shapes of the hands that are seen in points (T, 75, 3), by side: medians over the frames."""
     out: dict[str, _HandShape] = {}
     for side, where in HANDS.items():
         points = heard[:, where]
@@ -293,7 +294,7 @@ def _hand_shapes(heard: Array) -> dict[str, _HandShape]:
 
 
 def _way_of(part: str) -> Array:
-    """Return the direction of a bone in the T-pose, of the left side."""
+    """Return the direction of a bone of the left side in the T-pose."""
     return next(way for name, _, _, way in _LINES if name == part)
 
 
@@ -303,13 +304,13 @@ def _middle(p: Array, part: str) -> Array:
 
 
 def _turn(across: Array, up: Array) -> Array:
-    """Return the rotation of a part of the trunk from a line to the left and one that points up."""
+    """Return the rotation of a part of the trunk from its vectors to the left and up."""
     left = unit(across - (across @ up) * up)
     return np.array([left, up, cross(left, up)]).T
 
 
 def _median_lengths(p: Array) -> Array:
-    """Return the medians of lengths (10,), see ``_lengths``; those of an adult of this size for what is never seen."""
+    """Return the median lengths (10,), see ``_lengths``; lengths that are never seen are those of an adult, scaled."""
     found, own = _lengths(p), np.array(_ADULT)
     known = np.isfinite(found).any(axis=0)
     out = own.copy()
@@ -319,7 +320,7 @@ def _median_lengths(p: Array) -> Array:
 
 
 def _lengths(p: Array) -> Array:
-    """Return lengths (T, 10): hips, trunk, shoulders, head, and bones of limbs, the mean of the sides that are seen."""
+    """Return lengths (T, 10): hips, trunk, shoulders, head and limb bones; limb bones are means over the seen sides."""
     rows = [
         np.linalg.norm(p[:, _AT["left_hip"]] - p[:, _AT["right_hip"]], axis=1),
         np.linalg.norm(_middle(p, "shoulder") - _middle(p, "hip"), axis=1),

@@ -46,8 +46,8 @@ class LivePose(Pose):
 
     Attributes:
         velocity: Velocity since the tick before, (nv,), as that of a ``Command`` of a ``Servo``.
-        status: ``REACHED``; ``LATE`` if limits hold the body back, or it goes over to its source; ``HOLDING`` without a
-            source; ``STALLED`` if feet miss their places.
+        status: ``REACHED``; ``LATE`` if limits hold the body back, or it still moves over to its source; ``HOLDING``
+            without a source or while it is learned; ``STALLED`` if standing feet miss their places.
         standing: Roles of the points of feet that stand.
         axes: The axes of the body, and ``reasons``, which limit holds each of them back, (axes,).
         behind: How far it is behind the newest sample, seconds; None if the samples have no time stamps.
@@ -78,21 +78,22 @@ class LivePose(Pose):
 class LiveRetarget(ChecksArguments):
     """A body that follows a moving source pose by pose, such as a tracked person, within its limits.
 
-    Parts, rest poses, scale and floor are those of ``retarget``. They are learned from the first second of the source,
-    in which the body holds its rest pose, or taken from a ``LiveCalibration``. Each tick gives the pose that follows
-    the source: orientations, swing planes, path and height. A foot stands as soon as the source's foot is low and slow,
-    and keeps its place on the ground until it is released; then the correction fades over the swing. At last each joint
-    keeps its limits, by the law of ``Servo``.
+    Parts, rest poses, scale and floor are found as in ``retarget``. They are learned from the first second of the
+    source, in which the body holds its rest pose, or taken from a ``LiveCalibration``. Each tick returns the pose that
+    follows the source: orientations, swing planes, path and height. A foot stands as soon as the source's foot is low
+    and slow, and keeps its place on the ground until it is released. Then the correction fades over the swing. Last,
+    the joints are limited as in ``Servo``.
 
-    Poses that show no body, such as one on its head, are not learned from: the next ones are.
+    If the first poses cannot be used, such as those of a body on its head, the next ones are learned from.
 
-    Without a sample the body holds: for ``timeout`` seconds it waits for the next one in its last pose, then the source
-    is lost. When it returns, the body goes over to it smoothly, within 0.3 s, or longer if the way is long. A sample
-    with a value that is not finite counts as none. Samples with time stamps are played one frame late from a buffer of
-    at most 16, so that packets may come late or exchanged; joint values between two samples are interpolated.
+    Without a new sample the body follows the last one for ``timeout`` seconds. Then the source is lost, and the body
+    holds its pose. When the source returns, the body moves over to it smoothly, within 0.3 s, or longer for a long
+    path. A sample with a value that is not finite is ignored. Samples with time stamps are played one frame late from a
+    buffer of at most 16 samples, so packets may arrive late or out of order. Joint values are interpolated between
+    samples.
 
-    Fingers point as those of the source do in the frames of the palms, as in ``retarget``.
-    Limbs are not kept apart from the body, and there is no world to stand on; ``retarget`` has both.
+    Fingers keep the source's directions in the frames of the palms, as in ``retarget``.
+    Limbs are not kept clear of the body, and there is no world to stand on; ``retarget`` supports both.
 
     Args:
         source_skeleton: The body that moves; None for landmarks of MediaPipe: 33, or 33, 21 of the left hand and 21 of
@@ -102,25 +103,26 @@ class LiveRetarget(ChecksArguments):
         joint_map: As in ``retarget``.
         rest: As in ``retarget``; frames are those of the poses from which the source is learned.
         velocity: Highest velocity of the joints, as in ``Servo``; None for those of the file. A joint without one has
-            no limit. For a free root, a number is rad/s for turns and legs/s for the way; or a pair of both.
+            no limit. For a free root, a number is the limit of rotation in rad/s and of translation in legs/s; or a
+            pair of both.
         acceleration: Highest acceleration, likewise, per s²; None for no limit.
         jerk: Highest jerk, likewise, per s³; None for no limit.
         hold_feet: Whether standing feet stay in place.
         root: ``"free"``, or ``"fixed"`` for a base of the target that stays where it is.
         up: Axis of the source that points up, for example ``"z"``; None to find it.
         calibration: A calibration or its file; None to learn it from the source.
-        learn: Seconds for which the source is learned; 0 for its first pose alone.
+        learn: Seconds for which the source is learned; 0 to learn it from its first pose.
         timeout: Seconds without a sample after which the source is lost.
 
     Attributes:
-        source: The skeleton that moves; that of the target until landmarks have shown their body.
-        skeleton: The skeleton that follows, with the joint that may have been added.
+        source: The skeleton that moves; with landmarks, the target's skeleton until their body is built.
+        skeleton: The skeleton that follows, with the added free joint if there is one.
         rate: Ticks per second.
 
     Raises:
         InputError: If a value cannot be used.
         UnknownNameError: If a joint does not exist.
-        FormatError: If the calibration is one of other bodies.
+        FormatError: If the calibration belongs to other bodies.
 
     Example:
         >>> import synovia as sy
@@ -149,7 +151,7 @@ class LiveRetarget(ChecksArguments):
         learn: float = _LEARN,
         timeout: float = 0.5,
     ) -> None:
-        """Check the arguments; the bodies are prepared with the calibration."""
+        """Check the arguments; without a calibration, the bodies are prepared when they have been learned."""
         check_kind("target", target, Skeleton, "sy.load_skeleton(path) reads one")
         if source_skeleton is not None:
             check_kind("source_skeleton", source_skeleton, Skeleton, "sy.load_skeleton(path) reads one")
@@ -186,7 +188,7 @@ class LiveRetarget(ChecksArguments):
         self.reset()
 
     def _set_source(self, source: Skeleton) -> None:
-        """Take up the body that moves."""
+        """Set the skeleton of the source, and clear its buffers."""
         self.source = source
         self._playout = Playout(source, self.rate)
         self._fit: IK | None = None
@@ -194,10 +196,10 @@ class LiveRetarget(ChecksArguments):
         self._inside = np.empty(source.nq)
 
     def _check_bodies(self, calibration: LiveCalibration) -> None:
-        """Check that a calibration is one of these bodies.
+        """Check that a calibration belongs to these bodies.
 
         Raises:
-            InputError: If it is not.
+            InputError: If it does not.
         """
         pairs = {
             "source": (self.source, calibration.pairing.source.skeleton),
@@ -213,7 +215,7 @@ class LiveRetarget(ChecksArguments):
                 )
 
     def _take(self, calibration: LiveCalibration) -> None:
-        """Prepare the bodies."""
+        """Prepare the follower, the limits, the meter and the feet for a calibration."""
         self._calibration, pair = calibration, calibration.pairing
         target = pair.target
         self.skeleton = skeleton = target.skeleton
@@ -225,15 +227,15 @@ class LiveRetarget(ChecksArguments):
 
     @property
     def calibration(self) -> LiveCalibration | None:
-        """What is known of the two bodies, which ``save`` writes; None while the source is learned."""
+        """The calibration of the two bodies; None while the source is learned."""
         return self._calibration
 
     def reset(self, pose: Pose | None = None) -> None:
-        """Start again: forget the last poses and the report, but not the calibration.
+        """Discard the last poses and the report, but keep the calibration.
 
         Args:
-            pose: Where the target stands; its next tick goes over from there to the source. None for the rest pose, or
-                for where the source is if the first tick has a sample and a calibration is known.
+            pose: Current pose of the target, from which it moves over to the source. None for the rest pose; if the
+                first tick has a sample and a calibration is known, the target starts at the source's pose.
 
         Raises:
             InputError: If it is a pose of another skeleton.
@@ -249,7 +251,7 @@ class LiveRetarget(ChecksArguments):
         self._trouble = ""
         self._behind = 0.0
         self._timed = 0
-        self._began = pose is not None  # whether the body stands somewhere, from where it goes over to its source
+        self._began = pose is not None  # whether the body has a pose from which it moves over to its source
         rest = self.skeleton.rest_pose()
         if pose is not None:
             check_kind("pose", pose, Pose, "a pose of the target")
@@ -264,7 +266,7 @@ class LiveRetarget(ChecksArguments):
             self._meter = Meter(self._calibration.pairing, self.rate)
 
     def receive(self, pose: Pose | Array | None, time: float | None = None) -> None:
-        """Take a sample of the source without a tick, as packets come more often or at other times than ticks.
+        """Add a sample of the source without a tick, for packets that arrive more often or at other times than ticks.
 
         Args:
             pose: As in ``step``.
@@ -291,11 +293,10 @@ class LiveRetarget(ChecksArguments):
         """Take one tick.
 
         Args:
-            pose: The source: a pose, its joint values (nq,), or the places of all its joints, (n, 3), length units of
-                its skeleton; without a source skeleton, landmarks (33, 3) or (75, 3) in the axes of MediaPipe, metres,
-                or with their visibility as a fourth column; NaN where one is not seen.
-                None if there is none.
-            time: Time stamp of this sample on the clock of the source, seconds; None for a sample that counts at once.
+            pose: The source: a pose, its joint values (nq,), or the positions of all its joints, (n, 3), length units
+                of its skeleton. Without a source skeleton: landmarks (33, 3) or (75, 3) in the axes of MediaPipe,
+                metres, NaN where one is not seen; a fourth column may hold their visibility. None without a new sample.
+            time: Time stamp of this sample on the clock of the source, seconds; None to use the sample at once.
 
         Raises:
             InputError: If it has another shape, or is a pose of another skeleton.
@@ -320,7 +321,7 @@ class LiveRetarget(ChecksArguments):
         return self._follow(q, restarted)
 
     def _played(self) -> tuple[Array | None, bool]:
-        """Return the joint values of the source for this tick, None without any, and whether they jump."""
+        """Return the joint values of the source for this tick (None without any), and whether its clock was reset."""
         if self._sample is not None:
             return self._sample, False
         return self._playout.advance()
@@ -334,7 +335,7 @@ class LiveRetarget(ChecksArguments):
         return self._pose(self._body.go(None), Status.HOLDING)
 
     def _learn(self) -> bool:
-        """Learn the bodies from the poses that were heard; return False if these show no body, and forget them.
+        """Learn the calibration from the received poses, and discard them; return False if they cannot be used.
 
         Raises:
             InputError: If the bodies do not fit each other.
@@ -347,7 +348,7 @@ class LiveRetarget(ChecksArguments):
             known = LiveCalibration.learn(clip, self._target, **self._how)
         except InputError as error:
             still = Motion(self.source, self.source.rest_pose().q[None], self.rate, name=self.source.name)
-            LiveCalibration.learn(still, self._target, **self._how)  # refused too where the poses are not the reason
+            LiveCalibration.learn(still, self._target, **self._how)  # raises if the poses are not the reason
             self._trouble = str(error)
             return False
         self._take(known)
@@ -374,7 +375,7 @@ class LiveRetarget(ChecksArguments):
             else:
                 body.reset(wanted)
         pose = self._pose(body.go(wanted), Status.REACHED)
-        if body.going_over:  # neither limbs nor feet are those of the source yet
+        if body.going_over:  # limbs and feet cannot be compared with the source yet
             self._meter.pause()
             pose.status = Status.LATE
             return pose
@@ -401,7 +402,7 @@ class LiveRetarget(ChecksArguments):
         return pose
 
     def report(self) -> LiveReport:
-        """Return what has passed since the last reset, judged; this costs microseconds, and memory does not grow."""
+        """Return the figures and findings since the last reset; this takes microseconds and constant memory."""
         dropped = dict(self._playout.counts) | ({"not finite": self._invalid} if self._invalid else {})
         figures: dict[str, Any] = {
             "limited": {}, "off": {}, "slide": 0.0, "standing": 0.0, "missed": 0.0,
@@ -439,7 +440,7 @@ class LiveRetarget(ChecksArguments):
             if id(other) not in self._known and other is not self.source:
                 if not same_body(other, self.source):
                     raise InputError("pose", value=other.name, expected=f"a pose of {self.source.name}")
-                self._fine = other  # kept, so that its id stays its own
+                self._fine = other  # this reference keeps its id from being reused
                 self._known = {id(self.source), id(other)}
             values = pose.values
         else:
@@ -453,9 +454,9 @@ class LiveRetarget(ChecksArguments):
         if isinstance(pose, Pose):
             return values
         if values.shape == (self.source.nq,):
-            values = np.array(values)  # kept while packets wait
+            values = np.array(values)  # a copy, because it is buffered
             if self.source.validate(values, self._inside) < 0:
-                values = Pose(self.source, values).values  # says what is wrong with it
+                values = Pose(self.source, values).values  # normalizes the values, or raises
             return values
         if values.shape == (len(self.source), 3):
             return self._fitted(values)
@@ -466,10 +467,10 @@ class LiveRetarget(ChecksArguments):
         )  # fmt: skip
 
     def _seen(self, body: LandmarkBody, points: Any) -> Array | None:
-        """Return the joint values (nq,) of the body of landmarks; None until it is known, or if they show no pose.
+        """Return the joint values (nq,) of the body of landmarks; None until it is built, or if they show no pose.
 
         Raises:
-            InputError: If they are no landmarks.
+            InputError: If the points are not landmarks of a body.
         """
         columns = 4 if np.shape(points)[1:] == (4,) else 3
         values = as_numbers(points, (-1, columns), "points", finite=False)
@@ -483,7 +484,7 @@ class LiveRetarget(ChecksArguments):
         return q
 
     def _fitted(self, points: Array) -> Array:
-        """Return joint values (nq,) of the source whose joints are at places (n, 3), as near as its bones allow."""
+        """Return joint values (nq,) of the source with its joints as close to points (n, 3) as its bones allow."""
         if self._fit is None:
             goals = [PositionGoal(row) for row in range(len(self.source))]
             root = "free" if len(self.source.with_root("free")) == len(self.source) else "fixed"
@@ -495,10 +496,10 @@ class LiveRetarget(ChecksArguments):
 
 
 def _refuse_hand(target: Skeleton) -> None:
-    """Refuse a hand alone.
+    """Refuse a target that is only a hand.
 
     Raises:
-        UnsupportedError: If the target is one.
+        UnsupportedError: If the target is only a hand.
     """
     if not any(role in target.role_rows for role in _TRUNK) and hands_of(target):
         raise UnsupportedError(
@@ -508,10 +509,10 @@ def _refuse_hand(target: Skeleton) -> None:
 
 
 def _seconds(name: str, value: Any, unit: str) -> float:
-    """Return a positive number.
+    """Return a value as a positive float.
 
     Raises:
-        InputError: If it is none.
+        InputError: If it is no positive number.
     """
     if not is_number(value) or not 0.0 < value < math.inf:
         raise InputError(name, value=value, expected=f"a number above 0, {unit}")

@@ -1,4 +1,4 @@
-"""Samples of a live source in order: a small buffer that evens out late, lost, doubled and exchanged packets."""
+"""A jitter buffer for samples of a live source: packets may be late, lost, doubled or out of order."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ import numpy as np
 from synovia.model import Skeleton
 from synovia.model.geometry import Array
 
-SAMPLES: Final = 16  # most samples that wait
-_BEYOND: Final = 1.5  # ticks for which a motion goes on beyond the newest sample
-_HASTE: Final = 0.05  # most by which the clock runs faster or more slowly than the ticks
-_GAIN: Final = 0.05  # part of an error of the clock that a tick corrects
-_FAR: Final = 0.25  # seconds: a clock that is farther off is set again
-_EXACT: Final = 1e-9  # seconds: a sample that is this near is taken as it is
-_SAME: Final = 1e-9  # seconds: samples that are this near are one
-_STRAY: Final = 1.0  # seconds from the newest sample: one that is farther away has another clock
-_AGREE: Final = 3  # samples of another clock, one after the other, until it is followed
-_RECENT: Final = 64  # samples among which doubled ones are found
+SAMPLES: Final = 16  # largest number of buffered samples
+_BEYOND: Final = 1.5  # ticks for which the motion is extrapolated beyond the newest sample
+_HASTE: Final = 0.05  # largest relative difference between the rate of the clock and that of the ticks
+_GAIN: Final = 0.05  # fraction of the clock error that a tick corrects
+_FAR: Final = 0.25  # seconds: a larger clock error resets the clock
+_EXACT: Final = 1e-9  # seconds: samples this close to the tick are not interpolated
+_SAME: Final = 1e-9  # seconds: samples this close together are duplicates
+_STRAY: Final = 1.0  # seconds from the newest sample beyond which a sample belongs to another clock
+_AGREE: Final = 3  # consecutive samples of another clock after which this clock is followed
+_RECENT: Final = 64  # number of last samples among which duplicates are found
 
 
 class Playout:
     """Samples of a source with time stamps, played one frame late at the rate of the ticks.
 
-    The clock of the source is followed: it runs up to 5 % faster or more slowly, so that the newest sample is one frame
-    ahead. Between two samples, joint values are interpolated. Where the next one is missing, the motion goes on for up
-    to one and a half ticks.
+    The playout clock runs up to 5 % faster or slower than the ticks, so that the newest sample stays one frame ahead.
+    Joint values are interpolated between samples. If the next sample is missing, the motion is extrapolated for up to
+    one and a half ticks.
 
     Args:
         skeleton: The source.
         rate: Ticks per second.
 
     Attributes:
-        counts: Samples that were left out, by the reason: "doubled", "out of order", "too many".
-        behind: How far the last tick was behind the newest sample, seconds.
+        counts: Number of dropped samples, by the reason: "doubled", "out of order", "too many".
+        behind: Time from the last tick to the newest sample, seconds.
     """
 
     def __init__(self, skeleton: Skeleton, rate: float) -> None:
@@ -49,18 +49,18 @@ class Playout:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all samples; counts stay."""
+        """Discard all samples, but keep the counts."""
         self._times: list[float] = []
         self._samples: list[Array] = []
         self._recent: deque[float] = deque(maxlen=_RECENT)
         self._now: float | None = None  # time of the last tick on the clock of the source
         self._newest = -math.inf
-        self._fresh, self._quiet = False, math.inf  # whether one came since the last tick; seconds since the last one
+        self._fresh, self._quiet = False, math.inf  # whether a sample came since the last tick; seconds since the last
         self._strays, self._stray = 0, -math.inf
         self.behind = 0.0
 
     def put(self, sample: Array, time: float) -> bool:
-        """Add the joint values (nq,) of a time, seconds; return whether they count. Those that do not are counted."""
+        """Add the joint values (nq,) at a time, seconds; return False, and count the reason, if they are dropped."""
         if self._is_stray(time):
             self.counts["out of order"] += 1
             return False
@@ -82,12 +82,12 @@ class Playout:
         return True
 
     def _is_stray(self, time: float) -> bool:
-        """Return whether a time stamp is not one of the clock that is followed; follow another one if it goes on."""
+        """Return whether a time stamp belongs to another clock; follow that clock after several such samples."""
         if not self._recent or abs(time - self._newest) <= _STRAY:
             self._strays = 0
             return False
         if self._quiet > _STRAY and time > self._newest:
-            return False  # the source comes back
+            return False  # the source returns after a pause
         goes_on = 0.0 < time - self._stray <= _STRAY
         self._strays, self._stray = self._strays + 1 if goes_on else 1, time
         if self._strays < _AGREE:
@@ -96,7 +96,7 @@ class Playout:
         return False
 
     def advance(self) -> tuple[Array | None, bool]:
-        """Take a tick; return the joint values at its time, None without any, and whether the clock was set again."""
+        """Advance by one tick; return the joint values (None without any), and whether the clock was reset."""
         self._quiet += self._h
         if not self._times:
             return None, False
@@ -106,7 +106,7 @@ class Playout:
         restarted = self._fresh and not abs(off) <= _FAR
         if restarted:
             self._now = newest - self._h
-            old = bisect_left(self._times, self._now - _FAR)  # nothing is between them and the new ones
+            old = bisect_left(self._times, self._now - _FAR)  # number of samples from before the gap
             del self._times[:old], self._samples[:old]
         else:
             self._now = min(
@@ -117,7 +117,7 @@ class Playout:
         return self._at(self._now), restarted
 
     def _at(self, now: float) -> Array:
-        """Return the joint values at a time; before the oldest sample, those of this one."""
+        """Return the joint values at a time; before the oldest sample, the values of the oldest sample."""
         times, samples = self._times, self._samples
         k = bisect_left(times, now - _EXACT)
         if k < len(times) and times[k] <= now + _EXACT:
@@ -130,13 +130,13 @@ class Playout:
             first = min(k, len(times) - 1) - 1
             share = (now - times[first]) / (times[first + 1] - times[first])
             out = self._between(samples[first], samples[first + 1], share)
-        gone = min(k - 1, len(times) - 2)  # two are enough to go on
+        gone = min(k - 1, len(times) - 2)  # two samples are enough to interpolate
         if gone > 0:
             del times[:gone], samples[:gone]
         return out
 
     def _between(self, a: Array, b: Array, share: float) -> Array:
-        """Return joint values between two samples, or beyond the second: linear; along the shorter arc for turns."""
+        """Interpolate or extrapolate joint values linearly, and quaternions along the shorter arc (slerp)."""
         out: Array = a + share * (b - a)
         if len(self._turns):
             x, y = a[self._turns], b[self._turns]

@@ -1,4 +1,4 @@
-"""What has passed through a live body: counts, means and extremes, in constant memory."""
+"""Statistics of live retargeting: counts, means and extremes, in constant memory."""
 
 from __future__ import annotations
 
@@ -16,27 +16,28 @@ from synovia.retargeting.pairing import Pairing
 from synovia.retargeting.transfer import across
 from synovia.text import counted
 
-_EACH: Final = 15.0  # directions are compared about so often a second
-_OFF: Final = (0.35, 1.0)  # radians: mean angle of a limb to look at, and of one that has failed
-_LOST: Final = 0.1  # share of ticks without a source to look at
-_LIMITED: Final = 0.1  # share of ticks in which limits hold the body back to look at
-_SLIDE: Final = 0.05  # legs per second: slide of feet that stand, to look at
-_MISSED: Final = 0.05  # share of ticks in which a foot that stands misses its place, to look at
-_HIDDEN: Final = 0.05  # share of the poses in which a part is not seen, to look at
-_SHOWN: Final = 5  # most joints that are named
+_EACH: Final = 15.0  # comparisons of directions per second, about
+_OFF: Final = (0.35, 1.0)  # radians: mean angle of a limb above which the verdict is "look", and "failed"
+# Thresholds above which the verdict is "look"
+_LOST: Final = 0.1  # share of ticks without a source
+_LIMITED: Final = 0.1  # share of ticks in which a limit holds a joint back
+_SLIDE: Final = 0.05  # leg lengths per second: speed of feet that stand
+_MISSED: Final = 0.05  # share of ticks with a standing foot in which a foot misses its place
+_HIDDEN: Final = 0.05  # share of the poses in which a part is not seen
+_SHOWN: Final = 5  # largest number of joints that are named
 _PARTS: Final = ("upper_arm", "lower_arm", "upper_leg", "lower_leg")
 
 
 @dataclass(frozen=True)
 class LiveReport:
-    """What has passed through a ``LiveRetarget`` since its last reset.
+    """Statistics of a ``LiveRetarget`` since its last reset.
 
     Args:
-        ticks: Number of ticks, those of learning included.
-        seconds: The same in seconds.
+        ticks: Number of ticks, including those of learning.
+        seconds: Duration of these ticks, seconds.
         learning: Ticks in which the source was learned.
-        held: Ticks in which the body held because its source was lost.
-        samples: Samples of the source that count.
+        held: Ticks in which the body held its pose because its source was lost.
+        samples: Samples of the source that were accepted.
         dropped: Samples that were left out, by the reason: "doubled", "out of order", "too many", "not finite".
         losses: How often the source was lost.
         limited: Share of the ticks in which a limit held a joint back, by joint, the largest first.
@@ -45,7 +46,7 @@ class LiveReport:
         standing: Share of the ticks in which a foot stands.
         missed: Share of these in which a foot misses its place.
         behind: Mean time from the newest sample to the one that was played, seconds; 0 without time stamps.
-        trouble: Why the source could not be learned so far; empty if there is no reason.
+        trouble: Why the source could not be learned so far; empty if it was learned, or learning has not failed.
         unseen: Share of the poses in which landmarks of a part were not seen, by the part.
 
     Example:
@@ -118,7 +119,7 @@ class LiveReport:
 
 
 class Meter:
-    """Sums up what passes through a live body.
+    """Accumulates the statistics of live retargeting.
 
     Args:
         pairing: The two bodies.
@@ -149,7 +150,7 @@ class Meter:
         self._clear()
 
     def _clear(self) -> None:
-        """Begin to count."""
+        """Reset all sums."""
         self._off = np.zeros(len(self._names))
         self._compared = self._moved = self._stood = self._missed = 0
         self._way = 0.0
@@ -157,7 +158,7 @@ class Meter:
         self._feet: tuple[Array, Bools] | None = None
 
     def compare(self, tick: int, source: Array, target: Array) -> None:
-        """Compare the directions of limbs in world frames (n, 12) of both bodies, now and then."""
+        """Compare the directions of limbs in world frames (n, 12) of both bodies, about 15 times a second."""
         if tick % self._each or not self._names:
             return
         a, b = (
@@ -171,7 +172,7 @@ class Meter:
         self._compared += 1
 
     def stand(self, ankles: Array, stands: Bools, *, missed: bool) -> None:
-        """Note where ankles (feet, 3) are, which of them stand, and whether one misses its place."""
+        """Add the positions of ankles (feet, 3), which of them stand, and whether one misses its place."""
         if self._feet is not None:
             both = self._feet[1] & stands
             if both.any():
@@ -185,11 +186,11 @@ class Meter:
         self._feet = ankles, stands
 
     def limit(self, reasons: Array) -> None:
-        """Note which axes a limit holds back."""
+        """Count the axes that a limit holds back."""
         self._limited.update(np.flatnonzero(reasons).tolist())
 
     def pause(self) -> None:
-        """Forget where the feet were: the body goes on elsewhere."""
+        """Discard the last positions of the feet, because the body jumps."""
         self._feet = None
 
     def figures(self, ticks: int, joints: Ints, names: Sequence[str]) -> dict[str, object]:

@@ -1,4 +1,4 @@
-"""Feet of a live body that stand: their contacts, their corrections, and the solve of a tick that brings them there."""
+"""Standing feet of a live body: their contacts and corrections, and the inverse kinematics of each tick."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from synovia.retargeting.feet import MISSED, foot_problem
 from synovia.retargeting.live.contact import Contacts, Corrections, points_of
 from synovia.retargeting.pairing import Pairing
 
-_STEPS: Final = 5  # most of a tick; the next one goes on
+_STEPS: Final = 5  # largest number of solver steps per tick; the next tick continues
 
 
 class Stand:
-    """Feet that stand while those of the source do.
+    """Keeps the target's feet in place while the source's feet stand.
 
     Args:
         pairing: The two bodies.
@@ -30,8 +30,8 @@ class Stand:
     Attributes:
         points: Ankles, then toes, that both bodies have.
         ankles: Rows of the target's ankles.
-        stands: Which points stand, (points,).
-        missed: Whether an ankle that stands missed its place in the last solve.
+        stands: Mask of the points that stand, (points,).
+        missed: Whether a standing ankle missed its place in the last pose that was judged.
     """
 
     def __init__(self, pairing: Pairing, grounds: Mapping[str, float], rate: float) -> None:
@@ -52,7 +52,7 @@ class Stand:
         self.reset()
 
     def reset(self) -> None:
-        """Forget contacts and corrections."""
+        """Discard contacts and corrections."""
         self._contacts.reset()
         self._corrections.reset()
         self.stands: Bools = self._contacts.stands
@@ -64,7 +64,7 @@ class Stand:
         return tuple(point.role for point, on in zip(self.points, self.stands.tolist(), strict=True) if on)
 
     def step(self, frames: Array, own: Array, q: Array) -> Array:
-        """Take a tick: return joint values (nq,) whose feet stand.
+        """Advance by one tick; return joint values (nq,) with standing feet at their places.
 
         Args:
             frames: World frames of the source, (n, 12).
@@ -83,7 +83,7 @@ class Stand:
         return self._frame.solve(self._table, q[None], self._out)[0, self._frame.problem.places].copy()
 
     def judge(self, frames: Array) -> None:
-        """Note whether an ankle that stands misses its place, for world frames (m, 12) of the target."""
+        """Update ``missed``: whether a standing ankle misses its place in world frames (m, 12) of the target."""
         n = len(self.ankles)
         if not self.stands[:n].any():
             return
