@@ -1,8 +1,8 @@
-"""What lies ahead on a path: joint values at its places, and how fast the body can pass these.
+"""Look-ahead on a path: joint values at sample points, and the highest speed of the body there.
 
-The places are evenly spaced. A tick solves a few more of them, and goes on as if the path ended at the last one: so it
-can always stop before what it does not know yet. The speed at a place is limited by the speeds of joints and by the
-bends of the path there. Backwards from the end, the acceleration of each place limits what the speed can be before.
+The points are evenly spaced. A tick solves a few more points, and moves as if the path ended at the last one: so the
+body can always stop within the known part. The speed at a point is limited by the speeds of joints and by the curvature
+of the path there. In a backward pass from the end, the acceleration at each point limits the speed at the point before.
 
 References:
     Pham & Pham (2018), *A new approach to time-optimal path parameterization based on reachability analysis*: limits of
@@ -20,23 +20,23 @@ import numpy as np
 from synovia.kernels.layout import TOP_ACCELERATION, TOP_JERK, TOP_SPEED
 from synovia.model.geometry import Array
 
-SPACE: Final = 0.004  # reaches and radians between two places
-_NEW: Final = 8  # places that a tick solves
-_MOST: Final = 400  # places ahead
-_SHARE: Final = 0.85  # part of the speeds of joints that is used
-ALONG: Final = 0.4  # part of their acceleration for gaining speed, and another one for bends of the path
-JERK: Final = 0.25  # part of their jerk for each of its three causes
-_TINY: Final = 1e-12  # instead of a derivative of zero
-_FASTEST: Final = 1e6  # limit of the place on a path that moves no joint
+SPACE: Final = 0.004  # length scales and radians between two points
+_NEW: Final = 8  # largest number of points solved in a tick
+_MOST: Final = 400  # largest number of points ahead
+_SHARE: Final = 0.85  # fraction of the joint velocity limits
+ALONG: Final = 0.4  # fraction of the joint acceleration limits for gaining speed, and the same again for curvature
+JERK: Final = 0.25  # fraction of the joint jerk limits for each of three contributions
+_TINY: Final = 1e-12  # replaces a derivative of zero
+_FASTEST: Final = 1e6  # limit of the path parameter where no joint moves
 
 
 class Ahead:
-    """Joint values at the places ahead.
+    """Joint values at the points ahead.
 
     Args:
         joints: The axes of the body, see ``kernels.layout``.
-        way: Returns how far each axis goes from one pose to another.
-        solve: Returns joint values (nq,) at a place of the path, from a start.
+        way: Returns the displacement of each axis from one pose to another.
+        solve: Returns joint values (nq,) at a path parameter, from a start.
     """
 
     def __init__(
@@ -47,25 +47,25 @@ class Ahead:
         self.reset(0.0, np.zeros(0))
 
     def reset(self, s: float, q: Array) -> None:
-        """Begin anew at a place with joint values (nq,)."""
+        """Restart at path parameter s with joint values (nq,)."""
         self._first = s
         self._poses, self._ways = [q], list[Array]()
-        self._end: tuple[float, Array, Array] | None = None  # the last place of the path, its pose, the way to it
+        self._end: tuple[float, Array, Array] | None = None  # end of the path: parameter, pose, displacement to it
 
     def cut(self, s: float) -> None:
-        """Forget places beyond s."""
+        """Discard points beyond s."""
         kept = max(int((s - self._first) / SPACE), 0)
         del self._poses[kept + 1 :], self._ways[kept:]
         self._end = None
 
     def pass_by(self, s: float) -> None:
-        """Forget places before the one before s."""
+        """Discard points that s has passed, except the last two."""
         passed = min(max(int((s - self._first) / SPACE) - 1, 0), len(self._ways))
         del self._poses[:passed], self._ways[:passed]
         self._first += passed * SPACE
 
     def look(self, until: float, end: float) -> None:
-        """Solve the next places until s, at most a few of them, on a path that ends at ``end``."""
+        """Solve the next few points up to path parameter ``until``, on a path that ends at ``end``."""
         if self._end is not None and self._end[0] != end:
             self._end = None
         for _ in range(_NEW):
@@ -81,12 +81,12 @@ class Ahead:
             self._poses.append(q)
 
     def limits(self, s: float, behind: float, cruise: Any) -> tuple[float, float]:
-        """Return limits of the speed and of the acceleration of what goes ahead on the path.
+        """Return limits of the speed and of the acceleration of the path parameter.
 
         Args:
-            s: Where it is.
-            behind: How far the body is behind it: what goes ahead keeps the limits of that part, too.
-            cruise: Returns the highest speed on poses (T, nq) that are a step apart; None for no limit.
+            s: Path parameter.
+            behind: Distance of the body behind s: the limits of that part of the path also apply.
+            cruise: Returns the highest speed for poses (T, nq) at a given spacing; None for no limit.
         """
         ways, poses, last = list(self._ways), list(self._poses), self._first + len(self._ways) * SPACE
         if self._end is not None:
@@ -131,7 +131,7 @@ class Ahead:
 
 
 def _least_before(values: Array, n: int) -> Array:
-    """Return the least of each value and of the n before it."""
+    """Return the minimum of each value and the n values before it."""
     out, width = values.copy(), 1
     while width <= min(n, len(values) - 1):
         shift = min(width, n + 1 - width, len(values) - 1)

@@ -1,4 +1,4 @@
-"""The answers that a servo goes to: one solve in each tick, from the answer before, and searches where that misses."""
+"""The solutions that a servo moves to: one solve in each tick, from the previous one, and a search after a miss."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ from synovia.problem import table_of
 from synovia.servo.limits import Axes
 from synovia.servo.path import between
 
-_SEARCHES: Final = frozenset(4**k for k in range(16))  # missed ticks after which more is done to find an answer
-_ELSEWHERE: Final = 0.1  # reaches, and about radians: targets that are farther away are searched for anew
-_BESIDE: Final = 12  # ticks of a search that begin beside the present pose, farther and farther away
-_NEAREST: Final = 0.1  # radians, length units: how far the first of them
-_WIDER: Final = 1.25  # factor from one to the next
-_FAR: Final = 1.0  # radians, length units: an answer that is farther from the last one may be on another branch
-_PRECISION: Final = 0.1  # part of the tolerance to which a tick is solved, so that slow targets are followed smoothly
-_PARTS: Final = 8  # of the way of the targets, solved one after the other
-_FEW_STEPS: Final = 20  # of a full body in a tick; the next one goes on
+_SEARCHES: Final = frozenset(4**k for k in range(16))  # numbers of missed ticks after which a search begins
+_ELSEWHERE: Final = 0.1  # length scales, rotation-matrix entries: a larger change of the targets restarts the search
+_BESIDE: Final = 12  # ticks of a search with seeds near the present pose, farther and farther away
+_NEAREST: Final = 0.1  # radians, length units: standard deviation of the first seed
+_WIDER: Final = 1.25  # factor from one seed to the next
+_FAR: Final = 1.0  # radians, length units: a solution farther from the last one may be on another branch
+_PRECISION: Final = 0.1  # fraction of the tolerance for the solve of a tick, to follow slow targets smoothly
+_PARTS: Final = 8  # steps between the old and the new targets, solved one after the other
+_FEW_STEPS: Final = 20  # solver steps of a full body in a tick; the next tick continues
 
 
 class Answers:
-    """The answer of each tick.
+    """The solution of each tick.
 
     Args:
         ik: The problem.
@@ -58,47 +58,47 @@ class Answers:
         deadline: Seconds after which a solve ends with the best pose so far; None for no end.
 
     Attributes:
-        q: Joint values of the answer, (nq,).
-        before: Those of the tick before, (nq,): what the answer moves from.
-        row: The row of results of the answer; None for targets without one.
+        q: Joint values of the solution, (nq,).
+        before: Joint values of the solution in the tick before, (nq,).
+        row: The row of results of the solution; None if the targets have no solution yet.
     """
 
     def __init__(self, ik: CompiledProblem, axes: Axes, deadline: float | None) -> None:
-        """Take the numbers of the problem, with a finer tolerance."""
+        """Copy the packed problem, with a finer tolerance."""
         self._ik, self._axes, self._deadline = ik, axes, deadline
         self._scratch = new_scratch(ik.scratch_size)
         self._strict = ik.method.supports_priorities
-        self._stays = ik.skeleton.mechanism is not None  # answers of bodies with loops stay in their assembly branch
+        self._stays = ik.skeleton.mechanism is not None  # solutions of bodies with loops stay in their assembly branch
         self._floats, self._exact = ik.floats.copy(), ik.floats.copy()
-        self._held: tuple[Ints, Array] | None = None  # places in q of joints that stay at values, and these
+        self._held: tuple[Ints, Array] | None = None  # indices in q of held joints, and their values
         self._floats[[TOLERANCE, TOLERANCE_ANGLE]] *= _PRECISION if self._strict else _PRECISION**2
         self._few, self._again = ik.one_attempt.copy(), ik.ints.copy()
-        self._again[ATTEMPTS] = min(2, int(self._again[ATTEMPTS]))  # the first, from an answer, ends at once
+        self._again[ATTEMPTS] = min(2, int(self._again[ATTEMPTS]))  # the first one, from a solution, ends at once
         if self._strict:
             self._few[MAX_STEPS] = min(int(self._few[MAX_STEPS]), _FEW_STEPS)
         self._winding = winding(ik.skeleton)
-        if self._stays:  # joints of a loop turn together
+        if self._stays:  # joints of a loop rotate together
             self._winding = self._winding[:0]
         self.reset(ik.default_start.q)
 
     def reset(self, q: Array) -> None:
-        """Begin anew at joint values (nq,)."""
+        """Restart at joint values (nq,)."""
         self.stay(q)
-        self._good = q  # the last answer that reached its targets
+        self._good = q  # the last solution that reached its targets
         self._misses = self._searching = 0
         self._missed = self._ik.writer.own  # targets at which the misses began
 
     def put(self, places: Places) -> None:
-        """Put obstacles where they stand now; targets then have no answer yet."""
+        """Move obstacles to their present places; the targets then have no solution yet."""
         for floats in (self._floats, self._exact):
             places.put_into(self._ik.obstacles, floats)
         self.row = None
 
     def hold(self, held: tuple[Ints, Array] | None) -> None:
-        """Keep joints at values in the next answers, as far as goals can do without them.
+        """Hold joints at values in the next solutions, unless goals need these joints.
 
         Args:
-            held: Their places in q, and the values; None for none.
+            held: Indices of the joints in q, and their values; None for no joints.
         """
         before, self._held = self._held, held
         if before is None and held is None:
@@ -109,7 +109,7 @@ class Answers:
         self._lock(held)
 
     def _lock(self, held: tuple[Ints, Array] | None) -> None:
-        """Give joints that are held limits that leave them one value, and all others their own."""
+        """Set the limits of held joints to their one value, and those of all others to their own limits."""
         variables = self._ik.reduced.variables
         for floats in (self._floats, self._exact):
             limits = table_of(self._ik.ints, floats, "limits")
@@ -119,17 +119,17 @@ class Answers:
                 limits[here, LOWER] = limits[here, UPPER] = value
 
     def stay(self, q: Array) -> None:
-        """Take joint values (nq,) as the answer, without a row of results."""
+        """Set the solution to joint values (nq,), without a row of results."""
         self.q = self.before = q
         self.row: Array | None = None
         self._place: Array | None = None
 
     def rest(self) -> None:
-        """Note that a tick has passed in which the answer did not move."""
+        """Record a tick in which the solution did not move."""
         self.before = self.q
 
     def restart(self, q: Array) -> None:
-        """Let the next answer be one near joint values (nq,), to which the body goes instead of this one."""
+        """Seed the next solve from joint values (nq,), to which the body moves instead of this solution."""
         self._place = q
 
     def solve(self, table: Array, q: Array) -> Array:
@@ -138,7 +138,7 @@ class Answers:
 
     @property
     def reaches(self) -> bool:
-        """Whether the answer meets the targets."""
+        """Whether the solution meets the targets."""
         return self.row is not None and bool(self.row[STATUS] == Status.REACHED)
 
     def at(self, row: Array) -> Array:
@@ -146,25 +146,25 @@ class Answers:
         return row[self._ik.places]
 
     def lead(self, q: Array, row: Array | None) -> None:
-        """Take joint values (nq,) as the answer of this tick, with a row of results, or None if it is on its way."""
+        """Set the solution of this tick to joint values (nq,), with a row of results; None for an intermediate pose."""
         self.before, self.q = self.q, q
         self.row, self._misses = row, 0
 
     def settled(self) -> bool:
-        """Return whether the answer stays as it is as long as the targets do."""
+        """Return whether the solution stays unchanged as long as the targets do."""
         return self.row is not None and not self._misses
 
     def load(self, q: Array, table: Array) -> None:
-        """Load what ticks need, so that none of them waits for it."""
+        """Load all kernels that ticks need, so that no tick waits for compilation."""
         self.classified(self._solve(table, q, self._few))
         self._beside(q, 0.0)
 
     def take(self, table: Array, last: Array, q: Array) -> None:
-        """Solve the goals from the answer before.
+        """Solve the goals from the previous solution.
 
         Args:
             table: Targets, (1, goals, 17).
-            last: Those of the tick before.
+            last: Targets of the tick before.
             q: Joint values of the body, (nq,).
         """
         held, kept, start = self._held, None, self.q
@@ -175,7 +175,7 @@ class Answers:
                 self.row, self.before, self.q, self._place = kept, start, kept[self._ik.places], None
                 self._good = self.q
                 return
-            self._held = None  # goals come first
+            self._held = None  # goals need the held joints and come first
             self._lock(None)
         before, place, self._place = self.q, self._place, None
         if place is not None:
@@ -212,16 +212,16 @@ class Answers:
         return bool(way.max(initial=0.0) > _ELSEWHERE)
 
     def _searched(self, table: Array, row: Array, q: Array) -> Array:
-        """Return a better answer than a miss, a row of results, or the miss.
+        """Return a better solution than a miss (a row of results), or the miss.
 
-        At first it is improved from where it is, as a straight limb needs. After some numbers of missed ticks, another
-        branch is looked for: the next ticks try one start each, so that none takes long. A jump of the answer is no
-        jump of the body.
+        At first the miss is improved from its own pose, as a straight limb needs. After certain numbers of missed
+        ticks, other branches are searched: each of the next ticks tries one seed, so that no tick takes long. If the
+        solution jumps, the body does not.
         """
         if self._stays:
             return row  # see ``branch``
         if self._misses in _SEARCHES:
-            other = self._solve(table, self._good, self._few, best=False)  # targets may come back to where they were
+            other = self._solve(table, self._good, self._few, best=False)  # targets may return to their old places
             if other[STATUS] == Status.REACHED:
                 return other
             if self._strict:
@@ -230,12 +230,12 @@ class Answers:
                 return row
             other = self._solve(table, q, self._few, best=False)
             self._searching = 0 if self._strict else int(self._ik.ints[ATTEMPTS])
-            if self._strict and other[STATUS] != Status.REACHED:  # few starts, with many steps each
+            if self._strict and other[STATUS] != Status.REACHED:  # few seeds, with many steps each
                 other = self._solve(table, q, self._ik.ints)
         elif self._searching:
             tried = int(self._ik.ints[ATTEMPTS]) - self._searching
             self._searching -= 1
-            if tried < _BESIDE:  # a near branch first, which is a short way
+            if tried < _BESIDE:  # near branches first, with short paths to them
                 other = self._solve(table, self._beside(q, _NEAREST * _WIDER**tried), self._few, best=False)
             else:
                 self._again[SEED] = self._misses
@@ -245,14 +245,14 @@ class Answers:
         return other if other[STATUS] == Status.REACHED else row
 
     def _beside(self, q: Array, far: float) -> Array:
-        """Return random joint values (nq,) beside q, within the limits; far in radians, length units."""
+        """Return random joint values (nq,) near q, within the limits; standard deviation ``far`` (radians, lengths)."""
         offset = np.random.default_rng(self._misses).normal(scale=far, size=len(self._axes.joints))
         return inside_limits(self._ik.skeleton, self._axes.shifted(q, offset)[None])[0]
 
     def _nearer(self, table: Array, last: Array, row: Array) -> Array:
-        """Return an answer on the branch of the last one, if there is a nearer one than this row of results.
+        """Return a solution on the branch of the last one, if it is nearer than this row of results.
 
-        A solve that begins far from its target can end on another branch. One that follows the targets there does not.
+        A solve that begins far from its target can end on another branch. Solves along the path of the targets do not.
         """
         far = float(np.abs(self._axes.way(self.q, row[self._ik.places])).max(initial=0.0))
         if far <= _FAR:
@@ -267,9 +267,9 @@ class Answers:
     def _solve(self, table: Array, start: Array, ints: Ints, *, best: bool = True) -> Array:
         """Return the row of results for these targets from a start (nq,), with these packed integers.
 
-        A miss of a full body is left as it is: the next tick goes on from there; others go to the best miss, unless
-        only an answer that reaches is of use. Joints that can turn all around are left within half a turn of the last
-        answer, if their limits allow it.
+        A miss of a full body stays unpolished, as the next tick continues from it. Other misses are polished to the
+        best miss if ``best``. Joints with a range of more than a full rotation end within half a rotation of the last
+        solution, if their limits allow it.
         """
         ik, scratch = self._ik, self._scratch
         first = start[None]
@@ -293,7 +293,7 @@ class Answers:
         return out[0]
 
     def _unwind(self, q: Array) -> None:
-        """Take whole turns off joint values (nq,) that are farther than half a turn from the last answer, in place."""
+        """Shift joint values (nq,) by multiples of 2π to within half a rotation of the last solution, in place."""
         at = self._winding
         if len(at):
             turns = np.round((q[at] - self.q[at]) / (2.0 * math.pi))
@@ -303,19 +303,19 @@ class Answers:
                 q[at] = np.where((near >= low[at]) & (near <= high[at]), near, q[at])
 
     def classified(self, row: Array, places: Places | None = None) -> Array:
-        """Return an answer, a row of results, with the reason for a miss, among obstacles at these places."""
+        """Return a solution, a row of results, with the reason for a miss, among obstacles at these places."""
         if row[STATUS] == Status.REACHED or not (self._strict or self._stays):
             return row
         out = row[None].copy()
         ik = self._ik if places is None else self._ik.with_obstacles_at(places)
         ik.polish_misses(out[:, ik.places].copy(), out, self._scratch, False)
-        if self._stays and out[0, STATUS] == Status.REACHED:  # by another way, which the body cannot go
+        if self._stays and out[0, STATUS] == Status.REACHED:  # reached on a path that the body cannot follow
             out[0, STATUS] = Status.STALLED
         return out[0]
 
 
 def winding(skeleton: Skeleton) -> Ints:
-    """Return where the values of hinges are that can turn all around, and lead no other joint."""
+    """Return the indices in q of hinges with a range above 2π that lead no mimic joint."""
     t = skeleton.tables
     hinges = (t.variables[:, BLOCK] == SCALAR) & (t.limits[:, IS_ANGLE] != 0.0)
     at = t.variables[hinges & (t.limits[:, UPPER] - t.limits[:, LOWER] > 2.0 * math.pi), BLOCK_Q].astype(np.int64)

@@ -1,7 +1,7 @@
-"""Why a goal is not reached where no limit holds a joint back: singular poses, ranges of joints, goals against it.
+"""Reasons why a goal is not reached although no limit holds a joint back: singular poses, joint ranges, other goals.
 
-It is seen in the first derivatives of the goals at one pose. A goal can come nearer to its target if joints that are
-not at the end of their range lower its error, and if goals of higher priority leave some of that motion.
+The reasons follow from the first derivatives of the goals at one pose. A goal can come nearer to its target if joints
+that are not at the end of their range lower its error, and if goals of higher priority allow some of that motion.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from synovia.kernels.layout import BLOCK, BLOCK_COLUMN, BLOCK_Q, SCALAR
 from synovia.model.geometry import Array, Bools
 from synovia.servo.probe import Probe
 
-_LITTLE: Final = 0.1  # of the largest effect that joints have on a goal: so little counts as none
-_AT_END: Final = 1e-4  # radians, length units: from the end of its range, where a joint counts as there
+_LITTLE: Final = 0.1  # fraction of the largest effect of joints on a goal: smaller effects count as none
+_AT_END: Final = 1e-4  # radians, length units: closer than this to the end of its range, a joint counts as there
 _NONE: Final = 1e-12
-_RANK: Final = 1e-6  # of the largest singular value: rows of goals with less depend on others
+_RANK: Final = 1e-6  # fraction of the largest singular value: smaller singular values count as zero
 
 
 class Behind:
@@ -27,13 +27,13 @@ class Behind:
 
     Args:
         ik: The problem.
-        probe: Looks at its goals.
+        probe: Evaluates the goals.
         q: Joint values, (nq,).
         table: Targets, (1, goals, 17).
     """
 
     def __init__(self, ik: CompiledProblem, probe: Probe, q: Array, table: Array) -> None:
-        """Find the derivatives of all goals."""
+        """Compute the derivatives of all goals."""
         self._ik = ik
         self._errors, self._jacobian, self._goals = probe.rows(q, table)
         low, high = ik.skeleton.limits
@@ -67,7 +67,7 @@ class Behind:
         return self._against(g, ~ends, free, size)
 
     def _against(self, g: int, free: Bools, toward: Array, size: float) -> str:
-        """Return which goals keep joints that are free from moving goal g towards its target, "" for none."""
+        """Return a sentence on the goals that keep free joints from moving goal g to its target, "" for none."""
         goals = self._ik.goals
         ranks = [goal.rank for goal in goals]
         above = [j for j in range(len(goals)) if ranks[j] < ranks[g] and (self._goals == j).any()]
@@ -89,14 +89,14 @@ class Behind:
         return ""
 
     def _helps(self, above: Sequence[int], g: int, free: Bools) -> bool:
-        """Return whether goals move goal g towards its target while they go to theirs."""
+        """Return whether the motion of the goals ``above`` to their targets also moves goal g towards its target."""
         rows, own = np.isin(self._goals, above), self._goals == g
         motion = np.linalg.lstsq(self._jacobian[rows] * free, self._errors[rows], rcond=_RANK)[0]
         e = self._errors[own]
         return bool(e @ (self._jacobian[own] @ motion) >= _LITTLE * (e @ e))
 
     def _left(self, goals: Sequence[int], free: Bools, motion: Array) -> Array:
-        """Return the part of a motion of joints that are free, (columns,), that changes none of these goals."""
+        """Return the projection of a motion of free joints, (columns,), onto the null space of these goals."""
         A = self._jacobian[np.isin(self._goals, goals)] * free
         if not A.size:
             return motion * free

@@ -1,4 +1,4 @@
-"""The goals of one tick: solved by their priorities near a pose that leads, also inside the box of allowed steps."""
+"""Solve the goals of one tick by their priorities near a leading pose, optionally inside the box of allowed steps."""
 
 from __future__ import annotations
 
@@ -26,26 +26,26 @@ from synovia.problem import table_of
 from synovia.servo.limits import Axes
 from synovia.solver import FullBody
 
-_STEPS: Final = 12  # of the solver: the way of a tick is short
-_ROUNDS: Final = 8  # of variables that stop at the edge of the box
+_STEPS: Final = 12  # solver steps: the displacement in a tick is short
+_ROUNDS: Final = 8  # largest number of solves, each with more rotations clamped to the edge of the box
 _EDGE: Final = 1e-12  # radians, length units: rounding
-_LAST_STEP: Final = 1e-7  # radians, reaches: then the posture has converged
+_LAST_STEP: Final = 1e-7  # radians, length scales: a posture with smaller steps has converged
 
 
 class Led:
-    """The goals by their priorities, and then a posture that is another one in each tick.
+    """The goals by their priorities, and below them a posture that changes in each tick.
 
     Args:
         ik: The problem.
         tolerance: (position in length units, angle in radians) within which goals hold.
-        bounded: Whether each variable may go only so far from the start.
+        bounded: Whether ``moves`` limits the displacement of each variable from the start.
 
     Attributes:
-        missed: Which goals the last answer misses, by the tolerances of the problem.
+        missed: Which goals the last solution misses, by the tolerances of the problem.
     """
 
     def __init__(self, ik: CompiledProblem, tolerance: tuple[float, float], *, bounded: bool = False) -> None:
-        """Build the problem, and find where its packed numbers have the posture and the largest moves."""
+        """Build the problem, and locate the posture and the largest moves in its packed values."""
         settings = FullBody(attempts=1, max_steps=_STEPS, rest_step=_LAST_STEP)
         if bounded:
             settings = settings.replace(largest_move=1.0)
@@ -66,15 +66,15 @@ class Led:
         self._q = np.concatenate([self._number_q, self._turn_q.ravel()])
 
     def put(self, places: Places) -> None:
-        """Put obstacles where they stand now."""
+        """Move obstacles to their present places."""
         places.put_into(self.ik.obstacles, self.floats)
 
     def solve(self, start: Array, posture: Array, table: Array) -> Array:
-        """Return the pose (nq,) that meets the goals as well as it can, and is nearest to the posture.
+        """Return the pose (nq,) that meets the goals as well as possible, and is nearest to the posture.
 
         Args:
             start: Joint values to start from, (nq,).
-            posture: Joint values of the posture, (nq,), which also has the joints that no goal needs.
+            posture: Joint values of the posture, (nq,); joints that no goal needs keep these values.
             table: Targets, (1, goals, 17).
         """
         problem = self.ik
@@ -94,8 +94,9 @@ class Led:
 class Box:
     """The goals of a tick inside the box of its steps.
 
-    The solver bounds how far a number goes from its start, so numbers start in the middle of their intervals. Rotations
-    are solved without bounds. Those that leave the box stop at its edge, and the other variables make up for them.
+    The solver limits the displacement of a scalar variable from its start, so these start in the middle of their
+    intervals. Rotations are solved without bounds. A rotation that leaves the box is clamped to its edge, and the other
+    variables compensate.
 
     Args:
         ik: The problem.
@@ -115,21 +116,21 @@ class Box:
         self._units = np.where(lengths, 1.0 / self._led.ik.reach, 1.0)
 
     def put(self, places: Places) -> None:
-        """Put obstacles where they stand now."""
+        """Move obstacles to their present places."""
         self._led.put(places)
 
     def refine(self, q: Array, wish: Array, table: Array, low: Array, high: Array) -> bool:
-        """Change ``wish`` so that the goals are met as well as a tick allows, by their priorities.
+        """Change joint values after a tick so that the goals are met as well as it allows, by their priorities.
 
         Args:
             q: Joint values now, (nq,).
-            wish: Joint values after the tick, as the joints would go, (nq,); changed in place.
+            wish: Joint values after the tick with independent joints, (nq,); changed in place.
             table: Targets, (1, goals, 17).
-            low: How far each axis has to go from q at least, (n,).
-            high: And how far at most.
+            low: Least displacement of each axis from q, (n,).
+            high: Largest displacement of each axis from q, (n,).
 
         Returns:
-            Whether they are met.
+            Whether the goals are met.
         """
         led, axes = self._led, self._axes
         stopped = np.zeros(len(axes.firsts), bool)

@@ -1,4 +1,4 @@
-"""Goals that change while a body moves: which they are from now on, and which of them were there before."""
+"""Change goals while a body moves, and match the new goals with the old ones."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _place(goals: Sequence[Goal], name: Any) -> int:
 
 
 def same_goals(before: Sequence[Goal], after: Sequence[Goal]) -> list[tuple[int, int]]:
-    """Return pairs of goals, by their places after a change and before, that are the same by name and kind."""
+    """Return pairs of indices, after a change and before it, of goals with the same name and kind."""
     left = {(goal.label, goal.kind, goal.takes): k for k, goal in reversed(list(enumerate(before)))}
     pairs: list[tuple[int, int]] = []
     for new, goal in enumerate(after):

@@ -1,4 +1,4 @@
-"""Relative control: the motion of a controller, from where both were when the clutch was engaged."""
+"""Relative control: the motion of a controller since the clutch was engaged moves the end effector."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from synovia.errors import InputError
 from synovia.model.geometry import Array, as_numbers, is_number, unit
 from synovia.servo.curve import exp_turn, log_turn
 
-_SMALL: Final = 1e-9  # radians: a turn without an axis
+_SMALL: Final = 1e-9  # radians: smaller rotations have no axis
 
 
 class Clutch:
     """Couples a controller to a goal; ``Servo.clutch`` makes one.
 
-    While it is engaged, the motion of the goal's targets since then moves the end effector from where it was then.
-    While it is not, these targets do nothing, and the end effector stops where it is. So the controller may be moved
-    to a better place, or put down. The clutch begins released.
+    While the clutch is engaged, the motion of the goal's targets since then is added to the place of the end effector
+    at that time. While it is released, these targets have no effect, and the end effector stops. So the controller may
+    be moved to a better place, or put down. The clutch begins released.
 
     Attributes:
-        engaged: Whether it is engaged.
-        scale: Factors of the controller's way and of its turns.
+        engaged: Whether the clutch is engaged.
+        scale: Factors of the controller's displacement and of its rotation.
 
     Example:
         >>> import synovia as sy
@@ -40,7 +40,7 @@ class Clutch:
     """
 
     def __init__(self, scale: Any, let_go: Callable[[], None]) -> None:
-        """Store the factors, and what happens at a release."""
+        """Store the factors, and the function to call at a release."""
         self.scale = _factors(scale)
         self.engaged = False
         self._let_go = let_go
@@ -52,7 +52,7 @@ class Clutch:
         return f"<Clutch {'engaged' if self.engaged else 'released'}, scale={self.scale}>"
 
     def engage(self) -> None:
-        """Couple: the next target of the goal is where the controller is now. If it is engaged already, do nothing."""
+        """Couple: the goal's next target is the controller's initial pose. Do nothing if the clutch is engaged."""
         if not self.engaged:
             self.engaged, self._begin = True, None
 
@@ -63,16 +63,16 @@ class Clutch:
             self._let_go()
 
     def bound(self, let_go: Callable[[], None]) -> Self:
-        """Return the clutch, after which something else happens at a release."""
+        """Set another function to call at a release, and return the clutch."""
         self._let_go = let_go
         return self
 
     def begin(self) -> None:
-        """Begin anew: the next target is where the controller is."""
+        """Restart: the next target is the controller's initial pose."""
         self._begin = None
 
     def apply(self, frame: Array, now: Array) -> None:
-        """Turn the place of the controller, (4, 4), into a target, in place; ``now`` is the present one, (4, 4)."""
+        """Convert the pose of the controller, (4, 4), into a target, in place; ``now`` is the present target."""
         if self._begin is None:
             self._begin, self._turn = (frame.copy(), now.copy()), np.zeros(3)
         controller, tool = self._begin
@@ -82,7 +82,7 @@ class Clutch:
         frame[:3, :3] = exp_turn(self.scale[1] * turn) @ tool[:3, :3]
 
     def _unwound(self, turn: Array) -> Array:
-        """Return the rotation vector that continues the last one, beyond half a turn where that is nearer."""
+        """Return the rotation vector that continues the last one, with angles beyond π where that is nearer."""
         size = math.sqrt(float(turn @ turn))
         axis = turn / size if size > _SMALL else unit(self._turn)
         turns = round((float(self._turn @ axis) - size) / (2.0 * math.pi))
@@ -91,10 +91,10 @@ class Clutch:
 
 
 def _factors(scale: Any) -> tuple[float, float]:
-    """Return the factors of way and turns.
+    """Return the factors of displacement and rotation.
 
     Raises:
-        InputError: If they are no numbers from 0.
+        InputError: If a factor is not a number of at least 0.
     """
     pair = np.array([scale, scale]) if is_number(scale) else as_numbers(scale, (2,), "scale")
     if not (pair >= 0.0).all():

@@ -27,21 +27,21 @@ _STAMPS: Final = {
     "out of order": "A target of {!r} does not count: it is older than the last one.",
     "NaN": "A target of {!r} does not count: it has NaN.",
 }
-_ARRIVED: Final = 1e-9  # radians, length units: as near to the place where the body goes, it is there
-_STILL: Final = 1e-9  # per second
-_SHOWN: Final = 6  # most joints that a sentence names
+_ARRIVED: Final = 1e-9  # radians, length units: closer than this to its goal, the body counts as arrived
+_STILL: Final = 1e-9  # radians, length units per second: a slower body counts as at rest
+_SHOWN: Final = 6  # largest number of joints that a sentence names
 
 
 @dataclass(frozen=True, eq=False, slots=True)
 class View:
-    """What commands need of a servo with its present goals.
+    """The parts of a servo with its present goals that commands use.
 
     Args:
         skeleton: The skeleton.
         axes: The axes of the body.
-        probe: Looks at the goals.
+        probe: Evaluates the goals.
         problem: The problem.
-        classified: Returns an answer, a row of results, with the reason for a miss, among obstacles at some places.
+        classified: Adds the reason for a miss to a solution (a row of results), among obstacles at some places.
     """
 
     skeleton: Skeleton
@@ -53,14 +53,14 @@ class View:
 
 @dataclass(frozen=True, eq=False, slots=True)
 class _Kept:
-    """What a copied command keeps of its servo, which goes on.
+    """The parts of a servo that a copied command stores, independent of later ticks.
 
     Args:
         skeleton: The skeleton.
         axes: The axes of the body.
-        probe: Looks at goals among the obstacles of the tick.
+        probe: Evaluates the goals among the obstacles of the tick.
         problem: The problem with these obstacles.
-        row: The answer of the tick with the reason for a miss; None without an answer.
+        row: The solution of the tick with the reason for a miss; None without a solution.
     """
 
     skeleton: Skeleton
@@ -70,23 +70,23 @@ class _Kept:
     row: Array | None
 
     def classified(self, row: Array, places: Places | None = None) -> Array:
-        """Return the answer with the reason for a miss."""
+        """Return the solution with the reason for a miss."""
         del places
         return row if self.row is None else self.row
 
 
 class Command:
-    """What a body does in one tick of a ``Servo``. Its arrays are its own.
+    """Joint values, motion and status of one tick of a ``Servo``. The command owns its arrays.
 
     Attributes:
         skeleton: The skeleton of the servo.
         q: Joint values, (nq,).
         velocity: Velocity since the tick before, (nv,), in the order of ``skeleton.dof_names``: radians or length units
             per second; for rotations in the joint's own frame.
-        acceleration: Its change, (nv,), per second.
+        acceleration: Acceleration, (nv,), radians or length units per second squared.
         time: Time on the clock of the servo, seconds.
-        stamps: By goal, what was wrong with the time of its targets: "doubled", "out of order" or "too late" for one
-            that does not count ("NaN" if it has no numbers), "late" for one that is reached later than at its time.
+        stamps: Problem with the time of a goal's targets, by goal: "doubled", "out of order", "too late" or "NaN" for
+            an ignored target, "late" for a target that is reached later than at its time.
 
     Example:
         >>> import synovia as sy
@@ -128,13 +128,13 @@ class Command:
         blocked: bool = False,
         places: Places | None = None,
     ) -> None:
-        """Store the tick: targets, the answer (a row of results) and joint values that it goes to, and why it holds.
+        """Store the tick: targets, solution (a row of results), wanted joint values, and the reason for holding.
 
-        ``offset`` is how far the robot is beside its commands, by axis, and ``beside`` a sentence about it.
-        ``lost`` has the goals whose targets have stopped coming, ``aimed`` those that have got one since the reset, and
-        ``waiting`` those whose target waits for the body. ``blocked`` says whether clearance has changed the tick, and
-        ``places`` where obstacles stood in it. ``joints`` has the states of driven joints, and ``goalless`` says that
-        the body has no goals.
+        ``offset`` is the displacement of the robot from its commands, by axis, and ``beside`` a sentence about it.
+        ``lost`` marks goals whose targets have stopped coming, ``aimed`` marks goals with a target since the reset, and
+        ``waiting`` lists goals whose target waits for the body. ``blocked`` says whether clearance changed the tick,
+        and ``places`` has the places of obstacles in it. ``joints`` has the states of driven joints, and ``goalless``
+        says that the body has no goals.
         """
         self._servo, self._table, self._row, self._wanted, self._reasons = servo, table, row, wanted, reasons
         self.skeleton: Skeleton = servo.skeleton
@@ -167,25 +167,25 @@ class Command:
     def solution(self) -> Solution:
         """The pose of this tick as a solution, with its errors and the status of the command.
 
-        If the robot is beside its commands, see ``Servo.measured``, it is the pose where it is expected.
+        If the robot is off its commands, see ``Servo.measured``, the solution has the expected pose of the robot.
         """
         return self._probe.solution(self._body, self._table, self.status)
 
     @property
     def _probe(self) -> Probe:
-        """What looks at the goals among the obstacles of this tick."""
+        """The probe of the goals among the obstacles of this tick."""
         return self._servo.probe.among(self._places)
 
     @property
     def _body(self) -> Array:
-        """Joint values of the robot, (nq,): those of the command, and what is known of the difference."""
+        """Expected joint values of the robot, (nq,): the command shifted by the known offset."""
         return self.q if self._offset is None else self._servo.axes.shifted(self.q, self._offset)
 
     @property
     def errors(self) -> tuple[GoalError, ...]:
         """Error of each goal at these joint values, for the targets of this tick.
 
-        If ``Servo.measured`` has found that the robot is beside its commands, the errors are those of the robot.
+        If ``Servo.measured`` has found that the robot is off its commands, these are the errors of the robot.
         """
         if self._errors is None:
             self._errors = self._probe.errors(self._body, self._table)
@@ -213,17 +213,17 @@ class Command:
     def states(self) -> dict[str, str]:
         """The state of each goal and of each driven joint, by its name; "joint:NAME" for a joint with a goal's name.
 
-        - "reached": it is met.
-        - "late": it is not met, and the body is on its way, or a twist is faster than the body.
-        - "missed": it is not met, and the body does not come nearer; ``explain()`` says why.
-        - "waiting": it has got no target since the reset, and keeps its place.
-        - "lost": its targets have stopped coming, or its clutch is released: it keeps the place where it stopped. In a
-          tick in which its target has NaN, it is lost, too, and goes on to the last one.
+        - "reached": the goal is met.
+        - "late": the goal is not met, and the body still moves towards it, or a twist is faster than the body.
+        - "missed": the goal is not met, and the body does not come nearer; ``explain()`` says why.
+        - "waiting": the goal has had no target since the reset, and keeps its place.
+        - "lost": targets have stopped coming, or the clutch is released: the goal keeps the place where it stopped.
+          A goal is also lost in a tick in which its target has NaN; it then goes on to its last target.
         - "holding": the body holds.
 
         A driven joint has "reached" its value or velocity, is "late" until then, and "missed" if the end of its range
-        or goals keep it from there. "lost" is one that has got neither for longer than the timeout: it brakes, and
-        goals lead it again.
+        or goals prevent that. It is "lost" without a new value or velocity for longer than the timeout: then it brakes,
+        and goals lead it again.
         """
         goals, missed = self._servo.problem.goals, self.missed
         ends = bool(missed) and self.status not in (Status.LATE, Status.HOLDING)
@@ -242,7 +242,7 @@ class Command:
 
     @property
     def status(self) -> Status:
-        """``REACHED``, ``LATE`` on the way, ``HOLDING``, or why the goals cannot be reached, as in a ``Solution``."""
+        """``REACHED``, ``LATE`` until then, ``HOLDING``, or why the goals cannot be reached, as in a ``Solution``."""
         if self.holding:
             return Status.HOLDING
         if not self.missed:
@@ -253,7 +253,7 @@ class Command:
         if self._row is None or self._waiting or not self._arrived or self._row[STATUS] == Status.REACHED:
             return Status.LATE
         status = Status(int(self._servo.classified(self._row, self._places)[STATUS]))
-        return Status.LATE if status is Status.REACHED else status  # another pose reaches, to which it does not come
+        return Status.LATE if status is Status.REACHED else status  # another pose meets the goals, but not this one
 
     @property
     def reached(self) -> bool:
@@ -266,21 +266,21 @@ class Command:
 
     @property
     def _arrived(self) -> bool:
-        """Whether the body is where it goes, or stands still as near to that as its limits allow."""
+        """Whether the body is at the wanted joint values, or at rest."""
         left = np.abs(self._servo.axes.way(self.q, self._wanted)).max(initial=0.0)
         return bool(left <= _ARRIVED or np.abs(self.velocity).max(initial=0.0) <= _STILL)
 
     @property
     def limited(self) -> dict[str, str]:
-        """Which limit holds a joint back: "position", "velocity", "acceleration", "jerk", or "recovering".
+        """The limit that holds each joint back: "position", "velocity", "acceleration", "jerk", or "recovering".
 
-        For end effectors with a limit of their speed, it is "tool speed", or "recovering" if they are faster.
+        For end effectors with a speed limit, it is "tool speed", or "recovering" if they are faster.
         """
         return self._servo.axes.limits_of(self._reasons) | self._tools
 
     @property
     def _blocking(self) -> list[str]:
-        """The driven joints that goals keep where they are."""
+        """The driven joints that goals prevent from moving on."""
         limited = self.limited
         return [
             joint for joint, state in self._joints.items() if state == "missed" and limited.get(joint) != "position"
@@ -315,7 +315,7 @@ class Command:
         return lines
 
     def _behind(self) -> list[str]:
-        """Return sentences about what keeps late goals from their targets, except limits that are named."""
+        """Return sentences on why late goals are not at their targets, without the limits that ``explain`` names."""
         goals = self._servo.problem.goals
         lines = [f"The target of {goals[i].label!r} waits for the body, which is slower than its twist."
                  for i in self._waiting]  # fmt: skip

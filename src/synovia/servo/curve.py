@@ -1,8 +1,8 @@
-"""The way of one target over time: through samples at their times, without a jump of its velocity.
+"""The trajectory of one target: through samples at their times, without a jump of its velocity.
 
-Between two samples the place is a cubic polynomial with given velocities at both ends (Hermite). A rotation is one in
-the rotation vector from the first sample to the second. If other samples replace those ahead, the way begins anew at
-the place, and with the velocity, that it has then.
+Between two samples the position is a cubic polynomial with given velocities at both ends (Hermite). So is the rotation
+vector from the first sample to the current rotation. If new samples replace those ahead, the trajectory restarts from
+its present position and velocity.
 
 References:
     Fritsch & Carlson (1980), *Monotone piecewise cubic interpolation*: velocities that do not overshoot.
@@ -19,12 +19,12 @@ import numpy as np
 
 from synovia.model.geometry import Array
 
-_STEEP: Final = 2.0  # most of the slower of both velocities around a sample that the velocity there may be
+_STEEP: Final = 2.0  # largest ratio of the velocity at a sample to the slower of the mean velocities around it
 _SMALL: Final = 1e-4  # radians: below it, series are exact
 
 
 class Knot(NamedTuple):
-    """A sample on the way, and its motion there: m/s, and rad/s in its own frame."""
+    """A sample of the trajectory, and its motion there: length units/s, and rad/s in its own frame."""
 
     time: float
     frame: Array
@@ -33,18 +33,18 @@ class Knot(NamedTuple):
 
 
 class Curve:
-    """The way of one target.
+    """The trajectory of one target.
 
     Args:
-        frame: Where it is, (4, 4).
-        time: Now, seconds.
+        frame: Present target, (4, 4).
+        time: Present time, seconds.
     """
 
     def __init__(self, frame: Array, time: float) -> None:
         """Begin at rest."""
         self._begin = Knot(time, frame.copy(), np.zeros(3), np.zeros(3))
         self._ahead: list[Knot] = []
-        self._samples: list[tuple[float, Array]] = []  # those that came one by one, some past ones among them
+        self._samples: list[tuple[float, Array]] = []  # samples of ``append``, with a few past ones
 
     @property
     def moves(self) -> bool:
@@ -52,7 +52,7 @@ class Curve:
         return bool(self._ahead)
 
     def append(self, time: float, frame: Array, now: float) -> None:
-        """Lead the way on to one more sample, and no further, from now on; it replaces those of ``replace``."""
+        """Extend the trajectory to one more sample, where it ends; samples of ``replace`` are discarded."""
         before = [sample for sample in self._samples if sample[0] < time]
         passed = sum(sample[0] <= now for sample in before)
         samples = [*before[max(passed - 2, 0) :], (time, frame.copy())]
@@ -63,10 +63,10 @@ class Curve:
         """Go through other samples from now on.
 
         Args:
-            samples: Times and frames, by time, the last one ahead; those that are past only tell how fast it goes on.
+            samples: Times and frames, by time, the last one ahead. Past samples only determine the velocity.
             now: Seconds.
-            there: Time at which it is on the way through these samples, seconds; until then it goes over to it.
-            stops: Whether the velocity at the last one is zero.
+            there: Time at which the target joins the trajectory through these samples, seconds, after a transition.
+            stops: Whether the velocity at the last sample is zero.
         """
         self._begin = self._state(now)
         self._samples = []
@@ -82,20 +82,20 @@ class Curve:
             self._ahead.insert(0, _state(knots[first - 1], knots[first], there))
 
     def at(self, time: float) -> Array:
-        """Return the place at a time, not before the last one, (4, 4)."""
+        """Return the target at a time, (4, 4); times must not decrease from call to call."""
         while self._ahead and self._ahead[0].time <= time:
             self._begin = self._ahead.pop(0)
         return self._state(time).frame
 
     def _state(self, time: float) -> Knot:
-        """Return place and motion at a time within the present part."""
+        """Return position and motion at a time within the present segment."""
         if self._ahead:
             return _state(self._begin, self._ahead[0], time)
         return Knot(time, self._begin.frame, np.zeros(3), np.zeros(3))
 
 
 def _knots(samples: Sequence[tuple[float, Array]], *, stops: bool) -> list[Knot]:
-    """Return samples with the velocities there."""
+    """Return samples with their velocities."""
     still = np.zeros(3), np.zeros(3)
     means = [still, *(_motion(a, b) for a, b in pairwise(samples)), still]
     times = [time for time, _ in samples]
@@ -114,7 +114,7 @@ def _knots(samples: Sequence[tuple[float, Array]], *, stops: bool) -> list[Knot]
 
 
 def _state(a: Knot, b: Knot, time: float) -> Knot:
-    """Return place and motion between two samples."""
+    """Return position and motion between two samples."""
     T = b.time - a.time
     s = min(max((time - a.time) / T, 0.0), 1.0)
     frame = np.eye(4)
@@ -142,7 +142,7 @@ def _motion(a: tuple[float, Array], b: tuple[float, Array]) -> tuple[Array, Arra
 
 
 def _between(a: Array, b: Array, before: float, after: float) -> Array:
-    """Return the velocity at a sample, for the mean ones before and after it and how long these take."""
+    """Return the velocity at a sample, from the mean velocities before and after it and the durations of both."""
     if float(a @ b) <= 0.0:
         return np.zeros(3)
     mean = (after * a + before * b) / (before + after)
@@ -150,7 +150,7 @@ def _between(a: Array, b: Array, before: float, after: float) -> Array:
 
 
 def _no_steeper(v: Array, limit: Array) -> Array:
-    """Return a velocity that is not much faster than another one, and not backwards."""
+    """Clamp a velocity to a multiple of another one; return zero if it points backwards."""
     if float(v @ limit) <= 0.0:
         return np.zeros(3)
     size, most = math.sqrt(float(v @ v)), _STEEP * math.sqrt(float(limit @ limit))
@@ -183,11 +183,11 @@ def _right_jacobian(turn: Array) -> Array:
 
 
 def log_turn(R: Array) -> Array:
-    """Return the rotation vector (3,) of a rotation matrix, at most half a turn."""
+    """Return the rotation vector (3,) of a rotation matrix, with an angle of at most π."""
     (a, b, c), (d, e, f), (g, h, i) = R.tolist()
     squares = (1.0 + a + e + i, 1.0 + a - e - i, 1.0 - a + e - i, 1.0 - a - e + i)
     most = max(squares)
-    # multiples of the quaternion, of which the one with the largest divisor is the most exact
+    # four multiples of the quaternion: the one with the largest divisor is the most exact
     w, x, y, z = (
         (most, h - f, c - g, d - b),
         (h - f, most, b + d, c + g),

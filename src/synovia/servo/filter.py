@@ -15,21 +15,21 @@ from synovia.kernels.layout import TRANSFORM_WIDTH
 from synovia.model.geometry import Array, Bools, is_number
 from synovia.servo.curve import exp_turn, log_turn
 
-_SPEED_CUTOFF: Final = 1.0  # Hz, of the filter of the speed itself, as in the paper
+_SPEED_CUTOFF: Final = 1.0  # Hz: cutoff frequency of the speed filter, as in the paper
 _LARGEST: Final = 1e6
 
 
 @dataclass(frozen=True, kw_only=True)
 class OneEuro(ChecksArguments):
-    """Filters the targets of a ``Servo``: slow ones strongly, so that noise disappears, fast ones little.
+    """A filter for the targets of a ``Servo``: strong for slow targets, so that noise disappears, weak for fast ones.
 
     The filter is of first order, with the cutoff frequency ``cutoff + beta · speed``. For positions, the speed is in
-    reaches per second, for rotations in rad/s. It lags by about 1 / (2π · cutoff frequency) seconds.
+    length scales per second, for rotations in rad/s. It lags by about 1 / (2π · cutoff frequency) seconds.
 
     Args:
         cutoff: Cutoff frequency of a target at rest, Hz.
-        beta: How much it rises with the speed.
-        dead_band: A target counts as unchanged within this distance, reaches, and half this angle in radians.
+        beta: Increase of the cutoff frequency per unit of speed.
+        dead_band: A target counts as unchanged within this distance, length scales, and half this angle, radians.
 
     References:
         Casiez, Roussel & Vogel (2012), *1€ filter*.
@@ -75,13 +75,13 @@ class TargetFilter:
         self._times = np.zeros(goals)
 
     def take_over(self, other: TargetFilter, pairs: Sequence[tuple[int, int]]) -> None:
-        """Take over the memory of goals, by pairs of them now and before."""
+        """Copy the memory of goals, by pairs of their indices now and before."""
         for new, old in pairs:
             self._raw[new], self._times[new] = other._raw[old], other._times[old]
             self._smooth[new], self._speeds[new] = other._smooth[old], other._speeds[old]
 
     def forget(self, goals: Bools) -> None:
-        """Forget some goals: their next target counts as it is."""
+        """Discard the memory of some goals: their next target passes unfiltered."""
         for g in np.flatnonzero(goals).tolist():
             self._raw[g] = None
 
@@ -99,7 +99,7 @@ class TargetFilter:
             frame[:] = self._smooth[g]
 
     def _update(self, g: int, raw: Array, before: Array, dt: float) -> None:
-        """Take a target of goal g into account, the time dt after the one before."""
+        """Update the filter with a target of goal g, the time dt after the last target."""
         smooth, settings = self._smooth[g], self._settings
         found = (
             np.linalg.norm(raw[:3, 3] - before[:3, 3]) / self._reach,
@@ -118,5 +118,5 @@ class TargetFilter:
 
 
 def _share(cutoff: float, dt: float) -> float:
-    """Return the part of the way to a new value that a filter of first order goes in the time dt."""
+    """Return the smoothing factor of a first-order filter for the time step dt, seconds."""
     return 1.0 / (1.0 + 1.0 / (2.0 * math.pi * cutoff * dt))

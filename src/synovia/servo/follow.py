@@ -1,10 +1,10 @@
-"""Targets that move while limits bind: the joints that can still choose make up for those that cannot.
+"""Targets that move while limits bind: joints within their limits compensate for joints at their limits.
 
-If each joint went to the answer of a solver for itself, a joint that is late would leave the end effector beside its
-target. So the goals of a tick are solved again, by their priorities, inside the box of its steps. The box has places
-where joints would stop after the tick, relative to how their targets move: from where a joint stops after the lowest
-velocity that its limits allow, to where it stops after the highest one. As the body can stop where it goes, it does not
-overshoot; where limits do not bind, stops are at the targets, and so are the joints.
+If joints moved independently to a solution, a late joint would leave the end effector off its target. So the goals of a
+tick are solved again, by their priorities, inside the box of stops. The box contains the stops of joints after the
+tick, relative to the motion of their targets: from the stop after the lowest velocity that the limits of a joint allow
+to the stop after the highest one. As the body can stop in the box, it does not overshoot. Where limits do not bind, the
+stops are at the targets, and so are the joints.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from synovia.servo.measured import Feedback
 from synovia.servo.probe import Probe
 from synovia.servo.stops import Stops
 
-_PRECISION: Final = 0.1  # part of the tolerance
-_SLOWEST: Final = 0.1  # seconds from one move of targets to the next
-_PATIENCE: Final = 1.5  # times that, without a move: then they stand still
-_NEAR: Final = 0.1  # reaches, and half of the radians: a body that is farther behind goes by joints
-_NEARER: Final = 0.02  # one that is on its way begins to follow
-_FAST: Final = 0.2  # of the top speed of a joint, which the targets ask for; more slowly, joints keep up by themselves
-_DRIFT: Final = 0.2  # part of the speeds that leads to the posture
-_BEHIND: Final = 1e-9  # radians, length units: rounding
-_LEAST: Final = 1e-300  # instead of no way
+_PRECISION: Final = 0.1  # fraction of the tolerance
+_SLOWEST: Final = 0.1  # seconds: largest period of target changes that counts as motion
+_PATIENCE: Final = 1.5  # periods without a change, after which targets count as at rest
+_NEAR: Final = 0.1  # length scales, and half of the radians: with a larger error, a following body stops following
+_NEARER: Final = 0.02  # same units: with a smaller error, a body begins to follow
+_FAST: Final = 0.2  # fraction of a joint's top speed: for slower targets, joints keep up independently
+_DRIFT: Final = 0.2  # fraction of the top speeds for the motion to the posture
+_BEHIND: Final = 1e-9  # radians, length scales: rounding
+_LEAST: Final = 1e-300  # avoids division by zero
 
 
 class Follow:
@@ -40,12 +40,12 @@ class Follow:
     Args:
         ik: The problem.
         axes: The axes of the body.
-        probe: The errors of its goals.
-        stops: Where its axes stop after a tick.
+        probe: Evaluates the errors of the goals.
+        stops: The stops of the axes after a tick.
 
     Attributes:
         place: Joint values to which the last tick led the body, (nq,).
-        met: Whether they meet the goals.
+        met: Whether these joint values meet the goals.
     """
 
     def __init__(self, ik: CompiledProblem, axes: Axes, probe: Probe, stops: Stops) -> None:
@@ -58,12 +58,12 @@ class Follow:
         self.reset()
 
     def put(self, places: Places) -> None:
-        """Put obstacles where they stand now."""
+        """Move obstacles to their present places."""
         self._box.put(places)
         self._ahead.put(places)
 
     def reset(self) -> None:
-        """Begin anew, with targets that do not move."""
+        """Restart with targets at rest."""
         self._moved = self._moved_before = -np.inf
         self._fast = False
         self._targets: Array | None = None
@@ -71,7 +71,7 @@ class Follow:
         self.place, self.met = self._axes.skeleton.rest_pose().q, False
 
     def move(self, targets: Array, time: float, way: Array) -> None:
-        """Note that the targets (1, goals, 17) are left for others at this time, and how far that moves the axes."""
+        """Record the last targets (1, goals, 17), the time of their change, and the displacement of axes by it."""
         self._targets = targets
         self._moved_before, self._moved = self._moved, time
         between = self._moved - self._moved_before
@@ -88,9 +88,9 @@ class Follow:
         return self.applied
 
     def lead(self, q: Array, posture: Array, table: Array, h: float) -> tuple[Array, Array]:
-        """Return the poses (nq,) next to q that meet the targets of the tick before, and those of this one.
+        """Return poses (nq,) near q that meet the targets of the tick before, and the targets of this tick.
 
-        From the first to the second, joints go to the posture with a part of their speed, if goals leave them free.
+        From the first to the second, joints that goals leave free move to the posture with a fraction of their speed.
 
         Args:
             q: Joint values now, (nq,).
@@ -106,14 +106,14 @@ class Follow:
         return before, self._ahead.solve(before, axes.shifted(before, share * way), table)
 
     def refine(self, q: Array, there: Array, out: Array, h: float, table: Array, feedback: Feedback) -> None:
-        """Change where a tick leads, if limits keep the body from where it goes.
+        """Change a tick if limits keep the body from its wanted joint values.
 
         Call the kernel ``servo_tick`` with PROPOSE before.
 
         Args:
             q: Joint values now, (nq,).
-            there: Those to which the joints go, (nq,).
-            out: Those after the tick as each joint would go, (nq,); changed in place.
+            there: Wanted joint values, (nq,).
+            out: Joint values after the tick with independent joints, (nq,); changed in place.
             h: Seconds.
             table: Targets, (1, goals, 17).
             feedback: What the robot has reported.

@@ -1,12 +1,12 @@
 """Clearance in every tick: a body only goes where it can brake without coming too near to anything.
 
-A tick is allowed if the way through it, and on to the place where the body stops if it brakes afterwards, keeps the
-distances of all clearance goals (see ``ik.ways``).
+A tick is allowed if its motion, and the braking motion after it, keep the distances of all clearance goals (see
+``ik.ways``).
 
-A tick that is not allowed is chosen anew: the goals are solved in the box of its stops, with clearance above them, so
-that the body slides along what is in its way. If that tick is not allowed either, the body brakes, which the tick
-before has allowed. The ticks that follow are chosen in the same way: otherwise the body would turn towards what is in
-its way again and again, and brake.
+If a tick is not allowed, another one is chosen: the goals are solved in the box of stops, with clearance at a higher
+priority, so that the body slides along the obstacle. If that tick is not allowed either, the body brakes, which the
+tick before has allowed. The next ticks are chosen in the same manner: otherwise the body would turn towards the
+obstacle and brake again and again.
 """
 
 from __future__ import annotations
@@ -27,21 +27,22 @@ from synovia.servo.limits import Axes
 from synovia.servo.measured import Feedback
 from synovia.servo.stops import Stops
 
-_PRECISION: Final = 0.1  # part of the tolerance to which goals are solved in a tick
-_SLIDE: Final = 0.025  # seconds, after a tick that was not allowed
-_SLACK: Final = 0.5  # of the tolerance: a way may come so much nearer, or braking and sliding would get stuck
+_PRECISION: Final = 0.1  # fraction of the tolerance to which goals are solved in a tick
+_SLIDE: Final = 0.025  # seconds of sliding after a tick that was not allowed
+_SLACK: Final = 0.5  # fraction of the tolerance: a motion may come nearer by this, or the body would get stuck
 
 
 class Guard:
-    """What is left of the distances of clearance goals, along the ways of a body.
+    """The remaining clearances of clearance goals, along the motion of a body.
 
     Args:
         ik: The problem.
         axes: The axes of the body.
-        stops: Where they stop after a tick.
+        stops: The stops of these axes after a tick.
 
     Attributes:
-        left: How much more than its distance each pair is apart at the last pose, at least, length units.
+        left: Lower bound of the remaining clearance (distance minus required distance) of each pair at the last pose,
+            length units.
         blocked: Whether clearance has changed the last tick.
     """
 
@@ -58,16 +59,16 @@ class Guard:
         self._is_clear = partial(ready(tick_is_clear, *ways.packed, axes.table[:0]), *ways.packed)
 
     def reset(self, q: Array) -> None:
-        """Begin anew at joint values (nq,)."""
+        """Restart at joint values (nq,)."""
         self._ways.tables["least"][:] = -self._slack
         self.note(q)
         self.blocked, self._slide = False, 0.0
 
     def put(self, places: Places, q: Array) -> None:
-        """Put obstacles where they stand now, and measure what is left at joint values (nq,) of the robot.
+        """Move obstacles to their present places, and measure clearances at joint values (nq,) of the robot.
 
-        A pair that an obstacle has brought too near may stay so near, but not come nearer. One that it has left keeps
-        its whole distance again.
+        A pair that an obstacle has brought too near may stay so near, but not come nearer. A pair that the obstacle has
+        left keeps its whole distance again.
         """
         self._ways.put(places)
         self.left[:] = self._ways.left(q)
@@ -75,18 +76,18 @@ class Guard:
         self._box.put(places)
 
     def begin_slide(self) -> None:
-        """Note that a tick was not allowed, unless the body slides already."""
+        """Begin to slide after a tick that was not allowed, unless the body slides already."""
         self._slide = self._slide or _SLIDE
 
     def slides(self, h: float) -> bool:
-        """Return whether the next tick, of time h, follows so soon on one that was not allowed."""
+        """Return whether the body still slides in the next tick, of time h."""
         self._slide = max(self._slide - h, 0.0)
         return self._slide > 0.0
 
     def allows(self, q: Array, out: Array, h: float, feedback: Feedback) -> bool:
-        """Return whether the body may take a tick from joint values q (nq,) to others, which has been advanced.
+        """Return whether the body may take a tick of time h from joint values q (nq,) to ``out`` (nq,).
 
-        The tick takes the time h. If it is allowed, ``left`` is that at ``out``.
+        The axes must have been advanced by the tick. If it is allowed, ``left`` is updated to ``out``.
         """
         ways, tables = self._ways, self._ways.tables
         if not ways.bounded:
@@ -97,7 +98,7 @@ class Guard:
         return bool(self._is_clear(self._axes.table))
 
     def _farthest(self, q: Array, out: Array) -> Array:
-        """Return the largest size of joint values (nq,) in a tick from q to ``out``, and in braking after it."""
+        """Return the largest magnitude of joint values (nq,) in a tick from q to ``out`` and in braking after it."""
         table = self._axes.table
         speed = np.maximum(np.abs(table[:, PLAN_VELOCITY]), table[:, TOP_SPEED])
         way = speed * table[:, PLAN_FIRST : PLAN_LAST + 1].sum(axis=1)
@@ -105,7 +106,7 @@ class Guard:
         return np.maximum.reduce([np.abs(q), np.abs(out), *ends])
 
     def note(self, q: Array) -> None:
-        """Measure what is left at joint values (nq,) of the robot, where no way leads from the last ones.
+        """Measure clearances at joint values (nq,) of the robot, without a motion from the last pose.
 
         Pairs that are too near there may stay so near, but not come nearer.
         """
@@ -115,25 +116,25 @@ class Guard:
 
     @property
     def state(self) -> tuple[Array, Array]:
-        """What is left of each pair, and what has to be left, as copies."""
+        """Copies of the remaining and the required clearance of each pair."""
         return self.left.copy(), self._ways.tables["least"].copy()
 
     @state.setter
     def state(self, state: tuple[Array, Array]) -> None:
-        """Go back to a state."""
+        """Restore a state."""
         self.left[:], self._ways.tables["least"][:] = state
 
     @property
     def too_near(self) -> bool:
-        """Whether the body is too near to something already."""
+        """Whether the body is too near to something now."""
         return bool(self.left.min(initial=0.0) < -self._slack)
 
     def refine(self, q: Array, out: Array, h: float, table: Array, feedback: Feedback) -> None:
-        """Choose a tick that was proposed anew, so that the body stops where it keeps its distances.
+        """Replace a proposed tick by one whose stop keeps the distances.
 
         Args:
             q: Joint values now, (nq,).
-            out: Those after the tick, (nq,); changed in place.
+            out: Joint values after the tick, (nq,); changed in place.
             h: Seconds.
             table: Targets, (1, goals, 17).
             feedback: What the robot has reported.
@@ -145,11 +146,11 @@ class Guard:
 
 
 class ClosedGuard:
-    """What is left of the distances of clearance goals, along the poses of a body with loops; see ``closed``.
+    """The remaining clearances of clearance goals, along the poses of a body with loops; see ``closed``.
 
     Args:
         ik: The problem.
-        body: Returns where the robot is at joint values that are commanded, (..., nq).
+        body: Returns the expected joint values of the robot for commanded joint values, (..., nq).
 
     Attributes:
         blocked: Whether clearance has changed the last tick.
@@ -162,23 +163,23 @@ class ClosedGuard:
         self.blocked = False
 
     def reset(self, q: Array) -> None:
-        """Begin anew at joint values (nq,); pairs that are too near there may not come nearer."""
+        """Restart at joint values (nq,); pairs that are too near there may not come nearer."""
         self._least = np.minimum(self._ways.left(self._body(q)), 0.0) - self._slack
         self.blocked = False
 
     def note(self, q: Array) -> None:
-        """Measure what is left at joint values (nq,), to which a tick has led; what has come out may not come back."""
+        """Measure clearances at joint values (nq,) after a tick; pairs that have moved apart may not come back."""
         left = np.minimum(self._ways.left(self._body(q)), 0.0) - self._slack
         self._least = np.maximum(self._least, left)
         self.blocked = False
 
     def put(self, places: Places, q: Array) -> None:
-        """Put obstacles where they stand now, and measure what is left at joint values (nq,)."""
+        """Move obstacles to their present places, and measure clearances at joint values (nq,)."""
         self._ways.put(places)
         self.reset(q)
 
     def keeps(self, poses: Array, _: Array) -> bool:
-        """Return whether the ways through poses (T + 1, nq) keep the distances."""
+        """Return whether the motion through poses (T + 1, nq) keeps the distances."""
         left, blocked = self._ways.along(self._body(poses))
         clear = not blocked[1:].any() and bool((left[1:] >= self._least).all())
         self.blocked |= not clear

@@ -1,4 +1,4 @@
-"""From what users pass to the targets of one tick: time stamps, interpolation, twists, clutches and the filter."""
+"""Compute the targets of one tick from user inputs: time stamps, interpolation, twists, clutches and the filter."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from synovia.servo.live import LiveTargets
 from synovia.servo.slips import question_twist
 from synovia.servo.twist import Drift, Twist
 
-_FARTHEST: Final = 60.0  # seconds ahead of the clock of the servo: a time stamp beyond is one of another clock
-_SOON: Final = 0.5  # part of the lag in which a late target is reached
-_NEAR: Final = 1e-6  # length of a direction that is none
+_FARTHEST: Final = 60.0  # seconds ahead of the servo's clock: a later time stamp must come from another clock
+_SOON: Final = 0.5  # fraction of the lag in which a late target is reached
+_NEAR: Final = 1e-6  # largest component: smaller directions count as zero
 LATE: Final = "late"
 TOO_LATE: Final = "too late"
 DOUBLED: Final = "doubled"
@@ -34,7 +34,7 @@ NO_NUMBER: Final = "NaN"
 
 @dataclass(frozen=True)
 class News:
-    """What users pass in one tick, read and checked, but not yet taken."""
+    """Targets that users pass in one tick, checked but not yet applied."""
 
     table: Array  # (1, goals, 17)
     given: Bools
@@ -64,7 +64,7 @@ class Moving(Protocol):
         ...
 
     def lead_time(self) -> float:
-        """Return the seconds that a twist may be ahead of the body."""
+        """Return how many seconds a twist may be ahead of the body."""
         ...
 
     def let_go(self, goals: Bools, why: str) -> None:
@@ -77,8 +77,8 @@ class Inputs:
 
     Args:
         ik: The problem.
-        live: The targets as they are now.
-        body: What moves.
+        live: The present targets.
+        body: The servo.
         lag: Seconds from a target's time until it is reached.
         noise: The filter of targets, or None.
         timeout: Seconds after which a target is too late.
@@ -87,7 +87,7 @@ class Inputs:
     def __init__(
         self, ik: CompiledProblem, live: LiveTargets, body: Moving, *, lag: float, noise: OneEuro | None, timeout: float
     ) -> None:
-        """Begin without any."""
+        """Begin without inputs."""
         self._ik, self._live, self._body = ik, live, body
         self._lag, self._noise, self._timeout = lag, noise, timeout
         self._clutches: dict[int, Clutch] = {}
@@ -97,7 +97,7 @@ class Inputs:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all targets. Clutches stay as they are, but begin anew."""
+        """Discard all targets. Clutches keep their state, but restart from the next target."""
         n = len(self._ik.goals)
         self._none = np.zeros(n, bool)
         self._curves: dict[int, Curve] = {}
@@ -112,11 +112,11 @@ class Inputs:
             clutch.begin()
 
     def take_over(self, other: Inputs, pairs: Sequence[tuple[int, int]]) -> None:
-        """Take over what goals do that were there before.
+        """Copy the inputs of goals that existed before a change of goals.
 
         Args:
             other: The inputs before.
-            pairs: Goals now, and which they were.
+            pairs: Indices of these goals now and before.
         """
         for new, old in pairs:
             if old in other._curves:
@@ -132,13 +132,13 @@ class Inputs:
             self._filter.take_over(other._filter, pairs)
 
     def _release(self, g: int) -> Callable[[], None]:
-        """Return what lets goal g go when its clutch is released."""
+        """Return a function that lets goal g brake when its clutch is released."""
         mask = np.zeros(len(self._keys), bool)
         mask[g] = True
         return partial(self._body.let_go, mask, f"Holding: the clutch of {self._keys[g]!r} is released.")
 
     def forget(self, goals: Bools) -> None:
-        """Forget what some goals do from now on."""
+        """Discard pending motion of these goals."""
         if self._filter is not None:
             self._filter.forget(goals)
         for g in np.flatnonzero(goals).tolist():
@@ -183,7 +183,7 @@ class Inputs:
             raise InputError(f"{what} of {goal.label!r}", value=goal, expected="a goal with a position or a rotation")
 
     def read(self, targets: Any, at: Any, now: float) -> News | None:
-        """Read what a tick passes, without a change.
+        """Read and check the targets of a tick, without a change of the servo.
 
         Raises:
             InputError: If a target or its time cannot be used.
@@ -212,10 +212,10 @@ class Inputs:
         try:
             table, given = self._live.read(targets)
             numbers = table.ravel()
-            if numbers.dot(numbers) < math.inf:  # a quick look for NaN
+            if numbers.dot(numbers) < math.inf:  # a fast check for NaN
                 return News(table, given, twists, at, self._none)
         except InputError:
-            pass  # a target with NaN does not count
+            pass  # targets with NaN are removed below
         targets, unseen = self._seen(targets)
         if unseen.any() and not targets:
             return News(self._live.table, self._none, twists, at, unseen)
@@ -223,10 +223,10 @@ class Inputs:
         return News(table, given, twists, at, unseen)
 
     def _seen(self, targets: Any) -> tuple[Any, Bools]:
-        """Return the targets without those that have NaN, and which goals these are.
+        """Return the targets without NaN, and which goals have a target with NaN.
 
         Raises:
-            InputError: If a target has NaN that belongs to no goal.
+            InputError: If a target with NaN belongs to no goal.
             UnknownNameError: Likewise.
         """
         unseen = self._none.copy()
@@ -302,10 +302,10 @@ class Inputs:
         return table[0, g, :TRANSFORM_WIDTH].reshape(4, 4)
 
     def take(self, news: News | None, now: float, h: float) -> tuple[Array | None, Bools]:
-        """Return the targets at the end of a tick, None if none is new, and which goals have got new ones.
+        """Return the targets at the end of a tick, None if they stay the same, and which goals have new targets.
 
         Args:
-            news: What the tick passes.
+            news: Targets that the tick passes.
             now: Time at its end, seconds.
             h: How long it takes, seconds.
         """
@@ -346,7 +346,7 @@ class Inputs:
         return tuple(g for g, drift in self._drifts.items() if drift.waits)
 
     def spins(self) -> Array:
-        """Return the unit vectors about which twists turn the targets of goals, (goals, 3), 0 for none."""
+        """Return the axes of rotation of twists, unit vectors (goals, 3), 0 for goals that no twist rotates."""
         out = np.zeros((len(self._keys), 3))
         for g, drift in self._drifts.items():
             out[g] = drift.spin
@@ -354,11 +354,11 @@ class Inputs:
 
     @property
     def _works(self) -> bool:
-        """Whether targets are not simply taken as they are."""
+        """Whether targets are filtered, interpolated, clutched or moved by twists."""
         return bool(self._lag or self._filter is not None or self._clutches or self._curves or self._drifts)
 
     def _taken(self, news: News, now: float, h: float) -> tuple[Array, Bools]:
-        """Take the targets of a tick: return the table with those that count at once, and which goals have new ones."""
+        """Apply the targets of a tick; return the table with immediate targets, and which goals have new targets."""
         table, given = news.table.copy(), news.given.copy()
         if given.any():
             self._body.check_targets(table)
@@ -391,11 +391,11 @@ class Inputs:
             self._drifts[g] = Drift(self._ik.reach, self._body.axes_of, brakes=self._body.stops_twists)
         goal, frame = self._ik.goals[g], twist.frame
         if frame == "local" and not goal.takes & ROTATION and goal.joint is not None:
-            frame = goal.joint  # the target has no axes
+            frame = goal.joint  # the target has no rotation, so use the axes of the joint
         self._drifts[g].follow(twist, frame)
 
     def _in_time(self, g: int, at: float | None, now: float, h: float) -> bool:
-        """Return whether a target with this time stamp counts, and tell what is wrong with it."""
+        """Return whether a target with this time stamp is used; record what is wrong with the time stamp."""
         if at is None:
             return True
         last, key = float(self._stamps[g]), self._keys[g]
@@ -411,7 +411,7 @@ class Inputs:
         return True
 
     def _coupled(self, g: int, frame: Array) -> bool:
-        """Turn the place of a controller into a target, if goal g has a clutch; return whether there is a target."""
+        """Convert the pose of a controller into a target if goal g has a clutch; return whether there is a target."""
         clutch = self._clutches.get(g)
         if clutch is None:
             return True
@@ -420,7 +420,7 @@ class Inputs:
         return clutch.engaged
 
     def _moved(self, table: Array | None, now: float, h: float) -> Array | None:
-        """Return the targets with those that move without new ones, at the end of a tick."""
+        """Return the targets at the end of a tick, with those that curves and twists move."""
         curves = {g: curve for g, curve in self._curves.items() if curve.moves}
         drifts = {g: drift for g, drift in self._drifts.items() if drift.moves}
         if not curves and not drifts:
@@ -439,7 +439,7 @@ class Inputs:
 
 
 def _has_nan(value: Any) -> bool:
-    """Return whether a target has NaN: numbers, an array, or a pair of them; rotations have none."""
+    """Return whether a target has NaN: numbers, an array, or a pair of them; rotation objects never have NaN."""
     if isinstance(value, np.ndarray):
         numbers = cast("Array", value)
         return numbers.dtype.kind == "f" and bool(np.isnan(numbers).any())
@@ -449,7 +449,7 @@ def _has_nan(value: Any) -> bool:
 
 
 def _check_clock(name: str, time: float, now: float) -> None:
-    """Check that a time may be one on the clock of the servo.
+    """Check that a time can be on the clock of the servo.
 
     Raises:
         InputError: If it is too far ahead.
@@ -462,10 +462,10 @@ def _check_clock(name: str, time: float, now: float) -> None:
 
 
 def seconds(name: str, value: Any) -> float:
-    """Return a time, seconds.
+    """Return a time as a float, seconds.
 
     Raises:
-        InputError: If it is no finite number.
+        InputError: If it is not a finite number.
     """
     if type(value) is float and math.isfinite(value):
         return value

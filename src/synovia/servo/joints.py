@@ -1,8 +1,8 @@
-"""Joints that users drive by themselves: to values, or with velocities, with goals of a servo or without.
+"""Joints that users drive directly: to values or with velocities, with or without goals of the servo.
 
-Each driven joint has a place that goes ahead of the body: an axis of its own, with the limits of the joint and the same
-law. So the place stops inside the limits of the position, jumps of targets are no jumps of it, and a body that may
-moves exactly with it. The goals are solved with the joint at this place.
+Each driven joint has a reference value that goes ahead of the body: an axis of its own, with the limits and the motion
+law of the joint. So the reference stops inside the position limits, and it does not jump when its target does. The
+goals are solved with the joint at this reference. A body that no goal holds back moves exactly with it.
 """
 
 from __future__ import annotations
@@ -41,17 +41,17 @@ from synovia.servo.limits import Axes
 from synovia.servo.pace import Pace
 from synovia.servo.slips import question_jogs, question_values
 
-_AHEAD: Final = 1e6  # radians, length units: where a velocity leads that no limit of the position ends
+_AHEAD: Final = 1e6  # radians, length units: distance of the target of a velocity without a position limit
 _MOST: Final = 1e6  # largest value and velocity
-_AT: Final = 1e-9  # radians, length units, and per second: nearer than that is there
-_KEEPS_UP: Final = 1e-6  # part of its velocity by which a joint may be slower
+_AT: Final = 1e-9  # radians, length units, and per second: smaller differences count as zero
+_KEEPS_UP: Final = 1e-6  # fraction of its velocity by which a joint may be slower
 _BLOCKED: Final = 0.2  # seconds for which a joint counts as blocked by goals
-_WAITS: Final = 0.5  # seconds at top speed by which a place is at most ahead of its joint
+_WAITS: Final = 0.5  # seconds at top speed: a reference that is farther ahead of its joint waits
 
 
 @dataclass(frozen=True)
 class Order:
-    """What a user wants of one axis.
+    """The value or velocity that a user asks of one axis.
 
     Args:
         row: The joint that was named, a row of the skeleton.
@@ -66,7 +66,7 @@ class Order:
 
 @dataclass(frozen=True)
 class Orders:
-    """What a tick passes: orders for some axes, axes that goals lead again, and joints whose value is NaN."""
+    """Orders of one tick: for some axes, axes that are released to the goals, and joints whose value is NaN."""
 
     given: Mapping[int, Order]
     free: tuple[int, ...] = ()
@@ -78,17 +78,17 @@ class _Drive:
     """One driven axis.
 
     Args:
-        order: What it does.
-        seen: Time of its last order.
-        low: Least value.
-        high: Largest value.
-        row: The state of its place, (1, AXIS_WIDTH).
-        place: Where it is, (1,).
-        step: Takes a tick of it.
-        begin: Puts it at rest, or at a velocity.
-        lost: Whether orders have stopped coming: it brakes.
-        end: Where it goes.
-        blocked: When goals kept it from there for the last time.
+        order: Its last order.
+        seen: Time of its last order, seconds.
+        low: Lower limit.
+        high: Upper limit.
+        row: The state of its reference, (1, AXIS_WIDTH).
+        place: Value of its reference, (1,).
+        step: Takes a tick of the reference.
+        begin: Sets the velocity of the reference.
+        lost: Whether orders have stopped coming; then the reference brakes.
+        end: Value to which the reference goes.
+        blocked: Last time at which goals kept the joint from its reference, seconds.
     """
 
     order: Order
@@ -110,11 +110,11 @@ class Drives:
     Args:
         axes: The axes of the body.
         kernels: Returns the kernels of a tick and of a reset for other variables.
-        timeout: Seconds that an order counts.
-        tolerance: Within which a joint is at its value: length units, radians.
+        timeout: Seconds for which an order applies.
+        tolerance: Errors within which a joint has reached its value: length units, radians.
 
     Attributes:
-        tolerance: The same.
+        tolerance: These tolerances.
         unseen: Joints whose value in this tick is NaN.
     """
 
@@ -125,7 +125,7 @@ class Drives:
         timeout: float,
         tolerance: tuple[float, float],
     ) -> None:
-        """Begin without any."""
+        """Begin without orders."""
         self._axes, self._kernels, self._timeout, self.tolerance = axes, kernels, timeout, tolerance
         t = axes.skeleton.tables
         scalar = t.variables[:, BLOCK] == SCALAR
@@ -141,7 +141,7 @@ class Drives:
         self.reset()
 
     def reset(self) -> None:
-        """Forget all orders."""
+        """Discard all orders."""
         self._drives: dict[int, _Drive] = {}
         self._ended: dict[int, Order] = {}
         self._now = 0.0
@@ -151,7 +151,7 @@ class Drives:
 
     @property
     def states(self) -> dict[str, str]:
-        """The state of each joint that has got an order since the reset, by its name; see ``Command.states``."""
+        """The state of each joint with an order since the reset, by its name; see ``Command.states``."""
         if not self._drives and not self._ended and not self.unseen:
             return {}
         lost = (*(one.row for one in self._ended.values()), *self.unseen)
@@ -164,7 +164,7 @@ class Drives:
 
     @property
     def at(self) -> Ints:
-        """Where the values of driven joints are in q."""
+        """Indices in q of the values of driven joints."""
         return np.array([self._q[axis] for axis in self._drives], np.int32)
 
     @property
@@ -176,11 +176,11 @@ class Drives:
 
     @property
     def places(self) -> Array:
-        """Where driven joints are led, in the order of ``at``."""
+        """Reference values of driven joints, in the order of ``at``."""
         return np.array([drive.place[0] for drive in self._drives.values()])
 
     def read(self, joints: Any, jog: Any) -> Orders | None:
-        """Read what a tick passes, without a change.
+        """Read and check the orders of a tick, without a change of the state.
 
         Raises:
             InputError: If a value cannot be used.
@@ -242,10 +242,10 @@ class Drives:
         return axis, ratio, offset
 
     def take(self, orders: Orders | None, q: Array, now: float) -> None:
-        """Take the orders of a tick.
+        """Apply the orders of a tick.
 
         Args:
-            orders: What it passes.
+            orders: The orders, or None.
             q: Joint values of the robot before the tick, (nq,).
             now: Time at its end, seconds.
         """
@@ -264,7 +264,7 @@ class Drives:
             drive.lost = drive.lost or now - drive.seen > self._timeout
 
     def _begin(self, axis: int, order: Order, q: Array) -> None:
-        """Begin to drive an axis, from its motion now."""
+        """Begin to drive an axis from its present motion."""
         low, high = self._limits[axis]
         self._axes.drive(axis)
         row = self._axes.table[axis : axis + 1].copy()
@@ -281,7 +281,7 @@ class Drives:
             drive.lost = True
 
     def advance(self, h: float) -> None:
-        """Move the places of all driven joints by a tick of time h."""
+        """Advance the references of all driven joints by a tick of time h."""
         h *= 0.0 if self._waits else self._pace.share
         for axis, drive in self._drives.items():
             if h <= 0.0:
@@ -302,13 +302,15 @@ class Drives:
             drive.place = out
 
     def follow(self, q: Array, led: Array, h: float, moved: Array | None = None) -> None:
-        """Note where the body is after a tick: what leads it waits if it is behind, and ends if it stands.
+        """Update the references and states after a tick.
+
+        References slow down or wait if the body is behind. A lost reference ends when it and its joint are at rest.
 
         Args:
             q: Joint values of the robot, (nq,).
-            led: Those that it is led to.
+            led: Joint values that lead the body, (nq,).
             h: Seconds.
-            moved: How far each axis was led in the tick, if goals lead the others.
+            moved: Displacement of each axis of ``led`` in the tick, (n,), if goals lead the other joints.
         """
         behind = self._axes.way(q, led)
         self._pace.adapt(behind, h, led=moved)
@@ -334,7 +336,7 @@ class Drives:
                 self._ended[axis] = drive.order
 
     def _reason(self, axis: int, drive: _Drive) -> float:
-        """Return the limit that holds the place of an axis back, 0 for none."""
+        """Return the limit that holds the reference of an axis back, 0 for none."""
         row, order = drive.row[0], drive.order
         at = float(drive.place[0])
         if order.value is None and not drive.lost and order.speed:

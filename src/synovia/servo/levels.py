@@ -32,7 +32,7 @@ from synovia.servo.limits import Axes
 from synovia.servo.probe import goals_of_rows
 from synovia.solver import FullBody
 
-_SPEED = "speed of "  # names of end effectors in the problem of a tick
+_SPEED = "speed of "  # prefix of the names of goals that measure end effectors
 
 
 class TickLevels:
@@ -44,10 +44,10 @@ class TickLevels:
         tools: Speed limits of end effectors, linear and angular, by name; None for none.
 
     Attributes:
-        tools: Which part of them was used, and 1 for those that slowed down the body, (2, tools).
-        states: How each goal takes part, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
-        count: How many levels count.
-        memory: What a tick takes over from the one before, besides states and axes: targets, and the known stop.
+        tools: Used fraction of the speed limits, and 1 for end effectors that slowed the body down, (2, tools).
+        states: State of each goal, (goals, GOAL_STATE_WIDTH); see ``kernels.layout``.
+        count: Number of priority levels.
+        memory: State from the tick before, in addition to states and axes: targets, and the known stop.
     """
 
     def __init__(self, ik: CompiledProblem, axes: Axes, tools: Mapping[str, tuple[float, float]] | None = None) -> None:
@@ -93,20 +93,20 @@ class TickLevels:
         self._solve = partial(ready(servo_step, *like), *arguments)
 
     def forget(self) -> None:
-        """Forget the stop that is known, as limits have changed."""
+        """Discard the known stop, as limits have changed."""
         self._stops[0, self._known] = 0.0
 
     def put(self, places: Places) -> None:
-        """Put obstacles where they stand now."""
+        """Move obstacles to their present places."""
         places.put_into(self._obstacles, self._floats)
 
     def reset(self, targets: Array, q: Array, *, rests: bool) -> None:
-        """Begin anew with a body that holds its goals at these targets, (goals, 17), if it meets them.
+        """Restart with a body that holds its goals at these targets, if it meets them.
 
         Args:
-            targets: The targets.
+            targets: The targets, (goals, 17).
             q: Joint values, (nq,).
-            rests: Whether it stands still.
+            rests: Whether the body is at rest.
         """
         self.states[:], self._stops[:], self._rates[:] = 0.0, 0.0, 0.0
         self._stops[0, : len(q)], self._stops[0, self._known] = q, float(rests)
@@ -114,7 +114,7 @@ class TickLevels:
         self._last[:] = targets
 
     def take_over(self, other: TickLevels, pairs: Sequence[tuple[int, int]]) -> None:
-        """Take over the stop that is known, and how goals take part, by pairs of them now and before."""
+        """Copy the known stop, and the states of goals by pairs of their indices now and before."""
         self._stops[:] = other._stops
         for new, old in pairs:
             self.states[new], self._last[new] = other.states[old], other._last[old]
@@ -126,8 +126,8 @@ class TickLevels:
 
         Args:
             targets: Targets, (goals, 17).
-            places: Joint values of the robot, (nq,), and those that are commanded.
-            aim: Joint values to go to, and those of the tick before.
+            places: Joint values of the robot, (nq,), and commanded joint values, (nq,).
+            aim: Wanted joint values, (nq,), of this tick and of the tick before.
             out: Joint values after the tick, (nq,); written.
             tick: Seconds; PROPOSE, ADVANCE, STOP and MEETS. Without PROPOSE, propose the tick before.
 
@@ -150,7 +150,7 @@ def _columns(problem: CompiledProblem, axes: Axes) -> Ints:
 
 
 def _aimed_rows(problem: CompiledProblem, aimed: int) -> Ints:
-    """Return which of the first goals each residual row belongs to, -1 for those without a target."""
+    """Return the goal of each residual row, -1 unless it is one of the first ``aimed`` goals and takes a target."""
     out = goals_of_rows(problem)
     takes = np.array([goal.takes > 0 for goal in problem.goals])
     return np.where((out >= 0) & takes[out] & (out < aimed), out, -1).astype(np.int32)

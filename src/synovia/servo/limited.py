@@ -16,14 +16,14 @@ from synovia.model.tables import writable
 from synovia.servo.limits import Axes
 
 _NO_LIMIT: Final = 1e12  # per second, per second²
-_SHORTEST: Final = 0.3  # seconds in which a body goes over to its source
-_TURNS: Final = 3.0  # radians per second, and legs per second: it goes over no faster than about that
-_STEEPEST: Final = 1.875  # of the step from 0 to 1: largest slope
+_SHORTEST: Final = 0.3  # seconds: least duration of a transition to the source
+_TURNS: Final = 3.0  # radians per second, and ``reach`` per second: approximate top speed of a transition
+_STEEPEST: Final = 1.875  # largest slope of the quintic blend from 0 to 1
 _AT_WANTED: Final = 1e-9  # radians, length units
 
 
 class LimitedBody:
-    """A body that goes where it is led, as its limits allow, by the law of ``Servo``.
+    """A body that follows joint values as its limits allow, by the motion law of ``Servo``.
 
     Args:
         skeleton: The body.
@@ -59,7 +59,7 @@ class LimitedBody:
         self.reset(skeleton.rest_pose().q)
 
     def reset(self, q: Array) -> None:
-        """Stand still at joint values (nq,), which the next ``go`` goes on from at once."""
+        """Stand still at joint values (nq,), from which the next ``go`` starts without a transition."""
         self.q = np.array(q)
         self._before = self.q
         self._begin(self._still, self._h)
@@ -67,7 +67,7 @@ class LimitedBody:
         self.late = False
 
     def leave(self, q: Array) -> None:
-        """Go over smoothly from where the body is led now to joint values (nq,), which move on from here."""
+        """Begin a smooth transition from the last wanted joint values to a source that is now at q, (nq,)."""
         offset = self.axes.way(q, self._before)
         farthest = float((np.abs(offset) / self._units).max(initial=0.0))
         self._offset, self._spent = offset, 0.0
@@ -75,7 +75,7 @@ class LimitedBody:
 
     @property
     def going_over(self) -> bool:
-        """Whether the body goes over to its source."""
+        """Whether a transition to the source is in progress."""
         return self._offset is not None
 
     def go(self, q: Array | None) -> Array:
@@ -95,7 +95,7 @@ class LimitedBody:
 
     @property
     def behind(self) -> bool:
-        """Whether limits hold the body back from where it is led."""
+        """Whether limits hold the body back from the wanted joint values."""
         table = self.axes.table
         return bool(table[:, REASON].any()) and bool(
             np.abs(self.axes.way(self.q, self._before)).max(initial=0.0) > _AT_WANTED

@@ -1,4 +1,4 @@
-"""Limits of motion: from what users give to one number for each axis of the kernels."""
+"""Limits of motion: from user inputs to one value for each axis of the kernels."""
 
 from __future__ import annotations
 
@@ -38,13 +38,13 @@ from synovia.model.geometry import Array, Bools, as_numbers, is_number, rotation
 from synovia.model.motion_limits import share_of
 from synovia.model.tables import Ints
 
-_NO_LIMIT: Final = 1e9  # a velocity that no axis has
-_INSCRIBED: Final = 3.0**-0.5  # half an edge of the cube in the unit ball: then the norm of three components keeps 1
+_NO_LIMIT: Final = 1e9  # per second: a larger velocity limit counts as no limit
+_INSCRIBED: Final = 3.0**-0.5  # component limit (half an edge of the cube in the unit ball) that bounds the norm by 1
 _MOST: Final = 1e12  # largest limit
-_SHOWN: Final = 6  # most joints that a message names
-_NEAREST: Final = 3  # joints that are nearest to a limit
-_RESTS: Final = 1e-9  # part of a limit: a joint that uses less stands still
-_UNUSED: Final = 1.0  # of a joint that the solver does not move
+_SHOWN: Final = 6  # largest number of joints that a message names
+_NEAREST: Final = 3  # number of joints in a report of those nearest to a limit
+_RESTS: Final = 1e-9  # fraction of a limit: a joint that uses less counts as at rest
+_UNUSED: Final = 1.0  # limit of a joint without a limit, which the solver does not move
 _COLUMNS: Final = {"velocity": TOP_SPEED, "acceleration": TOP_ACCELERATION, "jerk": TOP_JERK}
 _REASONS: Final = {
     AT_POSITION: "position",
@@ -61,7 +61,7 @@ _UNITS: Final = {
 
 
 class Axes:
-    """The axes of a body: one for each number that moves, three for each rotation.
+    """The axes of a body: one for each scalar variable, three for each rotation.
 
     Args:
         skeleton: The skeleton that is solved.
@@ -73,10 +73,10 @@ class Axes:
         table: The state of all axes, (n, AXIS_WIDTH); see ``kernels.layout``.
         joints: Joint of each axis, rows of the skeleton.
         firsts: First axis of each variable.
-        lengths: Whether each axis has a length, no angle.
-        axis: Axis of each velocity of the skeleton; ``factor`` is that of a mimic joint.
-        rows: Limits of all joints, (joints, 2), by name.
-        followers: Of each mimic joint: its row, the axis of its leader, and the ratio.
+        lengths: Whether the coordinate of each axis is a length, not an angle.
+        axis: Axis of each velocity of the skeleton; ``factor`` has the ratio of a mimic joint to its axis.
+        rows: Limits of all joints, (joints, 2), by name of the limit.
+        followers: Row of each mimic joint, the axis of its leader, and the ratio.
     """
 
     def __init__(self, skeleton: Skeleton, moving: Any, reach: float) -> None:
@@ -100,7 +100,7 @@ class Axes:
         column = t.variables[self.variable, BLOCK_COLUMN] + part
         free = np.array([joint.kind is Kind.FREE for joint in skeleton.joints], bool)
         scalar = t.variables[self.variable, BLOCK] == SCALAR
-        self._norm: Bools = ~scalar | free[self.joints]  # its limit is one of a norm of three
+        self._norm: Bools = ~scalar | free[self.joints]  # the limit bounds the norm of three axes
         self.lengths: Bools = scalar & (t.limits[self.variable, IS_ANGLE] == 0.0)
         self.axis = np.zeros(len(skeleton.dof_names), np.int64)  # of each velocity of the skeleton
         self.factor = np.ones(len(self.axis))
@@ -129,7 +129,7 @@ class Axes:
         self._write(rows)
 
     def change_limits(self, **given: Any) -> None:
-        """Write other limits into the table, those that are not None; joints that are left out keep theirs.
+        """Write the limits that are not None into the table; omitted joints keep their limits.
 
         Raises:
             InputError: If a limit cannot be used, or a joint that moves has none.
@@ -150,10 +150,10 @@ class Axes:
         self.rows = rows
 
     def _limit(self, name: str, rows: Array) -> Array:
-        """Return a limit of all axes, from that of all joints, (joints, 2).
+        """Return a limit of all axes, (n,), from the limits of all joints, (joints, 2).
 
         Raises:
-            InputError: If it is missing for a joint that moves.
+            InputError: If the limit is missing for a joint that moves.
         """
         self._check_complete(name, rows)
         out = rows[self.joints, self.lengths.astype(np.int64)]
@@ -165,15 +165,15 @@ class Axes:
         return np.where(self._norm, _INSCRIBED * out, out)
 
     def pairs(self, name: str, given: Any, before: Array | None = None) -> Array:
-        """Return a limit of all joints, (joints, 2): of turns and of lengths, NaN where there is none.
+        """Return a limit of all joints, (joints, 2): angular and linear, NaN without a limit.
 
         Args:
-            name: Which limit.
-            given: What the user passed.
-            before: The limits so far, which joints keep that are left out.
+            name: Name of the limit.
+            given: Value that the user passed.
+            before: The limits so far; joints that are left out keep them.
 
         Raises:
-            InputError: If it cannot be used.
+            InputError: If the value cannot be used.
             UnknownNameError: If a joint does not exist.
         """
         skeleton = self.skeleton
@@ -192,10 +192,10 @@ class Axes:
         return rows
 
     def let_move(self, rows: Iterable[int]) -> None:
-        """Let other joints move, too.
+        """Add other joints to those that move.
 
         Raises:
-            InputError: If one has no limit.
+            InputError: If one of them has no limit.
         """
         others = [int(row) for row in rows if row not in self._moving]
         for row in others:
@@ -207,13 +207,13 @@ class Axes:
         """Check that a joint has all limits.
 
         Raises:
-            InputError: If it has not.
+            InputError: If a limit is missing.
         """
         for name, rows in self.rows.items():
             self._check_complete(name, rows, [row])
 
     def drive(self, axis: int) -> None:
-        """Count an axis among those that move, although no goal may need it."""
+        """Mark an axis as moving, even if no goal needs it."""
         self._moves[axis] = True
 
     def _check_complete(self, name: str, rows: Array, there: Sequence[int] | None = None) -> None:
@@ -234,7 +234,7 @@ class Axes:
             raise InputError(name, expected=f"a limit for every joint that moves; {where} {shown}", hint=hint)
 
     def way(self, q: Array, to: Array) -> Array:
-        """Return how far each axis goes from joint values q to others, radians or length units, (n,)."""
+        """Return the displacement of each axis from joint values q to others, radians or length units, (n,)."""
         out = np.empty(len(self.joints))
         out[self.numbers] = to[self.number_q] - q[self.number_q]
         if len(self._turns):
@@ -242,7 +242,7 @@ class Axes:
         return out
 
     def ways(self, q: Array, to: Array) -> Array:
-        """Return how far each axis goes from joint values (T, nq) to others, radians or length units, (T, n)."""
+        """Return the displacement of each axis from joint values (T, nq) to others, radians or length units, (T, n)."""
         out = np.empty((len(to), len(self.joints)))
         out[:, self.numbers] = to[:, self.number_q] - q[:, self.number_q]
         if len(self._turns):
@@ -250,7 +250,7 @@ class Axes:
         return out
 
     def shifted(self, q: Array, offset: Array) -> Array:
-        """Return joint values (..., nq) that are away from q (..., nq) by an offset of each axis, (..., n)."""
+        """Return joint values q (..., nq) shifted by a displacement of each axis, (..., n)."""
         out = q.copy()
         out[..., self.number_q] += offset[..., self.numbers]
         if len(self._turns):
@@ -258,9 +258,10 @@ class Axes:
         return self.skeleton.follow(out)
 
     def stop_together(self, *, follows: bool) -> Array:
-        """Return how far each axis goes until all rest at the same time; see ``kernels.servo.levels``.
+        """Return the displacement of each axis until all rest at the same time; see ``kernels.servo.levels``.
 
-        If it ``follows``, that is relative to the motion of its target; else in the time in which that motion can end.
+        With ``follows``, the displacement is relative to the motion of its target. Otherwise it is absolute, and the
+        duration is the one in which the motion of the target can end.
         """
         v, f, A = (self.table[:, k] for k in (AXIS_VELOCITY, FEED, TOP_ACCELERATION))
         h = float(self.table[:, GAP].max(initial=0.0))
@@ -269,9 +270,9 @@ class Axes:
         return (ends if follows else v) * lasts * lasts / (2.0 * lasts + h)
 
     def by_joint(self, values: Array) -> dict[str, int]:
-        """Return reasons by axis as reasons by joint, the largest of its axes, without zeros.
+        """Return reasons by axis as reasons by joint: the largest of the axes of each joint, without zeros.
 
-        Joints that the solver does not move rest, unless a reset gave them a velocity: then they recover.
+        Joints that the solver does not move are left out, unless a reset gave them a velocity: then they recover.
         """
         keys = self.skeleton.joint_keys
         out: dict[str, int] = {}
@@ -286,19 +287,19 @@ class Axes:
 
     @property
     def reasons(self) -> Array:
-        """Which limit holds each axis back in the last tick, (n,); see ``limited``."""
+        """Codes of the limits that held each axis back in the last tick, (n,); see ``limits_of``."""
         return self.table[:, REASON]
 
     @property
     def shares(self) -> Array:
-        """Velocity of each axis as a part of its limit, (n,), at most 1; 1 without a limit."""
+        """Velocity of each axis as a fraction of its limit, (n,), at most 1; 1 without a limit."""
         top, velocity = self.table[:, TOP_SPEED], np.abs(self.table[:, AXIS_VELOCITY])
         return np.where(top > _NO_LIMIT, 1.0, np.minimum(velocity / np.where(top > 0.0, top, 1.0), 1.0))
 
     def nearest(self, velocity: Array, acceleration: Array) -> list[tuple[str, str, float]]:
-        """Return the joints that are nearest to a limit of their motion, the limit, and which part of it is used.
+        """Return the joints nearest to a limit of their motion, the name of the limit, and the fraction in use.
 
-        Both are (nv,), in the order of ``skeleton.dof_names``. Joints that stand still are left out.
+        Both arguments are (nv,), in the order of ``skeleton.dof_names``. Joints at rest are left out.
         """
         found: dict[str, tuple[str, str, float]] = {}
         keys, widen = self.skeleton.joint_keys, np.where(self._norm, _INSCRIBED, 1.0)
@@ -338,7 +339,7 @@ class Axes:
 
 
 def _pair(value: Any, name: str, what: str) -> Array:
-    """Return a limit as (of turns, of lengths).
+    """Return a limit as a pair (angular, linear).
 
     Raises:
         InputError: If it is not positive.

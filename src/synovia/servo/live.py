@@ -1,4 +1,4 @@
-"""Targets as they come: which goals have one, which keep their place, and which have lost theirs."""
+"""Present targets of all goals: which goals have a target, and when it came."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from synovia.ik.interrupts import new_scratch
 from synovia.kernels.layout import GIVEN, TRANSFORM_WIDTH
 from synovia.model.geometry import Array, Bools
 
-_TURNED: Final = np.pad(np.ones((3, 3), bool), ((0, 1), (0, 1)))  # numbers of a transform that have the rotation
-_MOVED: Final = np.outer((True, True, True, False), (False, False, False, True))  # and the position
-# Numbers of a transform that a target has, by its parts.
+_TURNED: Final = np.pad(np.ones((3, 3), bool), ((0, 1), (0, 1)))  # entries of a transform with the rotation
+_MOVED: Final = np.outer((True, True, True, False), (False, False, False, True))  # entries with the position
+# Entries of a transform that a target has, by its parts.
 _COLUMNS: Final = np.array(
     [_MOVED * bool(k & POSITION) | _TURNED * bool(k & ROTATION) for k in range(POSITION + ROTATION + 1)]
 ).reshape(-1, TRANSFORM_WIDTH)
-_NEVER: Final = -np.inf  # when a goal without a target has got one
+_NEVER: Final = -np.inf  # time of the last target of a goal that never had one
 
 
 class LiveTargets:
-    """The targets of all goals, as they are now.
+    """The present targets of all goals.
 
     Args:
         ik: The problem.
@@ -41,23 +41,23 @@ class LiveTargets:
         self._own = ik.writer.own
         self._own_given = self._own[0, :, GIVEN].astype(np.int64)
         self._workspace = ik.writer.workspace(new_scratch(0x20))
-        self.anchored: Bools = (self._takes & ~self._own_given) > 0  # goals that keep a part of the place of the reset
+        self.anchored: Bools = (self._takes & ~self._own_given) > 0  # goals that keep a part of their place
         self.table = self._own.copy()
         self.seen = np.full(len(ik.goals), _NEVER)
         self._given: Any = {}  # the targets that were read last
 
     def reset(self, places: Array) -> None:
-        """Forget all targets; goals without their own keep these places, (goals, 16)."""
+        """Discard all targets; goals without their own target keep these places, (goals, 16)."""
         self.table = self._own.copy()
         self.seen[:] = _NEVER
         self.keep(self.anchored, places)
 
     def take_over(self, other: LiveTargets, pairs: Sequence[tuple[int, int]]) -> None:
-        """Take over the targets of goals that were there before, unless they have got another one of their own.
+        """Copy the targets of goals that existed before, unless their own target has changed.
 
         Args:
             other: The targets before.
-            pairs: Goals now, and which they were.
+            pairs: Indices of these goals now and before.
         """
         table = self.table.copy()
         for new, old in pairs:
@@ -67,7 +67,7 @@ class LiveTargets:
         self.table = table
 
     def keep(self, goals: Bools, places: Array) -> None:
-        """Give some goals a target: their places, (goals, 16)."""
+        """Set the targets of some goals to these places, (goals, 16)."""
         self.table = self.placed(goals, places)
 
     def placed(self, goals: Bools, places: Array) -> Array:
@@ -78,13 +78,13 @@ class LiveTargets:
         return table
 
     def unanchored(self, goals: Bools) -> Array:
-        """Return the table in which these goals have no target, so that a solver keeps them where they are."""
+        """Return the table in which these goals have no target, so that a solver keeps their places."""
         table = self.table.copy()
         table[0, goals, GIVEN] = 0.0
         return table
 
     def read(self, targets: Any) -> tuple[Array, Bools]:
-        """Return the table with some new targets, and which goals have one.
+        """Return the table with new targets, and which goals have a new target.
 
         Args:
             targets: As in ``IK.solve``.
@@ -107,7 +107,7 @@ class LiveTargets:
         return table, given
 
     def refuse(self) -> None:
-        """Raise the error that names what was wrong with the targets that were read last, if anything was.
+        """Check the targets that were read last again, to raise an error that names the invalid target.
 
         Raises:
             InputError: If a target cannot be used.
@@ -115,7 +115,7 @@ class LiveTargets:
         self._ik.writer.orthonormalize_or_refuse(self._workspace.table, self._given)
 
     def read_many(self, targets: Any) -> tuple[Array, Bools]:
-        """Return the tables (K, goals, 17) with some targets one after the other, and which goals have them.
+        """Return the tables (K, goals, 17) with a sequence of targets, and which goals have new targets.
 
         Raises:
             InputError: If a target cannot be used.

@@ -1,9 +1,9 @@
-"""What the robot reports: how far it is from its commands, and what of that the commands take into account.
+"""Measurements of the robot: its offset from the commands, and the correction of the commands by this offset.
 
 A command continues the commands before it, never a measurement: so noise and delay of a measurement cannot break a
-limit. Goals, however, are meant for the robot as it is. If it stands beside its commands, because it sags or is badly
-calibrated, the joint values that are commanded are corrected by the same difference. The difference is learned slowly,
-and only while the commands stand still, since a robot that moves is behind its commands anyway.
+limit. Goals, however, are meant for the real robot. If it rests at an offset from its commands, because it sags or is
+badly calibrated, the commanded joint values are corrected by this offset. The offset is learned slowly, and only while
+the commands stand still, since a moving robot is behind its commands anyway.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ from synovia.servo.limits import Axes
 
 WINDOW: Final = 0.2  # default of ``following_error``, radians or length units
 _SECONDS: Final = 0.5  # time constant of the filter that learns the difference
-_SHARE: Final = 0.5  # most of the window that is corrected: a robot that is blocked is not pushed without end
-_STILL: Final = 0.01  # part of the top speed below which the commands stand still
-_DEAD: Final = 2e-4  # radians, reaches: smaller changes of the difference are noise
+_SHARE: Final = 0.5  # fraction of the window: largest correction, so that a blocked robot is not pushed without end
+_STILL: Final = 0.01  # fraction of the top speed: slower commands count as standing still
+_DEAD: Final = 2e-4  # radians, length scales: smaller changes of the offset are noise
 
 
 class Feedback:
@@ -36,8 +36,8 @@ class Feedback:
     Args:
         axes: The axes of the body.
         reach: Length scale of the problem, length units.
-        window: How far a measurement may be away, as ``following_error`` of ``Servo``.
-        winding: Places in q of hinges whose values may be whole turns apart.
+        window: Largest offset of a measurement, as ``following_error`` of ``Servo``.
+        winding: Indices in q of hinges whose values may differ by multiples of 2π.
 
     Raises:
         InputError: If the window cannot be used.
@@ -45,8 +45,8 @@ class Feedback:
 
     Attributes:
         far: A sentence about a joint that is too far from its command, or "".
-        offset: What is corrected, by axis; None for nothing.
-        beside: A sentence about a joint whose difference is corrected in part only, or "".
+        offset: The corrected offset, by axis; None for no correction.
+        beside: A sentence about a joint whose offset is corrected only in part, or "".
     """
 
     def __init__(self, axes: Axes, reach: float, window: Any, *, winding: Ints) -> None:
@@ -56,23 +56,23 @@ class Feedback:
         rows = np.where(np.isnan(rows), axes.pairs("following_error", WINDOW), rows)
         lengths = axes.lengths.astype(np.int64)
         self._window = rows[axes.joints, lengths]
-        self._group = 2 * axes.joints.astype(np.int64) + lengths  # numbers whose norm counts, as one window does
+        self._group = 2 * axes.joints.astype(np.int64) + lengths  # axes of a group share one window for their norm
         self._dead = np.where(axes.lengths, _DEAD * reach, _DEAD)
         self._winding = winding
         self.reset()
 
     def reset(self) -> None:
-        """Forget all measurements."""
+        """Discard all measurements."""
         self.far = self.beside = ""
         self.offset: Array | None = None
         self._smooth, self._left = np.zeros((2, len(self._window)))
         self._time: float | None = None
 
     def of(self, given: Any, q: Array, as_pose: Callable[[Any], Pose]) -> Array:
-        """Return the measured joint values (nq,); for joints that are not given, those that are expected.
+        """Return the measured joint values (nq,), with expected values for joints that are not given.
 
         Args:
-            given: What the user passed.
+            given: The measurement that the user passed.
             q: Commanded joint values, (nq,).
             as_pose: Checks joint values.
 
@@ -125,7 +125,7 @@ class Feedback:
 
     @property
     def found(self) -> Array | None:
-        """How far the robot is beside its commands, by axis, also where that is more than what is corrected."""
+        """The whole offset of the robot from its commands, by axis, with the part beyond the correction."""
         return self.offset if not self.beside or self.offset is None else self.offset + self._left
 
     def _sentence_of_rest(self) -> str:
@@ -157,7 +157,7 @@ class Feedback:
         )
 
     def body(self, q: Array) -> Array:
-        """Return where the robot is expected, (nq,), for commanded joint values."""
+        """Return the expected joint values of the robot, (nq,), for commanded joint values."""
         return q if self.offset is None else self._axes.shifted(q, self.offset)
 
     def command(self, q: Array) -> Array:

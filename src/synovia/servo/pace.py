@@ -1,4 +1,4 @@
-"""How fast what goes ahead of a body goes: more slowly while the body is behind, or where it soon would be."""
+"""Time scaling of the look-ahead that leads a body: slower while the body is behind, or soon would be."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ import numpy as np
 from synovia.kernels.layout import TOP_ACCELERATION, TOP_SPEED
 from synovia.model.geometry import Array
 
-_BEHIND: Final = 1.0  # ticks at top speed that the body is behind when its leader goes at half its pace
-_SLOWEST: Final = 0.02  # pace
-_SLEW: Final = 0.2  # part of the acceleration that a change of the pace takes
-_SPEED: Final = 0.9  # part of the speeds of joints at which what goes ahead leads them
-_BENDS: Final = 0.6  # part of their acceleration for bends of the way
-_BRAKES: Final = 0.3  # part of it for slowing down before these
+_BEHIND: Final = 1.0  # ticks at top speed: with this lag of the body, the look-ahead runs at half pace
+_SLOWEST: Final = 0.02  # least pace
+_SLEW: Final = 0.2  # fraction of the joint acceleration limits for a change of the pace
+_SPEED: Final = 0.9  # fraction of the joint velocity limits for the look-ahead
+_BENDS: Final = 0.6  # fraction of the joint acceleration limits for changes of velocity along the path
+_BRAKES: Final = 0.3  # fraction of the joint acceleration limits for slowing down before these
 _FALL: Final = 0.3  # largest fall of the pace in a tick
-_PATIENCE: Final = 0.5  # pace at which bends are passed as they come: a corner has one at each pace
-_TINY: Final = 1e-12  # instead of none
+_PATIENCE: Final = 0.5  # least pace that curvature asks for: a corner would ask for less at every pace
+_TINY: Final = 1e-12  # avoids division by zero
 
 
 class Pace:
-    """Part of the time that passes for what leads a body.
+    """Time scaling of the look-ahead that leads a body.
 
     Args:
         table: The axes of the body, see ``kernels.layout``.
 
     Attributes:
-        share: The part, up to 1.
+        share: The pace: seconds of the look-ahead per second, at most 1.
     """
 
     def __init__(self, table: Array) -> None:
@@ -41,10 +41,11 @@ class Pace:
         """Slow down if the body falls behind, and speed up again.
 
         Args:
-            behind: How far each axis is from where it is led, radians or length units.
+            behind: Distance of each axis from the look-ahead, radians or length units.
             h: Time of a tick, seconds.
-            most: How much faster what goes ahead may be than in the last tick.
-            led: How far each axis was led in this tick; then the pace also keeps the limits on such a way.
+            most: Largest ratio of the look-ahead's speed to its speed in the last tick.
+            led: Displacement of each axis of the look-ahead in this tick; then the pace also keeps the limits on its
+                path.
         """
         speed, acceleration = self._table[:, TOP_SPEED], self._table[:, TOP_ACCELERATION]
         ticks = float((np.abs(behind) / (speed * h)).max(initial=0.0))

@@ -1,8 +1,8 @@
-"""``late="slow"``: the body stays on the path of its targets, and is late along it where its limits ask for that.
+"""``late="slow"``: the body stays on the path of its targets, and is late along it where its limits require that.
 
-The path leads from target to target, straight for positions and by the shortest turn for rotations. One number moves
-along it: an axis of its own, with the same law as a joint. Its limits are those at which every joint keeps its own on
-the part of the path that lies before a stop. The body follows the answers at the places of that number.
+The path leads from target to target: straight lines for positions, shortest rotations for orientations. A path
+parameter moves along it as an axis of its own, with the motion law of a joint. Its limits ensure that every joint keeps
+its own limits on the path up to the next possible stop. The body follows the solutions at the path parameter.
 """
 
 from __future__ import annotations
@@ -44,24 +44,24 @@ from synovia.servo.curve import exp_turn, log_turn
 from synovia.servo.pace import Pace
 from synovia.servo.tool_speed import ToolSpeed
 
-_FARTHER: Final = 3.0  # times the stop, how far ahead
-_TICKS: Final = 4  # least time ahead, in ticks
-_NEAR: Final = 0.02  # reaches and radians: least length ahead
-_REACTION: Final = 2.0  # ticks until it brakes
-_PRECISION: Final = 1e-5  # part of the tolerance: differences of answers near each other have to be smooth
-_SMALL: Final = 1e-9  # length of a path, reaches and radians, below which it is a place
-_LONGEST: Final = 4096  # targets that wait; of more, every other one is left out
+_FARTHER: Final = 3.0  # look-ahead as a multiple of the stopping distance
+_TICKS: Final = 4  # least look-ahead, ticks
+_NEAR: Final = 0.02  # length scales and radians: least look-ahead
+_REACTION: Final = 2.0  # ticks until braking begins
+_PRECISION: Final = 1e-5  # fraction of the tolerance: finite differences of nearby solutions have to be smooth
+_SMALL: Final = 1e-9  # length scales and radians: shorter paths are treated as a point
+_LONGEST: Final = 4096  # largest number of waiting targets; beyond it, every other target is dropped
 
 
 class Path:
-    """The path of the targets, and where the body is on it.
+    """The path of the targets, and the position of the body on it.
 
     Args:
         ik: The problem.
         table: The axes of the body, see ``kernels.layout``.
         kernels: Returns the kernels of a tick and of a reset for other variables.
-        way: Returns how far each axis goes from one pose to another.
-        tools: Limits of the speed of end effectors, or None.
+        way: Returns the displacement of each axis from one pose to another.
+        tools: Speed limits of end effectors, or None.
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class Path:
         way: Callable[[Array, Array], Array],
         tools: ToolSpeed | None,
     ) -> None:
-        """Make an axis for the place on the path."""
+        """Make an axis for the path parameter."""
         self._joints, self._reach = table, ik.reach
         self._tools = tools
         precise = _PRECISION * ik.tolerance[0], _PRECISION * ik.tolerance[1]
@@ -89,7 +89,7 @@ class Path:
         self._ahead = Ahead(table, way, lambda s, q: self._solve(self.at(s), q)[1])
 
     def reset(self, table: Array, q: Array, h: float) -> None:
-        """Begin anew at rest at these targets, with joint values q."""
+        """Restart at rest at these targets, with joint values q."""
         self._waypoints = deque([(0.0, table)])
         self._end, self._s = np.zeros(1), np.zeros(1)
         self._axis[0, [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]] = 1.0, 1.0, np.inf
@@ -102,12 +102,12 @@ class Path:
         self.row: Array | None = None
 
     def put(self, places: Places) -> None:
-        """Put obstacles where they stand now; the place on the path is solved anew."""
+        """Move obstacles to their present places; the present point of the path is solved again."""
         places.put_into(self._ik.obstacles, self._floats)
         self.row = None
 
     def extend(self, table: Array) -> None:
-        """Lead the path on to other targets."""
+        """Extend the path to new targets."""
         last, before = self._waypoints[-1]
         if np.array_equal(table, before):
             return
@@ -119,7 +119,7 @@ class Path:
         self._end = np.array([last + length])
 
     def cut(self) -> None:
-        """Forget the path ahead, beyond the place where the body stops."""
+        """Discard the path beyond the point where the body stops."""
         stop = float(self._s[0]) + self._stop()
         table = self.at(stop)
         self._waypoints = deque([pair for pair in self._waypoints if pair[0] < stop])
@@ -128,11 +128,11 @@ class Path:
         self._ahead.cut(stop)
 
     def time_to_stop(self) -> float:
-        """Return the seconds that the place on the path takes to stop."""
+        """Return the seconds that the smoothed path parameter takes to stop."""
         return self._stopping_time() + self._mean.time
 
     def _stopping_time(self) -> float:
-        """Return the seconds that the place that goes ahead takes to stop."""
+        """Return the seconds that the path parameter takes to stop."""
         return float(self._axis[0, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum())
 
     @property
@@ -141,12 +141,12 @@ class Path:
         return self._waypoints[-1][1]
 
     def _stop(self) -> float:
-        """Return how far the place on the path goes until it stops, about."""
+        """Return the approximate distance that the path parameter moves until it stops."""
         v = float(self._axis[0, AXIS_VELOCITY])
         return min(max(v * self._stopping_time(), 0.0), max(float(self._end[0] - self._s[0]), 0.0))
 
     def _length(self, a: Array, b: Array) -> float:
-        """Return the length of the path between two tables of targets: reaches or radians, the largest of all goals."""
+        """Return the path length between two tables of targets: length scales or radians, the largest of all goals."""
         frames, others = (one[0, :, :TRANSFORM_WIDTH].reshape(-1, 4, 4) for one in (a, b))
         ways = np.linalg.norm(others[:, :3, 3] - frames[:, :3, 3], axis=1) / self._reach
         traces = np.einsum("gij,gij->g", frames[:, :3, :3], others[:, :3, :3])
@@ -154,7 +154,7 @@ class Path:
         return max(float(np.maximum(ways, turns).max(initial=0.0)), _SMALL)
 
     def at(self, s: float) -> Array:
-        """Return the targets at a place of the path, (1, goals, 17)."""
+        """Return the targets at path parameter s, (1, goals, 17)."""
         before, table = self._waypoints[0]
         for after, other in self._waypoints:
             if before < after and s < after:
@@ -163,7 +163,7 @@ class Path:
         return table
 
     def advance(self, h: float, parts: int) -> Array:
-        """Take a tick of time h along the path, and return the joint values there, (nq,)."""
+        """Take a tick of time h along the path, and return the joint values after it, (nq,)."""
         h *= self.pace.share
         self._limit(h)
         out, before = np.empty(1), self._mean.place
@@ -178,7 +178,7 @@ class Path:
 
     @property
     def arrived(self) -> bool:
-        """Whether the place is at the end of the path."""
+        """Whether the body is led to the end of the path."""
         return bool(self._end[0] - self._mean.place <= _SMALL)
 
     def _solve(self, table: Array, start: Array) -> tuple[Array, Array]:
@@ -190,7 +190,7 @@ class Path:
         return row[0], row[0, ik.places]
 
     def _limit(self, h: float) -> None:
-        """Write the limits of the place that goes ahead: those of all joints from here to where it stops."""
+        """Write the limits of the path parameter, from the limits of all joints between here and its stop."""
         s, end, axis = float(self._s[0]), float(self._end[0]), self._axis[0]
         if end - s <= _SMALL:
             return
@@ -205,13 +205,13 @@ class Path:
 
 
 class Mean:
-    """The mean of a place over the last part of the time: as it is limited in its acceleration, so is this in its jerk.
+    """The moving average of the path parameter, which turns a limit of acceleration into a limit of jerk.
 
-    With the acceleration a at most, the mean over the time T has a jerk of at most 2 a / T.
+    If the acceleration is at most a, the mean over the time T has a jerk of at most 2 a / T.
 
     Args:
-        time: Seconds; 0 for the place itself.
-        place: Where it stands.
+        time: Time T, seconds; 0 for the parameter itself.
+        place: Initial value.
     """
 
     def __init__(self, time: float, place: float) -> None:
@@ -222,7 +222,7 @@ class Mean:
         self._from = place
 
     def add(self, place: float, h: float) -> float:
-        """Return the mean after a time h in which the place has moved evenly to this one."""
+        """Return the mean after a time h in which the parameter has moved evenly to ``place``."""
         last = self._samples[-1][2]
         self._now += h
         self._sum += h * (0.5 * (last + place) - self._from)
@@ -241,7 +241,7 @@ class Mean:
 
 
 def between(a: Array, b: Array, share: float) -> Array:
-    """Return the targets between two tables."""
+    """Interpolate between two tables of targets."""
     out = b.copy()
     frames, others = (one[0, :, :TRANSFORM_WIDTH].reshape(-1, 4, 4) for one in (a, b))
     inner = out[0, :, :TRANSFORM_WIDTH].reshape(-1, 4, 4)
@@ -252,5 +252,5 @@ def between(a: Array, b: Array, share: float) -> Array:
 
 
 def _turned(a: Array, b: Array, share: float) -> Array:
-    """Return the rotation matrix between two others, on the shortest turn."""
+    """Interpolate between two rotation matrices along the shortest rotation."""
     return a @ exp_turn(share * log_turn(a.T @ b))

@@ -1,4 +1,4 @@
-"""What goals have at joint values, without a solve: their errors and their places."""
+"""Errors and places of goals at given joint values, without a solve."""
 
 from __future__ import annotations
 
@@ -31,29 +31,29 @@ from synovia.problem import table_of
 
 
 class Probe:
-    """Looks at goals at joint values.
+    """Evaluates goals at joint values.
 
     Args:
         ik: The problem.
     """
 
     def __init__(self, ik: CompiledProblem) -> None:
-        """Take a solver that can stop before its first step."""
+        """Choose a solver that can stop before its first step."""
         self._ik = ik if not ik.solver.closed else ik.with_parts()
         self._floats = self._ik.floats if ik.obstacles is None else self._ik.floats.copy()
-        self._moved = False  # whether obstacles stand elsewhere than the goals say
+        self._moved = False  # whether obstacles have moved from the places in the goals
         self._scratch = new_scratch(self._ik.scratch_size)
         self._rows: tuple[Residuals, Ints] | None = None
         self._no_steps = self._ik.ints.copy()
         self._no_steps[[MAX_STEPS, ATTEMPTS, PATIENCE]] = 0, 1, 1
 
     def put(self, places: Places) -> None:
-        """Put obstacles where they stand now."""
+        """Move obstacles to their present places."""
         places.put_into(self._ik.obstacles, self._floats)
         self._moved = True
 
     def among(self, places: Places | None) -> Probe:
-        """Return a probe of the goals among obstacles at these places, whatever comes; None: as the goals have them."""
+        """Return a probe with obstacles fixed at these places; None for the places in the goals."""
         ik = self._ik
         if ik.obstacles is None or not self._moved:
             return self
@@ -72,7 +72,7 @@ class Probe:
         return out[0]
 
     def places(self, q: Array, table: Array) -> Array:
-        """Return the targets that goals have at joint values q, (goals, 16); without one, their places there."""
+        """Return the targets of goals, (goals, 16); for goals without a target, their places at joint values q."""
         return self._ik.targets_in(self.row(q, table)[None])[0]
 
     def errors(self, q: Array, table: Array) -> tuple[GoalError, ...]:
@@ -84,7 +84,7 @@ class Probe:
     def rows(self, q: Array, table: Array) -> tuple[Array, Array, Ints]:
         """Return the residuals of goals at joint values q, their negative derivative (m, columns), and their goals.
 
-        Residuals (m,) are weighted, with lengths in reaches.
+        Residuals (m,) are weighted, with lengths in length scales.
         """
         ik = self._ik
         if self._rows is None:

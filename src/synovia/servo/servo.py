@@ -70,39 +70,40 @@ from synovia.servo.way import Way
 from synovia.solver import FullBody, LevenbergMarquardt, Solver, SolverName, as_solver
 
 LiveTarget: TypeAlias = "Targets | Twist | Mapping[str, Target | Twist] | Mapping[str | int, Target | Twist]"
-_BEHIND: Final = 1e-9  # radians, length units: a body that is farther from where it is led cannot follow
-_NEARLY: Final = 10.0  # tolerances: goals that are met so nearly are kept
-_PATIENCE: Final = 1.5  # times the stop of a body ahead, after which each joint brakes for itself
+_BEHIND: Final = 1e-9  # radians, length units: with a larger distance, the body cannot follow its look-ahead
+_NEARLY: Final = 10.0  # multiple of the tolerance: goals with smaller errors count as held
+_PATIENCE: Final = 1.5  # multiple of the look-ahead body's stopping time; afterwards each joint brakes independently
 _MARGIN: Final = 10  # ticks
-_SLOW_LEAD: Final = 0.3  # of the time that a twist may be ahead, for a body that stays on its path
-_SMALL_PART: Final = 1e-4  # of the way to a stop: so far, goals go straight
+_SLOW_LEAD: Final = 0.3  # fraction of the time that a twist may be ahead, with late="slow"
+_SMALL_PART: Final = 1e-4  # fraction of the displacement to a stop, over which goals move in a straight line
 _LONGEST_STOP: Final = 2000  # ticks
-_ROUNDING: Final = 1e-9
-_NO_WORSE: Final = 1.01  # factor of the error of a goal by which that of an answer may be larger
+_ROUNDING: Final = 1e-9  # fraction of a limit
+_NO_WORSE: Final = 1.01  # factor of the present error of a goal, up to which the error of a solution is accepted
 _TOLD: Final = "Holding: hold() was called; the next step with a target goes on."
 _UNDRIVEN: Final = "Holding: no joint has got a value or a velocity for longer than the timeout; the next one goes on."
 _LOST: Final = "Holding: no target has come for longer than the timeout; the next one goes on."
 
 
 class Servo(ChecksArguments):
-    """A body that follows live targets. Each tick keeps the limits of all joints, and so does every way on from there.
+    """A body that follows live targets.
 
-    A tick solves the goals from the answer of the tick before. Then each joint moves towards its answer, as fast as its
-    limits allow, and so that it can stop there. All joints arrive together. If targets move faster than a joint can
-    follow, the others make up for it, by the priorities of the goals; with a limit of the jerk, if an arm has one goal.
-    Whatever comes next, the body can always stop inside the limits of its joints.
+    Every tick satisfies all joint limits and leaves the body able to stop within them.
 
-    Goals keep their priorities in every tick, unless jerk or clearance are limited: goals that hold, or are followed,
-    are not left for those below. With ``late="slow"``, twists do so. There, a ``Twist`` is late where the
-    body cannot follow, as in singular poses, and hardly leaves its line or turn.
+    A tick solves the goals from the previous solution. Then each joint moves towards its solution as fast as its limits
+    allow, so that it can stop there. All joints arrive together. If targets move faster than a joint can follow, the
+    others compensate by the priorities of the goals; with a jerk limit, only if an arm has one goal.
 
-    With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances through the tick, and
-    on the way on which it brakes afterwards; to half of the tolerance. It slides along what is in its way. Obstacles
-    count as they stand in the tick, as nobody knows where they go next. If one comes too near, the body comes out as
-    fast as its limits allow; ``command.solution.contacts`` then shows the pair.
+    Goals keep their priorities in every tick, unless jerk or clearance are limited: a goal that is met or followed is
+    not given up for goals of lower priority. With ``late="slow"``, this applies to twists. There, a ``Twist`` is late
+    where the body cannot follow, as in singular poses, and hardly leaves its line or its axis of rotation.
 
-    Loops of a skeleton are closed in every tick. It is taken only if a stop after it is known that keeps them closed
-    and all limits.
+    With a ``ClearanceGoal`` as a constraint, a tick is taken only if the body keeps its distances in the tick and in
+    the braking motion after it, within half of the tolerance. The body slides along obstacles. Obstacles are assumed to
+    stay where they are in the tick. If an obstacle comes too near, the body moves away as fast as its limits allow;
+    ``command.solution.contacts`` then shows the pair.
+
+    The loops of a skeleton are closed in every tick. A tick is taken only if a stop after it is known that keeps the
+    loops closed and satisfies all limits.
 
     Differences of the returned joint values keep the limits: the velocity between two ticks, the acceleration (twice
     the second divided difference) and the jerk (six times the third), also if the ticks are not evenly spaced.
@@ -111,28 +112,28 @@ class Servo(ChecksArguments):
         skeleton: The skeleton, or an ``IK``, whose goals and solver are used.
         goals: One goal or several. A goal that never gets a target keeps its place since the last ``reset``.
         solver: Settings, a solver's name, or None: full body for several goals, else Levenberg-Marquardt.
-        rate: Ticks per second, if ``step`` is not told the time.
+        rate: Ticks per second; used when ``step`` gets no ``dt``.
         velocity: Highest velocity of all joints, rad/s (slides: length units/s), or by joint; ``"30%"`` for a share of
-            the limits of the file; None for all of them. For balls it limits the length of the angular velocity. For a
-            free root, a number is rad/s for turns and reaches/s for the way; or a pair of both.
+            the limits of the file; None for these limits in full. For ball joints it limits the length of the angular
+            velocity. For a free root, a number means rad/s and length scales/s; or pass a pair (angular, linear).
         acceleration: Highest acceleration, likewise, per s².
         jerk: Highest jerk, likewise, per s³; None for no limit.
         tool_speed: Highest speed of end effectors, by joint, link or site: linear, length units/s, or a pair of it and
             the angular one, rad/s; None in a pair for no limit. ``limited`` then says "tool speed" for this name.
         root: As in ``IK``.
-        late: What a body does that cannot keep up. ``"deviate"`` is as near to the targets as its joints can be.
-            ``"slow"`` stays on their path: straight from target to target, and by the shortest turns.
+        late: What a body does that cannot keep up. ``"deviate"`` stays as near to the targets as its joints can.
+            ``"slow"`` stays on the path of the targets: straight lines and shortest rotations between them.
         timeout: Seconds that a goal keeps its last target if none comes. Then it brakes and keeps the place where it
             stopped.
-        filter: ``OneEuro()`` filters noise of the targets; None for none.
-        deadline: Seconds after which the search of a tick for an answer ends with the best pose so far; None for no
-            end. The goals on the way of a whole body are solved besides.
+        filter: ``OneEuro()`` filters noise of the targets; None for no filter.
+        deadline: Seconds after which the solve of a tick ends with the best pose so far; None for no deadline. The
+            solve for the look-ahead of a whole body has no deadline.
         interpolation: Seconds from the time of a target until it is reached, for targets that come more slowly than
-            ticks: in between, the servo goes smoothly from one to the next. Two periods of the targets are a good
-            choice. 0 for targets that count at once.
+            ticks. The servo interpolates smoothly between targets. Two periods of the targets are a good choice. 0 for
+            targets that apply at once.
         following_error: How far a ``measured`` joint may be from its command, radians (slides: length units), or by
-            joint. Within it the commands are corrected, beyond it the body holds. For a free root, a number is rad
-            for turns and reaches for the way; or a pair of both.
+            joint. Below it the commands are corrected; above it the body holds. For a free root, a number means rad
+            and length scales; or pass a pair (angular, linear).
 
     Attributes:
         ik: The problem that is solved.
@@ -254,15 +255,15 @@ class Servo(ChecksArguments):
             self._slow = Path(self.problem, self.axes.table, self._path_kernels, self.axes.way, self._tools)
 
     def _choose_tick(self) -> None:
-        """Choose what takes the ticks: the goals level by level, or joints that go to the answer for themselves.
+        """Choose the method of a tick: goals by priority levels, or joints that move independently to the solution.
 
-        Levels take those that can (``_has_levels``). If the body stays on a path, they do so while twists lead it
-        (``_twisting``): these have paths of their own.
+        Priority levels are used where they are supported (``_has_levels``). With late="slow" they are used while
+        twists lead the body (``_twisting``), as twists have paths of their own.
         """
         deviates = self.late == "deviate" and self._closed is None
         self._levels = self._way = self._follow = self._twisting = None
-        self._led: Array | None = None  # targets (1, goals, 17) that the answer reaches, if it misses some
-        self._led_row: Array | None = None  # the answer
+        self._led: Array | None = None  # targets (1, goals, 17) with missed ones replaced by their places
+        self._led_row: Array | None = None  # row of results for which ``_led`` was computed
         if self._has_levels:
             levels = TickLevels(self.problem, self.axes, {} if self._tools is None else self._tools.limits)
             if deviates:
@@ -279,8 +280,8 @@ class Servo(ChecksArguments):
     def _has_levels(self) -> bool:
         """Whether goals go level by level: without loops and clearance.
 
-        With a limit of the jerk, they do so if there is one goal, all joints are hinges and slides, and no end effector
-        has a limit. With limits of end effectors, the body may leave its path (``late="deviate"``).
+        With a jerk limit, this requires one goal, only hinges and slides, and no speed limit of an end effector. With
+        speed limits of end effectors, it requires ``late="deviate"``.
         """
         clear = any(goal.needs == "clearance" for goal in self.ik.goals)
         is_arm = len(self.ik.goals) == 1 and len(self.axes.numbers) == len(self.axes.table)
@@ -290,10 +291,10 @@ class Servo(ChecksArguments):
         return self._closed is None and not clear and can and (not limited or (self.late == "deviate" and named))
 
     def _new_closed(self, late: str) -> ClosedTick | None:
-        """Return what takes the ticks of a body with loops, None without any.
+        """Return the tick of a body with loops, None without loops.
 
         Raises:
-            UnsupportedError: If it has to stay on a path.
+            UnsupportedError: If the body has to stay on a path.
         """
         mechanism = self.skeleton.mechanism
         if mechanism is None:
@@ -328,10 +329,10 @@ class Servo(ChecksArguments):
         self._go_on(1.0 / self.rate)
 
     def _new_guard(self, stops: Stops) -> Guard | None:
-        """Return what keeps the distances of clearance goals, None without one.
+        """Return the guard of the distances of clearance goals, None without one.
 
         Raises:
-            UnsupportedError: If another setting would change what it allows.
+            UnsupportedError: If another setting of the servo does not support clearance goals.
         """
         if not self._avoids or self._closed is not None:
             return None
@@ -345,7 +346,7 @@ class Servo(ChecksArguments):
         return Guard(self.problem, self.axes, stops)
 
     def _load(self) -> None:
-        """Load what ticks need, so that none of them waits for it."""
+        """Load all kernels that ticks need, so that no tick waits for compilation."""
         if self._obstacles is not None:
             self._put(self._obstacles.none)
             self._places = None
@@ -378,14 +379,14 @@ class Servo(ChecksArguments):
     def reset(
         self, pose: Start | None = None, velocity: Any = None, acceleration: Any = None, *, time: float = 0.0
     ) -> None:
-        """Begin anew from a pose, without targets. Obstacles stand as in the worlds of the goals again.
+        """Restart from a pose, without targets. Obstacles return to their places in the worlds of the goals.
 
         Args:
             pose: A pose, ``"rest"``, or joint values as in ``IK.solve``; None for the rest pose.
             velocity: The velocity of the body, (nv,) or by joint; None for a body at rest. If it breaks the limits, the
                 first ticks are a recovery.
-            acceleration: Its acceleration, likewise; it counts with a limit of the jerk. None for none.
-            time: What the clock of the servo shows now, seconds. Pass the time of your own clock to use its stamps.
+            acceleration: Its acceleration, likewise; used only with a jerk limit. None for zero.
+            time: Time of the servo's clock now, seconds. Pass the time of your own clock to use its time stamps.
 
         Raises:
             InputError: If a value cannot be used.
@@ -449,10 +450,10 @@ class Servo(ChecksArguments):
     ) -> None:
         """Change goals, limits or the world from the next tick on; the motion goes on without a jump.
 
-        What is left out stays as it is. Goals that stay, by their name, keep their targets; new ones without a target
-        keep the place where the body stops. Limits that are raised hold at once. A lowered one holds as soon as the
-        body can stop inside the limits of its joints with it, and with a clearance goal without coming too near; until
-        then the old one holds. ``limited`` says "recovering" until the motion keeps it.
+        Omitted arguments change nothing. Goals of the same name keep their targets; new goals without a target keep the
+        place where the body stops. Raised limits apply at once. A lowered limit applies as soon as the body can stop
+        with it inside the limits of its joints and, with a clearance goal, without coming too near; until then the old
+        limit applies. ``limited`` says "recovering" until the motion satisfies the new limit.
 
         Goals are packed again, which takes some milliseconds.
 
@@ -486,7 +487,7 @@ class Servo(ChecksArguments):
     if not TYPE_CHECKING:
 
         def __getattr__(self, name: str) -> Any:
-            """Name what a former attribute is called now."""
+            """Raise an error that names the replacement of a removed attribute."""
             hint = ". servo.change(velocity=...) changes limits" if name == "limit" else ""
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}{hint}")
 
@@ -497,7 +498,7 @@ class Servo(ChecksArguments):
             return IK.of(self.problem.with_parts(goals, solver, tolerance=self.ik.tolerance))
 
     def _adopt(self, ik: IK) -> None:
-        """Go on with another problem of the same body, from the present state."""
+        """Switch to another problem of the same body, from the present state."""
         stop, answer, live, inputs = self._stopped(), self._answers.q, self._live, self._inputs
         lost, levels, places, path = self._lost, self._levels, self._places, self._path
         pairs = same_goals(self.ik.goals, ik.goals)
@@ -531,7 +532,7 @@ class Servo(ChecksArguments):
             self._levels.take_over(levels, pairs)
 
     def _take_limits(self, **new: Any) -> None:
-        """Take other limits, those that are not None, as soon as the body can."""
+        """Change the limits that are not None, as soon as the body can satisfy them."""
         if all(value is None for value in new.values()):
             return
         table = self.axes.table
@@ -562,20 +563,20 @@ class Servo(ChecksArguments):
     ) -> Command:
         """Take one tick.
 
-        Joints that get a value or a velocity go there as their limits allow, and stop inside them. While a goal has a
-        target, or the root moves, goals come first: the others make up for these joints, which go as far as goals
-        allow. Else only these joints move, and goals keep the place to which that leads.
+        Joints that get a value or a velocity follow it as their limits allow, and stop inside them. While a goal has a
+        target, or the root moves, goals come first: these joints move as far as the goals allow, and the other joints
+        compensate. Otherwise only these joints move, and the goals then keep the places that result.
 
         Args:
-            targets: New targets as in ``IK.solve``, or a ``Twist``, of some goals or all. A goal that gets none keeps
-                its last one for ``timeout`` seconds. A goal that never had one keeps its place. An obstacle that gets
-                a place, by the name of its ``ClearanceGoal``, stands there from this tick on, and keeps its last place.
-                A target with NaN counts as none, and the state of its goal in this tick is "lost".
+            targets: New targets as in ``IK.solve``, or a ``Twist``, of some goals or all. A goal without a new target
+                keeps its last target for ``timeout`` seconds. A goal that never had a target keeps its place. A place
+                by the name of a ``ClearanceGoal`` moves its obstacle there from this tick on. A target with NaN is
+                ignored, and the state of its goal in this tick is "lost".
             dt: Seconds since the last tick; 1 / ``rate`` by default. For 0 or less the last command is returned.
             at: Time of the targets on the clock of the servo (``time``), seconds; None for now. Targets that are not
-                newer than the last ones of their goal do not count, and ``Command.stamps`` says so.
-            joints: Values of hinges and slides to go to, radians or length units, by joint. They count for ``timeout``
-                seconds, after which the goals lead the joint again; None as a value lets go of it at once.
+                newer than the last target of their goal are ignored, and ``Command.stamps`` says so.
+            joints: Values of hinges and slides to go to, radians or length units, by joint. They apply for ``timeout``
+                seconds, after which the goals lead the joint again; None as a value releases the joint at once.
             jog: Velocities of hinges and slides, per second, likewise.
 
         Raises:
@@ -635,10 +636,10 @@ class Servo(ChecksArguments):
         return self._advance(h)
 
     def _drive(self, orders: Orders | None, now: float, h: float, fresh: Bools | None = None) -> None:
-        """Move what leads the joints that are driven by a tick of time h.
+        """Advance the reference values of driven joints by a tick of time h.
 
         Args:
-            orders: What the tick passes.
+            orders: Values and velocities of joints that the tick passes.
             now: Time at its end, seconds.
             h: Seconds.
             fresh: Which goals get targets in it.
@@ -675,7 +676,7 @@ class Servo(ChecksArguments):
                 self._hold(_UNDRIVEN)
 
     def _goals_lead(self, fresh: Bools | None) -> bool:
-        """Return whether goals lead joints that are not driven; ``fresh`` are those that get targets now."""
+        """Return whether goals lead the joints that are not driven; ``fresh`` marks goals that get targets now."""
         if self._goalless:
             return False
         if self._root_moves:
@@ -688,7 +689,7 @@ class Servo(ChecksArguments):
         """Check that the servo can drive joints in a tick with these targets.
 
         Raises:
-            UnsupportedError: If it cannot, as goals lead the others.
+            UnsupportedError: If the servo cannot drive joints while goals lead the other joints.
         """
         leads = self._goals_lead(None) or (news is not None and bool(news.given.any() or news.twists))
         if leads and self._path is not None:
@@ -734,16 +735,16 @@ class Servo(ChecksArguments):
         return self._advance(h)
 
     def schedule(self, targets: Targets, times: ArrayLike, *, fade: float = 0.2) -> None:
-        """Give targets in advance, such as a chunk of a policy. Then call ``step()`` without any.
+        """Give targets in advance, such as a chunk of a policy. Then call ``step()`` without targets.
 
         From the next tick on, the goals go smoothly through these targets, each at its time, and stop at the last one.
-        What is left of an earlier schedule is replaced, without a jump of the velocity.
+        The rest of an earlier schedule is replaced, without a jump of the velocity.
 
         Args:
             targets: Targets with a leading axis, as in ``IK.track``, of some goals or all.
-            times: When each is reached, on the clock of the servo (``time``), increasing, seconds. Those that are past
-                already are left out, and ``Command.stamps`` says "late".
-            fade: Seconds in which it goes over to the new targets.
+            times: When each is reached, on the clock of the servo (``time``), increasing, seconds. Past times are left
+                out, and ``Command.stamps`` says "late".
+            fade: Seconds of the transition to the new targets.
 
         Raises:
             InputError: If a value cannot be used.
@@ -758,7 +759,7 @@ class Servo(ChecksArguments):
 
         Args:
             goal: The goal, as in targets.
-            scale: Factor of the controller's motion, or a pair: of its way and of its turns.
+            scale: Factor of the controller's motion, or a pair: of its displacement and of its rotation.
 
         Raises:
             InputError: If a value cannot be used.
@@ -769,16 +770,16 @@ class Servo(ChecksArguments):
     def measured(self, q: Start) -> None:
         """Take the joint values into account that the robot reports.
 
-        The commands still continue each other, and keep all limits. While they stand still, the servo learns within
-        seconds how far the robot is beside them, and corrects them by that, at most by half of ``following_error``, so
-        that the robot meets its goals. ``Command.errors`` are then those of the robot. If a joint is farther than
-        ``following_error`` from its command, the body brakes and holds, and ``explain`` names the joint. The next
-        target after a measurement within it goes on.
+        The commands stay continuous and keep all limits. While they stand still, the servo learns within seconds how
+        far the robot is off its commands. It corrects the commands by this offset, at most by half of
+        ``following_error``, so that the robot meets its goals. ``Command.errors`` are then the errors of the robot. If
+        a joint is farther than ``following_error`` from its command, the body brakes and holds, and ``explain`` names
+        the joint. After a measurement within ``following_error``, the next target resumes the motion.
 
         Args:
-            q: A pose or joint values as in ``IK.solve``, or those of some joints by name: the others are where they
-                are expected. Loops may be open by the noise of sensors: the nearest closed pose counts, in which joints
-                that are given by name stay if they can, and those without sensors follow.
+            q: A pose or joint values as in ``IK.solve``, or values of some joints by name: the other joints are assumed
+                to be where they are expected. Sensor noise may open loops: the nearest closed pose is used, in which
+                joints that are given by name stay if possible, and joints without sensors follow.
 
         Raises:
             InputError: If a value cannot be used.
@@ -790,7 +791,7 @@ class Servo(ChecksArguments):
             self._hold(self._feedback.far)
 
     def _move(self, places: Places) -> None:
-        """Put some obstacles where they stand from now on, if that is not where they stand already."""
+        """Move some obstacles to new places, if these differ from the present places."""
         if self._places is not None:
             places = self._places.then(places)
             if np.array_equal(places.moved, self._places.moved):
@@ -798,7 +799,7 @@ class Servo(ChecksArguments):
         self._put(places)
 
     def _put(self, places: Places) -> None:
-        """Put obstacles where they stand from now on; the answers, and what is left of distances, are found anew."""
+        """Move obstacles to new places; solutions and remaining clearances are computed again."""
         self._places = places
         self.probe.put(places)
         self._answers.put(places)
@@ -811,13 +812,13 @@ class Servo(ChecksArguments):
             self._clear.put(places, self._q)
 
     def _begin_path(self, path: Path, q: Array) -> None:
-        """Lead the body along the path of its targets, which begins where it stops, at joint values q (nq,)."""
+        """Lead the body along the path of its targets, which begins at joint values q (nq,), where the body stops."""
         places = self.probe.places(self._feedback.body(q), self._live.unanchored(self._live.takes))
         path.reset(self._live.placed(self._live.takes, places), self._feedback.body(q), 1.0 / self.rate)
         self._path, self._levels = path, None
 
     def _choose_path(self, path: Path, levels: TickLevels, fresh: Bools) -> None:
-        """Let twists lead a body that stays on a path, or its path, by the goals that have got new targets."""
+        """Choose whether twists or the path lead a body with late="slow", by the goals that get new targets."""
         twists = self._inputs.twisted()
         others = (fresh & ~twists).any()
         if self._path is None and others:
@@ -830,12 +831,12 @@ class Servo(ChecksArguments):
                 self._led, self._led_row = None, None
 
     def _hold(self, why: str) -> None:
-        """Begin to brake, if the body does not hold already."""
+        """Begin to brake, unless the body holds already."""
         if not self._held:
             self._inputs.forget(self._live.takes)
             self._drives.brake()
         if not self._held and self._driven:
-            pass  # the joints that are driven brake, and no other moves
+            pass  # driven joints brake; no other joint moves
         elif not self._held and self._path is not None:
             self._path.cut()
             live = self._live.seen > -np.inf
@@ -859,7 +860,7 @@ class Servo(ChecksArguments):
         self.let_go(new, _LOST)
 
     def let_go(self, goals: Bools, why: str) -> None:
-        """Let goals brake and keep the places where they stop; without any other goal that is live, the body holds."""
+        """Let goals brake and keep the places where they stop; if no other goal is live, the body holds."""
         live = self._live.seen > -np.inf
         new = goals & live & ~self._lost
         self._lost |= new
@@ -872,7 +873,7 @@ class Servo(ChecksArguments):
         if self._path is not None:
             return  # the path ends at the last target
         self._live.keep(new, self.probe.places(self._stopped(), self._live.unanchored(new)))
-        self._answers.row = None  # these targets have no answer yet
+        self._answers.row = None  # these targets have no solution yet
         self._answer(self._live.table)
 
     def check_targets(self, table: Array) -> None:
@@ -886,12 +887,12 @@ class Servo(ChecksArguments):
     def stop_places(self, *, goes_on: bool = False) -> Array:
         """Return the places (goals, 16) of all goals where the body stops if it brakes now.
 
-        If targets go on, they are those where the body would stop among targets that stand still.
+        If ``goes_on``, the targets go on moving: these are the places where the body would stop if they stood still.
         """
         table = self._live.unanchored(self._live.takes)
         if self._levels is None:
             return self.probe.places(self._stopped(), table)
-        here = self._feedback.body(self._q)  # goals go straight on to the stop
+        here = self._feedback.body(self._q)  # extrapolate a small part of the displacement to the stop
         near = self.axes.shifted(here, _SMALL_PART * self.axes.stop_together(follows=goes_on))
         places, others = self.probe.places(here, table), self.probe.places(near, table)
         for place, other in zip(places.reshape(-1, 4, 4), others.reshape(-1, 4, 4), strict=True):
@@ -909,7 +910,7 @@ class Servo(ChecksArguments):
         return Pose.trusted(self.skeleton, self._q.copy()).matrix(frame)
 
     def lead_time(self) -> float:
-        """Return the seconds that a twist may be ahead of the body: those in which every joint can stop, or a part."""
+        """Return the seconds that a twist may be ahead of the body: the longest stopping time of a joint, or a part."""
         t = self.axes.table[np.isin(self.axes.joints, list(self.ik.moving))]
         times = t[:, TOP_SPEED] / t[:, TOP_ACCELERATION] + t[:, TOP_ACCELERATION] / t[:, TOP_JERK]
         share = 1.0 if self._twisting is None else _SLOW_LEAD
@@ -924,7 +925,7 @@ class Servo(ChecksArguments):
         return self._feedback.body(out) if self._way is None else out
 
     def _answer(self, table: Array) -> None:
-        """Solve the goals for these targets, from the answer before; unchanged targets keep it."""
+        """Solve the goals for these targets, from the previous solution; unchanged targets keep the solution."""
         if self._driven or self._goalless:
             return
         same = np.array_equal(table, self._live.table)
@@ -946,7 +947,7 @@ class Servo(ChecksArguments):
                 self._follow.move(self._live.table, self._time, self.axes.way(answers.before, answers.q))
 
     def _advance(self, h: float) -> Command:
-        """Take a tick of time h towards the answer, or brake."""
+        """Take a tick of time h towards the solution, or brake."""
         out = np.empty(len(self._q))
         brakes = self._coming is not None and self._change_limits(self._coming, out, h)
         if self._clear is not None:
@@ -954,7 +955,7 @@ class Servo(ChecksArguments):
         stop, way = STOP if self._held and not self._driven else 0, self._way
         kept, q = self.axes.table.copy() if self._guard is not None else None, self._q
         if way is not None and stop and self._time > self._hold_until:
-            self._go_ahead_anew(way, h)  # each joint for itself: then the body is still
+            self._go_ahead_anew(way, h)  # brake each joint independently until the body rests
             way = None
         if brakes:
             self._go(out, h, STOP)
@@ -983,16 +984,16 @@ class Servo(ChecksArguments):
         return self._last
 
     def _go_driven(self, out: Array, h: float) -> None:
-        """Take a tick in which only joints that are driven move, to ``out`` (nq,)."""
+        """Take a tick in which only driven joints move; write ``out`` (nq,)."""
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         self._aim = there, before
         self._tick(self._q, there, before, out, h, PROPOSE | ADVANCE)
 
     def _change_limits(self, limits: Array, out: Array, h: float) -> bool:
-        """Take other limits (axes, 3) where the body can brake with them in ticks of time h; ``out`` is scratch memory.
+        """Apply new limits (axes, 3) where the body can brake with them in ticks of time h; ``out`` is scratch memory.
 
-        An axis that would leave the limits of its position keeps its own acceleration until it would not. If that is
-        not enough, or with a limit of the jerk, the body brakes with its own limits until it can keep the others.
+        An axis that would leave its position limits keeps its old acceleration limit for now. If that is not enough, or
+        with a jerk limit, the body brakes with its old limits until it can satisfy the new ones.
 
         Returns:
             Whether the body has to brake in this tick.
@@ -1009,7 +1010,7 @@ class Servo(ChecksArguments):
                 self._recovers, self._braked = (limits < kept[:, _LIMITS]).any(axis=1), True
                 return True
         held = kept[:, _LIMITS].copy()
-        held[:, 0] = 0.0  # lower velocities hold at once
+        held[:, 0] = 0.0  # lower velocity limits apply at once
         state = None if guard is None else guard.state
         before = failed = self._leaves_limits(h)
         for _ in range(2):
@@ -1044,7 +1045,7 @@ class Servo(ChecksArguments):
         return brakes
 
     def _leaves_limits(self, h: float) -> Bools:
-        """Return which axes leave limits of positions if each brakes from now on, in ticks of time h; changes them."""
+        """Return which axes leave their position limits if each brakes now, in ticks of time h; changes the table."""
         table, q = self.axes.table, self._q
         leaves = np.zeros(len(table), bool)
         lasts = float(table[:, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum(axis=1).max(initial=0.0))
@@ -1056,16 +1057,16 @@ class Servo(ChecksArguments):
         return leaves
 
     def _keep_clear(self, guard: Guard, kept: Array, q: Array, out: Array, h: float) -> None:
-        """Change a tick from joint values q to ``out`` (nq,) that clearance goals do not allow.
+        """Change a tick from joint values q to ``out`` (nq,) if clearance goals do not allow it.
 
         Args:
-            guard: Their distances.
+            guard: Distances of the clearance goals.
             kept: The state of the axes before the tick.
             q: Joint values before, (nq,).
             out: Those after the tick, (nq,); changed in place.
             h: Seconds.
         """
-        if self._feedback.found is not None:  # what is known of the robot has changed since the last tick
+        if self._feedback.found is not None:  # the measured offset may have changed since the last tick
             guard.note(self._feedback.body(q))
         away = guard.too_near
         guard.blocked = away or (guard.slides(h) and not self._held) or not guard.allows(q, out, h, self._feedback)
@@ -1075,7 +1076,7 @@ class Servo(ChecksArguments):
         table, (there, before) = self.axes.table, self._aim
         tries = () if self._held else (before,)
         if tries and not kept[:, AXIS_VELOCITY].any():
-            tries = before, there  # as if the target stood still: so a body at rest that leans on two things comes free
+            tries = before, there  # second try: a target at rest, which frees a resting body between two obstacles
         for came_from in tries:
             table[:] = kept
             self._tick(q, there, came_from, out, h, PROPOSE)
@@ -1092,7 +1093,7 @@ class Servo(ChecksArguments):
             self._go_ahead_anew(self._way, h)
 
     def _go(self, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which each joint goes to the answer for itself, unless limits bind, to ``out`` (nq,)."""
+        """Take a tick in which joints move independently to the solution unless limits bind; write ``out`` (nq,)."""
         table = self.axes.table
         there, before = self._feedback.command(self._answers.q), self._feedback.command(self._answers.before)
         kept = table.copy()
@@ -1110,7 +1111,7 @@ class Servo(ChecksArguments):
                 self._answers.restart(self._follow.place)
 
     def _go_by_levels(self, levels: TickLevels, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which goals keep their priorities, to ``out`` (nq,)."""
+        """Take a tick in which goals keep their priorities; write ``out`` (nq,)."""
         if self._led_row is not self._answers.row:
             self._led_row, self._led = self._answers.row, self._reachable()
         targets = (self._live.table if self._led is None else self._led)[0]
@@ -1127,10 +1128,10 @@ class Servo(ChecksArguments):
             self._answers.restart(self._feedback.body(place))
 
     def _reachable(self) -> Array | None:
-        """Return targets (1, goals, 17) of which those that the answer misses are where it has them; None if none.
+        """Return targets (1, goals, 17) in which missed targets are replaced by their places in the solution.
 
-        An answer that is not found yet may miss more than the body does, and nothing above less; then the targets
-        themselves count.
+        None if no target is replaced. A solution that is still being searched may be worse than the present pose in
+        some goal, without a gain at a higher priority; then missed targets from that priority on are kept.
         """
         row = self._answers.row
         if row is None or self._answers.reaches:
@@ -1149,13 +1150,13 @@ class Servo(ChecksArguments):
                 missed &= ranks < rank
                 break
             if (errors[level] < now[level] - over[level]).any():
-                break  # what gains here may lose below
+                break  # a gain at this priority may cost lower priorities
         if not missed.any():
             return None
         return self._live.placed(missed, self.probe.places(self._answers.q, self._live.unanchored(missed)))
 
     def _follows(self) -> bool:
-        """Return whether the body follows targets that move and are near."""
+        """Return whether the body follows targets that move and are near it."""
         follow, q = self._follow, self._feedback.body(self._q)
         return self._brakes_at_once and follow is not None and follow.applies(q, self._live.table, self._time)
 
@@ -1163,26 +1164,26 @@ class Servo(ChecksArguments):
     def _brakes_at_once(self) -> bool:
         """Whether joints can brake from one tick to the next, as the jerk has no limit.
 
-        With one, the box of a tick is so narrow that a choice by goals of this tick alone leads to ticks without a
-        good one.
+        With a jerk limit, the box of a tick is so narrow that a choice by the goals of this tick only can leave the
+        next ticks without a good choice.
         """
         return not self._limits_jerk
 
     def _follow_targets(
         self, follow: Follow, targets: Array, there: Array, before: Array, out: Array, h: float
     ) -> None:
-        """Take a tick in which joints make up for others that limits hold, to ``out`` (nq,)."""
+        """Take a tick in which joints compensate for joints at their limits; write ``out`` (nq,)."""
         self._aim = there, before
         self._tick(self._q, there, before, out, h, PROPOSE)
         follow.refine(self._q, there, out, h, targets, self._feedback)
         self._tick(self._q, there, before, out, h, ADVANCE)
 
     def _go_ahead_anew(self, way: Way, h: float) -> None:
-        """Let the body ahead begin anew where the real one is."""
+        """Restart the look-ahead body at the pose of the real body."""
         way.reset(self._feedback.body(self._q), self.axes.table[:, AXIS_VELOCITY].copy(), h)
 
     def _go_way(self, way: Way, out: Array, h: float, stop: int) -> None:
-        """Take a tick in which goals that hold are kept, to ``out`` (nq,)."""
+        """Take a tick in which goals that are met stay met; write ``out`` (nq,)."""
         feedback, answers, targets = self._feedback, self._answers, self._live.table
         if self._follow is not None and not stop and self._follows():
             self._following = True
@@ -1209,7 +1210,7 @@ class Servo(ChecksArguments):
             way.holds |= self._met()
 
     def _follow_path(self, path: Path, out: Array, h: float, stop: int) -> None:
-        """Take a tick along the path of the targets, to ``out`` (nq,)."""
+        """Take a tick along the path of the targets; write ``out`` (nq,)."""
         before = self._feedback.command(path.place)
         self._answers.q = path.advance(h, stop)
         there = self._feedback.command(self._answers.q)
@@ -1218,7 +1219,7 @@ class Servo(ChecksArguments):
         self._answers.row = path.row if path.arrived else None
 
     def _met(self, slack: float = 1.0) -> Bools:
-        """Return which goals are met now, or nearly met, to a multiple of the tolerance."""
+        """Return which goals are met now, within ``slack`` times the tolerance."""
         most, most_angle = self.ik.tolerance
         errors = self.probe.errors(self._feedback.body(self._q), self._live.table)
         pairs = zip(self.ik.goals, errors, strict=True)
@@ -1263,7 +1264,7 @@ class Servo(ChecksArguments):
 
 
 def _replan_of(axes: Array) -> Callable[[], None]:
-    """Return what plans the stops of all axes of a table again, after their motion or their limits have changed."""
+    """Return a function that plans the stops of all axes again, after their motion or their limits have changed."""
     from synovia.kernels.compiler.jit import ready
     from synovia.kernels.servo.tick import servo_replan
 
@@ -1283,7 +1284,7 @@ def _kernels_for(variables: Ints, limits: Array, followers: Ints, coupling: Arra
 
 _LIMITS: Final = [TOP_SPEED, TOP_ACCELERATION, TOP_JERK]
 _ARM_GOALS: Final = frozenset({"", "position", "rotation", "pose"})
-_KERNELS: Final = (  # entry points that every servo needs besides the one of its solver
+_KERNELS: Final = (  # entry points that every servo needs in addition to its solver's
     *(f"servo.tick.servo_{one}" for one in ("rest", "tick", "reset", "replan", "choose", "stops")),
     "hierarchy.full_body.full_body",
 )
@@ -1291,7 +1292,7 @@ _LEVELS: Final = "servo.step.servo_step"
 
 
 def _default_solver(goals: tuple[Goal, ...]) -> Solver:
-    """Return the solver of a servo that is given none."""
+    """Return the default solver of a servo with these goals."""
     plain = len(goals) == 1 and goals[0].needs in _ARM_GOALS and goals[0].rank == 0
     return LevenbergMarquardt() if plain else FullBody()
 

@@ -16,17 +16,17 @@ from synovia.model.geometry import Array
 from synovia.servo.limits import Axes
 from synovia.servo.twist import Twist
 
-_FASTER: Final = 10.0  # times the velocity of the file, or that of the servo
+_FASTER: Final = 10.0  # multiple of the velocity limit of the file or the servo
 _SLOWEST: Final = 1.0  # ticks per second
 _LONGEST: Final = 1.0  # seconds of a tick
-_MANY: Final = 20.0  # ticks that one stands for
+_MANY: Final = 20.0  # regular ticks in one tick
 _SPIN: Final = 6.0 * math.pi  # radians per second
-_REACHES: Final = 20.0  # per second
+_REACHES: Final = 20.0  # length scales per second
 _SHOWN: Final = 4  # names in one warning
 
 
 def question_rate(rate: float) -> None:
-    """Warn of a rate that is rather the time of a tick."""
+    """Warn of a rate that is probably the duration of a tick."""
     if rate < _SLOWEST:
         warn(
             f"rate={rate:g}: that is a tick each {1.0 / rate:g} s."
@@ -35,7 +35,7 @@ def question_rate(rate: float) -> None:
 
 
 def question_time(dt: float, rate: float) -> None:
-    """Warn of a tick that is so long as milliseconds would be."""
+    """Warn of a tick so long that its time is probably in milliseconds."""
     if dt >= _LONGEST and dt * rate > _MANY:
         warn(
             f"dt={dt:g}: that is {dt * rate:,.0f} ticks in one. dt is in seconds. Did you mean {dt / 1000.0:g}?"
@@ -52,7 +52,7 @@ def question_start() -> None:
 
 
 def question_velocities(skeleton: Skeleton, velocities: Array) -> None:
-    """Warn of velocities (joints, 2), of turns and lengths, that are far above those of the file."""
+    """Warn of velocity limits (joints, 2), angular and linear, far above those of the file."""
     names: list[tuple[str, float, float]] = []
     for joint, key, pair in zip(skeleton.joints, skeleton.joint_keys, velocities.tolist(), strict=True):
         given = pair[1] if joint.kind is Kind.SLIDE else pair[0]
@@ -70,7 +70,7 @@ def question_velocities(skeleton: Skeleton, velocities: Array) -> None:
 
 
 def question_twist(name: str, twist: Twist, reach: float) -> None:
-    """Warn of a twist of a goal that is much faster than bodies of this reach are."""
+    """Warn of a twist that is much too fast for a body of this length scale."""
     spin, speed = float(np.linalg.norm(twist.angular)), float(np.linalg.norm(twist.linear))
     if spin > _SPIN:
         warn(

@@ -1,4 +1,4 @@
-"""Where the axes of a body stop after a tick, and ticks that lead to other such places."""
+"""The stops of the axes of a body after a tick, and ticks that lead to other stops."""
 
 from __future__ import annotations
 
@@ -31,21 +31,21 @@ class Stops:
         self._write = partial(ready(servo_stops, none, none, 1.0), axes.table, self._ways)
 
     def ways(self, h: float) -> Array:
-        """Return how far each axis goes until it stops after a tick of time h, as its target moves, (3, n).
+        """Return the displacement of each axis to its stop after a tick of time h, relative to its target, (3, n).
 
-        The first row is for the velocity that is proposed, the others for the lowest and the highest one that limits
+        The first row is for the proposed velocity, the others for the lowest and the highest velocity that limits
         allow.
         """
         self._write(h)
         return self._ways
 
     def lead(self, q: Array, place: Array, out: Array, h: float) -> None:
-        """Propose a tick to stops at another place.
+        """Propose a tick that leads to other stops.
 
         Args:
             q: Joint values now, (nq,).
             place: Joint values to stop at, (nq,), as far as limits allow.
-            out: Those after the tick, (nq,); written.
+            out: Joint values after the tick, (nq,); written.
             h: Seconds.
         """
         self._choose(q, place, out, h)

@@ -1,12 +1,12 @@
 """Speed limits of end effectors, linear and angular, in every tick.
 
-A tick chooses velocities of all axes. Here they are brought nearer to those of the stop that is known, until two things
-hold: in this tick no end effector is faster than its limits, and on the stop from there neither. As the stop is always
-possible, the next tick has a choice again. So an end effector never exceeds its limits, unless the body begins beyond
-them, or a stop changes because limits of joints do.
+A tick chooses velocities of all axes. This module moves them towards the velocities of the known stop until no end
+effector exceeds its limits, in this tick and on the stop after it. As that stop is always possible, the next tick has a
+choice again. So an end effector never exceeds its limits, unless the body begins beyond them, or the stop changes
+because the limits of joints change.
 
-Before that, the limits of all joints are lowered alike, so that the body goes on as straight as without limits, and
-brakes seldom.
+Before that, the velocity limits of all joints are lowered by the same factor, so that the body moves as straight as
+without limits, and seldom brakes.
 """
 
 from __future__ import annotations
@@ -47,20 +47,18 @@ from synovia.model.pose import world_frames
 from synovia.servo.limits import Axes
 
 _MOST: Final = 1e12  # largest limit
-_SLACK: Final = 1e-9  # part of a limit that is rounding
-_AHEAD: Final = 0.995  # part of a limit that the stop keeps where it is sampled
-_CRUISE: Final = 0.95  # part of a limit at which the body goes
-_PEAK: Final = (
-    1.0 / 6.0
-)  # times curvature and squared length: most that a parabola is above its mean, if it peaks there
-_SAMPLE: Final = 0.1  # radians, length units: way of an axis between two samples of a stop
-_FEWEST, _SAMPLES = 24, 64  # samples of a stop
-_PARTS: Final = 8  # samples of the way to where the body goes
-_NEAR: Final = 4.0  # ticks: a way that is shorter needs no lower limits
-_HALVINGS: Final = 7  # of the part of the way from the stop to what was chosen
-_TINY: Final = 1e-12  # seconds: less than any way takes
+_SLACK: Final = 1e-9  # fraction of a limit: rounding
+_AHEAD: Final = 0.995  # fraction of a limit allowed at the samples of a stop
+_CRUISE: Final = 0.95  # fraction of a limit for planned motion
+_PEAK: Final = 1.0 / 6.0  # factor of curvature times squared span: bound for the peak of a parabola above its mean
+_SAMPLE: Final = 0.1  # radians, length units: displacement of an axis between two samples of a stop
+_FEWEST, _SAMPLES = 24, 64  # least and largest number of samples of a stop
+_PARTS: Final = 8  # samples of the path to the wanted joint values
+_NEAR: Final = 4.0  # ticks: shorter motions need no lower limits
+_HALVINGS: Final = 7  # bisection steps between the known stop and the chosen tick
+_TINY: Final = 1e-12  # seconds: avoids division by zero
 _IDENTITY: Final = np.array([0.0, 0.0, 0.0, 1.0])
-_TOLD: Final = 0.9  # part of a limit from which on it is told
+_TOLD: Final = 0.9  # fraction of the limit above which it is reported
 
 
 class ToolSpeed:
@@ -77,7 +75,7 @@ class ToolSpeed:
 
     Attributes:
         limits: Linear and angular limits, by end effector.
-        told: By end effector, "tool speed" if that limited the last tick, "recovering" if it was too fast.
+        told: By end effector, "tool speed" if its limit slowed the last tick, "recovering" if it was too fast.
     """
 
     def __init__(self, axes: Axes, limits: Any, *, tick: Callable[..., None]) -> None:
@@ -98,11 +96,11 @@ class ToolSpeed:
         self._turn_axis = firsts[~scalar, None] + np.arange(3)
         self._before = axes.table.copy()
         self.told: dict[str, str] = {}
-        self._slowed = False  # whether the tick, or the one before, was slower than joints allow
-        self._leads = False  # whether the body follows one that keeps the limits
+        self._slowed = False  # whether the last tick was slower than joints allow
+        self._leads = False  # whether a look-ahead body that keeps the limits leads
 
     def seconds(self, q: Array) -> Array:
-        """Return the least time of each end effector between poses (T, nq) one after the other, (T - 1, tools)."""
+        """Return the least time of each end effector between successive poses (T, nq), seconds, (T - 1, tools)."""
         frames = world_frames(self._skeleton, q)[:, self._rows]
         R, p = frames[..., :9].reshape(*frames.shape[:2], 3, 3), frames[..., 9:]
         p = p + np.einsum("tkij,kj->tki", R, self._places[:, :3, 3])
@@ -113,11 +111,11 @@ class ToolSpeed:
         return np.maximum(ways / linear, turns / angular)
 
     def keeps(self, poses: Array, steps: Array) -> bool:
-        """Return whether end effectors keep their limits along poses (T + 1, nq), some seconds (T,) apart."""
+        """Return whether end effectors keep their limits along poses (T + 1, nq) with time steps (T,), seconds."""
         return _peak(self.seconds(poses), steps[:, None]) <= _AHEAD
 
     def cruise(self, step: float, q: Array) -> float:
-        """Return the highest speed on a way on which poses (T, nq) are a step apart, for what leads the body."""
+        """Return the highest speed of the look-ahead on a path with poses (T, nq) at distances ``step``."""
         self._leads = True
         return _CRUISE * step / max(float(self.seconds(q).max(initial=0.0)), _TINY)
 
@@ -135,11 +133,11 @@ class ToolSpeed:
             self._advance(q, wanted, before, out, h)
 
     def _propose(self, q: Array, wanted: Array, before: Array, out: Array, h: float) -> None:
-        """Propose a tick with lower limits of all joints, if the way to go asks for them."""
+        """Propose a tick with lower velocity limits of all joints, if end effectors need them."""
         table, top = self._table, self._table[:, TOP_SPEED].copy()
         way = self._axes.way(q, wanted)
         share = self._share(q, way, top, h)
-        if share < 1.0:  # not below what the stop that is known needs: that would be a recovery
+        if share < 1.0:  # not below the speeds of the known stop: that would be a recovery
             u, a, j = (table[:, PLAN_VELOCITY + k] for k in range(3))
             with np.errstate(divide="ignore", invalid="ignore"):
                 peak = np.where(a * j < 0.0, np.abs(u - 0.5 * a * a / j), 0.0)
@@ -150,7 +148,7 @@ class ToolSpeed:
         self._tick(q, wanted, before, out, h, PROPOSE)
         self._slowed = share < 1.0
         if self._slowed:
-            # these limits are not those that the user knows
+            # do not report the lowered limits, which the user did not set
             d = np.abs(table[:, NEXT]) * (h + np.abs(table[:, NEXT]) / table[:, TOP_ACCELERATION])
             inside = (table[:, AXIS_UPPER] > d) & (table[:, AXIS_LOWER] < -d)
             at = (table[:, REASON] == AT_VELOCITY) | ((table[:, REASON] == AT_POSITION) & inside)
@@ -171,7 +169,7 @@ class ToolSpeed:
         table[:, STRETCH] = np.maximum(table[:, STRETCH], t / max(longest, h))
 
     def _share(self, q: Array, way: Array, top: Array, h: float) -> float:
-        """Return the part of the limits of all joints at which end effectors keep theirs on the way, by axis."""
+        """Return the fraction of all velocity limits at which end effectors keep theirs, for a displacement ``way``."""
         time = float(np.abs(way / top).max(initial=0.0))
         if time <= _NEAR * h:
             return 1.0
@@ -180,7 +178,7 @@ class ToolSpeed:
         return 1.0 if needed <= _CRUISE * time else _CRUISE * time / needed
 
     def _advance(self, q: Array, wanted: Array, before: Array, out: Array, h: float) -> None:
-        """Take the tick to ``out``, or as near to it as end effectors allow."""
+        """Take the proposed tick in ``out``, or one as near to it as end effectors allow; write ``out``."""
         table = self._table
         proposed, choice = table.copy(), out.copy()
         if self._kept(q, choice, out, h):
@@ -205,10 +203,10 @@ class ToolSpeed:
         self.tell(q, out, h, True)
 
     def _kept(self, q: Array, choice: Array, out: Array, h: float) -> bool:
-        """Take the tick to ``choice``, and write to ``out`` where it leads.
+        """Take the tick to ``choice``, and write the joint values after it to ``out``.
 
         Returns:
-            Whether end effectors keep their limits in this tick, and on the stop from there.
+            Whether end effectors keep their limits in this tick and on the stop after it.
         """
         out[:] = choice
         self._tick(q, q, q, out, h, ADVANCE)
@@ -222,33 +220,33 @@ class ToolSpeed:
         begins = self._table[:, PLAN_VELOCITY]
         longest = float(np.abs(0.5 * begins * lasts).max()) + float(np.abs(begins).max()) * h
         count = min(max(math.ceil(longest / _SAMPLE), _FEWEST), _SAMPLES)
-        times = end * np.linspace(0.0, 1.0, count + 1) ** 2  # dense at first, where most stops are fastest
+        times = end * np.linspace(0.0, 1.0, count + 1) ** 2  # denser at the start, where most stops are fastest
         poses = self._poses(out, _travelled(plan, times))
         return bool(_peak(self.seconds(poses), np.diff(times)[:, None]) <= _AHEAD)
 
     def _poses(self, q: Array, ways: Array) -> Array:
-        """Return poses (T, nq) on the way from q, for how far each axis has gone, (T, n), 0 at first."""
+        """Return poses (T, nq) on the path from q, for the displacements of each axis, (T, n), 0 in the first row."""
         out = np.repeat(q[None], len(ways), axis=0)
         out[:, self._scalar_q] += ways[:, self._scalar_axis]
         if len(self._turn_q):
             quats = out[:, self._turn_q]
             quats[1:] = times_exp(_IDENTITY, np.diff(ways, axis=0)[:, self._turn_axis])
             span = 1
-            while span < len(quats):  # products of all steps so far, of twice as many each time
+            while span < len(quats):  # prefix products of all steps, doubling their length each time
                 quats[span:] = quat_product(quats[:-span], quats[span:])
                 span *= 2
             out[:, self._turn_q] = quats / np.linalg.norm(quats, axis=-1, keepdims=True)
         return self._skeleton.follow(out)
 
     def tell(self, q: Array, out: Array, h: float, slowed: bool) -> None:
-        """Find out which end effectors limited the tick, or were too fast."""
+        """Record which end effectors limited the tick, or were too fast."""
         shares = self.seconds(np.array([q, out]))[0] / h
         self.note_shares(shares, (slowed or self._leads) * (shares > _TOLD))
 
     def note_shares(self, shares: Array, slows: Array) -> None:
-        """Note which end effectors limited a tick, or were too fast, from the parts of their limits (tools,) they used.
+        """Record which end effectors limited a tick, or were too fast, from the used fractions of limits (tools,).
 
-        Those that slow the body down have a number other than 0 in ``slows``.
+        End effectors that slow the body down have a nonzero value in ``slows``.
         """
         self.told = {}
         for name, share, slow in zip(self._names, shares.tolist(), slows.tolist(), strict=True):
@@ -259,9 +257,9 @@ class ToolSpeed:
 
 
 def _peak(shares: Array, spans: Array) -> float:
-    """Return the highest speed, from ``shares`` (T, tools) that are its integrals over spans (T, 1), seconds.
+    """Return a bound for the highest speed, from its integrals ``shares`` (T, tools) over spans (T, 1), seconds.
 
-    A peak is above the mean of its span, by what a parabola through the means there can have.
+    The bound adds to the mean of a span the peak of a parabola with the curvature of the means there.
     """
     means = shares / spans
     slopes = np.diff(means, axis=0) / (0.5 * (spans[1:] + spans[:-1]))
@@ -271,7 +269,7 @@ def _peak(shares: Array, spans: Array) -> float:
 
 
 def _travelled(plan: Array, times: Array) -> Array:
-    """Return how far axes with stops (n, 6) have gone after some times (T,), (T, n); see ``kernels.servo.stop``."""
+    """Return displacements (T, n) of axes with stops (n, 6) after some times (T,); see ``kernels.servo.stop``."""
     v, acceleration, j, *lasts = plan.T
     left, x = times[:, None], np.zeros((len(times), len(plan)))
     for jerk, last in zip((j, 0.0 * j, -j), lasts, strict=True):

@@ -15,19 +15,19 @@ from synovia.model.geometry import Array, as_numbers
 from synovia.servo.curve import exp_turn, log_turn
 
 _MOST: Final = 1e6  # largest component of a twist
-_FAR_BACK: Final = 0.6  # of that lead: a target that moves is not so far behind the place where the body stops
-_MOST_OFF: Final = 2.0  # times that lead, which a body may be off the line of a target that moves
-_WHOLE: Final = 1.0 - 1e-6  # part of its step by which a target moves that does not wait
-_FLOOR: Final = 1e-3  # reaches, radians: the lead of a slow twist
+_FAR_BACK: Final = 0.6  # fraction of the lead: a target farther behind the body's stop is moved to the stop
+_MOST_OFF: Final = 2.0  # multiple of the lead: largest distance of the body from the line of a moving target
+_WHOLE: Final = 1.0 - 1e-6  # fraction of its step: a target that moves less waits for the body
+_FLOOR: Final = 1e-3  # length scales, radians: least lead, for slow twists
 
 
 @dataclass(frozen=True)
 class Twist(ChecksArguments):
     """A target of ``Servo.step`` that moves: a linear and an angular velocity of the end effector.
 
-    The servo moves the target of the goal from where it is. It goes on until another target comes, or for the
-    ``timeout`` of the servo; a twist of zero stops at once. The target leads by no more than the twist goes while the
-    body could stop: out of reach, or if the body is late, it waits.
+    The servo moves the target of the goal from its present place, until another target comes, or for the ``timeout``
+    of the servo; a twist of zero stops at once. The target leads the body by at most the motion of the twist in the
+    time in which the body can stop. Out of reach, or if the body is late, the target waits.
 
     Args:
         linear: Velocity of the goal's point, (3,), length units/s.
@@ -82,34 +82,34 @@ class Drift:
 
     Args:
         reach: Length scale of the problem, length units.
-        axes: Returns the rotation (3, 3) of a named frame now.
+        axes: Returns the present rotation (3, 3) of a named frame.
         brakes: Whether a target that stops moving is put where the body can stop.
 
     Attributes:
-        waits: Whether the target has moved otherwise in the last tick than the twist asks for, as the body is late.
+        waits: Whether the target did not move as the twist asks in the last tick, because the body is late.
     """
 
     def __init__(self, reach: float, axes: Callable[[Any], Array], *, brakes: bool) -> None:
-        """Begin without a twist; a first one of zero stops the body, too."""
+        """Begin without a twist; a first twist of zero also stops the body."""
         self._floors = _FLOOR * reach, _FLOOR
         self._axes, self._brakes = axes, brakes
         self._twist, self._frame = Twist(), "world"
         self._moved = [False, False]
         self.waits = False
-        self._line: list[Array | None] = [None, None]  # of the place and of the rotation, along which they moved last
+        self._line: list[Array | None] = [None, None]  # last directions of motion: of the position, of the rotation
 
     def follow(self, twist: Twist, frame: str | int) -> None:
-        """Go on with another twist, along the axes of a frame."""
+        """Switch to another twist, in the axes of a frame."""
         self._twist, self._frame = twist, frame
 
     @property
     def goes_on(self) -> bool:
-        """Whether the target does not stop."""
+        """Whether the twist is not zero."""
         return bool(self._twist.linear.any() or self._twist.angular.any())
 
     @property
     def spin(self) -> Array:
-        """The unit vector about which the target turns, (3,); zero if it does not."""
+        """The axis of rotation of the target, a unit vector (3,); zero without a rotation."""
         turn = self._line[1]
         return turn if self._moved[1] and turn is not None else np.zeros(3)
 
@@ -120,7 +120,9 @@ class Drift:
         return begins or any(self._moved) or self.goes_on
 
     def advance(self, frame: Array, h: float, lead: float, stop: Array) -> None:
-        """Move a target along its own line or turn; it waits for a late body, and comes to one far off its line.
+        """Move a target along its line or about its axis.
+
+        The target waits for a late body, and moves sideways towards a body far from its line.
 
         Args:
             frame: The target, (4, 4); changed in place.
@@ -135,7 +137,7 @@ class Drift:
             v, w = R @ v, R @ w
         for part, step in enumerate((h * v, h * w)):
             size, begins = _size(step), not self._moved[part]
-            if self._line[part] is None or (size and begins):  # it may have been on its way to a target
+            if self._line[part] is None or (size and begins):  # the body may still move to an earlier target
                 _put(frame, part, stop, size * lead / h + self._floors[part] if size else 0.0)
             line = step / size if size else self._line[part]
             if line is not None:
@@ -143,13 +145,13 @@ class Drift:
             self._line[part], self._moved[part] = line if line is not None else np.zeros(3), size > 0.0
 
     def _advance(self, frame: Array, part: int, line: Array, size: float, most: float, stop: Array) -> None:
-        """Move the place (part 0) or the rotation (part 1) of a target along a line, at most so far ahead of a stop."""
+        """Move the position (part 0) or rotation (part 1) of a target along a line, by ``most`` ahead of a stop."""
         ahead = frame[:3, 3] - stop[:3, 3] if part == 0 else log_turn(frame[:3, :3] @ stop[:3, :3].T)
         along = float(ahead @ line)
         if not size:
             way = -along if self._moved[part] and self._brakes else 0.0
         elif along < -_FAR_BACK * most:
-            way = size - along  # the body could not follow, or turns back: now it may do so at once
+            way = size - along  # the body could not follow, or reverses: start again at its stop
         else:
             way = min(size, max(most - along, 0.0))
         across = ahead - along * line
@@ -163,7 +165,7 @@ class Drift:
 
 
 def _put(frame: Array, part: int, stop: Array, most: float) -> None:
-    """Bring the place (part 0) or the rotation (part 1) of a target near to where the body stops."""
+    """Limit the distance of the position (part 0) or rotation (part 1) of a target from the body's stop."""
     if part == 0:
         ahead = frame[:3, 3] - stop[:3, 3]
         frame[:3, 3] = stop[:3, 3] + min(1.0, most / max(_size(ahead), 1e-300)) * ahead

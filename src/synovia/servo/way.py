@@ -1,10 +1,10 @@
-"""Goals that hold on the way: planted feet, balance and planes in every tick, not only where the body goes.
+"""Goals that hold during the motion: planted feet, balance and planes in every tick, not only at its end.
 
-If each joint of a body goes its own way to another pose, goals that hold at both ends fail between them. So a second
-body goes ahead, which has a part of the limits only and no goals. In every tick, the goals are solved by their
-priorities from its pose: those that hold keep their targets, and those on their way go to where it has them. The real
-body follows the answers. As these move as smoothly as the body ahead, it follows without lag; where it still falls
-behind, the body ahead slows down.
+If each joint of a body moves independently to another pose, goals that hold at both ends fail in between. So a
+look-ahead body without goals moves first, with a fraction of the limits. In every tick, the goals are solved by their
+priorities from its pose: goals that hold keep their targets, and the targets of the others are their places on the
+look-ahead body. The real body follows the solutions. As these move as smoothly as the look-ahead body, the real body
+follows without lag; where it still falls behind, the look-ahead body slows down.
 """
 
 from __future__ import annotations
@@ -37,28 +37,28 @@ from synovia.servo.measured import Feedback
 from synovia.servo.pace import Pace
 from synovia.servo.stops import Stops
 
-_PRECISION: Final = 0.1  # part of the tolerance to which goals hold on the way
-_RESTS: Final = 1e-12  # change of joint values in a tick
-_SAME: Final = 1e-4  # of joint values: answers that near are one
-_AWAY: Final = 16  # ticks in which goals that hold may lead the body away from where it goes, less and less
-_SHARES: Final = {TOP_SPEED: 0.75, TOP_ACCELERATION: 0.4, TOP_JERK: 0.3}  # parts of the limits that the body ahead has
+_PRECISION: Final = 0.1  # fraction of the tolerance to which goals hold during the motion
+_RESTS: Final = 1e-12  # change of joint values in a tick: smaller ones count as rest
+_SAME: Final = 1e-4  # change of joint values: closer solutions count as equal
+_AWAY: Final = 16  # ticks in which goals that hold may lead the body away from its look-ahead, with decreasing weight
+_SHARES: Final = {TOP_SPEED: 0.75, TOP_ACCELERATION: 0.4, TOP_JERK: 0.3}  # fractions of limits for the look-ahead body
 
 
 class Way:
-    """The body ahead, and the goals that hold on its way.
+    """The look-ahead body, and the goals that hold during its motion.
 
     Args:
         ik: The problem.
-        axes: Those of the real body.
-        stops: Where they stop after a tick.
-        kernels: Returns the kernels of a tick, of a reset and of the place where it stops, for another table of axes.
+        axes: The axes of the real body.
+        stops: The stops of these axes after a tick.
+        kernels: Returns the kernels of a tick, of a reset and of the stop, for another table of axes.
 
     Attributes:
         holds: Which goals hold, and so keep their targets.
-        q: Joint values of the body ahead, (nq,).
+        q: Joint values of the look-ahead body, (nq,).
         place: Joint values that the real body follows, (nq,).
-        pace: Part of the time that passes for the body ahead.
-        arrived: Whether these do not change any more.
+        pace: Time scaling of the look-ahead body.
+        arrived: Whether ``q`` and ``place`` no longer change.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Way:
         self.holds: Bools = np.zeros(len(ik.goals), bool)
         ranks = np.array([goal.rank for goal in ik.goals])
         highest = min((rank for rank in ranks.tolist() if rank >= 0), default=0)
-        self._first = ranks <= highest  # goals that only constraints push away
+        self._first = ranks <= highest  # constraints and goals of the highest priority
         self._skeleton, self._chart = ik.skeleton, Chart.of(ik.skeleton)
         self._axes, self._stops, self._away = axes, stops, 0
         self._real, self._table = axes.table, axes.table.copy()
@@ -81,29 +81,29 @@ class Way:
         self._targets = ik.writer.own
 
     def reset(self, q: Array, velocity: Array, h: float) -> None:
-        """Begin anew at joint values q with a velocity of each axis."""
+        """Restart at joint values q (nq,) with a velocity of each axis."""
         self._limit()
         self._begin(velocity, h)
         self.q = self.place = q.copy()
         self.pace, self.arrived, self._away = Pace(self._real), False, 0
 
     def put(self, places: Places) -> None:
-        """Put obstacles where they stand now; where the body ahead leads is found anew."""
+        """Move obstacles to their present places; ``place`` is computed again."""
         self._led.put(places)
         self._box.put(places)
         self.arrived = False
 
     def _limit(self) -> None:
-        """Give the body ahead its part of the limits."""
+        """Give the look-ahead body its fraction of the limits."""
         for column, share in _SHARES.items():
             self._table[:, column] = share * self._real[:, column]
 
     def advance(self, wanted: Array, before: Array, h: float, parts: int, *, table: Array, places: Any) -> Array:
-        """Take a tick of the body ahead, and return joint values for the real one, (nq,).
+        """Take a tick of the look-ahead body, and return joint values for the real body, (nq,).
 
         Args:
             wanted: Joint values to go to, (nq,).
-            before: Those of the tick before.
+            before: Wanted joint values of the tick before, (nq,).
             h: Seconds.
             parts: Further parts of a tick, see ``kernels.layout``.
             table: Targets, (1, goals, 17).
@@ -121,7 +121,7 @@ class Way:
             self._targets = self._leading(out, ~self.holds, table, places)
             place = self._led.solve(start, out, self._targets)
             self.holds &= self._first | ~self._led.missed
-            if rests:  # then an answer that does not depend on the last one, if that is the same pose
+            if rests:  # prefer a solution that does not depend on the last one, if it is the same pose
                 here = self._led.solve(out, out, self._targets)
                 place = here if np.abs(here - place).max(initial=0.0) < _SAME else place
             self.arrived = not moved and np.array_equal(place, self.place)
@@ -129,19 +129,20 @@ class Way:
         return self.place
 
     def _predicted(self, q: Array) -> Array:
-        """Return the place after the move of the body ahead to q, (nq,): straight limbs bend as it bends them."""
+        """Return ``place``, (nq,), moved like the look-ahead body that goes to q: so straight limbs bend alike."""
         step = self._chart.between(self.q[None], q[None])
         return inside_limits(self._skeleton, self._skeleton.follow(self._chart.stepped(self.place[None], step)))[0]
 
     def refine(self, q: Array, out: Array, h: float, met: Bools, feedback: Feedback) -> None:
-        """Change where a tick leads in which the real body cannot follow, so that goals keep their priorities.
+        """Change a tick in which the real body cannot follow, so that goals keep their priorities.
 
-        They are solved in the box of its stops, see ``follow``. Goals that hold go to where the body is led, which is
-        their target unless goals contradict each other, and the others to where they would come.
+        The goals are solved in the box of stops, see ``follow``. The target of a goal that holds is its place at
+        ``place``, which is its own target unless goals contradict each other. The target of another goal is its place
+        at the proposed stop.
 
         Args:
             q: Joint values now, (nq,).
-            out: Those after the tick as each joint would go, (nq,); changed in place.
+            out: Joint values after the tick with independent joints, (nq,); changed in place.
             h: Seconds.
             met: Which goals are met at q.
             feedback: What the robot has reported.
@@ -160,12 +161,12 @@ class Way:
         self._stops.lead(q, feedback.command(end), out, h)
 
     def _behind(self, q: Array) -> float:
-        """Return how many seconds joint values q (nq,) are behind the place, at top speed."""
+        """Return the time from joint values q (nq,) to ``place`` at top speed, seconds."""
         return float((np.abs(self._axes.way(q, self.place)) / self._real[:, TOP_SPEED]).max(initial=0.0))
 
     @staticmethod
     def _leading(q: Array, goals: Bools, table: Array, places: Any) -> Array:
-        """Return the targets of a tick in which these goals go to where joint values q (nq,) have them."""
+        """Return the table of targets in which these goals have their places at joint values q (nq,) as targets."""
         moving = goals & (table[0, :, GIVEN] > 0.0)
         if moving.any():
             given = table[0, moving, GIVEN]
@@ -176,5 +177,5 @@ class Way:
         return table
 
     def time_to_stop(self) -> float:
-        """Return the seconds that the body ahead takes to stop."""
+        """Return the seconds that the look-ahead body takes to stop."""
         return float(self._table[:, [PLAN_FIRST, PLAN_MIDDLE, PLAN_LAST]].sum(1).max(initial=0.0))

@@ -1,1 +1,1 @@
-"""Ticks of bodies with loops: all joints stop together, and each pose on the way is closed and judged before."""
+"""Ticks of bodies with loops: all joints stop together, and each pose of a stop is closed and checked in advance."""

@@ -1,8 +1,8 @@
-"""The stop of a whole body: all joints come to rest in the same time, so that what ties them holds nearly.
+"""The stop of a whole body: all joints come to rest in the same time, so that the loops nearly stay closed.
 
-Velocities fall evenly to zero. With a limit of the jerk they are cubic polynomials of the time, which begin with a
-velocity and an acceleration and end without either. Both are linear in what they begin with: if this is the motion of a
-mechanism, the stop is one as well, but for what bends on the way.
+Velocities fall linearly to zero. With a jerk limit they are cubic polynomials of the time, which begin with a velocity
+and an acceleration and end with zero of both. Both forms are linear in the initial motion: if it is a motion of the
+mechanism, so is the stop, except for the curvature of the loop constraints.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 from synovia.kernels.layout import TOP_ACCELERATION, TOP_JERK, TOP_SPEED
 from synovia.model.geometry import Array
 
-_SHARE: Final = 0.85  # part of the limits that a stop uses before loops bend it
-_DURATIONS: Final = 64  # of a stop with a limit of the jerk, tried
-_LONGER: Final = 1.12  # factor from one to the next
-_INSTANTS: Final = np.linspace(0.0, 1.0, 13)  # of a stop, at which these are judged
+_SHARE: Final = 0.85  # fraction of the limits that a stop uses before the loops are closed
+_DURATIONS: Final = 64  # number of durations tried for a stop with a jerk limit
+_LONGER: Final = 1.12  # factor from one duration to the next
+_INSTANTS: Final = np.linspace(0.0, 1.0, 13)  # fractions of a duration at which the limits are checked
 
 
 class Known(NamedTuple):
@@ -28,7 +28,7 @@ class Known(NamedTuple):
         velocity: Velocity of each axis there, (n,).
         acceleration: Acceleration there; None if it may change at once.
         time: Seconds until the body rests.
-        times: Seconds at which it was judged, the last ones at rest.
+        times: Times at which the stop was checked, seconds, the last ones at rest.
         poses: Poses at these times, (T, nq).
         passed: Seconds that have passed since the start.
     """
@@ -47,7 +47,7 @@ class Known(NamedTuple):
         return self.poses[-1]
 
     def pose(self, time: float, slack: float) -> Array | None:
-        """Return the pose at a time since the start that was judged, within the slack, (nq,); None for other times."""
+        """Return the pose (nq,) at a time since the start that was checked, within the slack; None for other times."""
         if time >= self.times[-1]:
             return self.end
         k = int(np.argmin(np.abs(self.times - time)))
@@ -77,7 +77,7 @@ def ways_of(velocity: Array, acceleration: Array | None, time: float, times: Arr
 def stop_of(v: Array, a: Array, h: float, limits: Array) -> tuple[Array, Array | None, float]:
     """Return velocity, acceleration and time of the shortest stop after some samples, as in ``Known``.
 
-    It continues them: they are on the parabola that it begins with.
+    The stop continues the samples: they are on the parabola with which it begins.
 
     Args:
         v: Velocity of each axis in the last tick, (n,).

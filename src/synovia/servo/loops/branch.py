@@ -1,7 +1,7 @@
-"""Answers in the assembly branch of a body with loops.
+"""Solutions in the assembly branch of a body with loops.
 
-An answer of the solver may be in another branch, to which no way leads along which the loops stay closed. Then the
-goals are solved from where the body is, by small steps, each of which can be gone: to an answer or the nearest miss.
+A solution may be in another branch, to which no path with closed loops leads. Then the goals are solved by small steps
+from the present pose, each of which the body can take: to a solution or to the nearest miss.
 """
 
 from __future__ import annotations
@@ -20,24 +20,24 @@ from synovia.servo.box import Led
 from synovia.servo.limits import Axes
 from synovia.servo.loops.closed import ClosedTick
 
-_PRECISION: Final = 0.1  # part of the tolerance to which goals are solved
-_FAR: Final = 0.3  # radians, length units: an answer that is farther from the last one may be in another branch
-_STEP: Final = 0.2  # radians, reaches: largest move of a variable in a step
-_LEAD: Final = 0.8  # radians, length units: steps go no farther ahead of the body, so that it goes where they go
-_STEPS: Final = 3  # in each tick
-_ELSEWHERE: Final = 0.1  # length units, and about radians: targets that are farther away are searched for anew
-_TRIES: Final = 24  # starts on ways from the last step to random poses, farther and farther away
-_LEAVES: Final = 4  # times that a body which is stuck begins again
-_ARRIVED: Final = 1e-6  # radians, length units
+_PRECISION: Final = 0.1  # fraction of the tolerance to which goals are solved
+_FAR: Final = 0.3  # radians, length units: a solution farther from the last one may be in another branch
+_STEP: Final = 0.2  # radians, length scales: largest change of a variable in a step
+_LEAD: Final = 0.8  # radians, length units: largest distance ahead of the body, so that it stays on the path of steps
+_STEPS: Final = 3  # steps in each tick
+_ELSEWHERE: Final = 0.1  # length units, rotation-matrix entries: a larger change of the targets restarts the search
+_TRIES: Final = 24  # seeds on paths from the last step towards random poses, farther and farther away
+_LEAVES: Final = 4  # restarts of a stuck body
+_ARRIVED: Final = 1e-6  # radians, length units: smaller steps have converged
 
 
 class Branch:
-    """What keeps the answers of a body with loops in its assembly branch.
+    """Keeps the solutions of a body with loops in its assembly branch.
 
     Args:
         ik: The problem.
         axes: The axes of the body.
-        closed: What takes its ticks.
+        closed: The tick of the body.
     """
 
     def __init__(self, ik: CompiledProblem, axes: Axes, closed: ClosedTick) -> None:
@@ -49,22 +49,22 @@ class Branch:
         self.reset(ik.default_start.values)
 
     def reset(self, q: Array) -> None:
-        """Begin anew at joint values (nq,)."""
+        """Restart at joint values (nq,)."""
         self._last, self._place = q, None
         self._table: Array | None = None
         self._tries = self._left = 0
 
     def put(self, places: Places) -> None:
-        """Put obstacles where they stand now."""
+        """Move obstacles to their present places."""
         self._led.put(places)
         self._tries = 0
 
     def walks(self, table: Array) -> bool:
-        """Return whether these targets (1, goals, 17) are solved by steps, and others are not asked for."""
+        """Return whether the walk by steps is solving exactly these targets, (1, goals, 17)."""
         return self._place is not None and self._table is not None and np.array_equal(table, self._table)
 
     def check(self, answers: Answers, q: Array, table: Array) -> None:
-        """Solve the goals by steps, if the answer of this tick is a miss, or no way leads to it from q (nq,)."""
+        """Solve the goals by steps, if this tick's solution is a miss, or no closed path leads to it from q (nq,)."""
         self._place = None
         connects = self._way(self._last, answers.q) <= _FAR or self._closed.connects(q, answers.q)
         if connects and answers.reaches:
@@ -74,9 +74,9 @@ class Branch:
         self.walk(answers, q)
 
     def leave(self, answers: Answers, q: Array, table: Array) -> None:
-        """Solve the goals by smaller steps from joint values q (nq,), where the body has got stuck on its way.
+        """Solve the goals by smaller steps from joint values q (nq,), where the body is stuck.
 
-        That may happen where branches meet. After some times it stays there.
+        A body can get stuck where branches meet. After a few restarts it stays there.
         """
         self._begin(q, table)
         self._left += 1
@@ -89,16 +89,16 @@ class Branch:
         answers.lead(q, row)
 
     def _begin(self, place: Array, table: Array) -> None:
-        """Begin to take steps at joint values (nq,), for these targets (1, goals, 17)."""
+        """Begin the walk at joint values (nq,), for these targets (1, goals, 17)."""
         if self._table is None or np.abs(table - self._table).max() > _ELSEWHERE:
             self._tries, self._left = _TRIES, 0
             self._led.moves[:] = _STEP
         self._place, self._table = place, table.copy()
 
     def walk(self, answers: Answers, q: Array) -> None:
-        """Take some steps, and let them lead the body, which is at q (nq,). After the last one, look for other answers.
+        """Take some steps, and let them lead the body, which is at q (nq,). After convergence, search other solutions.
 
-        One start on a way from the last step is tried in each tick.
+        The search tries one seed in each tick, on a path from the last step towards a random pose.
         """
         place, table = self._place, self._table
         if place is None or table is None:
@@ -126,5 +126,5 @@ class Branch:
         answers.lead(place, row)
 
     def _way(self, q: Array, to: Array) -> float:
-        """Return the largest way of an axis, radians or length units."""
+        """Return the largest displacement of an axis, radians or length units."""
         return float(np.abs(self._axes.way(q, to)).max(initial=0.0))
