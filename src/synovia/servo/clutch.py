@@ -98,5 +98,5 @@ def _factors(scale: Any) -> tuple[float, float]:
     """
     pair = np.array([scale, scale]) if is_number(scale) else as_numbers(scale, (2,), "scale")
     if not (pair >= 0.0).all():
-        raise InputError("scale", value=scale, expected="a number from 0, or a pair: of the way and of turns")
+        raise InputError("scale", value=scale, expected="a number from 0, or a pair: of displacements and of rotations")
     return float(pair[0]), float(pair[1])

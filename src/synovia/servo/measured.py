@@ -137,7 +137,7 @@ class Feedback:
         unit = "length units" if self._axes.lengths[worst] else "rad"
         apart, most = abs(float(self._smooth[worst] + self._left[worst])), _SHARE * float(self._window[worst])
         return (
-            f"The robot is {apart:.3g} {unit} beside its command at joint"
+            f"The robot is {apart:.3g} {unit} away from its command at joint"
             f" {self._skeleton.joint_names[int(self._axes.joints[worst])]!r}; {most:.3g} of that is corrected, half of"
             " the following error."
         )
