@@ -18,10 +18,11 @@ from synovia.ik.solution import length_text
 from synovia.model import Kind, Skeleton
 from synovia.model.anatomy.feet import frames_text, runs
 from synovia.model.anatomy.names import SIDES
+from synovia.model.clip_tools.path import free_roots
 from synovia.model.finding import Finding
 from synovia.model.geometry import Array, axis_name, matrix_to_quat, rotation_between, same_side
 from synovia.model.loops.tables import moved_by
-from synovia.model.motion import Motion
+from synovia.model.motion import InPlace, Motion
 from synovia.model.pose import world_frames
 from synovia.model.shapes.world import World
 from synovia.model.tree import ancestors
@@ -48,7 +49,14 @@ from synovia.retargeting.pairing import paired
 from synovia.retargeting.partial import still_rows
 from synovia.retargeting.props import Prop, keep_props, props_held
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance
-from synovia.retargeting.root_motion import OnFloor, RootMotion, checked_root_motion, moving_root, root_bone
+from synovia.retargeting.root_motion import (
+    OnFloor,
+    RootMotion,
+    checked_root_motion,
+    moving_root,
+    root_bone,
+    without_added,
+)
 from synovia.retargeting.transfer import follow
 from synovia.text import counted
 from synovia.tracking.postprocessing import joint_velocities
@@ -446,19 +454,29 @@ def retarget(
         off = distances_off(target, q, paths)
     missed = tuple(np.flatnonzero((off > tolerance).any(1)).tolist())
     fast = _hurried(own, q, bounds) if own.loops else {}
-    if pair.moves and (bone := root_bone(target, len(own) - len(body))) is not None:
-        given = pair.root_frames(bone, frames, world_frames(own, q))
+    added, parts, way = len(own) - len(body), pair.parts, None
+    bone = root_bone(target, added) if pair.moves else None
+    if pair.moves and (bone is not None or root_motion == "none"):
+        given = None if bone is None else pair.root_frames(bone, frames, world_frames(own, q))
         below = ground.ground if ground is not None and footholds else None
-        own, q = moving_root(target, bone, q, root_motion, OnFloor(motion.fps, given, below))
+        own, q, way = moving_root(target, bone, q, root_motion, OnFloor(motion.fps, given, below))
         target = replace(target, skeleton=own)
+        if bone is not None and added:  # the path is that of the bone, and not of the joint that was added
+            q, most = q[:, own.q_slice(added).start :], most[added:]
+            parts = tuple(replace(part, target=part.target - added) for part in parts)
+            target, added = without_added(target, body), 0
+            own = target.skeleton
+    found = Motion(
+        own,
+        _nearest_signs(q, own),
+        motion.fps,
+        name=f"{motion.name} on {body.name}",
+        notes=[note if note.startswith(_SOURCE) else _SOURCE + note for note in motion.notes],
+    )
+    if way is not None and free_roots(own):
+        found = InPlace.made(found, way)
     return Retargeted(
-        Motion(
-            own,
-            _nearest_signs(q, own),
-            motion.fps,
-            name=f"{motion.name} on {body.name}",
-            notes=[note if note.startswith(_SOURCE) else _SOURCE + note for note in motion.notes],
-        ),
+        found,
         parts=parts,
         source=source,
         target=target,
@@ -471,7 +489,7 @@ def retarget(
         original=motion,
         velocity=most,
         moves=pair.moves,
-        added=len(own) - len(body),
+        added=added,
         carried=pair.carried,
         clearance=None if apart is None else apart.distance,
         world=ground if paths else None,
