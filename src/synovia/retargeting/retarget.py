@@ -47,7 +47,7 @@ from synovia.retargeting.judging.findings import forced_by_loops, hurried_by_loo
 from synovia.retargeting.limbs import Bounds, Follower, keep_velocity, largest_steps
 from synovia.retargeting.pairing import paired
 from synovia.retargeting.partial import still_rows
-from synovia.retargeting.props import Prop, keep_props, props_held
+from synovia.retargeting.props import Prop, hands_apart, keep_props, props_held
 from synovia.retargeting.rest_pose import CERTAIN, DOUBTFUL, Rest, RestPose, Stance
 from synovia.retargeting.root_motion import (
     OnFloor,
@@ -93,7 +93,7 @@ class Retargeted:
         world: What the feet stand on, in the unit of the target; None for the floor alone.
         footholds: Where each foot stands on it, one for each contact of ankle or toes, by role; empty on a level floor.
         forced: How far loops of the target turned its parts so that they close, (T,), radians.
-        props: Props that the source holds with both hands, whose distance the arms of the target were moved to keep.
+        props: Props that the source holds with both hands, whose distance the arms of the target keep.
         too_fast: Joints that the loops of the target move faster than their velocity limits, such as rods: velocity in
             each frame over the limit, (T,), by joint.
 
@@ -441,8 +441,9 @@ def retarget(
         q, more = _closed(target, roles, q)
         forced = np.maximum(forced, more)
     held = props_held(source, frames, motion.fps) if {f"{side}_hand" for side in SIDES} <= set(roles) else []
-    q, props = keep_props(target, q, motion.fps, held)
-    if props:
+    before = q
+    q, props = keep_props(target, q, motion.fps, held, hands_apart(source, frames))
+    if q is not before:
         q, more = _closed(target, roles, keep_velocity(target, q, bounds))
         forced = np.maximum(forced, more)
     if apart is not None:
