@@ -723,10 +723,11 @@ class Motion:
 
 
 class InPlace(Motion):
-    """A motion without its way over the ground; ``Motion.in_place`` makes it.
+    """A motion without its way over the ground; ``Motion.in_place`` and ``retarget(root_motion="none")`` make it.
 
     Attributes:
-        root_motion: The way that was taken out, as transforms of the world, (T, 4, 4); the identity in the first frame.
+        root_motion: The way that was taken out, as transforms of the world, (T, 4, 4). That of ``in_place`` begins with
+            the identity.
 
     Example:
         >>> import synovia as sy

@@ -362,8 +362,11 @@ def retarget(
         idle_hands: Hands of the target whose source has no fingers, or fingers that stay straight in all frames: as at
             ``"rest"``, or ``"relaxed"``, a little bent.
         root_motion: What a bone on the floor above the hips takes, as characters for game engines have one: the path on
-            the floor and the heading (``"root"``), or nothing (``"hips"``). With ``"none"``, the body stays in its
-            place, too, and faces as at rest. In the result, the hips of such a body move relative to that bone.
+            the floor and the heading (``"root"``), or nothing (``"hips"``). It is the one that clips of the file move,
+            or a joint of the skin, or a node with the name of a root; in the result, it is free, and the hips move
+            relative to it. With ``"none"``, a body with or without such a bone stays in its place and faces as at rest.
+            The result is then an ``InPlace``, whose ``with_root_motion()`` moves as the body does with ``"root"``, and
+            it is judged with its way.
         threads: Number of threads for feet and clearance; None for all cores. Results are identical for any number.
         progress: Called with (steps done, all); a frame is two steps.
 

@@ -98,7 +98,7 @@ def moving_root(body: Body, bone: int | None, q: Array, mode: str, floor: OnFloo
     """Return the body whose hips move relative to a bone on the floor.
 
     Every joint from the hips on is where it was; with ``"none"``, it is so relative to a body that stays in its place.
-    Joints above the bone are at rest.
+    Joints above the bone are at rest; balls become fixed.
 
     Args:
         body: The body, which a free joint moves.
@@ -124,27 +124,31 @@ def moving_root(body: Body, bone: int | None, q: Array, mode: str, floor: OnFloo
     mover, parents = body.carrier if bone is None else bone, skeleton.parents
     if mover is None:
         return Moved(skeleton, q, None)
-    joints, still = list(skeleton.joints), ancestors(parents, mover)[1:]
-    moves: dict[int, tuple[Array, Array]] = {}  # transforms of what carries a joint, and of the joint
+    joints, moves = list(skeleton.joints), dict[int, tuple[Array, Array]]()  # what carries a joint, and where it goes
+    above, rest = ancestors(parents, mover)[1:], skeleton.rest_q
     if bone is not None:
         if way is not None:
             there = inverse(way) @ there
         if way is not None or mode == "hips":
             place = np.broadcast_to(ground, place.shape)
         carried = inverse(frames_to_transforms(world[:, bone])) @ frames_to_transforms(world[:, parents[hips]])
-        base = frames_to_transforms(skeleton.rest_pose().frames)[parents[bone]] if parents[bone] >= 0 else np.eye(4)
+        base = frames_to_transforms(skeleton.rest_pose().frames)[above[0]] if above else np.eye(4)
         moves = {bone: (base, place), hips: (place @ carried, there)}
-        for row in moves:
-            if joints[row].kind is not Kind.FREE:
-                joints[row] = replace(joints[row], kind=Kind.FREE, limit=None, preferred=None, channels=None)
     elif way is not None:
-        base = frames_to_transforms(world[:, parents[mover]]) if parents[mover] >= 0 else np.eye(4)
-        moves, still = {mover: (base, inverse(way) @ frames_to_transforms(world[:, mover]))}, []
+        base = frames_to_transforms(world[:, above[0]]) if above else np.eye(4)
+        moves = {mover: (base, inverse(way) @ frames_to_transforms(world[:, mover]))}
+        above = [row for row in above if (q[:, skeleton.q_slice(row)] == rest[skeleton.q_slice(row)]).all()]
+    for row in (*above, *moves):
+        kind = joints[row].kind
+        other = Kind.FREE if row in moves else Kind.FIXED if kind is Kind.BALL else kind
+        if other is not kind:
+            joints[row] = replace(joints[row], kind=other, limit=None, preferred=None, channels=None)
     free = skeleton.with_joints(joints)
     out = np.zeros((len(q), free.nq))
     for row in range(len(joints)):
         at, own = free.q_slice(row), skeleton.q_slice(row)
-        out[:, at.stop - (own.stop - own.start) : at.stop] = skeleton.rest_q[own] if row in still else q[:, own]
+        if at.stop - at.start == own.stop - own.start:
+            out[:, at] = rest[own] if row in above else q[:, own]
     for row, (carrier, wanted) in moves.items():
         local = inverse(carrier @ joints[row].rest) @ wanted
         at = free.q_slice(row)
